@@ -1,0 +1,92 @@
+import type { UtcSeconds } from '../src/core/brands.js';
+import type { Activities, BeginRunInput } from '../src/core/contract.js';
+import { checkFence } from '../src/lake/fence.js';
+import { folderOf, pointerKey } from '../src/lake/layout.js';
+import { decodeManifest } from '../src/lake/manifest.js';
+import { decodePointer, type Pointer } from '../src/lake/pointer.js';
+import type { Before, RunFile } from '../src/lake/run-file.js';
+import type { ObjectStore } from '../src/lake/store/index.js';
+import type { ActivityDeps } from './deps.js';
+import { writeRun } from './documents.js';
+import { finalFailure } from './failures.js';
+
+/**
+ * Reads the configuration and the pointer, checks that this mirror may write, and fixes what the run keeps to in
+ * its run file. An empty mirror takes up what it finds in the lake.
+ */
+export function createBeginRun(deps: ActivityDeps): Activities['worktrack.beginRun'] {
+  return async (input) => {
+    const { settings, store } = deps.connection(input.connection);
+    const resource = settings.resources.find(({ name }) => name === input.resource);
+    if (resource === undefined) {
+      throw finalFailure('Configuration', `connection "${input.connection}" has no resource "${input.resource}" any more`);
+    }
+    const found = await readPointer(store, input);
+    const fence = checkFence(found?.pointer ?? null, { ...input, baseUrl: settings.baseUrl });
+    if ('message' in fence) throw finalFailure('Displaced', fence.message);
+
+    const before = found === null ? null : await readBefore(store, found);
+    const checkpoint = checkpointOf(input, before, fence.outcome);
+    const mode = checkpoint === null || before === null ? 'full' : input.mode;
+    const giveUpAfterMs = settings.retries.giveUpAfterMs;
+    const run: RunFile = {
+      connection: input.connection,
+      baseUrl: settings.baseUrl,
+      resource,
+      sync: settings.sync,
+      http: settings.http,
+      runId: input.runId,
+      mode,
+      updatedSince: mode === 'increment' ? checkpoint : null,
+      checkpoint,
+      startedAt: input.startedAt,
+      nominalStart: input.nominalStart,
+      before,
+      warnings: [],
+      giveUpAfterMs,
+    };
+    await writeRun(store, input, run);
+    return { mode, giveUpAfterMs };
+  };
+}
+
+/** Of a snapshot taken over from the lake, its own checkpoint: the mirror's belongs to another snapshot. */
+function checkpointOf(input: BeginRunInput, before: Before | null, fence: string): UtcSeconds | null {
+  if (fence === 'empty') return null;
+  if (fence === 'adopted') return before?.checkpoint ?? null;
+  return input.checkpoint?.updatedSince ?? before?.checkpoint ?? null;
+}
+
+async function readPointer(store: ObjectStore, input: BeginRunInput) {
+  const found = await store.readIfExists(pointerKey(input.resource));
+  if (found === null) return null;
+  try {
+    return { pointer: decodePointer(found.body), etag: found.etag };
+  } catch (error) {
+    throw finalFailure('Lake', `${store.url}/${pointerKey(input.resource)}: ${(error as Error).message}`);
+  }
+}
+
+async function readBefore(store: ObjectStore, { pointer, etag }: { pointer: Pointer; etag: string }): Promise<Before> {
+  const found = await store.readIfExists(pointer.snapshot);
+  if (found === null) {
+    throw finalFailure(
+      'Lake',
+      `${store.url}/${pointer.snapshot}, the snapshot that latest.json names, is gone. Restore it, or point ` +
+        '`latest.json` at an earlier run.',
+    );
+  }
+  const manifest = decodeManifest(found.body, folderOf(pointer.snapshot));
+  return {
+    runId: pointer.runId,
+    etag,
+    manifest: pointer.snapshot,
+    checkpoint: pointer.checkpoint.updatedSince,
+    rows: manifest.counts.rows,
+    fingerprint: manifest.fingerprint,
+    columns: manifest.columns,
+    parts: manifest.parts,
+    delimiter: manifest.csv.delimiter,
+    compression: manifest.csv.compression,
+  };
+}

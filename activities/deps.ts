@@ -1,0 +1,18 @@
+import type { ServiceClient } from '../src/api/index.js';
+import type { ConnectionSettings } from '../src/core/settings.js';
+import type { ObjectStore } from '../src/lake/store/index.js';
+
+/** One connection as a worker has it open: shared by all activities of that worker (DESIGN 3.13). */
+export interface OpenConnection {
+  readonly settings: ConnectionSettings;
+  readonly client: ServiceClient;
+  readonly store: ObjectStore;
+}
+
+/** What activities need of the process around them. */
+export interface ActivityDeps {
+  /** @throws ConfigurationError when the worker's configuration has no such connection */
+  connection(name: string): OpenConnection;
+  /** Milliseconds since 1970. */
+  now(): number;
+}

@@ -1,0 +1,48 @@
+import type { ObjectKey } from '../src/core/brands.js';
+import type { RunRef } from '../src/core/contract.js';
+import { inFolder, stagingFolder } from '../src/lake/layout.js';
+import { RUN_FILE, type RunFile } from '../src/lake/run-file.js';
+import type { Stage } from '../src/lake/stage.js';
+import type { ObjectStore } from '../src/lake/store/index.js';
+import { finalFailure } from './failures.js';
+
+/** The JSON documents that a run's activities leave one another in the run's staging folder. */
+export async function writeDocument(store: ObjectStore, key: ObjectKey, value: object): Promise<void> {
+  await store.write(key, Buffer.from(JSON.stringify(value)), { contentType: 'application/json' });
+}
+
+export async function readDocument<T>(store: ObjectStore, key: ObjectKey): Promise<T> {
+  return JSON.parse((await store.read(key)).toString('utf8')) as T;
+}
+
+export function stagedKey(ref: RunRef, name: string): ObjectKey {
+  return inFolder(stagingFolder(ref.resource, ref.runId), name);
+}
+
+export async function writeRun(store: ObjectStore, ref: RunRef, run: RunFile): Promise<void> {
+  await writeDocument(store, stagedKey(ref, RUN_FILE), run);
+}
+
+/** @throws a final failure when somebody has removed the run's staging folder */
+export async function readRun(store: ObjectStore, ref: RunRef): Promise<RunFile> {
+  const found = await store.readIfExists(stagedKey(ref, RUN_FILE));
+  if (found === null) {
+    throw finalFailure(
+      'Lake',
+      `${ref.resource}: the staging folder of run ${ref.runId} is gone from the lake; the next run starts anew. ` +
+        'Does a lifecycle rule of the bucket remove objects below _staging/ too early?',
+    );
+  }
+  return JSON.parse(found.body.toString('utf8')) as RunFile;
+}
+
+/** A stage and those of the calls before it, oldest first. */
+export async function readStages(store: ObjectStore, last: ObjectKey): Promise<Stage[]> {
+  const stages: Stage[] = [];
+  for (let key: ObjectKey | null = last; key !== null; ) {
+    const stage: Stage = await readDocument<Stage>(store, key);
+    stages.unshift(stage);
+    key = stage.previous;
+  }
+  return stages;
+}

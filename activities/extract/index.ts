@@ -1,0 +1,89 @@
+import { Context } from '@temporalio/activity';
+import type { ObjectKey } from '../../src/core/brands.js';
+import type { Activities, ExtractHeartbeat, ExtractResult } from '../../src/core/contract.js';
+import { isWanted } from '../../src/lake/profile.js';
+import { ColumnSet } from '../../src/lake/schema.js';
+import type { Stage } from '../../src/lake/stage.js';
+import type { ActivityDeps } from '../deps.js';
+import { readRun } from '../documents.js';
+import { PageChain } from './pages.js';
+import { cursorHash, findPosition } from './position.js';
+import { Stager } from './stager.js';
+
+/** Chunks after which a call ends and the workflow makes another: it bounds what one stage document lists. */
+const CHUNKS_A_CALL = 64;
+const LONGEST_CALL_MS = 20 * 60_000;
+const HEARTBEAT_MS = 1000;
+
+/**
+ * Reads pages from where the last attempt left off and stages them, many an attempt (DESIGN 2). The next page is
+ * requested before the last one is converted. A call that is cancelled, as on a deploy, stages what it has read.
+ */
+export function createExtractPages(deps: ActivityDeps): Activities['worktrack.extractPages'] {
+  return async (input) => {
+    const context = Context.current();
+    const { attempt } = context.info;
+    const { client, store } = deps.connection(input.connection);
+    const run = await readRun(store, input);
+    const position = await findPosition(store, input, run, attempt);
+    let { key } = position;
+    if (key !== null && position.stage.done) return result(key, position.stage);
+
+    const columns = new ColumnSet(run.resource.key, position.stage.columns, isWanted(run.resource));
+    let waitingUntil: number | null = null;
+    const stager = new Stager(
+      { store, run, input, attempt, columns, onStaged: (staged) => { key = staged; beat(); } },
+      position.stage,
+      key,
+    );
+    const beat = (): void => {
+      const { pages, fetched } = stager.ahead;
+      context.heartbeat({ stage: key, pages, rows: fetched, waitingUntil } satisfies ExtractHeartbeat);
+    };
+    const chain = new PageChain(
+      {
+        client,
+        run,
+        columns,
+        signal: context.cancellationSignal,
+        onWait: (until) => { waitingUntil = until; },
+      },
+      position.stage,
+      position.seen,
+    );
+    const timer = setInterval(beat, HEARTBEAT_MS);
+    try {
+      await readOn(chain, stager, run.giveUpAfterMs, () => { waitingUntil = null; });
+      const { key: last, stage } = await stager.finish();
+      return result(last, stage);
+    } catch (error) {
+      // Whatever ended it: what has been read need not be read again.
+      await stager.finish().then(beat, () => {});
+      throw error;
+    } finally {
+      clearInterval(timer);
+    }
+  };
+
+  async function readOn(chain: PageChain, stager: Stager, giveUpAfterMs: number, onPage: () => void): Promise<void> {
+    const endBefore = deps.now() + Math.min(LONGEST_CALL_MS, giveUpAfterMs / 2);
+    let coming = chain.next();
+    for (;;) {
+      const page = await coming;
+      onPage();
+      const { cursor } = page.next;
+      const last = page.done || stager.chunks >= CHUNKS_A_CALL || deps.now() > endBefore;
+      if (!last) {
+        coming = chain.next();
+        coming.catch(() => {});
+      }
+      await stager.add(page, cursor === null ? null : cursorHash(cursor));
+      if (last) return;
+    }
+  }
+}
+
+function result(key: ObjectKey, stage: Stage): ExtractResult {
+  const { done, cursor, pages, fetched, pageSize } = stage;
+  return { stage: key, done, cursor, pages, rows: fetched, pageSize };
+}

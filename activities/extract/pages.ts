@@ -1,0 +1,128 @@
+import { NotFoundError, type Received, RejectedError, type ServiceClient } from '../../src/api/index.js';
+import { type ListEnvelope, readListPage } from '../../src/api/json/page.js';
+import { toByteString, type Cursor } from '../../src/core/brands.js';
+import type { RunFile } from '../../src/lake/run-file.js';
+import type { ColumnSet } from '../../src/lake/schema.js';
+import { finalFailure } from '../failures.js';
+import { cursorHash } from './position.js';
+
+/** Times that a list is read from its beginning again because its cursor expired. */
+const MAX_CHAIN = 3;
+
+export interface PageOptions {
+  readonly client: ServiceClient;
+  readonly run: RunFile;
+  readonly columns: ColumnSet;
+  readonly signal: AbortSignal;
+  readonly onWait: (until: number) => void;
+}
+
+export interface ChainPosition {
+  readonly cursor: Cursor | null;
+  readonly chain: number;
+  readonly pageSize: number;
+}
+
+/** A page with the position behind it. */
+export interface FetchedPage {
+  readonly received: Received<ListEnvelope>;
+  readonly next: ChainPosition;
+  readonly done: boolean;
+}
+
+/**
+ * Reads one list page by page, following opaque cursors (DESIGN 3.6) and finding a page size that the service
+ * takes (DESIGN 3.7).
+ */
+export class PageChain {
+  readonly #options: PageOptions;
+  readonly #seen: Set<string>;
+  #at: ChainPosition;
+
+  constructor(options: PageOptions, at: ChainPosition, seen: Set<string>) {
+    this.#options = options;
+    this.#at = at;
+    this.#seen = seen;
+  }
+
+  /** The next page. Must not be called again before it has resolved. */
+  async next(): Promise<FetchedPage> {
+    for (;;) {
+      try {
+        return this.#accept(await this.#request());
+      } catch (error) {
+        if (!(error instanceof RejectedError || error instanceof NotFoundError)) throw error;
+        if (this.#at.cursor === null) this.#retreatFirstPage(error);
+        else await this.#retreatCursor(error);
+      }
+    }
+  }
+
+  #request(): Promise<Received<ListEnvelope>> {
+    const { client, run, columns, signal, onWait } = this.#options;
+    const { csv, name, path } = run.resource;
+    const flatten = csv.nested === 'flatten' ? toByteString(csv.separator) : null;
+    return client.listPage(
+      {
+        resource: name,
+        path,
+        limit: this.#at.pageSize,
+        cursor: this.#at.cursor,
+        updatedSince: run.updatedSince,
+        signal,
+        onWait,
+      },
+      (body) => readListPage(body, { columns, flatten }),
+    );
+  }
+
+  #accept(received: Received<ListEnvelope>): FetchedPage {
+    const { nextCursor } = received.value;
+    if (nextCursor !== null) {
+      const hash = cursorHash(nextCursor);
+      if (this.#seen.has(hash)) throw this.#loops();
+      this.#seen.add(hash);
+    }
+    this.#at = { ...this.#at, cursor: nextCursor };
+    return { received, next: this.#at, done: nextCursor === null };
+  }
+
+  #loops(): Error {
+    const { resource, updatedSince } = this.#options.run;
+    return finalFailure(
+      'BrokenPromise',
+      `${resource.name}: the service's cursors go in a circle (a nextCursor came back within one chain of pages, ` +
+        `updatedSince ${updatedSince ?? 'absent'}); nothing was published. Report it to the service's support.`,
+      { resource: resource.name },
+    );
+  }
+
+  /** A refused first page: the limit may be too large. A missing list is missing at every limit. */
+  #retreatFirstPage(error: RejectedError | NotFoundError): void {
+    const { resource } = this.#options.run;
+    if (error instanceof NotFoundError) {
+      throw finalFailure(
+        'BrokenPromise',
+        `${resource.name}: the service has no list at "${resource.path}" (404). ` +
+          'Correct the resource\'s `path` in the configuration, or remove the resource.',
+        { resource: resource.name },
+      );
+    }
+    if (this.#at.pageSize <= 1) throw error;
+    this.#at = { ...this.#at, pageSize: Math.floor(this.#at.pageSize / 2) };
+  }
+
+  /** A cursor that is no longer taken, after one more try: the list is read again, what is staged stays of use. */
+  async #retreatCursor(error: RejectedError | NotFoundError): Promise<void> {
+    if (!this.#retried) {
+      this.#retried = true;
+      return;
+    }
+    this.#retried = false;
+    if (this.#at.chain + 1 >= MAX_CHAIN) throw error;
+    this.#seen.clear();
+    this.#at = { ...this.#at, cursor: null, chain: this.#at.chain + 1 };
+  }
+
+  #retried = false;
+}

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+import type { Cursor, ObjectKey } from '../../src/core/brands.js';
+import type { ExtractInput } from '../../src/core/contract.js';
+import { nameOf } from '../../src/lake/layout.js';
+import type { RunFile } from '../../src/lake/run-file.js';
+import type { Stage } from '../../src/lake/stage.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { readDocument, readStages, stagedKey } from '../documents.js';
+
+/** Where a call of `extractPages` takes up. */
+export interface Position {
+  readonly stage: Stage;
+  /** `null` while this call has staged nothing. */
+  readonly key: ObjectKey | null;
+  /** Hashes of the cursors that the current chain of pages has met, over all calls. */
+  readonly seen: Set<string>;
+}
+
+function stageName(call: number, attempt: number, sequence: number): string {
+  const pad = (n: number): string => String(n).padStart(6, '0');
+  return `stage-${pad(call)}-${pad(attempt)}-${pad(sequence)}.json`;
+}
+
+export function stageKey(input: ExtractInput, attempt: number, sequence: number): ObjectKey {
+  return stagedKey(input, stageName(input.call, attempt, sequence));
+}
+
+/** Sixty bits of a cursor's SHA-256: enough to tell a million cursors apart, short enough to keep them all. */
+export function cursorHash(cursor: Cursor): string {
+  return createHash('sha256').update(cursor).digest('base64url').slice(0, 10);
+}
+
+/**
+ * The last position that any attempt of this call has staged, else where the call before left off. It is looked up
+ * in the store and not taken from the heartbeat, for a killed worker takes its last heartbeats with it.
+ */
+export async function findPosition(
+  store: ObjectStore,
+  input: ExtractInput,
+  run: RunFile,
+  attempt: number,
+): Promise<Position> {
+  const before = input.after === null ? [] : await readStages(store, input.after);
+  const staged = attempt > 1 ? await lastStaged(store, input) : null;
+  const stage = staged?.stage ?? firstStage(input, run, before.at(-1));
+  const chain = before.filter((earlier) => earlier.chain === stage.chain);
+  const seen = new Set([...chain.flatMap((earlier) => earlier.seen), ...stage.seen]);
+  return { stage, key: staged?.key ?? null, seen };
+}
+
+async function lastStaged(store: ObjectStore, input: ExtractInput): Promise<{ key: ObjectKey; stage: Stage } | null> {
+  const prefix = stagedKey(input, `stage-${String(input.call).padStart(6, '0')}-`);
+  let last: ObjectKey | null = null;
+  // Names sort by attempt, and each attempt goes on from the one before.
+  for await (const { key } of store.list(prefix)) if (last === null || nameOf(key) > nameOf(last)) last = key;
+  return last === null ? null : { key: last, stage: await readDocument<Stage>(store, last) };
+}
+
+function firstStage(input: ExtractInput, run: RunFile, before: Stage | undefined): Stage {
+  if (before !== undefined) return { ...before, previous: input.after, chunks: [], seen: [], done: false };
+  return {
+    previous: null,
+    chunks: [],
+    cursor: null,
+    done: false,
+    seen: [],
+    chain: 0,
+    pages: 0,
+    fetched: 0,
+    duplicates: 0,
+    quarantined: 0,
+    replaced: 0,
+    serviceStart: null,
+    pageSize: input.pageSize ?? run.sync.pageSize,
+    columns: run.before?.columns ?? [],
+  };
+}

@@ -1,0 +1,155 @@
+import type { ListEnvelope } from '../../src/api/json/page.js';
+import type { ObjectKey } from '../../src/core/brands.js';
+import type { ExtractInput } from '../../src/core/contract.js';
+import { ChunkBuffer, writeChunk } from '../../src/lake/chunk.js';
+import { newerCells } from '../../src/lake/newer.js';
+import { framingOf } from '../../src/lake/part/framing.js';
+import type { Profile } from '../../src/lake/profile.js';
+import type { RunFile } from '../../src/lake/run-file.js';
+import type { ColumnSet } from '../../src/lake/schema.js';
+import type { Stage } from '../../src/lake/stage.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { toUtcSeconds } from '../../src/lake/watermark.js';
+import { stagedKey, writeDocument } from '../documents.js';
+import { finalFailure } from '../failures.js';
+import type { FetchedPage } from './pages.js';
+import { stageKey } from './position.js';
+
+/** Rows are staged when the bodies that they came in amount to this, in bytes: it bounds the memory of an extraction. */
+const CHUNK_BODY_BYTES = 8 * 1024 * 1024;
+/** Or after this long: a killed worker costs no more than that of reading (DESIGN 2). */
+const CHUNK_MS = 5000;
+
+export interface StagerOptions {
+  readonly store: ObjectStore;
+  readonly run: RunFile;
+  readonly input: ExtractInput;
+  readonly attempt: number;
+  readonly columns: ColumnSet;
+  readonly onStaged: (key: ObjectKey, stage: Stage) => void;
+}
+
+/**
+ * Gathers pages and stages them in the background, one chunk at a time, each followed by a stage document that
+ * says how far the chunks reach. What no stage document names was never staged.
+ */
+export class Stager {
+  readonly #options: StagerOptions;
+  readonly #profile: Profile;
+  #stage: Stage;
+  #key: ObjectKey | null;
+  #buffer: ChunkBuffer;
+  #bodyBytes = 0;
+  #since = Date.now();
+  #sequence = 0;
+  /** The position behind the last page that was added. */
+  #ahead: Stage;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(options: StagerOptions, stage: Stage, key: ObjectKey | null) {
+    this.#options = options;
+    this.#profile = options.run.resource;
+    this.#stage = stage;
+    this.#ahead = stage;
+    this.#key = key;
+    this.#buffer = new ChunkBuffer(this.#profile);
+  }
+
+  /** Pages and rows read so far, staged or not. */
+  get ahead(): Stage {
+    return this.#ahead;
+  }
+
+  get chunks(): number {
+    return this.#stage.chunks.length;
+  }
+
+  /** Takes a page. Resolves when the next one may come. */
+  async add({ received, next, done }: FetchedPage, newCursorHash: string | null): Promise<void> {
+    const quarantined = this.#take(received.value);
+    const chainChanged = next.chain !== this.#ahead.chain;
+    this.#ahead = {
+      ...this.#ahead,
+      cursor: next.cursor,
+      done,
+      chain: next.chain,
+      pageSize: next.pageSize,
+      seen: [...(chainChanged ? [] : this.#ahead.seen), ...(newCursorHash === null ? [] : [newCursorHash])],
+      pages: this.#ahead.pages + 1,
+      fetched: this.#ahead.fetched + received.value.rows.length,
+      quarantined: this.#ahead.quarantined + quarantined,
+      replaced: this.#ahead.replaced + received.value.replaced,
+      serviceStart: this.#ahead.serviceStart ?? received.serviceDate,
+    };
+    this.#bodyBytes += received.bytes;
+    if (done || this.#bodyBytes >= CHUNK_BODY_BYTES || Date.now() - this.#since >= CHUNK_MS) await this.#flush();
+  }
+
+  /** Stages what is left; resolves to the stage document that covers every page that was added. */
+  async finish(): Promise<{ key: ObjectKey; stage: Stage }> {
+    await this.#writing;
+    if (this.#ahead !== this.#stage || this.#key === null) await this.#flush();
+    await this.#writing;
+    return { key: this.#key!, stage: this.#stage };
+  }
+
+  #take({ rows }: ListEnvelope): number {
+    const { columns, run } = this.#options;
+    let bad = 0;
+    for (let at = 0; at < rows.length; at++) {
+      if (this.#buffer.add(rows[at]!, columns.names)) continue;
+      const { name, key, badRecords } = run.resource;
+      if (badRecords === 'stop') {
+        throw finalFailure(
+          'BrokenPromise',
+          `${name}: record ${at} of page ${this.#ahead.pages} (from 0) has no "${key.join('", "')}", the key; nothing was ` +
+            'published. Name the right `key` for the resource, or set `badRecords: quarantine` to set such records aside.',
+          { resource: name },
+        );
+      }
+      bad++;
+    }
+    return bad;
+  }
+
+  async #flush(): Promise<void> {
+    // One chunk at a time: the next one gathers meanwhile, and a slow store slows reading down.
+    await this.#writing;
+    const buffer = this.#buffer;
+    const ahead = this.#ahead;
+    const sequence = this.#sequence++;
+    this.#buffer = new ChunkBuffer(this.#profile);
+    this.#bodyBytes = 0;
+    this.#since = Date.now();
+    this.#writing = this.#write(buffer, ahead, sequence);
+    // Awaited at the next flush; until then a failure must not count as unhandled.
+    this.#writing.catch(() => {});
+  }
+
+  async #write(buffer: ChunkBuffer, ahead: Stage, sequence: number): Promise<void> {
+    const { store, run, input, attempt, columns } = this.#options;
+    const known = columns.toColumns();
+    let { chunks, duplicates } = this.#stage;
+    if (buffer.rows.length > 0) {
+      const name = `chunk-${input.call}-${attempt}-${sequence}${framingOf(run.resource.csv).extension}`;
+      const { updatedAtField } = run.resource;
+      const newer = updatedAtField === null ? -1 : columns.names.indexOf(updatedAtField);
+      const written = await writeChunk(store, stagedKey(input, name), buffer, known, {
+        profile: this.#profile,
+        runId: run.runId,
+        syncedAt: toUtcSeconds(run.startedAt),
+        isNewer: newer === -1 ? null : newerCells(newer),
+      });
+      chunks = [...chunks, written.chunk];
+      duplicates += written.duplicates;
+    }
+    const stage: Stage = { ...ahead, chunks, duplicates, columns: known };
+    const key = stageKey(input, attempt, sequence);
+    await writeDocument(store, key, stage);
+    if (this.#ahead === ahead) this.#ahead = stage;
+    else this.#ahead = { ...this.#ahead, chunks, duplicates };
+    this.#stage = stage;
+    this.#key = key;
+    this.#options.onStaged(key, stage);
+  }
+}

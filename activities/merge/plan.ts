@@ -1,0 +1,67 @@
+import { Context } from '@temporalio/activity';
+import type { Activities } from '../../src/core/contract.js';
+import { planMerge, type MergePlan } from '../../src/lake/merge/plan.js';
+import { rowEnd } from '../../src/lake/csv.js';
+import { framingOf } from '../../src/lake/part/framing.js';
+import { type Block, decodeIndex, indexKey } from '../../src/lake/part/index-file.js';
+import { BlockReader } from '../../src/lake/part/reader.js';
+import { profileFingerprint } from '../../src/lake/profile.js';
+import { payloadAt, rowKey, type SortKey } from '../../src/lake/row.js';
+import type { RunFile } from '../../src/lake/run-file.js';
+import { ColumnSet } from '../../src/lake/schema.js';
+import type { StagedChunk } from '../../src/lake/stage.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import type { ActivityDeps } from '../deps.js';
+import { readRun, readStages, stagedKey, writeDocument } from '../documents.js';
+import { heartbeating } from '../heartbeat.js';
+import { inParallel } from '../parallel.js';
+
+const READS_AT_ONCE = 16;
+
+/** Divides the merge of what was staged with the snapshot before into tasks (see `planMerge`). */
+export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planMerge'] {
+  return (input) =>
+    heartbeating(async () => {
+      const { store } = deps.connection(input.connection);
+      const run = await readRun(store, input);
+      const stages = await readStages(store, input.stage);
+      const chunks = stages.flatMap((stage) => stage.chunks);
+      const blocks = await inParallel(chunks, READS_AT_ONCE, async (chunk) =>
+        decodeIndex(await store.read(indexKey(chunk.key))).blocks,
+      );
+      const columns = new ColumnSet(run.resource.key, stages.at(-1)!.columns).toColumns();
+      const { before } = run;
+      const sameRows = before !== null && before.fingerprint === profileFingerprint(run.resource);
+      const plan: MergePlan = {
+        columns,
+        chunks,
+        ...(await planMerge({
+          before: before?.parts ?? [],
+          chunks,
+          blocks,
+          partBytes: run.resource.csv.partBytes,
+          rewrite: sameRows && before.columns.length === columns.length ? 'touched' : 'all',
+          keysOf: (chunk, block) => keysOf(store, run, chunks[chunk]!, blocks[chunk]!, block),
+        })),
+      };
+      const key = stagedKey(input, `plan-${Context.current().info.attempt}.json`);
+      await writeDocument(store, key, plan);
+      return { plan: key, batches: plan.batches.length };
+    });
+}
+
+async function keysOf(
+  store: ObjectStore,
+  { resource }: RunFile,
+  chunk: StagedChunk,
+  blocks: readonly Block[],
+  at: number,
+): Promise<SortKey[]> {
+  const reader = new BlockReader(store, { key: chunk.key, blocks, framing: framingOf(resource.csv) }, 1);
+  const text = await reader.rows(at);
+  const keys: SortKey[] = [];
+  for (let start = 0; start < text.length; start = rowEnd(text, start)) {
+    keys.push(rowKey(text, payloadAt(text, start), resource.key.length, resource.csv.delimiter));
+  }
+  return keys;
+}

@@ -1,0 +1,157 @@
+import type { ObjectKey } from '../../src/core/brands.js';
+import type { Activities, PublishedRun, RunCounts } from '../../src/core/contract.js';
+import { dateOf, inFolder, indexedObjects, MANIFEST, pointerKey, runFolder, type Tree } from '../../src/lake/layout.js';
+import { encodeManifest, type ManifestInput, type PublishedPart } from '../../src/lake/manifest.js';
+import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
+import { decodePointer } from '../../src/lake/pointer.js';
+import { profileFingerprint } from '../../src/lake/profile.js';
+import { checkObject, swapPointer } from '../../src/lake/publish.js';
+import type { RunFile } from '../../src/lake/run-file.js';
+import type { Stage } from '../../src/lake/stage.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { type AddedUp, addUp } from '../../src/lake/verify-run.js';
+import { nextCheckpoint, windowGap } from '../../src/lake/watermark.js';
+import type { ActivityDeps } from '../deps.js';
+import { readDocument, readRun, readStages } from '../documents.js';
+import { finalFailure } from '../failures.js';
+import { heartbeating } from '../heartbeat.js';
+import { inParallel } from '../parallel.js';
+import { headerOnlyPart } from './empty.js';
+
+const CHECKS_AT_ONCE = 16;
+
+/** Verifies that everything adds up and lies in the store as it was sent, writes the manifests, swaps the pointer. */
+export function createPublish(deps: ActivityDeps): Activities['worktrack.publish'] {
+  return (input) =>
+    heartbeating(async () => {
+      const { store } = deps.connection(input.connection);
+      const run = await readRun(store, input);
+      const stages = await readStages(store, input.stage);
+      const stage = stages.at(-1)!;
+      const plan = await readDocument<MergePlan>(store, input.plan);
+      const results = await inParallel(input.results, CHECKS_AT_ONCE, (key) => readDocument<BatchResult>(store, key));
+      const sum = addUp(results.flatMap((result) => result.tasks), {
+        fetched: stage.fetched,
+        duplicates: stage.duplicates,
+        quarantined: stage.quarantined,
+        before: run.before?.rows ?? 0,
+        tasks: plan.tasks.length,
+      });
+      if ('problem' in sum) throw doesNotAddUp(run, sum.problem);
+      return publish(store, run, stage, plan, sum, deps.now());
+    });
+}
+
+async function publish(
+  store: ObjectStore,
+  run: RunFile,
+  stage: Stage,
+  plan: MergePlan,
+  sum: AddedUp,
+  publishedAt: number,
+): Promise<PublishedRun> {
+  const { resource } = run;
+  const snapshotParts = sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
+  const changeParts = sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
+  const problems = await inParallel([...snapshotParts, ...changeParts], CHECKS_AT_ONCE, (part) => checkObject(store, part));
+  const problem = problems.find((found) => found !== null);
+  if (problem) throw doesNotAddUp(run, problem);
+
+  const clocks = { startedAt: run.startedAt, serviceStart: stage.serviceStart };
+  const checkpoint = nextCheckpoint(clocks, run.sync, run.checkpoint);
+  const gap = windowGap(run.checkpoint, resource.windowMs, clocks);
+  const warnings = [...run.warnings, ...warningsOf(run, stage, gap)];
+  const counts: RunCounts = sum.counts;
+  // An attempt before this one may have done it and died before it could say so: what is published is not written again.
+  const there = await store.readIfExists(pointerKey(resource.name));
+  const pointer = there === null ? null : decodePointer(there.body);
+  if (pointer?.runId === run.runId) {
+    return { snapshot: pointer.snapshot, checkpoint: pointer.checkpoint, counts, publishedAt: Date.parse(pointer.publishedAt), warnings };
+  }
+  const manifest: Omit<ManifestInput, 'tree' | 'parts'> = {
+    connection: run.connection,
+    baseUrl: run.baseUrl,
+    resource: resource.name,
+    runId: run.runId,
+    previousRunId: run.before?.runId ?? null,
+    mode: run.mode,
+    updatedSince: run.updatedSince,
+    checkpoint,
+    startedAt: run.startedAt,
+    publishedAt,
+    pages: stage.pages,
+    counts,
+    columns: plan.columns,
+    csv: resource.csv,
+    fingerprint: profileFingerprint(resource),
+    key: resource.key,
+    gap,
+    warnings,
+  };
+  const changes = await completeFolder(store, run, 'changes', changeParts, manifest);
+  const snapshot = await completeFolder(store, run, 'snapshots', snapshotParts, manifest);
+  const swapped = await swapPointer(
+    store,
+    {
+      resource: resource.name,
+      runId: run.runId,
+      snapshot,
+      changes,
+      publishedAt: new Date(publishedAt).toISOString(),
+      checkpoint: { updatedSince: checkpoint },
+      rows: counts.rows,
+      connection: run.connection,
+      baseUrl: run.baseUrl,
+    },
+    run.before === null ? 'absent' : { etag: run.before.etag },
+  );
+  if (swapped.outcome === 'lost') {
+    throw finalFailure(
+      'Displaced',
+      `${resource.name}: while run ${run.runId} was under way, ${swapped.to} was published in its place by another mirror; ` +
+        'nothing of this run is visible. If this mirror is the right one, take over with `worktrack export --adopt`.',
+    );
+  }
+  return { snapshot, checkpoint: { updatedSince: checkpoint }, counts, publishedAt, warnings };
+}
+
+/** Removes what other attempts left in a run's folder, then writes its manifest, last. */
+async function completeFolder(
+  store: ObjectStore,
+  run: RunFile,
+  tree: Tree,
+  parts: readonly PublishedPart[],
+  manifest: Omit<ManifestInput, 'tree' | 'parts'>,
+): Promise<ObjectKey> {
+  const folder = runFolder(run.resource.name, tree, dateOf(run.nominalStart), run.runId);
+  const accepted = new Set<string>(parts.flatMap((part) => indexedObjects(part.key)));
+  const strays: ObjectKey[] = [];
+  for await (const { key } of store.list(`${folder}/`)) if (!accepted.has(key)) strays.push(key);
+  await store.remove(strays);
+  const key = inFolder(folder, MANIFEST);
+  const body = encodeManifest({ ...manifest, tree: tree === 'snapshots' ? 'snapshot' : 'changes', parts });
+  await store.write(key, body, { contentType: 'application/json' });
+  return key;
+}
+
+function warningsOf(run: RunFile, stage: Stage, gap: ReturnType<typeof windowGap>): string[] {
+  const { resource } = run;
+  const warnings: string[] = [];
+  if (gap !== null) {
+    warnings.push(
+      `gap: the last run was so long ago that the service no longer lists what changed from ${gap.from} to ${gap.to} ` +
+        `(window of ${resource.name})`,
+    );
+  }
+  if (stage.quarantined > 0) warnings.push(`${stage.quarantined} records without their key were set aside`);
+  if (stage.replaced > 0) warnings.push(`${stage.replaced} lone surrogates, which UTF-8 cannot carry, became U+FFFD`);
+  return warnings;
+}
+
+function doesNotAddUp(run: RunFile, problem: string): Error {
+  return finalFailure(
+    'NotAddingUp',
+    `${run.resource.name}: run ${run.runId} does not add up and was not published: ${problem}. The next run reads anew; ` +
+      'if it happens again, report it with this message.',
+  );
+}

@@ -1,0 +1,16 @@
+import { BrokenPromiseError } from './broken-promise-error.js';
+import type { ServiceErrorOptions } from './service-error.js';
+
+/** One response is larger than `http.maxBodyBytes`. A smaller page may fit; the same one will not. */
+export class BodyTooLargeError extends BrokenPromiseError {
+  static {
+    BodyTooLargeError.prototype.name = 'BodyTooLargeError';
+  }
+  override readonly code = 'SERVICE_BODY_TOO_LARGE';
+  readonly maxBodyBytes: number;
+
+  constructor(message: string, options: ServiceErrorOptions & { readonly maxBodyBytes: number }) {
+    super(message, options);
+    this.maxBodyBytes = options.maxBodyBytes;
+  }
+}

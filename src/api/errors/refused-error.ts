@@ -1,0 +1,20 @@
+import { ServiceError, type ServiceErrorOptions } from './service-error.js';
+
+/** What the service refuses: `key` and `plan` end the whole run, `grant` ends its resource (DESIGN 3.12). */
+export type RefusalScope = 'key' | 'plan' | 'grant';
+
+/** The service refuses the request and will go on doing so until a person changes the key, its grants or the plan. */
+export class RefusedError extends ServiceError {
+  static {
+    // On the prototype, so that stack traces carry it and `inspect` does not repeat it.
+    RefusedError.prototype.name = 'RefusedError';
+  }
+  override readonly code = 'SERVICE_REFUSED';
+  override readonly kind = 'refused';
+  readonly scope: RefusalScope;
+
+  constructor(message: string, options: ServiceErrorOptions & { readonly scope: RefusalScope }) {
+    super(message, options);
+    this.scope = options.scope;
+  }
+}

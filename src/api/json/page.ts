@@ -1,0 +1,146 @@
+import type { ByteString, Cursor } from '../../core/brands.js';
+import { fromByteString } from '../../core/brands.js';
+import { BrokenPromiseError } from '../errors/broken-promise-error.js';
+import type { Cells, FieldColumns } from './record.js';
+import { RecordReader } from './record.js';
+import { JsonScanner } from './scanner.js';
+
+/** One page of a list (spec, "List envelope"). */
+export interface ListEnvelope {
+  /** One array a record; the columns are those of the `FieldColumns` it was read into. */
+  readonly rows: Cells[];
+  /** The page size that the service applied; `null` where it does not say. */
+  readonly limit: number | null;
+  /** `null` at the end of the list: the service writes `null`, `""` or nothing (DESIGN 3.6). */
+  readonly nextCursor: Cursor | null;
+  /** Lone surrogates that became U+FFFD. */
+  readonly replaced: number;
+}
+
+export interface PageOptions {
+  readonly columns: FieldColumns;
+  /** Between the levels of a flattened name; `null` keeps nested values as their JSON text. */
+  readonly flatten: ByteString | null;
+}
+
+/**
+ * Reads a list envelope straight from its text into cells, changing no value (DESIGN 3.8).
+ *
+ * @throws SyntaxError when the text is no JSON (a truncated answer, an error page): worth another try
+ * @throws BrokenPromiseError when it is JSON but not the envelope that the spec promises
+ */
+export function readListPage(body: ByteString, options: PageOptions): ListEnvelope {
+  const scanner = new JsonScanner(body);
+  const records = new RecordReader(scanner, options.columns, options.flatten);
+  let rows: Cells[] | null = null;
+  let page: PageFields | null = null;
+
+  if (scanner.peek() !== OPEN_OBJECT) return notAnEnvelope(scanner, 'the body is not an object');
+  eachMember(scanner, (name) => {
+    if (name === 'data') rows = readData(scanner, records);
+    else if (name === 'page') page = readPageFields(scanner);
+    else scanner.skip();
+  });
+  if (scanner.peek() !== -1) scanner.fail('text follows the end of the value');
+
+  if (rows === null) throw broken('the envelope has no "data"');
+  const { limit, nextCursor } = (page as PageFields | null) ?? broken('the envelope has no "page"', 'throw');
+  return { rows, limit, nextCursor, replaced: scanner.replaced };
+}
+
+const OPEN_OBJECT = 0x7b;
+const OPEN_ARRAY = 0x5b;
+
+interface PageFields {
+  limit: number | null;
+  nextCursor: Cursor | null;
+}
+
+function readData(scanner: JsonScanner, records: RecordReader): Cells[] {
+  const rows: Cells[] = [];
+  if (scanner.peek() !== OPEN_ARRAY) throw broken('"data" is not an array');
+  scanner.pos++;
+  if (scanner.peek() === 0x5d) {
+    scanner.pos++;
+    return rows;
+  }
+  for (;;) {
+    if (scanner.peek() !== OPEN_OBJECT) {
+      scanner.skip();
+      throw broken(`data[${rows.length}] is not an object`);
+    }
+    rows.push(records.read());
+    const code = scanner.peek();
+    scanner.pos++;
+    if (code === 0x5d) return rows;
+    if (code !== 0x2c) {
+      scanner.pos--;
+      scanner.fail('expected "," or "]"');
+    }
+  }
+}
+
+function readPageFields(scanner: JsonScanner): PageFields {
+  const fields: PageFields = { limit: null, nextCursor: null };
+  if (scanner.peek() !== OPEN_OBJECT) throw broken('"page" is not an object');
+  eachMember(scanner, (name) => {
+    const code = scanner.peek();
+    if (name === 'nextCursor') fields.nextCursor = readCursor(scanner, code);
+    else if (name === 'limit' && code >= 0x30 && code <= 0x39) fields.limit = Number(scanner.number());
+    else scanner.skip();
+  });
+  return fields;
+}
+
+function readCursor(scanner: JsonScanner, code: number): Cursor | null {
+  if (code === 0x22) {
+    const cursor = fromByteString(scanner.string());
+    return cursor === '' ? null : (cursor as Cursor);
+  }
+  if (code === 0x6e) {
+    scanner.word('null');
+    return null;
+  }
+  // A number is no string, but it continues the list all the same when it is passed back as it was written.
+  if (code === 0x2d || (code >= 0x30 && code <= 0x39)) return scanner.number() as string as Cursor;
+  throw broken('"page.nextCursor" is neither a string nor null');
+}
+
+/** Calls `visit` for each member of the object at `pos`; it must read the member's value. */
+function eachMember(scanner: JsonScanner, visit: (name: ByteString) => void): void {
+  scanner.pos++;
+  if (scanner.peek() === 0x7d) {
+    scanner.pos++;
+    return;
+  }
+  for (;;) {
+    scanner.peek();
+    const name = scanner.string();
+    scanner.expect(0x3a);
+    scanner.peek();
+    visit(name);
+    const code = scanner.peek();
+    if (code === 0x7d) {
+      scanner.pos++;
+      return;
+    }
+    scanner.expect(0x2c);
+  }
+}
+
+/** A body that is no object at all breaks the promise only if it is well-formed; else it is a torn answer. */
+function notAnEnvelope(scanner: JsonScanner, what: string): never {
+  scanner.skip();
+  if (scanner.peek() !== -1) scanner.fail('text follows the end of the value');
+  throw broken(what);
+}
+
+function broken(what: string): BrokenPromiseError;
+function broken(what: string, how: 'throw'): never;
+function broken(what: string, how?: 'throw'): BrokenPromiseError {
+  const error = new BrokenPromiseError(
+    `the service's answer is not the list envelope of the specification: ${what}`,
+  );
+  if (how === 'throw') throw error;
+  return error;
+}

@@ -1,0 +1,149 @@
+import type { z } from 'zod';
+import { formatDuration } from '../core/duration.js';
+import { columnConflicts } from './column-checks.js';
+import { type LakePlace, lakesOverlap } from './lake-url.js';
+import { readName } from './names.js';
+import { formatPath, type PathPart, type RawProblem } from './problems.js';
+import { withNameDefaults } from './resource-defaults.js';
+import { baseUrl, errors, lake, overlap } from './schema.js';
+import { type ParsedResource, resource } from './schema-resource.js';
+import { listen } from './schema-webhook.js';
+import { isLoopback } from './urls.js';
+
+/**
+ * The rules that need two places of the file at once. They read the raw tree, part by part and only the parts that
+ * are good in themselves, so that a slip elsewhere does not hide them: every problem shows in one go.
+ */
+export function crossCheck(tree: unknown): RawProblem[] {
+  const connections = get(tree, 'connections');
+  if (!isMap(connections)) return [];
+  const names = Object.keys(connections);
+  const problems = names.flatMap((name) => checkConnection(name, connections[name]));
+  if (names.length === 0) {
+    problems.push({ path: ['connections'], message: 'found no connection; allowed: at least one' });
+  }
+  return [...problems, ...lakeConflicts(connections)];
+}
+
+function checkConnection(name: string, raw: unknown): RawProblem[] {
+  const path = ['connections', name];
+  return [
+    ...nameProblem(name, path),
+    ...plainHttp(raw, path),
+    ...statusConflicts(raw, path),
+    ...unsignedInTheOpen(raw, path),
+    ...checkResources(raw, path),
+  ];
+}
+
+function nameProblem(name: string, path: PathPart[]): RawProblem[] {
+  try {
+    readName(name);
+    return [];
+  } catch (error) {
+    return [{ path, message: `as the name of a connection, ${(error as RangeError).message}`, at: 'key' }];
+  }
+}
+
+function plainHttp(raw: unknown, path: PathPart[]): RawProblem[] {
+  const url = good(baseUrl, get(raw, 'baseUrl'));
+  if (url === undefined || !url.startsWith('http:') || isLoopback(new URL(url).hostname)) return [];
+  if (get(raw, 'http', 'allowPlainHttp') === true) return [];
+  const message = `found plain http to ${new URL(url).host}, which would send the key in the clear; allowed: https, or http to this machine, or http.allowPlainHttp: true`;
+  return [{ path: [...path, 'baseUrl'], message }];
+}
+
+function statusConflicts(raw: unknown, path: PathPart[]): RawProblem[] {
+  const mapping = good(errors, get(raw, 'errors') ?? {});
+  if (!mapping) return [];
+  const both = mapping.transient.filter((status) => mapping.refused.includes(status));
+  // The list that the file gives is the one to point at; the other may be a default.
+  const list = get(raw, 'errors', 'transient') === undefined ? 'refused' : 'transient';
+  return [...new Set(both)].map((status) => ({
+    path: [...path, 'errors', list],
+    message: `found ${status} in both refused and transient; allowed: one of them`,
+  }));
+}
+
+function unsignedInTheOpen(raw: unknown, path: PathPart[]): RawProblem[] {
+  if (get(raw, 'webhook', 'signature') !== 'none') return [];
+  const address = good(listen, get(raw, 'webhook', 'listen') ?? '127.0.0.1:8080');
+  if (!address || isLoopback(address.host.includes(':') ? `[${address.host}]` : address.host)) return [];
+  const message =
+    'found none with a listen address that others can reach; allowed: a signature, or listen on 127.0.0.1';
+  return [{ path: [...path, 'webhook', 'signature'], message }];
+}
+
+function checkResources(raw: unknown, connection: PathPart[]): RawProblem[] {
+  const list = get(raw, 'resources');
+  if (!Array.isArray(list)) return [];
+  const overlapMs = good(overlap, get(raw, 'sync', 'overlap') ?? '5m');
+  const first = new Map<string, number>();
+  return list.flatMap((item, i): RawProblem[] => {
+    const path = [...connection, 'resources', i];
+    const name = typeof item === 'string' ? item : get(item, 'name');
+    const problems: RawProblem[] = [];
+    if (typeof name === 'string') {
+      const before = first.get(name);
+      if (before === undefined) first.set(name, i);
+      else {
+        const at = formatPath([...connection, 'resources', before]);
+        const message = `found the resource ${JSON.stringify(name)} again; names are unique in a connection, and ${at} has it already`;
+        problems.push({ path: typeof item === 'string' ? path : [...path, 'name'], message });
+      }
+    }
+    const parsed = good(resource, item);
+    return parsed
+      ? [...problems, ...windowConflicts(parsed, overlapMs, path), ...columnConflicts(parsed, path)]
+      : problems;
+  });
+}
+
+function windowConflicts(
+  parsed: ParsedResource,
+  overlapMs: number | undefined,
+  path: PathPart[],
+): RawProblem[] {
+  const { windowMs } = withNameDefaults(parsed);
+  if (windowMs === null) {
+    if (parsed.windowField === undefined) return [];
+    return [
+      {
+        path: [...path, 'windowField'],
+        message: 'found a windowField but no window; allowed: together with window',
+      },
+    ];
+  }
+  if (overlapMs === undefined || windowMs > overlapMs) return [];
+  const message = `found a window of ${formatDuration(windowMs)}; allowed: longer than sync.overlap, which is ${formatDuration(overlapMs)}`;
+  return [{ path: [...path, 'window'], message }];
+}
+
+function lakeConflicts(connections: Readonly<Record<string, unknown>>): RawProblem[] {
+  const lakes: { name: string; place: LakePlace }[] = [];
+  return Object.entries(connections).flatMap(([name, raw]): RawProblem[] => {
+    const place = good(lake, get(raw, 'lake'));
+    if (!place) return [];
+    const rival = lakes.find((other) => lakesOverlap(other.place, place));
+    lakes.push({ name, place });
+    if (!rival) return [];
+    const message = `found ${place.url}, which is the same as, inside or around the lake of ${rival.name}, ${rival.place.url}; allowed: lakes apart from each other`;
+    return [{ path: ['connections', name, 'lake', 'url'], message }];
+  });
+}
+
+/** What the schema makes of a value, or `undefined` where the value is not good. */
+function good<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> | undefined {
+  return schema.safeParse(value).data;
+}
+
+function get(value: unknown, ...path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (at, key) => (isMap(at) && Object.hasOwn(at, key) ? at[key] : undefined),
+    value,
+  );
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,77 @@
+import { hasControls } from './scalars.js';
+import { isLoopback, wrongUrl } from './urls.js';
+
+const ALLOWED = 's3://bucket, s3://bucket/prefix or file:///absolute/folder';
+
+/**
+ * A lake's root without slashes at its end. Read by pattern and not by `URL`, which would lower, decode or resolve
+ * parts of what S3 takes letter by letter.
+ *
+ * @throws RangeError with the message for the file's author; it repeats no credentials.
+ */
+export function readLakeUrl(text: string): string {
+  const match = /^(s3|file):\/\/([^/]*)(\/.*)?$/s.exec(text);
+  if (!match) throw new RangeError(wrongUrl(text, ALLOWED) + relativeHint(text));
+  const [, scheme, host = '', rest = ''] = match;
+  if (host.includes('@') || /^[^/]+:[^/]+@/.test(rest)) {
+    throw new RangeError(
+      `found credentials in the URL (not repeated here); S3 credentials go where the AWS SDK looks for them. Allowed: ${ALLOWED}`,
+    );
+  }
+  if (/[?#\\]/.test(text) || hasControls(text)) {
+    throw new RangeError(
+      `found ?, #, a backslash or a control character in the URL (not repeated here); allowed: ${ALLOWED}`,
+    );
+  }
+  const path = rest.replace(/\/+$/, '');
+  if (
+    path
+      .split('/')
+      .slice(1)
+      .some((part) => part === '' || part === '.' || part === '..')
+  ) {
+    throw new RangeError(`${wrongUrl(text, ALLOWED)}, without empty, . and .. parts`);
+  }
+  if (scheme === 's3') {
+    checkBucket(host);
+    return `s3://${host}${path}`;
+  }
+  if (host !== '') throw new RangeError(wrongUrl(text, ALLOWED) + relativeHint(text));
+  if (path === '')
+    throw new RangeError(`${wrongUrl(text, ALLOWED)}; the root of the file system cannot be a lake`);
+  return `file://${path}`;
+}
+
+/** What of a lake decides whether two are the same place. */
+export interface LakePlace {
+  readonly url: string;
+  readonly endpoint?: string | undefined;
+}
+
+/** Whether one lake is, or lies inside, the other (DESIGN 2, "One writer, fenced"). */
+export function lakesOverlap(a: LakePlace, b: LakePlace): boolean {
+  if (a.url.startsWith('s3:') && store(a.endpoint) !== store(b.endpoint)) return false;
+  const [left, right] = [`${a.url}/`, `${b.url}/`];
+  return left.startsWith(right) || right.startsWith(left);
+}
+
+/** Bucket names are unique over all of AWS, so its regional endpoints count as one store. */
+function store(endpoint: string | undefined): string {
+  if (endpoint === undefined) return 'aws';
+  const url = new URL(endpoint);
+  if (/(^|\.)amazonaws\.com(\.cn)?$/.test(url.hostname)) return 'aws';
+  return `${isLoopback(url.hostname) ? 'loopback' : url.hostname}:${url.port || url.protocol}${url.pathname}`;
+}
+
+/** The rules of S3 for general purpose buckets. */
+function checkBucket(name: string): void {
+  const shape = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(name);
+  if (shape && !name.includes('..') && !/^\d+(\.\d+){3}$/.test(name)) return;
+  throw new RangeError(
+    `found ${JSON.stringify(name)} as the bucket; allowed: 3 to 63 lower-case letters, digits, dots and hyphens, beginning and ending with a letter or digit`,
+  );
+}
+
+function relativeHint(text: string): string {
+  return /^file:|^\.{0,2}\//.test(text) ? '. A folder needs its absolute path, after three slashes.' : '';
+}

@@ -1,0 +1,40 @@
+import type { Settings } from '../core/settings.js';
+import { crossCheck } from './cross-checks.js';
+import { type ConfigDocument, readDocument } from './document.js';
+import { formatPath, problemsOf, type RawProblem, type SettingsProblem } from './problems.js';
+import { resolveSettings } from './resolve.js';
+import { configFile } from './schema.js';
+import { SettingsError } from './settings-error.js';
+
+/**
+ * Reads the text of a configuration (YAML 1.2 or JSON, DESIGN 4), checks it and fills in the defaults. `source` is
+ * the file's name, for messages. Nothing but the text is looked at: no environment, no file, no network.
+ *
+ * @throws SettingsError with every problem of the text at once; no message repeats a secret.
+ */
+export function parseSettings(text: string, source: string): Settings {
+  const doc = readDocument(text);
+  const problems: SettingsProblem[] = doc.problems.map(({ path, message, place }) => ({
+    path: formatPath(path),
+    line: place?.line ?? null,
+    column: place?.column ?? null,
+    message,
+  }));
+  if (doc.tree === undefined) throw new SettingsError(source, problems);
+  const parsed = configFile.safeParse(doc.tree);
+  const found = [...problemsOf(parsed.error?.issues ?? []), ...crossCheck(doc.tree)];
+  problems.push(...found.map((problem) => located(problem, doc)));
+  if (!parsed.success || problems.length > 0) {
+    throw new SettingsError(source, problems.sort(byPlace));
+  }
+  return resolveSettings(parsed.data, source);
+}
+
+function located({ path, message, at = 'value' }: RawProblem, doc: ConfigDocument): SettingsProblem {
+  const place = doc.locate(path, at);
+  return { path: formatPath(path), line: place?.line ?? null, column: place?.column ?? null, message };
+}
+
+function byPlace(a: SettingsProblem, b: SettingsProblem): number {
+  return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
+}

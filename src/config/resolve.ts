@@ -1,0 +1,126 @@
+import type {
+  ConnectionSettings,
+  CsvSettings,
+  HttpSettings,
+  ResourceSettings,
+  Settings,
+  SyncSettings,
+  WriteBackSettings,
+} from '../core/settings.js';
+import { deepFreeze } from './freeze.js';
+import { withNameDefaults } from './resource-defaults.js';
+import type { ParsedConfig, ParsedConnection } from './schema.js';
+import type { ParsedResource } from './schema-resource.js';
+
+/** Turns the checked file into the settings that everything else reads; frozen all the way down. */
+export function resolveSettings(config: ParsedConfig, source: string): Settings {
+  const connections = Object.entries(config.connections).map(([name, parsed]) =>
+    resolveConnection(name, parsed),
+  );
+  return deepFreeze({ source, connections });
+}
+
+function resolveConnection(name: string, parsed: ParsedConnection): ConnectionSettings {
+  const resources = parsed.resources.map((resource) => resolveResource(resource, parsed));
+  const { url, region, endpoint, forcePathStyle } = parsed.lake;
+  return {
+    name,
+    baseUrl: parsed.baseUrl,
+    apiKey: parsed.apiKey,
+    lake: {
+      url,
+      ...(region === undefined ? {} : { region }),
+      ...(endpoint === undefined ? {} : { endpoint }),
+      ...(forcePathStyle === undefined ? {} : { forcePathStyle }),
+    },
+    resources,
+    retries: { giveUpAfterMs: parsed.retries.giveUpAfter },
+    errors: {
+      refused: [...new Set(parsed.errors.refused)],
+      transient: [...new Set(parsed.errors.transient)],
+    },
+    http: resolveHttp(parsed.http),
+    sync: resolveSync(parsed.sync),
+    retention: { snapshotsMs: parsed.retention.snapshots, keepPerDay: parsed.retention.keep },
+    schedule: {
+      cron: parsed.schedule.cron,
+      timezone: parsed.schedule.timezone,
+      jitterMs: parsed.schedule.jitter,
+      catchupWindowMs: parsed.schedule.catchupWindow,
+      pauseOnFailure: parsed.schedule.pauseOnFailure,
+    },
+    webhook: parsed.webhook ?? null,
+    writeBack: resolveWriteBack(parsed.writeBack, resources),
+  };
+}
+
+function resolveResource(resource: ParsedResource, connection: ParsedConnection): ResourceSettings {
+  const { include, exclude, mask } = resource.columns ?? {};
+  return {
+    name: resource.name,
+    path: resource.path ?? resource.name,
+    ...withNameDefaults(resource),
+    windowField: resource.windowField ?? null,
+    updatedAtField: resource.updatedAt ?? null,
+    badRecords: resource.badRecords ?? 'stop',
+    contract: resource.contract ?? 'evolve',
+    columns: {
+      include: include ?? null,
+      exclude: exclude ?? [],
+      // Without a prototype: a field may be called `constructor`.
+      mask: Object.assign(Object.create(null), mask),
+    },
+    deletes: resource.deletes ?? connection.deletes,
+    csv: resolveCsv(connection.csv, resource.csv),
+  };
+}
+
+function resolveCsv(base: ParsedConnection['csv'], over: ParsedResource['csv'] = {}): CsvSettings {
+  return {
+    compression: over.compression ?? base.compression,
+    delimiter: over.delimiter ?? base.delimiter,
+    nested: over.nested ?? base.nested,
+    separator: over.separator ?? base.separator,
+    lineBreaks: over.lineBreaks ?? base.lineBreaks,
+    escapeFormulas: over.escapeFormulas ?? base.escapeFormulas,
+    partBytes: over.partSize ?? base.partSize,
+  };
+}
+
+function resolveHttp(http: ParsedConnection['http']): HttpSettings {
+  return {
+    concurrency: http.concurrency,
+    requestsPerSecond: http.requestsPerSecond,
+    connectTimeoutMs: http.connectTimeout,
+    headersTimeoutMs: http.headersTimeout,
+    bodyTimeoutMs: http.bodyTimeout,
+    maxBodyBytes: http.maxBody,
+    allowPlainHttp: http.allowPlainHttp,
+  };
+}
+
+function resolveSync(sync: ParsedConnection['sync']): SyncSettings {
+  return {
+    pageSize: sync.pageSize,
+    overlapMs: sync.overlap,
+    clock: sync.clock,
+    reconcileEveryMs: sync.reconcileEvery,
+    minIntervalMs: sync.minInterval,
+  };
+}
+
+/** A write goes where the list is read from unless the file says otherwise. */
+function resolveWriteBack(
+  parsed: ParsedConnection['writeBack'],
+  resources: readonly ResourceSettings[],
+): WriteBackSettings {
+  const pathOf = (name: string) => resources.find((resource) => resource.name === name)?.path ?? name;
+  const { 'time-entries': timeEntries, 'calendar-entries': calendarEntries } = parsed;
+  return {
+    'time-entries': { path: timeEntries.path ?? pathOf('time-entries') },
+    'calendar-entries': {
+      path: calendarEntries.path ?? pathOf('calendar-entries'),
+      style: calendarEntries.style,
+    },
+  };
+}

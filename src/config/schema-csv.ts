@@ -1,0 +1,52 @@
+import { wrong } from './found.js';
+import { byteSize, choice, flag, readable } from './scalars.js';
+import { section } from './section.js';
+
+const KiB = 1024;
+const GiB = KiB ** 3;
+
+const compression = choice(['gzip', 'none']);
+const delimiter = readable('one character such as "," or "\\t"', readDelimiter);
+const nested = choice(['json', 'flatten']);
+const separator = readable('one to eight characters such as "."', readSeparator);
+const lineBreaks = choice(['keep', 'escape']);
+const escapeFormulas = flag();
+// Up to 4 GiB: an unchanged part is carried over by one server-side copy, which S3 bounds at 5 GiB.
+const partSize = byteSize(KiB, 4 * GiB);
+
+/** A connection's `csv`, complete with defaults (DESIGN 3.8 and 3.10). */
+export const csvSection = section({
+  compression: compression.prefault('gzip'),
+  delimiter: delimiter.prefault(','),
+  nested: nested.prefault('json'),
+  separator: separator.prefault('.'),
+  lineBreaks: lineBreaks.prefault('keep'),
+  escapeFormulas: escapeFormulas.prefault(false),
+  partSize: partSize.prefault('64MiB'),
+});
+
+/** A resource's `csv`: what it gives stands in for the connection's. */
+export const csvOverrides = section({
+  compression: compression.optional(),
+  delimiter: delimiter.optional(),
+  nested: nested.optional(),
+  separator: separator.optional(),
+  lineBreaks: lineBreaks.optional(),
+  escapeFormulas: escapeFormulas.optional(),
+  partSize: partSize.optional(),
+});
+
+/** One ASCII character: the data plane works on bytes, and a letter or digit would force quotes on every value. */
+function readDelimiter(text: string): string {
+  if (/^[\t -~]$/.test(text) && !/["0-9A-Za-z]/.test(text)) return text;
+  const hint = text === '\\t' ? '. For a tab write "\\t" in double quotes.' : '';
+  throw new RangeError(
+    wrong(text, 'one ASCII character that is no letter, digit, quote or line break, such as "," or "\\t"') +
+      hint,
+  );
+}
+
+function readSeparator(text: string): string {
+  if (/^[^"\r\n\0]{1,8}$/.test(text)) return text;
+  throw new RangeError(wrong(text, 'one to eight characters such as ".", without quotes and line breaks'));
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { wrong } from './found.js';
+import { readPointer } from './names.js';
+import { choice, hasControls, readable } from './scalars.js';
+import { secretRef } from './secret-ref.js';
+import { section } from './section.js';
+
+const LISTEN = 'an address and port such as 127.0.0.1:8080 or "[::1]:8080"';
+
+const signature = section({
+  header: readable('the name of an HTTP header', readHeader).prefault('X-Webhook-Signature'),
+  algorithm: choice(['hmac-sha256', 'hmac-sha512', 'hmac-sha1']).prefault('hmac-sha256'),
+  encoding: choice(['hex', 'base64']).prefault('hex'),
+  prefix: readable('what stands before the digest, such as sha256=', readPrefix).prefault(''),
+  secret: secretRef().prefault({ env: 'WORKTRACK_WEBHOOK_SECRET' }),
+});
+
+/** The address that the receiver listens on. */
+export const listen = readable(LISTEN, readListen, (value) =>
+  typeof value === 'number' ? `. Did you mean "127.0.0.1:${value}"?` : '',
+);
+
+/** The word that says that the service does not sign; whether it does is "not shown" in the spec. */
+const unsigned = z.literal('none').transform(() => null);
+
+/** `webhook` of a connection (DESIGN 4). */
+export const webhook = section({
+  listen: listen.prefault('127.0.0.1:8080'),
+  signature: z
+    .union([unsigned, signature], {
+      // Says nothing of the value: the likeliest mistake is to write the secret itself here.
+      error:
+        'found neither; allowed: a map with header, algorithm, encoding, prefix and secret, or the word none',
+    })
+    .prefault({}),
+  resource: readable('a JSON pointer such as /resource', readPointer).prefault('/resource'),
+});
+
+function readHeader(text: string): string {
+  if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(text)) return text;
+  throw new RangeError(wrong(text, 'the name of an HTTP header such as X-Webhook-Signature'));
+}
+
+function readPrefix(text: string): string {
+  if (text.length <= 64 && !hasControls(text)) return text;
+  throw new RangeError(wrong(text, 'up to 64 characters such as sha256='));
+}
+
+function readListen(text: string): { host: string; port: number } {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  const host = match?.[1] ?? match?.[2];
+  if (host === undefined || port > 65_535) throw new RangeError(wrong(text, LISTEN));
+  return { host, port };
+}

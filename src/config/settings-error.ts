@@ -1,0 +1,24 @@
+import { ConfigurationError } from '../core/configuration-error.js';
+import type { SettingsProblem } from './problems.js';
+
+/** Everything that is wrong with a configuration file, in the order of its lines. `path` is the first problem's. */
+export class SettingsError extends ConfigurationError {
+  static {
+    SettingsError.prototype.name = 'SettingsError';
+  }
+  readonly problems: readonly SettingsProblem[];
+
+  constructor(source: string, problems: readonly SettingsProblem[]) {
+    const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`;
+    super([`${source} has ${count}:`, ...problems.map(formatProblem)].join('\n'), {
+      path: problems[0]?.path || null,
+      remedy: `Correct ${source}; \`worktrack config schema\` prints a JSON Schema that editors check it with.`,
+    });
+    this.problems = problems;
+  }
+}
+
+function formatProblem({ path, line, column, message }: SettingsProblem): string {
+  const place = line === null ? '' : ` (line ${line}:${column})`;
+  return `  ${path === '' ? 'the file' : path}${place}: ${message}`;
+}

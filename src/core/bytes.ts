@@ -1,0 +1,51 @@
+const UNITS: Readonly<Record<string, number>> = {
+  B: 1,
+  kB: 1e3,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+  TiB: 1024 ** 4,
+};
+
+/** The units that `formatBytes` writes, the largest first: only those that lose nothing are used. */
+const EXACT = ['TiB', 'GiB', 'MiB', 'KiB'] as const;
+
+/**
+ * Reads `64MiB` (powers of 1024), `8MB` (powers of 1000), `1.5GiB` or `512B`; answers whole bytes. One blank may
+ * stand before the unit.
+ *
+ * @throws RangeError whose message says what was found and what is allowed.
+ */
+export function parseBytes(text: string): number {
+  const match = /^(\d+(?:\.\d+)?) ?([KMGT]iB|[kKMGT]?B)$/.exec(text);
+  const unit = match?.[2] === undefined ? undefined : UNITS[match[2]];
+  if (!match || unit === undefined) {
+    throw new RangeError(
+      `${shown(text)} is not a size; allowed: a number with a unit, such as 64MiB, 8MB or 512B`,
+    );
+  }
+  const bytes = Number(match[1]) * unit;
+  if (!Number.isSafeInteger(bytes)) {
+    throw new RangeError(
+      `the size ${shown(text)} is not a whole number of bytes that can be counted exactly`,
+    );
+  }
+  return bytes;
+}
+
+/** The exact text of a number of bytes in the largest binary unit that divides it (`64MiB`, `1000B`). */
+export function formatBytes(bytes: number): string {
+  for (const unit of EXACT) {
+    const size = UNITS[unit] as number;
+    if (bytes >= size && bytes % size === 0) return `${bytes / size}${unit}`;
+  }
+  return `${bytes}B`;
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
+}

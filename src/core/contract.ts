@@ -1,0 +1,239 @@
+/**
+ * What workflows, activities and clients say to one another. Everything here is small: it is written to histories,
+ * so it holds names, counts, cursors and object keys, and never a record (DESIGN 2). Pure: the workflow
+ * sandbox imports this file.
+ */
+import type { Cursor, ObjectKey, RunId, UtcSeconds } from './brands.js';
+
+/** Rows (DESIGN 3.11). */
+export interface RunCounts {
+  readonly fetched: number;
+  readonly duplicates: number;
+  readonly unchanged: number;
+  readonly inserted: number;
+  readonly updated: number;
+  readonly deleted: number;
+  readonly retained: number;
+  readonly rows: number;
+}
+
+export type RunMode = 'full' | 'increment';
+export type RunOutcome = 'published' | 'failed' | 'refused' | 'cancelled';
+
+/** Types of the failures that activities throw; all but `Transient` are final (DESIGN 3.12). */
+export type FailureType =
+  | 'Refused'
+  | 'Configuration'
+  | 'Transient'
+  | 'BrokenPromise'
+  | 'Lake'
+  | 'Displaced'
+  | 'NotAddingUp';
+
+export interface RunError {
+  readonly type: FailureType | 'Failed';
+  readonly message: string;
+  /** Of a refusal: `key` and `plan` concern every resource. */
+  readonly scope?: 'key' | 'plan' | 'grant';
+}
+
+/** What became of one resource's run; one element of `export --json` (DESIGN 5). */
+export interface RunReport {
+  readonly resource: string;
+  readonly outcome: RunOutcome;
+  readonly runId: RunId | null;
+  /** In the published snapshot, tombstones too. */
+  readonly rows: number | null;
+  readonly counts: RunCounts | null;
+  /** Key of the snapshot's `_datapackage.json`. */
+  readonly snapshot: ObjectKey | null;
+  readonly warnings: readonly string[];
+  readonly error: RunError | null;
+}
+
+export interface ExportInput {
+  readonly connection: string;
+  /** Absent: all that are configured. */
+  readonly resources?: readonly string[];
+  readonly full?: boolean;
+  readonly adopt?: boolean;
+}
+
+export interface ExportResult {
+  readonly outcome: RunOutcome;
+  readonly runs: readonly RunReport[];
+}
+
+export interface ExportProgress {
+  readonly connection: string;
+  /** By resource, in order; `null` while a run is waited for. */
+  readonly runs: readonly { readonly resource: string; readonly report: RunReport | null }[];
+}
+
+/** A run that somebody asks a mirror for. The same id again is the same request. */
+export interface RunRequest {
+  readonly requestId: string;
+  /** Workflow that wants the answer by signal; `null` for none. */
+  readonly replyTo: string | null;
+  readonly mode: RunMode;
+  readonly adopt: boolean;
+  /** Milliseconds since 1970: decides `dt=`. */
+  readonly nominalStart: number;
+}
+
+export interface RunAnswer {
+  readonly requestId: string;
+  readonly report: RunReport;
+}
+
+/** Where a run stands, for people who watch it. */
+export type RunPhase = 'begin' | 'extract' | 'merge' | 'publish' | 'clean-up';
+
+export interface ActiveRun {
+  readonly runId: RunId;
+  readonly startedAt: number;
+  readonly phase: RunPhase;
+  readonly mode: RunMode;
+  readonly pages: number;
+  readonly rows: number;
+}
+
+/** What a mirror knows of the snapshot that it published last. */
+export interface Published {
+  readonly runId: RunId;
+  readonly snapshot: ObjectKey;
+  readonly rows: number;
+  readonly publishedAt: number;
+}
+
+export interface MirrorStatus {
+  readonly connection: string;
+  readonly resource: string;
+  readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
+  readonly published: Published | null;
+  readonly active: ActiveRun | null;
+  readonly waiting: number;
+  readonly lastRun: RunReport | null;
+}
+
+/** Everything that a mirror carries over a continue-as-new. */
+export interface MirrorState {
+  readonly connection: string;
+  readonly resource: string;
+  readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
+  readonly published: Published | null;
+  /** The page size that the service accepted last, in rows; `null`: the configured one. */
+  readonly pageSize: number | null;
+  readonly lastRun: RunReport | null;
+  readonly waiting: readonly RunRequest[];
+  /** Newest last; bounded. A request that comes again is answered from here. */
+  readonly answered: readonly RunAnswer[];
+}
+
+/** Names a run to an activity. */
+export interface RunRef {
+  readonly connection: string;
+  readonly resource: string;
+  readonly runId: RunId;
+}
+
+export interface BeginRunInput extends RunRef {
+  readonly mode: RunMode;
+  readonly adopt: boolean;
+  readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
+  readonly publishedRunId: RunId | null;
+  readonly startedAt: number;
+  readonly nominalStart: number;
+}
+
+export interface RunBegun {
+  readonly mode: RunMode;
+  readonly giveUpAfterMs: number;
+}
+
+export interface ExtractInput extends RunRef {
+  /** Number of this call within the run, from 0. */
+  readonly call: number;
+  /** What the call before left off with; `null` for the first. */
+  readonly after: ObjectKey | null;
+  readonly pageSize: number | null;
+}
+
+export interface ExtractResult {
+  /** The stage manifest that lists what was staged. */
+  readonly stage: ObjectKey;
+  readonly done: boolean;
+  readonly cursor: Cursor | null;
+  /** Over all calls of this run. */
+  readonly pages: number;
+  readonly rows: number;
+  readonly pageSize: number;
+}
+
+/** Details of every heartbeat of `extractPages`: the last staged position and what to show of it. */
+export interface ExtractHeartbeat {
+  readonly stage: ObjectKey | null;
+  readonly pages: number;
+  readonly rows: number;
+  /** Milliseconds since 1970 until which the service asked to be left alone. */
+  readonly waitingUntil: number | null;
+}
+
+export interface PlanMergeInput extends RunRef {
+  readonly stage: ObjectKey;
+}
+
+export interface MergePlanned {
+  readonly plan: ObjectKey;
+  /** Number of batches, each for one activity. */
+  readonly batches: number;
+}
+
+export interface MergePartsInput extends RunRef {
+  readonly plan: ObjectKey;
+  readonly batch: number;
+}
+
+export interface MergedParts {
+  readonly result: ObjectKey;
+}
+
+export interface PublishInput extends RunRef {
+  readonly stage: ObjectKey;
+  readonly plan: ObjectKey;
+  readonly results: readonly ObjectKey[];
+}
+
+export interface PublishedRun {
+  readonly snapshot: ObjectKey;
+  readonly checkpoint: { readonly updatedSince: UtcSeconds };
+  readonly counts: RunCounts;
+  readonly publishedAt: number;
+  readonly warnings: readonly string[];
+}
+
+/** Activities by the name under which a worker registers them: prefixed, so that they meet no one else's. */
+export interface Activities {
+  'worktrack.planExport'(
+    input: ExportInput,
+  ): Promise<{ readonly resources: readonly string[]; readonly giveUpAfterMs: number }>;
+  'worktrack.beginRun'(input: BeginRunInput): Promise<RunBegun>;
+  'worktrack.extractPages'(input: ExtractInput): Promise<ExtractResult>;
+  'worktrack.planMerge'(input: PlanMergeInput): Promise<MergePlanned>;
+  'worktrack.mergeParts'(input: MergePartsInput): Promise<MergedParts>;
+  'worktrack.publish'(input: PublishInput): Promise<PublishedRun>;
+  'worktrack.cleanUp'(input: RunRef): Promise<void>;
+}
+
+/** Names that clients and other workflows use. */
+export const EXPORT_WORKFLOW = 'exportWorkflow';
+export const MIRROR_WORKFLOW = 'resourceMirrorWorkflow';
+export const DEFAULT_TASK_QUEUE = 'worktrack';
+
+export function mirrorWorkflowId(connection: string, resource: string): string {
+  return `worktrack/${connection}/mirror/${resource}`;
+}
+
+export function exportWorkflowId(connection: string): string {
+  return `worktrack/${connection}/export`;
+}

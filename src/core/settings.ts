@@ -1,0 +1,156 @@
+/**
+ * The configuration after validation and defaults (DESIGN 4). Durations are milliseconds; secrets are references,
+ * never values. `src/config` makes these from `worktrack.yaml`; everything else only reads them.
+ */
+
+/** Where a secret is read from, at the moment of use (DESIGN 3.14). */
+export type SecretRef = { readonly env: string } | { readonly file: string };
+
+export interface LakeSettings {
+  /** `s3://bucket/prefix` or `file:///absolute/folder`, without a trailing slash. */
+  readonly url: string;
+  readonly region?: string | undefined;
+  readonly endpoint?: string | undefined;
+  readonly forcePathStyle?: boolean | undefined;
+}
+
+/** A status or a class of them: `429` or `'5xx'`. */
+export type StatusPattern = number | '4xx' | '5xx';
+
+export interface ErrorMapping {
+  readonly refused: readonly StatusPattern[];
+  readonly transient: readonly StatusPattern[];
+}
+
+export interface HttpSettings {
+  /** Connections to the service per worker process and connection. */
+  readonly concurrency: number;
+  /** Ceiling of the rate budget; `null` leaves the pace to the service's 429s. */
+  readonly requestsPerSecond: number | null;
+  readonly connectTimeoutMs: number;
+  readonly headersTimeoutMs: number;
+  /** Longest silence between two pieces of a body. */
+  readonly bodyTimeoutMs: number;
+  /** Bound of one response after decompression. */
+  readonly maxBodyBytes: number;
+  /** Allows `http://` to other hosts than loopback. */
+  readonly allowPlainHttp: boolean;
+}
+
+export interface SyncSettings {
+  readonly pageSize: number;
+  readonly overlapMs: number;
+  /** `earliest`: the earlier of the service's clock and the workflow's; `service`: `Date` alone (DESIGN 3.1). */
+  readonly clock: 'earliest' | 'service';
+  /** `null`: never in nightly runs. */
+  readonly reconcileEveryMs: number | null;
+  readonly minIntervalMs: number;
+}
+
+export type DeletePolicy = 'mark' | 'drop' | 'keep';
+
+export interface CsvSettings {
+  readonly compression: 'gzip' | 'none';
+  readonly delimiter: string;
+  readonly nested: 'json' | 'flatten';
+  /** Between the levels of a flattened column's name. */
+  readonly separator: string;
+  /** `escape` writes `\n` and `\r` as two characters, for engines that cannot read them inside values. */
+  readonly lineBreaks: 'keep' | 'escape';
+  readonly escapeFormulas: boolean;
+  /** Size a part aims at, before compression. */
+  readonly partBytes: number;
+}
+
+export interface ColumnSettings {
+  /** Only these columns (the key always stays); `null`: all. */
+  readonly include: readonly string[] | null;
+  readonly exclude: readonly string[];
+  readonly mask: Readonly<Record<string, 'hash' | 'redact'>>;
+}
+
+export interface ResourceSettings {
+  readonly name: string;
+  /** Below the base path, without slashes at its ends. */
+  readonly path: string;
+  /** Field names; more than one makes a compound key. */
+  readonly key: readonly string[];
+  /** `null`: the list shows everything. */
+  readonly windowMs: number | null;
+  /** The date field that decides a record's place in the window, where it is known. */
+  readonly windowField: string | null;
+  readonly updatedAtField: string | null;
+  /** The service answers GET `<path>/<id>` (spec: projects only). */
+  readonly fetchById: boolean;
+  readonly badRecords: 'stop' | 'quarantine';
+  readonly contract: 'evolve' | 'freeze';
+  readonly columns: ColumnSettings;
+  readonly deletes: DeletePolicy;
+  readonly csv: CsvSettings;
+}
+
+export interface RetentionSettings {
+  readonly snapshotsMs: number;
+  /** Whether earlier runs of a day go once a later one is published and a grace of 24 h is over. */
+  readonly keepPerDay: 'last' | 'all';
+}
+
+export interface ScheduleSettings {
+  readonly cron: string;
+  readonly timezone: string;
+  readonly jitterMs: number;
+  readonly catchupWindowMs: number;
+  readonly pauseOnFailure: boolean;
+}
+
+/** How a notice proves where it comes from; the service's own way is "not shown" in the spec. */
+export interface SignatureSettings {
+  readonly header: string;
+  readonly algorithm: 'hmac-sha1' | 'hmac-sha256' | 'hmac-sha512';
+  readonly encoding: 'hex' | 'base64';
+  /** What stands before the digest in the header, such as `sha256=`. */
+  readonly prefix: string;
+  readonly secret: SecretRef;
+}
+
+export interface WebhookSettings {
+  /** An IPv6 host is without its brackets. */
+  readonly listen: { readonly host: string; readonly port: number };
+  /** `null`: notices are not signed (only with a loopback `listen`). */
+  readonly signature: SignatureSettings | null;
+  /** JSON pointer (RFC 6901) to the resource's name in a notice. */
+  readonly resource: string;
+}
+
+/** How the pair travels in a calendar entry's upsert, which the spec leaves open (DESIGN 4). */
+export type UpsertStyle = 'put-path' | 'put-body' | 'post-body';
+
+/** By resource; a path that the file leaves out is that of the mirrored resource of the same name. */
+export interface WriteBackSettings {
+  readonly 'time-entries': { readonly path: string };
+  readonly 'calendar-entries': { readonly path: string; readonly style: UpsertStyle };
+}
+
+export interface ConnectionSettings {
+  readonly name: string;
+  /** `{base_url}` of the spec, without a trailing slash and without `/api/public/v2`. */
+  readonly baseUrl: string;
+  readonly apiKey: SecretRef;
+  readonly lake: LakeSettings;
+  readonly resources: readonly ResourceSettings[];
+  readonly retries: { readonly giveUpAfterMs: number };
+  readonly errors: ErrorMapping;
+  readonly http: HttpSettings;
+  readonly sync: SyncSettings;
+  readonly retention: RetentionSettings;
+  readonly schedule: ScheduleSettings;
+  /** `null`: no receiver for this connection. */
+  readonly webhook: WebhookSettings | null;
+  readonly writeBack: WriteBackSettings;
+}
+
+export interface Settings {
+  /** The file that was read, for messages. */
+  readonly source: string;
+  readonly connections: readonly ConnectionSettings[];
+}

@@ -1,0 +1,44 @@
+import type { ByteString } from '../../core/brands.js';
+import { type Cell, readRow, writeRows } from '../csv.js';
+import { cellRule, isWanted, type Profile } from '../profile.js';
+import { type Column, META_COLUMNS } from '../schema.js';
+
+/** How the rows of a part came to be written. */
+export interface Written {
+  readonly columns: number;
+  readonly delimiter: string;
+  readonly fingerprint: string;
+}
+
+/**
+ * What makes a part's rows rows of today's header and profile; `null` when they are already. Columns that were
+ * added since only cost a delimiter each. Another profile means that every cell is read and written again; what
+ * was masked or escaped before cannot be had back and stays as it is.
+ */
+export function adaptRows(
+  written: Written,
+  today: { readonly columns: readonly Column[]; readonly profile: Profile; readonly fingerprint: string },
+): ((row: ByteString) => ByteString) | null {
+  const missing = today.columns.length - written.columns;
+  if (written.fingerprint !== today.fingerprint) return rewriter(written.delimiter, today.columns, today.profile);
+  if (missing === 0) return null;
+  const tail = `${today.profile.csv.delimiter.repeat(missing)}\n`;
+  return (row) => (row.slice(0, -1) + tail) as ByteString;
+}
+
+function rewriter(delimiter: string, columns: readonly Column[], profile: Profile): (row: ByteString) => ByteString {
+  const wanted = isWanted(profile);
+  const rules = columns.map((column) => (wanted(column.name) ? (cellRule(profile, column.name) ?? keep) : drop));
+  return (row) => {
+    const cells: Cell[] = readRow(row, delimiter);
+    const offset = META_COLUMNS.length;
+    for (const [at, rule] of rules.entries()) {
+      const cell = cells[offset + at];
+      cells[offset + at] = cell === null || cell === undefined ? null : rule(cell);
+    }
+    return writeRows([cells], profile.csv.delimiter);
+  };
+}
+
+const keep = (cell: ByteString): Cell => cell;
+const drop = (): Cell => null;

@@ -1,0 +1,164 @@
+import type { PublishedPart } from '../manifest.js';
+import type { Block } from '../part/index-file.js';
+import type { SortKey } from '../row.js';
+import type { Column } from '../schema.js';
+import type { StagedChunk } from '../stage.js';
+import type { MergeCounts } from './merge.js';
+import type { KeyRange } from './source.js';
+
+/** One range of keys and what becomes of it. */
+export type MergeTask =
+  | { readonly kind: 'carry'; readonly number: number; readonly part: PublishedPart }
+  | {
+      readonly kind: 'merge';
+      /** Number of its first part; `parts` numbers are reserved for it. */
+      readonly number: number;
+      readonly parts: number;
+      /** Size that each part aims at, in bytes before compression. */
+      readonly partBytes: number;
+      readonly range: KeyRange;
+      readonly before: PublishedPart | null;
+      /** Positions in `MergePlan.chunks` of those that reach into the range, oldest first. */
+      readonly chunks: readonly number[];
+    };
+
+export interface MergePlan {
+  /** The new snapshot's data columns. */
+  readonly columns: readonly Column[];
+  readonly chunks: readonly StagedChunk[];
+  readonly tasks: readonly MergeTask[];
+  /** Positions in `tasks`: what one activity does, one after the other. */
+  readonly batches: readonly (readonly number[])[];
+  /** Whether there were rows before: if not, the change log is the snapshot. */
+  readonly hasBefore: boolean;
+}
+
+export type KeysOfBlock = (chunk: number, block: number) => Promise<readonly SortKey[]>;
+
+export interface PlanInput {
+  readonly before: readonly PublishedPart[];
+  readonly chunks: readonly StagedChunk[];
+  /** Block indexes of the chunks, in their order. */
+  readonly blocks: readonly (readonly Block[])[];
+  readonly partBytes: number;
+  /** The parts before must be written anew although no row of them changed: the header or the profile did. */
+  readonly rewrite: 'all' | 'touched';
+  /** Reads the keys of one block; asked only where the index leaves open which ranges a block's rows fall in. */
+  readonly keysOf: KeysOfBlock;
+}
+
+/** Activities that a run spends on merging at most: it bounds the history. */
+const MAX_MERGE_BATCHES = 64;
+/** Server-side copies in one activity. */
+const COPIES_A_BATCH = 200;
+
+/**
+ * Splits a merge by key ranges: the ranges of the parts before, or quantiles of what was fetched. Ids are mostly
+ * time-ordered, so a night's changes fall in few ranges, and all other parts are carried over by copying.
+ */
+export async function planMerge(input: PlanInput): Promise<Pick<MergePlan, 'tasks' | 'batches' | 'hasBefore'>> {
+  const parts = input.before.filter((part) => part.rows > 0);
+  const bounds = parts.length > 0 ? parts.slice(1).map((part) => part.first!) : quantiles(input);
+  const weights = await fetchedBytes(input, bounds);
+  const tasks: MergeTask[] = [];
+  let number = 0;
+  for (let at = 0; at <= bounds.length; at++) {
+    const before = parts[at] ?? null;
+    const weight = weights[at]!;
+    if (before !== null && weight === null && input.rewrite === 'touched') {
+      tasks.push({ kind: 'carry', number: number++, part: before });
+      continue;
+    }
+    if (before === null && weight === null) continue;
+    const bytes = (before?.rawBytes ?? 0) + (weight ?? 0);
+    const count = Math.max(1, Math.round(bytes / input.partBytes));
+    const range = { from: bounds[at - 1] ?? null, to: bounds[at] ?? null };
+    const chunks = weight === null ? [] : chunksIn(input.chunks, range);
+    tasks.push({ kind: 'merge', number, parts: count, partBytes: Math.ceil(bytes / count), range, before, chunks });
+    number += count;
+  }
+  return { tasks, batches: batchesOf(tasks), hasBefore: parts.length > 0 };
+}
+
+function chunksIn(chunks: readonly StagedChunk[], { from, to }: KeyRange): number[] {
+  return chunks.flatMap((chunk, at) =>
+    (from === null || chunk.last >= from) && (to === null || chunk.first < to) ? [at] : [],
+  );
+}
+
+/** Boundaries that give parts of about the wanted size, from the first keys of all blocks. */
+function quantiles({ blocks, partBytes }: PlanInput): SortKey[] {
+  const all = blocks.flat().sort((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
+  const total = all.reduce((sum, block) => sum + block.rawBytes, 0);
+  const target = total / Math.max(1, Math.round(total / partBytes));
+  const bounds: SortKey[] = [];
+  let bytes = 0;
+  for (const block of all) {
+    if (bytes >= target * (bounds.length + 1) && block.first !== bounds.at(-1) && bytes > 0) bounds.push(block.first);
+    bytes += block.rawBytes;
+  }
+  return bounds;
+}
+
+/** By range, bytes of fetched rows that fall in it; `null` for none at all. */
+async function fetchedBytes({ blocks, keysOf }: PlanInput, bounds: readonly SortKey[]): Promise<(number | null)[]> {
+  const weights: (number | null)[] = new Array(bounds.length + 1).fill(null);
+  const add = (range: number, bytes: number): void => {
+    weights[range] = (weights[range] ?? 0) + bytes;
+  };
+  for (const [chunk, list] of blocks.entries()) {
+    for (const [at, block] of list.entries()) {
+      const from = rangeOf(bounds, block.first);
+      const to = rangeOf(bounds, block.last);
+      const ranges = to - from + 1;
+      if (ranges === 1) {
+        add(from, block.rawBytes);
+      } else if (weights.slice(from, to + 1).every((weight) => weight !== null)) {
+        // All of them are touched anyway: only the sizes are at stake, and an estimate does.
+        for (let range = from; range <= to; range++) add(range, block.rawBytes / ranges);
+      } else {
+        const rowBytes = block.rawBytes / block.rows;
+        for (const key of await keysOf(chunk, at)) add(rangeOf(bounds, key), rowBytes);
+      }
+    }
+  }
+  return weights;
+}
+
+/** Number of bounds that are not above the key. */
+function rangeOf(bounds: readonly SortKey[], key: SortKey): number {
+  let low = 0;
+  let high = bounds.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (bounds[middle]! <= key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function batchesOf(tasks: readonly MergeTask[]): number[][] {
+  const positions = (kind: MergeTask['kind']): number[] =>
+    tasks.flatMap((task, at) => (task.kind === kind ? [at] : []));
+  const merges = positions('merge');
+  const size = Math.max(1, Math.ceil(merges.length / MAX_MERGE_BATCHES));
+  return [...slices(merges, size), ...slices(positions('carry'), COPIES_A_BATCH)];
+}
+
+function slices(items: readonly number[], size: number): number[][] {
+  const out: number[][] = [];
+  for (let at = 0; at < items.length; at += size) out.push(items.slice(at, at + size));
+  return out;
+}
+
+/** What the tasks of one batch produced. */
+export interface TaskResult {
+  readonly task: number;
+  readonly counts: MergeCounts;
+  readonly parts: readonly PublishedPart[];
+  readonly changes: readonly PublishedPart[];
+}
+
+export interface BatchResult {
+  readonly tasks: readonly TaskResult[];
+}

@@ -1,0 +1,82 @@
+import type { ByteString, ObjectKey } from '../../core/brands.js';
+import { crc32 } from '../crc32.js';
+import type { ObjectStore } from '../store/index.js';
+import type { Framing } from './framing.js';
+import type { Block } from './index-file.js';
+
+interface Batch {
+  readonly from: number;
+  readonly to: number;
+  readonly bytes: Promise<Buffer>;
+}
+
+/**
+ * Reads blocks of one part in order, a few at a time, with the next ones already on their way: many small requests
+ * would cost more than the bytes.
+ */
+export class BlockReader {
+  readonly #store: ObjectStore;
+  readonly #key: ObjectKey;
+  readonly #blocks: readonly Block[];
+  readonly #framing: Framing;
+  readonly #batchBytes: number;
+  readonly #signal: AbortSignal | undefined;
+  #current: Batch | null = null;
+  #next: Batch | null = null;
+
+  /** @param batchBytes how much is read at once; twice as much is held at most */
+  constructor(
+    store: ObjectStore,
+    part: { readonly key: ObjectKey; readonly blocks: readonly Block[]; readonly framing: Framing },
+    batchBytes: number,
+    signal?: AbortSignal,
+  ) {
+    this.#store = store;
+    this.#key = part.key;
+    this.#blocks = part.blocks;
+    this.#framing = part.framing;
+    this.#batchBytes = batchBytes;
+    this.#signal = signal;
+  }
+
+  /** A block's bytes as they lie in the object. Blocks must be asked for in ascending order; some may be left out. */
+  async packed(at: number): Promise<Buffer> {
+    if (this.#current === null || at >= this.#current.to) {
+      this.#current = this.#next !== null && at >= this.#next.from && at < this.#next.to ? this.#next : this.#fetch(at);
+      this.#next = this.#current.to < this.#blocks.length ? this.#fetch(this.#current.to) : null;
+    }
+    const { from, bytes } = this.#current;
+    const block = this.#blocks[at]!;
+    const start = block.offset - this.#blocks[from]!.offset;
+    return (await bytes).subarray(start, start + block.bytes);
+  }
+
+  /** A block's rows. @throws Error when they are not those that the index speaks of */
+  async rows(at: number): Promise<ByteString> {
+    const block = this.#blocks[at]!;
+    const raw = await this.#framing.unpack(await this.packed(at), block.rawBytes);
+    if (raw.length !== block.rawBytes || crc32(raw) !== block.rawCrc32) {
+      throw new Error(`block ${at} of ${this.#key} is damaged: its checksum is not the one in its index`);
+    }
+    return raw.toString('latin1') as ByteString;
+  }
+
+  #fetch(from: number): Batch {
+    const start = this.#blocks[from]!.offset;
+    let to = from;
+    let end = start;
+    do {
+      const block = this.#blocks[to]!;
+      // Blocks are neighbours unless the caller left some out: a gap ends the batch.
+      if (to > from && block.offset !== end) break;
+      end = block.offset + block.bytes;
+      to++;
+    } while (to < this.#blocks.length && end - start < this.#batchBytes);
+    const bytes = this.#store.read(this.#key, {
+      range: { offset: start, length: end - start },
+      signal: this.#signal,
+    });
+    bytes.catch(() => {});
+    return { from, to, bytes };
+  }
+}

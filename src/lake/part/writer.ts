@@ -1,0 +1,154 @@
+import type { ByteString, ObjectKey } from '../../core/brands.js';
+import { crc32, crc32Combine } from '../crc32.js';
+import type { SortKey } from '../row.js';
+import type { ObjectStore, ObjectWriter, WrittenObject } from '../store/index.js';
+import type { Framing } from './framing.js';
+import type { Block } from './index-file.js';
+import { encodeIndex, indexKey } from './index-file.js';
+
+/** Rows are packed in blocks of about this many bytes: small enough to leave most of a part alone in a merge. */
+export const BLOCK_BYTES = 64 * 1024;
+
+/** Blocks that may wait to be packed or sent. It bounds memory, and keeps zlib's threads busy. */
+const IN_FLIGHT = 6;
+
+/** A part as it lies in the store. */
+export interface WrittenPart extends WrittenObject {
+  readonly rows: number;
+  /** Before compression, header included. */
+  readonly rawBytes: number;
+  /** `null` in a part that has a header only. */
+  readonly first: SortKey | null;
+  readonly last: SortKey | null;
+}
+
+export interface PartOptions {
+  readonly framing: Framing;
+  /** The header's text with its LF. */
+  readonly header: ByteString;
+  /** Data columns in the header. */
+  readonly columns: number;
+  /** The block index is for merging: a change log is never merged again. Default: `beside`. */
+  readonly index?: 'beside' | 'none';
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What a caller says of the rows it hands over: they are sorted, and behind all rows before them. */
+export interface RowRun {
+  readonly text: ByteString;
+  readonly rows: number;
+  readonly first: SortKey;
+  readonly last: SortKey;
+}
+
+type Pending = Omit<Block, 'offset' | 'bytes'> & { readonly packed: Promise<Buffer> };
+
+/**
+ * Writes one part and the index of its blocks. Keys must come in strictly ascending order: that is what makes them
+ * unique, and it is checked here, where every row passes (DESIGN 3.11).
+ */
+export class PartWriter {
+  readonly key: ObjectKey;
+  readonly #store: ObjectStore;
+  readonly #options: PartOptions;
+  readonly #writer: ObjectWriter;
+  readonly #blocks: Block[] = [];
+  readonly #pending: Pending[] = [];
+  #offset = 0;
+  #rows = 0;
+  #rawBytes = 0;
+  #rawCrc32 = 0;
+  #first: SortKey | null = null;
+  #last: SortKey | null = null;
+
+  constructor(store: ObjectStore, key: ObjectKey, options: PartOptions) {
+    this.key = key;
+    this.#store = store;
+    this.#options = options;
+    this.#writer = store.openWriter(key, { contentType: options.framing.contentType, signal: options.signal });
+  }
+
+  /** Handed over so far, before compression, without the header. */
+  get rawBytes(): number {
+    return this.#rawBytes;
+  }
+
+  /** Packs and writes rows. Resolves when more may come. */
+  async append(run: RowRun): Promise<void> {
+    const raw = Buffer.from(run.text, 'latin1');
+    const packed = this.#options.framing.pack(raw);
+    // Awaited in order in #drain; until then a failure must not count as unhandled.
+    packed.catch(() => {});
+    await this.#enqueue({
+      first: run.first,
+      last: run.last,
+      rows: run.rows,
+      rawBytes: raw.length,
+      rawCrc32: crc32(raw),
+      packed,
+    });
+  }
+
+  /** Takes a block over from another part, packed as it is. */
+  async take(block: Block, packed: Buffer): Promise<void> {
+    const { offset: _, bytes: __, ...rest } = block;
+    await this.#enqueue({ ...rest, packed: Promise.resolve(packed) });
+  }
+
+  async #enqueue(block: Pending): Promise<void> {
+    if (this.#last !== null && block.first <= this.#last) {
+      throw new Error(`rows out of order in ${this.key}: a key came twice or too late`);
+    }
+    this.#first ??= block.first;
+    this.#last = block.last;
+    this.#rows += block.rows;
+    this.#rawBytes += block.rawBytes;
+    this.#pending.push(block);
+    while (this.#pending.length >= IN_FLIGHT) await this.#drain();
+  }
+
+  async #drain(): Promise<void> {
+    if (this.#offset === 0) await this.#writeHead();
+    const block = this.#pending.shift();
+    if (block === undefined) return;
+    const { packed, ...rest } = block;
+    const body = await packed;
+    await this.#writer.write(body);
+    this.#blocks.push({ ...rest, offset: this.#offset, bytes: body.length });
+    this.#offset += body.length;
+    this.#rawCrc32 = crc32Combine(this.#rawCrc32, block.rawCrc32, block.rawBytes);
+  }
+
+  async #writeHead(): Promise<void> {
+    const { framing, header } = this.#options;
+    const raw = Buffer.from(header, 'latin1');
+    const head = Buffer.concat([framing.head, await framing.pack(raw)]);
+    await this.#writer.write(head);
+    this.#offset = head.length;
+    this.#rawCrc32 = crc32(raw);
+  }
+
+  /** Completes the object and writes its index beside it. */
+  async finish(): Promise<WrittenPart> {
+    const { framing, header } = this.#options;
+    do await this.#drain();
+    while (this.#pending.length > 0);
+    const rawBytes = this.#rawBytes + header.length;
+    await this.#writer.write(framing.tail(this.#rawCrc32, rawBytes));
+    const [written] = await Promise.all([this.#writer.finish(), this.#writeIndex()]);
+    return { ...written, rows: this.#rows, rawBytes, first: this.#first, last: this.#last };
+  }
+
+  async #writeIndex(): Promise<void> {
+    const { columns, index, signal } = this.#options;
+    if (index === 'none') return;
+    const body = encodeIndex({ columns, blocks: this.#blocks });
+    await this.#store.write(indexKey(this.key), body, { contentType: 'application/json', signal });
+  }
+
+  /** Leaves nothing behind. Never throws. */
+  async abort(): Promise<void> {
+    await Promise.allSettled(this.#pending.map((block) => block.packed));
+    await this.#writer.abort();
+  }
+}

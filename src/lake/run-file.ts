@@ -1,0 +1,44 @@
+import type { ObjectKey, RunId, UtcSeconds } from '../core/brands.js';
+import type { RunMode } from '../core/contract.js';
+import type { HttpSettings, ResourceSettings, SyncSettings } from '../core/settings.js';
+import type { PublishedPart } from './manifest.js';
+import type { Column } from './schema.js';
+
+/** The snapshot that a run starts from. */
+export interface Before {
+  readonly runId: RunId;
+  readonly etag: string;
+  readonly manifest: ObjectKey;
+  readonly checkpoint: UtcSeconds;
+  readonly rows: number;
+  readonly fingerprint: string;
+  readonly columns: readonly Column[];
+  readonly parts: readonly PublishedPart[];
+  /** How its rows are written, for reading them. */
+  readonly delimiter: string;
+  readonly compression: 'gzip' | 'none';
+}
+
+/**
+ * What a run keeps to from its beginning to its end, whatever becomes of the configuration meanwhile (DESIGN 2).
+ * Written once, below the run's staging folder; it holds no secret.
+ */
+export interface RunFile {
+  readonly connection: string;
+  readonly baseUrl: string;
+  readonly resource: ResourceSettings;
+  readonly sync: SyncSettings;
+  readonly http: HttpSettings;
+  readonly runId: RunId;
+  readonly mode: RunMode;
+  /** What the lists are asked for; `null` for everything. */
+  readonly updatedSince: UtcSeconds | null;
+  readonly checkpoint: UtcSeconds | null;
+  readonly startedAt: number;
+  readonly nominalStart: number;
+  readonly before: Before | null;
+  readonly warnings: readonly string[];
+  readonly giveUpAfterMs: number;
+}
+
+export const RUN_FILE = 'run.json';

@@ -1,0 +1,41 @@
+import type { Cursor, ObjectKey } from '../core/brands.js';
+import type { SortKey } from './row.js';
+import type { Column } from './schema.js';
+
+/** A sorted run of fetched rows, staged as a part of its own with unique keys. */
+export interface StagedChunk {
+  readonly key: ObjectKey;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly rawBytes: number;
+  readonly first: SortKey;
+  readonly last: SortKey;
+  /** Data columns in its header: a prefix of the run's. */
+  readonly columns: number;
+}
+
+/**
+ * Where an extraction stands: everything up to `cursor` is in the chunks. Each one lists the chunks of one call of
+ * `extractPages` and names the one of the call before, so that none grows without bound.
+ */
+export interface Stage {
+  readonly previous: ObjectKey | null;
+  readonly chunks: readonly StagedChunk[];
+  /** The next page to read; `null` with `done: false` for the first. */
+  readonly cursor: Cursor | null;
+  readonly done: boolean;
+  /** Short hashes of the cursors that this call has met in the current chain of pages. */
+  readonly seen: readonly string[];
+  /** Counts the times that the list was read from its beginning, for a cursor that expired. */
+  readonly chain: number;
+  /** Over the whole run so far. */
+  readonly pages: number;
+  readonly fetched: number;
+  readonly duplicates: number;
+  readonly quarantined: number;
+  readonly replaced: number;
+  /** Milliseconds since 1970, from the first response of the run. */
+  readonly serviceStart: number | null;
+  readonly pageSize: number;
+  readonly columns: readonly Column[];
+}

@@ -1,0 +1,73 @@
+import { mkdir, open, rmdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { ObjectKey } from '../../../core/brands.js';
+import { StoreError } from '../errors/store-error.js';
+import { toObjectKey } from '../key.js';
+import { codeOf, toFileStoreError } from './classify.js';
+import { isReservedName } from './names.js';
+
+/** The lake's folder: turns keys into paths below it, and errors into StoreErrors. */
+export class LakeFolder {
+  readonly root: string;
+
+  constructor(root: string) {
+    this.root = root;
+  }
+
+  /** Throws `invalid-key` for a key that would leave the folder or has the name of one of our helper files. */
+  pathOf(key: ObjectKey): string {
+    const segments = toObjectKey(key).split('/');
+    if (segments.some(isReservedName)) {
+      throw new StoreError({
+        kind: 'invalid-key',
+        operation: 'use',
+        key,
+        bucket: this.root,
+        problem: 'names of this form belong to unfinished files and locks',
+        remedy: 'Choose another name.',
+      });
+    }
+    return join(this.root, ...segments);
+  }
+
+  async run<T>(operation: string, key: string | null, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw toFileStoreError(error, { operation, key, folder: this.root });
+    }
+  }
+
+  /** Runs what creates a file, making its folders; again where `prune` of another call took them away meanwhile. */
+  async withFolder<T>(path: string, create: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      await mkdir(dirname(path), { recursive: true });
+      try {
+        return await create();
+      } catch (error) {
+        if (codeOf(error) !== 'ENOENT' || attempt === 10) throw error;
+      }
+    }
+  }
+
+  /** Removes the folders that have become empty, up to the root: on S3 there are none either. */
+  async prune(path: string): Promise<void> {
+    for (let folder = dirname(path); folder.length > this.root.length; folder = dirname(folder)) {
+      try {
+        await rmdir(folder);
+      } catch (error) {
+        if (codeOf(error) !== 'ENOENT') return;
+      }
+    }
+  }
+}
+
+/** Makes a rename in a folder survive a loss of power. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,173 @@
+import { copyFile, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { ObjectKey } from '../../../core/brands.js';
+import { RunningDigest } from '../digest.js';
+import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
+import { checkFolder, checkPrefix } from '../key.js';
+import type {
+  ConditionalWrites,
+  Expected,
+  ListedObject,
+  ObjectInfo,
+  ObjectStore,
+  ObjectWriter,
+  ReadOptions,
+  StoreLogger,
+  SwapResult,
+  WriteOptions,
+  WrittenObject,
+} from '../port.js';
+import { probeConditionalWrites } from '../probe.js';
+import { isAbsent, toFileStoreError } from './classify.js';
+import { LakeFolder, syncFolder } from './folder.js';
+import { temporaryName } from './names.js';
+import { streamFile } from './read.js';
+import { etagOf, swapFile } from './swap.js';
+import { removeUnfinished } from './unfinished.js';
+import { foldersOf, walk } from './walk.js';
+import { FileWriter } from './writer.js';
+
+/** A worker lives for months and sees new keys every night. */
+const MAX_DIGESTS = 10_000;
+
+/**
+ * A lake in a folder of this machine: no network file systems, and content types are not kept. The folder is made
+ * with the first object.
+ */
+export class FileStore implements ObjectStore {
+  readonly url: string;
+  readonly #folder: LakeFolder;
+  /** Digests of files by path; they hold while inode, size and time stay the same. */
+  readonly #digests = new Map<string, { stamp: string; crc32: string; sha256: string }>();
+
+  constructor(root: string, _options: { logger: StoreLogger }) {
+    this.url = pathToFileURL(root).href;
+    this.#folder = new LakeFolder(root);
+  }
+
+  async read(key: ObjectKey, options: ReadOptions = {}): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of streamFile(this.#folder, key, options)) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  }
+
+  async readIfExists(key: ObjectKey): Promise<{ body: Buffer; etag: string } | null> {
+    try {
+      const body = await this.read(key);
+      return { body, etag: etagOf(body) };
+    } catch (error) {
+      if (error instanceof ObjectNotFoundError) return null;
+      throw error;
+    }
+  }
+
+  stream(key: ObjectKey, options: ReadOptions = {}): AsyncIterable<Buffer> {
+    return streamFile(this.#folder, key, options);
+  }
+
+  async write(
+    key: ObjectKey,
+    body: Uint8Array | readonly Uint8Array[],
+    options: WriteOptions,
+  ): Promise<WrittenObject> {
+    const writer = new FileWriter(this.#folder, key, { signal: options.signal });
+    for (const piece of body instanceof Uint8Array ? [body] : body) await writer.write(piece);
+    return writer.finish();
+  }
+
+  openWriter(key: ObjectKey, options: WriteOptions): ObjectWriter {
+    return new FileWriter(this.#folder, key, { signal: options.signal });
+  }
+
+  async swap(key: ObjectKey, body: Uint8Array, expected: Expected): Promise<SwapResult> {
+    return swapFile(this.#folder, key, body, expected);
+  }
+
+  async head(key: ObjectKey): Promise<ObjectInfo | null> {
+    const path = this.#folder.pathOf(key);
+    return this.#folder.run('head', key, async () => {
+      try {
+        const info = await stat(path, { bigint: true });
+        if (!info.isFile()) return null;
+        const { crc32, sha256 } = await this.#digestOf(key, path, `${info.ino} ${info.size} ${info.mtimeNs}`);
+        return { key, bytes: Number(info.size), etag: sha256, crc32, modifiedAt: Number(info.mtimeMs) };
+      } catch (error) {
+        if (isAbsent(error) || error instanceof ObjectNotFoundError) return null;
+        throw error;
+      }
+    });
+  }
+
+  async *list(prefix: string): AsyncGenerator<ListedObject, void, undefined> {
+    try {
+      yield* walk(this.#folder.root, checkPrefix(prefix));
+    } catch (error) {
+      throw toFileStoreError(error, { operation: 'list', key: null, folder: this.#folder.root });
+    }
+  }
+
+  async listFolders(prefix: string): Promise<string[]> {
+    return this.#folder.run('listFolders', null, () => foldersOf(this.#folder.root, checkFolder(prefix)));
+  }
+
+  async copy(from: ObjectKey, to: ObjectKey): Promise<void> {
+    const source = this.#folder.pathOf(from);
+    const target = this.#folder.pathOf(to);
+    const temporary = join(dirname(target), temporaryName());
+    await this.#folder.run('copy', from, async () => {
+      if (!(await stat(source)).isFile())
+        throw new ObjectNotFoundError({ operation: 'copy', key: from, bucket: this.#folder.root });
+      try {
+        await this.#folder.withFolder(temporary, () => copyFile(source, temporary));
+        const handle = await open(temporary, 'r+');
+        await handle.sync().finally(() => handle.close());
+        await rename(temporary, target);
+        await syncFolder(dirname(target));
+      } finally {
+        await rm(temporary, { force: true });
+      }
+    });
+  }
+
+  async remove(keys: readonly ObjectKey[]): Promise<void> {
+    // All are checked before the first is removed.
+    const paths = keys.map((key) => ({ key, path: this.#folder.pathOf(key) }));
+    for (const { key, path } of paths) {
+      this.#digests.delete(path);
+      await this.#folder.run('remove', key, async () => {
+        // Also for a key whose folder is a file, and for one that is itself a folder: neither is an object.
+        const info = await stat(path).catch((error: unknown) =>
+          isAbsent(error) ? null : Promise.reject(error),
+        );
+        if (!info?.isFile()) return;
+        await rm(path, { force: true });
+        await this.#folder.prune(path);
+      });
+    }
+  }
+
+  async abortUploads(prefix: string, olderThanMs: number): Promise<number> {
+    checkFolder(prefix);
+    return this.#folder.run('abortUploads', null, () => removeUnfinished(this.#folder, prefix, olderThanMs));
+  }
+
+  async probeConditionalWrites(): Promise<ConditionalWrites> {
+    return probeConditionalWrites(this);
+  }
+
+  close(): void {
+    this.#digests.clear();
+  }
+
+  async #digestOf(key: ObjectKey, path: string, stamp: string): Promise<{ crc32: string; sha256: string }> {
+    const known = this.#digests.get(path);
+    if (known?.stamp === stamp) return known;
+    const digest = new RunningDigest();
+    for await (const chunk of streamFile(this.#folder, key)) digest.update(chunk);
+    const found = { stamp, ...digest.finish(key) };
+    if (this.#digests.size >= MAX_DIGESTS) this.#digests.clear();
+    this.#digests.set(path, found);
+    return found;
+  }
+}

@@ -1,0 +1,22 @@
+import type { LakeSettings } from '../../core/settings.js';
+import { FileStore } from './file/store.js';
+import { parseLocation } from './location.js';
+import type { ObjectStore, StoreLogger } from './port.js';
+import { S3Store } from './s3/store.js';
+
+export interface OpenStoreOptions {
+  /** Without one, warnings are dropped. */
+  readonly logger?: StoreLogger | undefined;
+}
+
+/**
+ * The store that the lake's URL names: `s3://bucket/prefix` or `file:///absolute/folder`. Sends nothing yet.
+ * Throws a StoreError of kind `invalid-key` for another URL.
+ */
+export function openStore(lake: LakeSettings, options: OpenStoreOptions = {}): ObjectStore {
+  const location = parseLocation(lake.url);
+  const logger = options.logger ?? { warn: () => {} };
+  return location.type === 's3'
+    ? new S3Store(lake, location, { logger })
+    : new FileStore(location.folder, { logger });
+}

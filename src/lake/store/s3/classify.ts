@@ -1,0 +1,155 @@
+import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
+import { StoreError, type StoreErrorKind } from '../errors/store-error.js';
+import { readAnswer, type S3Answer, toCause } from './answer.js';
+
+export interface S3Context {
+  readonly operation: string;
+  /** Relative to the lake's root; null for what concerns no object. */
+  readonly key: string | null;
+  readonly bucket: string;
+  /** Origin of the endpoint, or `AWS S3`. */
+  readonly endpoint: string;
+}
+
+interface Verdict {
+  readonly kind: StoreErrorKind;
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+const CREDENTIALS_REMEDY =
+  'Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the profile or role that the AWS SDK finds on this machine.';
+
+/** Error codes of S3 and names of the SDK's errors, by what they mean. */
+const KINDS: Readonly<Record<string, StoreErrorKind>> = {
+  NoSuchBucket: 'missing-bucket',
+  InvalidAccessKeyId: 'bad-credentials',
+  SignatureDoesNotMatch: 'bad-credentials',
+  ExpiredToken: 'bad-credentials',
+  ExpiredTokenException: 'bad-credentials',
+  InvalidToken: 'bad-credentials',
+  CredentialsProviderError: 'bad-credentials',
+  TokenProviderError: 'bad-credentials',
+  RequestTimeTooSkewed: 'clock-skew',
+  RequestExpired: 'clock-skew',
+  SlowDown: 'throttled',
+  Throttling: 'throttled',
+  ThrottlingException: 'throttled',
+  TooManyRequests: 'throttled',
+  TooManyRequestsException: 'throttled',
+  RequestLimitExceeded: 'throttled',
+  BadDigest: 'checksum',
+  InvalidDigest: 'checksum',
+  XAmzContentChecksumMismatch: 'checksum',
+  XAmzContentSHA256Mismatch: 'checksum',
+  RequestTimeout: 'unreachable',
+  TimeoutError: 'unreachable',
+  IncompleteBody: 'unreachable',
+  ObjectParentIsFile: 'invalid-key',
+  ExistingObjectIsDirectory: 'invalid-key',
+  KeyTooLongError: 'invalid-key',
+};
+
+const REGION_ERRORS: ReadonlySet<string> = new Set(['PermanentRedirect', 'AuthorizationHeaderMalformed']);
+
+/** Makes a StoreError of whatever the SDK threw. StoreErrors pass unchanged. */
+export function toStoreError(error: unknown, context: S3Context): StoreError {
+  if (error instanceof StoreError) return error;
+  const answer = readAnswer(error);
+  const bucket = `s3://${context.bucket}`;
+  const where = { operation: context.operation, key: context.key, bucket, cause: toCause(error) };
+  if (isMissingObject(answer) && context.key !== null)
+    return new ObjectNotFoundError({ ...where, key: context.key });
+  return new StoreError({ ...where, ...judge(answer, context) });
+}
+
+/** 404 for the object itself: `NoSuchKey` from requests with a body, `NotFound` from HEAD. */
+export function isMissingObject(answer: S3Answer): boolean {
+  return answer.name === 'NoSuchKey' || (answer.name === 'NotFound' && answer.status === 404);
+}
+
+function judge(answer: S3Answer, context: S3Context): Verdict {
+  const kind = kindOf(answer);
+  const said = describe(answer);
+  switch (kind) {
+    case 'missing-bucket':
+      return {
+        kind,
+        problem: 'there is no such bucket',
+        remedy: `Create it at ${context.endpoint}, or correct lake.url.`,
+      };
+    case 'bad-credentials':
+      return { kind, problem: `the credentials are not accepted (${said})`, remedy: CREDENTIALS_REMEDY };
+    case 'access-denied':
+      return {
+        kind,
+        problem: `access is denied (${said})`,
+        remedy:
+          'Allow s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListBucket and s3:ListBucketMultipartUploads to these credentials.',
+      };
+    case 'clock-skew':
+      return {
+        kind,
+        problem: `the clocks differ too much (${said})`,
+        remedy: "Set this machine's clock (NTP).",
+      };
+    case 'throttled':
+      return { kind, problem: `the store asks to slow down (${said})`, remedy: 'Try again later.' };
+    case 'checksum':
+      return {
+        kind,
+        problem: `the bytes were damaged on their way (${said})`,
+        remedy: 'Try again; if it stays so, check network and memory.',
+      };
+    case 'unreachable':
+      return {
+        kind,
+        problem: `${context.endpoint} cannot be reached or does not answer properly (${said})`,
+        remedy: 'Check lake.endpoint, the network and that the store is running.',
+      };
+    case 'invalid-key':
+      return {
+        kind,
+        problem: `the store cannot hold such a key (${said})`,
+        remedy:
+          'An object and a folder of the same name exclude each other here: move the one that is in the way.',
+      };
+    default:
+      return {
+        kind: 'other',
+        problem: `the store answered ${said}`,
+        remedy: isRegionProblem(answer)
+          ? "Set lake.region (or AWS_REGION) to the bucket's region."
+          : 'See the cause for the answer of the store.',
+      };
+  }
+}
+
+function kindOf(answer: S3Answer): StoreErrorKind {
+  const known = KINDS[answer.name];
+  if (known !== undefined) return known;
+  if (/^Checksum mismatch/.test(answer.message)) return 'checksum';
+  if (isRegionProblem(answer)) return 'other';
+  if (answer.status === null) return answer.code === null && !isNetworkName(answer) ? 'other' : 'unreachable';
+  if (answer.status === 401 || answer.status === 403) return 'access-denied';
+  if (answer.status === 429 || answer.status === 503) return 'throttled';
+  if (answer.status === 501) return 'other';
+  return answer.status >= 500 || answer.status === 408 || answer.status === 200 ? 'unreachable' : 'other';
+}
+
+function isNetworkName(answer: S3Answer): boolean {
+  return (
+    answer.message === 'aborted' || answer.message === 'socket hang up' || answer.name === 'AggregateError'
+  );
+}
+
+function isRegionProblem(answer: S3Answer): boolean {
+  return REGION_ERRORS.has(answer.name) || answer.status === 301 || answer.message === 'Region is missing';
+}
+
+function describe(answer: S3Answer): string {
+  const name = answer.name === 'Error' && answer.code !== null ? answer.code : answer.name;
+  const status = answer.status === null ? '' : `${answer.status} `;
+  const message = answer.message === 'UnknownError' || answer.message === name ? '' : `: ${answer.message}`;
+  return `${status}${name}${message}`.replace(/[.\s]+$/, '');
+}

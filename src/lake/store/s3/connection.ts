@@ -1,0 +1,112 @@
+import type { S3Client } from '@aws-sdk/client-s3';
+import { HeadBucketCommand } from '@aws-sdk/client-s3';
+import type { ObjectKey } from '../../../core/brands.js';
+import type { LakeSettings } from '../../../core/settings.js';
+import { StoreError } from '../errors/store-error.js';
+import { keyProblem, MAX_KEY_BYTES, toObjectKey } from '../key.js';
+import type { StoreLogger } from '../port.js';
+import { toStoreError } from './classify.js';
+import { createS3Clients, type S3Clients } from './client.js';
+
+/** One bucket, one prefix and the clients for it: what every operation of the S3 store starts from. */
+export class S3Connection {
+  readonly bucket: string;
+  readonly logger: StoreLogger;
+  /** Ends in `/` unless empty. */
+  readonly #root: string;
+  readonly #endpoint: string;
+  readonly #clients: S3Clients;
+  #bucketSeen = false;
+
+  constructor(lake: LakeSettings, place: { bucket: string; prefix: string }, logger: StoreLogger) {
+    this.bucket = place.bucket;
+    this.logger = logger;
+    this.#root = place.prefix === '' ? '' : `${place.prefix}/`;
+    // The origin alone: an endpoint may carry a user name and password.
+    this.#endpoint = lake.endpoint === undefined ? 'AWS S3' : new URL(lake.endpoint).origin;
+    this.#clients = createS3Clients(lake);
+  }
+
+  get client(): S3Client {
+    return this.#clients.client;
+  }
+
+  get onceClient(): S3Client {
+    return this.#clients.onceClient;
+  }
+
+  /** The key in the bucket. Throws `invalid-key` for a key that would leave the lake or is too long with its prefix. */
+  keyOf(key: ObjectKey): string {
+    const full = this.#root + toObjectKey(key);
+    if (Buffer.byteLength(full) > MAX_KEY_BYTES) {
+      throw new StoreError({
+        kind: 'invalid-key',
+        operation: 'use',
+        key,
+        bucket: `s3://${this.bucket}`,
+        problem: `the key is longer than ${MAX_KEY_BYTES} bytes with the lake's prefix`,
+        remedy: 'Shorten the prefix in lake.url.',
+      });
+    }
+    return full;
+  }
+
+  /** The prefix in the bucket; the caller has checked it. */
+  prefixOf(prefix: string): string {
+    return this.#root + prefix;
+  }
+
+  /** Back to a key of the lake; null for objects that are not of our making, such as a console's folder markers. */
+  relative(full: string): ObjectKey | null {
+    if (!full.startsWith(this.#root)) return null;
+    const key = full.slice(this.#root.length);
+    return keyProblem(key) === null ? (key as ObjectKey) : null;
+  }
+
+  /** Runs one operation: errors become StoreErrors, an aborted signal throws its reason. */
+  async run<T>(
+    operation: string,
+    key: string | null,
+    signal: AbortSignal | undefined,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    signal?.throwIfAborted();
+    try {
+      return await work();
+    } catch (error) {
+      throw this.error(operation, key, signal, error);
+    }
+  }
+
+  /** What to throw for an error: the signal's reason when aborted, else a StoreError. */
+  error(operation: string, key: string | null, signal: AbortSignal | undefined, error: unknown): unknown {
+    if (signal?.aborted) return signal.reason;
+    return toStoreError(error, { operation, key, bucket: this.bucket, endpoint: this.#endpoint });
+  }
+
+  /** HEAD answers 404 without saying whether object or bucket is missing: asks once, then takes the bucket as there. */
+  async checkBucket(operation: string): Promise<void> {
+    if (this.#bucketSeen) return;
+    try {
+      await this.client.send(new HeadBucketCommand({ Bucket: this.bucket }));
+    } catch (error) {
+      const answer = this.error(operation, null, undefined, error) as StoreError;
+      const missing = (answer.cause as { status?: unknown } | undefined)?.status === 404;
+      if (missing) {
+        throw this.error(
+          operation,
+          null,
+          undefined,
+          Object.assign(new Error('no such bucket'), { name: 'NoSuchBucket' }),
+        );
+      }
+      // Credentials may well be allowed to read objects and not to ask for the bucket.
+      if (answer.kind !== 'access-denied') throw answer;
+    }
+    this.#bucketSeen = true;
+  }
+
+  close(): void {
+    this.#clients.close();
+  }
+}

@@ -1,0 +1,53 @@
+import { GetObjectCommand, HeadObjectCommand } from '@aws-sdk/client-s3';
+import type { ObjectKey } from '../../../core/brands.js';
+import { crc32FromBase64, crc32ToHex } from '../../crc32.js';
+import type { ObjectInfo } from '../port.js';
+import { readAnswer } from './answer.js';
+import { isMissingObject } from './classify.js';
+import type { S3Connection } from './connection.js';
+
+/** HEAD with checksums; null when the object does not exist. */
+export async function headObject(
+  s3: S3Connection,
+  key: ObjectKey,
+  signal?: AbortSignal,
+): Promise<ObjectInfo | null> {
+  const target = { Bucket: s3.bucket, Key: s3.keyOf(key) };
+  const answer = await s3.run('head', key, signal, async () => {
+    try {
+      return await s3.client.send(
+        new HeadObjectCommand({ ...target, ChecksumMode: 'ENABLED' }),
+        sendOptions(signal),
+      );
+    } catch (error) {
+      const said = readAnswer(error);
+      if (isMissingObject(said)) return null;
+      // An error of HEAD has no body and so no code: a GET of one byte says why.
+      if (said.status === 403) await s3.client.send(new GetObjectCommand({ ...target, Range: 'bytes=0-0' }));
+      throw error;
+    }
+  });
+  if (answer === null) {
+    await s3.checkBucket('head');
+    return null;
+  }
+  return {
+    key,
+    bytes: answer.ContentLength ?? 0,
+    etag: answer.ETag ?? '',
+    crc32: fullCrc32(answer.ChecksumCRC32, answer.ChecksumType),
+    modifiedAt: answer.LastModified?.getTime() ?? 0,
+  };
+}
+
+/** The CRC32 of the whole object in hex; null for none and for a composite of the parts' ones. */
+export function fullCrc32(base64: string | undefined, type: string | undefined): string | null {
+  if (base64 === undefined || type === 'COMPOSITE') return null;
+  const crc = crc32FromBase64(base64);
+  return crc === null ? null : crc32ToHex(crc);
+}
+
+/** The SDK's own name for a signal. */
+export function sendOptions(signal: AbortSignal | undefined): { abortSignal?: AbortSignal } {
+  return signal === undefined ? {} : { abortSignal: signal };
+}

@@ -1,0 +1,112 @@
+import {
+  AbortMultipartUploadCommand,
+  type CompletedPart,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3';
+import type { ObjectKey } from '../../../core/brands.js';
+import { crc32ToBase64, crc32ToHex } from '../../crc32.js';
+import { readAnswer } from './answer.js';
+import type { S3Connection } from './connection.js';
+import { headObject, sendOptions } from './head.js';
+
+/** S3's limit for one upload. */
+export const MAX_PARTS = 10_000;
+
+/**
+ * One multipart upload with a CRC32 of the whole object (`ChecksumType: FULL_OBJECT`), which the store verifies at
+ * completion. A thin shell over four requests; order and memory are the caller's.
+ */
+export class MultipartUpload {
+  readonly #s3: S3Connection;
+  readonly #key: ObjectKey;
+  readonly #operation: string;
+  readonly #target: { Bucket: string; Key: string; UploadId: string };
+  readonly #parts: CompletedPart[] = [];
+
+  private constructor(s3: S3Connection, key: ObjectKey, operation: string, uploadId: string) {
+    this.#s3 = s3;
+    this.#key = key;
+    this.#operation = operation;
+    this.#target = { Bucket: s3.bucket, Key: s3.keyOf(key), UploadId: uploadId };
+  }
+
+  static async create(
+    s3: S3Connection,
+    key: ObjectKey,
+    operation: string,
+    options: { contentType: string },
+  ): Promise<MultipartUpload> {
+    const command = new CreateMultipartUploadCommand({
+      Bucket: s3.bucket,
+      Key: s3.keyOf(key),
+      ContentType: options.contentType,
+      ChecksumAlgorithm: 'CRC32',
+      ChecksumType: 'FULL_OBJECT',
+    });
+    const answer = await s3.run(operation, key, undefined, () => s3.client.send(command));
+    if (answer.UploadId === undefined) {
+      throw s3.error(operation, key, undefined, new Error('CreateMultipartUpload returned no upload id'));
+    }
+    return new MultipartUpload(s3, key, operation, answer.UploadId);
+  }
+
+  /** What UploadPartCopy needs besides its source. */
+  get target(): { Bucket: string; Key: string; UploadId: string } {
+    return this.#target;
+  }
+
+  addPart(part: CompletedPart): void {
+    this.#parts.push(part);
+  }
+
+  /** Sends one part; the SDK repeats it on transient trouble. */
+  async upload(partNumber: number, body: Uint8Array, crc: number, signal: AbortSignal): Promise<void> {
+    const command = new UploadPartCommand({
+      ...this.#target,
+      PartNumber: partNumber,
+      Body: body,
+      ContentLength: body.length,
+      ChecksumCRC32: crc32ToBase64(crc),
+    });
+    const answer = await this.#s3.run(this.#operation, this.#key, signal, () =>
+      this.#s3.client.send(command, sendOptions(signal)),
+    );
+    this.#parts.push({ PartNumber: partNumber, ETag: answer.ETag, ChecksumCRC32: crc32ToBase64(crc) });
+  }
+
+  /** Puts the parts together; the store compares the CRC32 of the whole with ours. */
+  async complete(whole: { crc32: number; bytes: number }, signal?: AbortSignal): Promise<void> {
+    const command = new CompleteMultipartUploadCommand({
+      ...this.#target,
+      MultipartUpload: { Parts: this.#parts },
+      ChecksumType: 'FULL_OBJECT',
+      ChecksumCRC32: crc32ToBase64(whole.crc32),
+    });
+    await this.#s3.run(this.#operation, this.#key, signal, async () => {
+      try {
+        await this.#s3.client.send(command, sendOptions(signal));
+      } catch (error) {
+        // A repeated completion, whose first answer was lost, finds the upload gone and the object there.
+        if (readAnswer(error).name !== 'NoSuchUpload') throw error;
+        const found = await headObject(this.#s3, this.#key, signal);
+        if (found?.bytes !== whole.bytes || found.crc32 !== crc32ToHex(whole.crc32)) throw error;
+      }
+    });
+  }
+
+  /** Removes what was uploaded. Call it when no part is on its way any more. Only warns when it fails. */
+  async abort(): Promise<void> {
+    try {
+      await this.#s3.client.send(new AbortMultipartUploadCommand(this.#target));
+    } catch (error) {
+      const said = readAnswer(error);
+      if (said.name === 'NoSuchUpload') return;
+      this.#s3.logger.warn('An unfinished upload could not be removed; a later clean-up will do it', {
+        key: this.#key,
+        reason: said.name,
+      });
+    }
+  }
+}

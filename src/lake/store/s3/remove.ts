@@ -1,0 +1,80 @@
+import {
+  AbortMultipartUploadCommand,
+  DeleteObjectsCommand,
+  ListMultipartUploadsCommand,
+} from '@aws-sdk/client-s3';
+import type { ObjectKey } from '../../../core/brands.js';
+import { checkFolder } from '../key.js';
+import { readAnswer } from './answer.js';
+import type { S3Connection } from './connection.js';
+
+/** S3's limit for one DeleteObjects. */
+const BATCH = 1000;
+
+/** Removes objects in batches; missing ones are fine. Throws for the first that could not be removed. */
+export async function removeObjects(s3: S3Connection, keys: readonly ObjectKey[]): Promise<void> {
+  // All are checked before the first is removed.
+  const targets = keys.map((key) => ({ Key: s3.keyOf(key) }));
+  for (let start = 0; start < targets.length; start += BATCH) {
+    const batch = targets.slice(start, start + BATCH);
+    const command = new DeleteObjectsCommand({ Bucket: s3.bucket, Delete: { Quiet: true, Objects: batch } });
+    const answer = await s3.run('remove', keys[start] as string, undefined, () => s3.client.send(command));
+    const failed = answer.Errors?.find((error) => error.Code !== 'NoSuchKey');
+    if (failed !== undefined) {
+      const $metadata = { httpStatusCode: failed.Code === 'AccessDenied' ? 403 : 500 };
+      const error = Object.assign(new Error(failed.Message), { name: failed.Code ?? 'Error', $metadata });
+      throw s3.error('remove', s3.relative(failed.Key ?? ''), undefined, error);
+    }
+  }
+}
+
+/** Aborts multipart uploads below a folder that began at least `olderThanMs` ago; returns their number. */
+export async function abortUploads(s3: S3Connection, prefix: string, olderThanMs: number): Promise<number> {
+  checkFolder(prefix);
+  const before = Date.now() - olderThanMs;
+  let aborted = 0;
+  for await (const upload of unfinishedUploads(s3, prefix)) {
+    if (upload.initiated > before) continue;
+    const command = new AbortMultipartUploadCommand({
+      Bucket: s3.bucket,
+      Key: upload.key,
+      UploadId: upload.id,
+    });
+    await s3.run('abortUploads', prefix, undefined, async () => {
+      try {
+        await s3.client.send(command);
+        aborted += 1;
+      } catch (error) {
+        // Its writer finished or aborted it in the meantime.
+        if (readAnswer(error).name !== 'NoSuchUpload') throw error;
+      }
+    });
+  }
+  return aborted;
+}
+
+async function* unfinishedUploads(
+  s3: S3Connection,
+  prefix: string,
+): AsyncGenerator<{ key: string; id: string; initiated: number }> {
+  let marker: { KeyMarker?: string; UploadIdMarker?: string } | null = {};
+  while (marker !== null) {
+    const command: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({
+      Bucket: s3.bucket,
+      Prefix: s3.prefixOf(prefix),
+      ...marker,
+    });
+    const page = await s3.run('abortUploads', prefix, undefined, () => s3.client.send(command));
+    for (const upload of page.Uploads ?? []) {
+      if (upload.Key === undefined || upload.UploadId === undefined) continue;
+      yield { key: upload.Key, id: upload.UploadId, initiated: upload.Initiated?.getTime() ?? 0 };
+    }
+    marker =
+      page.IsTruncated && page.NextKeyMarker
+        ? {
+            KeyMarker: page.NextKeyMarker,
+            ...(page.NextUploadIdMarker ? { UploadIdMarker: page.NextUploadIdMarker } : {}),
+          }
+        : null;
+  }
+}

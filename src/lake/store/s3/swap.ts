@@ -1,0 +1,66 @@
+import { PutObjectCommand } from '@aws-sdk/client-s3';
+import type { ObjectKey } from '../../../core/brands.js';
+import { crc32, crc32ToBase64 } from '../../crc32.js';
+import { StoreError } from '../errors/store-error.js';
+import { StoreUnclearError } from '../errors/store-unclear-error.js';
+import type { Expected, SwapResult } from '../port.js';
+import { readAnswer, type S3Answer, toCause } from './answer.js';
+import { isMissingObject } from './classify.js';
+import type { S3Connection } from './connection.js';
+
+/** Errors of a request that never reached the store. */
+const NOT_SENT: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
+
+/** One conditional PutObject, sent once: repeating it is up to the caller, who reads the object first. */
+export async function swapObject(
+  s3: S3Connection,
+  key: ObjectKey,
+  body: Uint8Array,
+  expected: Expected,
+): Promise<SwapResult> {
+  const command = new PutObjectCommand({
+    Bucket: s3.bucket,
+    Key: s3.keyOf(key),
+    Body: body,
+    ContentLength: body.length,
+    ContentType: 'application/json',
+    ChecksumCRC32: crc32ToBase64(crc32(body)),
+    ...(expected === 'absent' ? { IfNoneMatch: '*' } : { IfMatch: expected.etag }),
+  });
+  try {
+    const answer = await s3.onceClient.send(command);
+    return { outcome: 'written', etag: answer.ETag ?? '' };
+  } catch (error) {
+    const said = readAnswer(error);
+    if (isConflict(said, expected)) return { outcome: 'conflict' };
+    const failure = s3.error('swap', key, undefined, error);
+    if (!(failure instanceof StoreError) || !isUnclear(failure, said)) throw failure;
+    throw new StoreUnclearError({
+      operation: 'swap',
+      key,
+      bucket: `s3://${s3.bucket}`,
+      problem: `the conditional write got no clear answer (${said.status ?? said.code ?? said.name})`,
+      cause: toCause(error),
+    });
+  }
+}
+
+/** 412, 409 of a concurrent write, and 404 for an `If-Match` on an object that is gone. */
+export function isConflict(said: S3Answer, expected: Expected): boolean {
+  if (said.status === 412) return true;
+  if (said.status === 409)
+    return said.name === 'ConditionalRequestConflict' || said.name === 'OperationAborted';
+  return expected !== 'absent' && isMissingObject(said);
+}
+
+/** Any 5xx counts, even 503: what a proxy says in the store's place is no proof that nothing was written. */
+function isUnclear(failure: StoreError, said: S3Answer): boolean {
+  if (said.status !== null) return said.status >= 500 && said.status !== 501;
+  return failure.kind === 'unreachable' && !(said.code !== null && NOT_SENT.has(said.code));
+}

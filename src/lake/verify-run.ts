@@ -1,0 +1,58 @@
+import { addCounts, type MergeCounts, noCounts } from './merge/merge.js';
+import type { PublishedPart } from './manifest.js';
+import type { TaskResult } from './merge/plan.js';
+
+export interface Totals {
+  /** Rows that the service sent in all pages. */
+  readonly fetched: number;
+  /** Displaced by a newer row of the same staged chunk. */
+  readonly duplicates: number;
+  readonly quarantined: number;
+  /** In the snapshot before. */
+  readonly before: number;
+  /** Tasks of the plan. */
+  readonly tasks: number;
+}
+
+export interface AddedUp {
+  readonly counts: MergeCounts;
+  readonly parts: readonly PublishedPart[];
+  readonly changes: readonly PublishedPart[];
+}
+
+/**
+ * Adds up what the merge reports and holds it against what was staged and what was there before (DESIGN 3.11).
+ *
+ * @returns the sums, or what does not add up, in words
+ */
+export function addUp(results: readonly TaskResult[], totals: Totals): AddedUp | { readonly problem: string } {
+  const merged = noCounts();
+  const inOrder = [...results].sort((a, b) => a.task - b.task);
+  for (const { counts } of inOrder) addCounts(merged, counts);
+  const parts = inOrder.flatMap((result) => result.parts);
+  const changes = inOrder.flatMap((result) => result.changes);
+  const counts = {
+    ...merged,
+    fetched: merged.fetched + totals.duplicates,
+    duplicates: merged.duplicates + totals.duplicates,
+  };
+  const known = counts.unchanged + counts.inserted + counts.updated + counts.duplicates;
+  const changed = counts.inserted + counts.updated + counts.deleted;
+  const checks: readonly [string, number, number][] = [
+    ['parts of the plan done', inOrder.length, totals.tasks],
+    ['rows fetched and rows merged', totals.fetched - totals.quarantined, counts.fetched],
+    ['rows fetched and unchanged + inserted + updated + duplicates', counts.fetched, known],
+    ['rows before + inserted - dropped and rows after', totals.before + counts.inserted - counts.dropped, counts.rows],
+    ['rows of the parts and rows after', sumRows(parts), counts.rows],
+    ['rows of the change log and inserted + updated + deleted', sumRows(changes), changed],
+  ];
+  const wrong = checks.filter(([, left, right]) => left !== right);
+  if (wrong.length > 0) return { problem: wrong.map(([what, left, right]) => `${what}: ${left} and ${right}`).join('; ') };
+  const overlap = parts.findIndex((part, at) => at > 0 && part.first! <= parts[at - 1]!.last!);
+  if (overlap !== -1) return { problem: `the keys of part ${overlap} overlap those of the part before` };
+  return { counts, parts, changes };
+}
+
+function sumRows(parts: readonly PublishedPart[]): number {
+  return parts.reduce((sum, part) => sum + part.rows, 0);
+}

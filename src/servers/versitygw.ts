@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { ListBucketsCommand, S3Client } from '@aws-sdk/client-s3';
+import type { Environment } from './cache.js';
+import { serverSpec } from './kinds.js';
+import { logFileOr } from './log-file.js';
+import { freePort, loopback } from './ports.js';
+import { type S3Access, s3ClientConfig } from './s3-access.js';
+import { startServer } from './start-server.js';
+
+export interface VersitygwOptions {
+  /** From `resolveServer('versitygw')`. */
+  readonly executable: string;
+  /** Buckets are folders here and objects plain files in them; created if need be. */
+  readonly dataDir: string;
+  /** Accounts; created if need be. Not within `dataDir`, where it would be a bucket. */
+  readonly iamDir: string;
+  /** Default: a free port, asked of the kernel. */
+  readonly port?: number | undefined;
+  /** Default: `worktrack`. */
+  readonly accessKey?: string | undefined;
+  /** Default: a new random one. */
+  readonly secretKey?: string | undefined;
+  /** Default: `us-east-1`. */
+  readonly region?: string | undefined;
+  /** Appended to. Default: a new file in the temporary folder. */
+  readonly logFile?: string | undefined;
+  /** Gives up starting; a server that has started is not touched by it. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Versitygw extends S3Access {
+  readonly port: number;
+  readonly pid: number;
+  readonly logFile: string;
+  /** Ends it in good order; resolves when it is gone. Calling again does nothing. */
+  stop(): Promise<void>;
+  /** Ends it by SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
+}
+
+/** The arguments of `versitygw`; secrets are never among them, for every user can read them in the process list. */
+export function versitygwArgs(options: {
+  readonly port: number;
+  readonly region: string;
+  readonly iamDir: string;
+  readonly dataDir: string;
+}): string[] {
+  return [
+    '--port',
+    `${loopback}:${options.port}`,
+    '--region',
+    options.region,
+    // With accounts in a folder, an unknown access key is refused with 403.
+    '--iam-dir',
+    options.iamDir,
+    '--quiet',
+    'posix',
+    options.dataDir,
+  ];
+}
+
+/**
+ * The environment of `versitygw`: its keys and little else. It reads a hundred variables, some with common names
+ * (LOGFILE, WEBHOOK), and has no business with the host's own secrets.
+ */
+export function versitygwEnvironment(env: Environment, accessKey: string, secretKey: string): Environment {
+  const { PATH, HOME, TMPDIR } = env;
+  return { PATH, HOME, TMPDIR, ROOT_ACCESS_KEY: accessKey, ROOT_SECRET_KEY: secretKey };
+}
+
+/**
+ * Starts versitygw over a folder, on loopback, and waits until it answers a request signed with its keys. Nobody
+ * else's server would, so an answer is ours.
+ *
+ * @throws ServerStartError with the last lines of the log
+ */
+export async function startVersitygw(options: VersitygwOptions): Promise<Versitygw> {
+  const { title } = serverSpec('versitygw');
+  const logFile = logFileOr(options.logFile, 'versitygw');
+  const [dataDir, iamDir] = [resolve(options.dataDir), resolve(options.iamDir)];
+  await Promise.all([dataDir, iamDir].map((folder) => mkdir(folder, { recursive: true })));
+  const region = options.region ?? 'us-east-1';
+  const accessKeyId = options.accessKey ?? 'worktrack';
+  const secretAccessKey = options.secretKey ?? randomBytes(24).toString('hex');
+  return startServer<Versitygw>({
+    title,
+    fixedPort: options.port,
+    signal: options.signal,
+    logFile,
+    async plan() {
+      const port = options.port ?? (await freePort());
+      const access: S3Access = {
+        endpoint: `http://${loopback}:${port}`,
+        region,
+        accessKeyId,
+        secretAccessKey,
+      };
+      const env = versitygwEnvironment(process.env, accessKeyId, secretAccessKey);
+      const args = versitygwArgs({ port, region, iamDir, dataDir });
+      return {
+        command: { executable: options.executable, args, env, logFile },
+        async ask(signal) {
+          const client = new S3Client({ ...s3ClientConfig(access), maxAttempts: 1 });
+          try {
+            await client.send(new ListBucketsCommand({}), { abortSignal: signal });
+          } finally {
+            client.destroy();
+          }
+        },
+        result: ({ pid, stop, kill }) => ({ ...access, port, pid, logFile, stop, kill }),
+      };
+    },
+  });
+}

@@ -1,0 +1,114 @@
+import type { Call } from './call.js';
+import type { ActiveRule, Fault, FaultPlan, FaultRule } from './fault-types.js';
+import { mix } from './hash.js';
+
+interface RuleState {
+  readonly id: string;
+  readonly rule: FaultRule;
+  matched: number;
+  hits: number;
+  remaining: number;
+  chain: number | undefined;
+}
+
+/** The faults that are switched on. The first rule that matches wins; latencies add up and go with any other. */
+export class FaultBook {
+  readonly #seed: number;
+  #rules = new Map<string, RuleState>();
+  #made = 0;
+  #drawn = 0;
+
+  constructor(seed: number) {
+    this.#seed = seed;
+  }
+
+  /** Switches a fault on; the answer is the rule's id. */
+  add(rule: FaultRule): string {
+    const id = `fault-${++this.#made}`;
+    const chain = rule.fault.kind === 'cursor-expired' ? rule.fault.chain : undefined;
+    this.#rules.set(id, {
+      id,
+      rule,
+      matched: 0,
+      hits: 0,
+      remaining: rule.remaining ?? Number.POSITIVE_INFINITY,
+      chain,
+    });
+    return id;
+  }
+
+  /** Switches one off; false when it was not on. */
+  remove(id: string): boolean {
+    return this.#rules.delete(id);
+  }
+
+  clear(): void {
+    this.#rules.clear();
+  }
+
+  /** The rules in force, used up ones too, with their hits. */
+  list(): ActiveRule[] {
+    return [...this.#rules.values()].map(({ id, rule, hits, remaining }) => ({
+      ...rule,
+      id,
+      hits,
+      ...(rule.remaining === undefined ? {} : { remaining }),
+    }));
+  }
+
+  /** How often a rule happened; 0 for one that is off. */
+  hits(id: string): number {
+    return this.#rules.get(id)?.hits ?? 0;
+  }
+
+  /** Decides what happens to a request, and counts it. */
+  plan(call: Call): FaultPlan {
+    let latencyMs = 0;
+    let fault: Fault | null = null;
+    for (const state of this.#rules.values()) {
+      const isLatency = state.rule.fault.kind === 'latency';
+      if ((fault !== null && !isLatency) || !this.#happens(state, call)) continue;
+      state.hits++;
+      state.remaining--;
+      if (state.rule.fault.kind === 'latency') latencyMs += state.rule.fault.ms;
+      else fault = state.rule.fault;
+    }
+    return { latencyMs, fault };
+  }
+
+  #happens(state: RuleState, call: Call): boolean {
+    const { match = {}, probability = 1, fault } = state.rule;
+    if (state.remaining <= 0 || !matches(match, call) || !suits(fault, call)) return false;
+    state.matched++;
+    if (match.nth !== undefined && state.matched !== match.nth) return false;
+    if (match.every !== undefined && state.matched % match.every !== 0) return false;
+    if (probability < 1 && mix(this.#seed, this.#drawn++) / 2 ** 32 >= probability) return false;
+    if (fault.kind !== 'cursor-expired' || call.cursor === null || call.cursor === 'invalid') return true;
+    state.chain ??= call.cursor.chain;
+    return state.chain === call.cursor.chain;
+  }
+}
+
+function matches(match: NonNullable<FaultRule['match']>, call: Call): boolean {
+  if (match.method !== undefined && match.method !== call.method) return false;
+  if (match.resource !== undefined && match.resource !== call.resource) return false;
+  if (match.path !== undefined && !call.target.includes(match.path)) return false;
+  if (match.cursor !== undefined && (match.cursor === 'with') !== (call.cursor !== null)) return false;
+  return match.page === undefined || pageOf(call) === match.page;
+}
+
+/** Cursor faults are for lists, and two of them for requests with a cursor, whatever the rule says. */
+function suits(fault: Fault, call: Call): boolean {
+  if (fault.kind === 'cursor-expired') return isList(call) && call.cursor !== null;
+  if (fault.kind === 'cursor-loop') return isList(call) && (pageOf(call) ?? 0) >= fault.length;
+  return fault.kind !== 'empty-page' || isList(call);
+}
+
+const isList = (call: Call): boolean =>
+  call.method === 'GET' && call.resource !== '' && call.segments?.length === 0;
+
+/** Which page of its chain a list request asks for. */
+export function pageOf(call: Call): number | undefined {
+  if (!isList(call) || call.cursor === 'invalid') return undefined;
+  return call.cursor?.page ?? 0;
+}

@@ -1,0 +1,11 @@
+export { SimulatorAdmin } from './admin.js';
+export { BASE_PATH } from './call.js';
+export type { ActiveRule, Fault, FaultMatch, FaultRule, StatusFault } from './fault-types.js';
+export type { FaultBook } from './faults.js';
+export type { ApiKey, KeyRing } from './keys.js';
+export { DEMO_KEY, DEMO_ORGANIZATION, type SimulatorOptions, type TunableOptions } from './options.js';
+export type { FieldsInput, RecordChoice, RecordScope, RecordsAdmin } from './records-admin.js';
+export type { ResourceDefinition } from './resources.js';
+export { type Simulator, startSimulator } from './server.js';
+export type { RequestRecord, StatsSnapshot } from './stats.js';
+export type { ListOrder } from './table.js';

@@ -1,0 +1,94 @@
+import { parseArgs } from 'node:util';
+import { DEMO_KEY, DEMO_ORGANIZATION, type SimulatorOptions } from './options.js';
+import { startSimulator } from './server.js';
+
+const FLAGS = {
+  port: { type: 'string' },
+  host: { type: 'string' },
+  seed: { type: 'string' },
+  projects: { type: 'string' },
+  tasks: { type: 'string' },
+  'time-entries': { type: 'string' },
+  'calendar-entries': { type: 'string' },
+  members: { type: 'string' },
+  clients: { type: 'string' },
+  tags: { type: 'string' },
+  'page-default': { type: 'string' },
+  'page-max': { type: 'string' },
+  'awkward-every': { type: 'string' },
+  plain: { type: 'boolean' },
+  order: { type: 'string' },
+  'cursor-style': { type: 'string' },
+  gzip: { type: 'string' },
+  now: { type: 'string' },
+  key: { type: 'string' },
+  state: { type: 'string' },
+} as const;
+
+const COUNTED = [
+  'projects',
+  'tasks',
+  'time-entries',
+  'calendar-entries',
+  'members',
+  'clients',
+  'tags',
+] as const;
+
+/** Options from the command line. Throws with a sentence for the user when a flag is wrong. */
+function readOptions(args: string[], environment: NodeJS.ProcessEnv): SimulatorOptions {
+  const { values } = parseArgs({ args, options: FLAGS });
+  const number = (name: keyof typeof values): number | undefined => {
+    const text = values[name];
+    if (text === undefined) return undefined;
+    if (typeof text !== 'string' || !/^\d+$/.test(text)) throw new Error(`--${name} must be a whole number`);
+    return Number(text);
+  };
+  const choice = <T extends string>(name: keyof typeof values, allowed: readonly T[]): T | undefined => {
+    const found = allowed.find((one) => one === values[name]);
+    if (values[name] !== undefined && found === undefined)
+      throw new Error(`--${name} must be one of ${allowed.join(', ')}`);
+    return found;
+  };
+  const counts = COUNTED.flatMap((name): [string, number][] => {
+    const count = number(name);
+    return count === undefined ? [] : [[name, count]];
+  });
+  const secret = environment.WORKTRACK_SIMULATOR_KEY ?? values.key ?? DEMO_KEY;
+  const options = {
+    host: values.host,
+    port: number('port'),
+    seed: number('seed'),
+    counts: Object.fromEntries(counts),
+    pageDefault: number('page-default'),
+    pageMax: number('page-max'),
+    awkward: values.plain === true ? false : undefined,
+    awkwardEvery: number('awkward-every'),
+    order: choice('order', ['id', 'updatedAt', 'random']),
+    cursorStyle: choice('cursor-style', ['keyset', 'offset']),
+    gzip: choice('gzip', ['large', 'always', 'off']),
+    now: number('now'),
+    stateFile: values.state,
+    keys: [{ key: secret, name: 'main', organization: DEMO_ORGANIZATION, grants: ['*'] }],
+  };
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as SimulatorOptions;
+}
+
+async function main(): Promise<void> {
+  const options = readOptions(process.argv.slice(2), process.env);
+  const simulator = await startSimulator(options);
+  // Seeds before anyone is told the address, so that no first page has to wait for it.
+  for (const name of COUNTED) simulator.admin.prepare(name);
+  process.stdout.write(`${JSON.stringify({ url: simulator.url, port: simulator.port, pid: process.pid })}\n`);
+  const stop = (): void => {
+    void simulator.close().then(() => process.exit(0));
+  };
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`simulator: ${error instanceof Error ? error.message : error}\n`);
+  process.exitCode = 2;
+});

@@ -1,0 +1,31 @@
+/** A response before it is sent. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+/** Thrown to answer with an error (spec, "Errors"). */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** A JSON response from text that is JSON already. */
+export function jsonTextReply(status: number, text: string | Buffer): Reply {
+  const body = typeof text === 'string' ? Buffer.from(text) : text;
+  return { status, headers: { 'content-type': JSON_TYPE }, body };
+}
+
+/** An error response: `{"message": ...}`. */
+export function errorReply(status: number, message: string): Reply {
+  return jsonTextReply(status, JSON.stringify({ message }));
+}

@@ -1,0 +1,40 @@
+import { Client, Connection } from '@temporalio/client';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+
+/** A client with its connection, configured the way Temporal's own tools are (DESIGN 4). */
+export interface TemporalClient {
+  readonly client: Client;
+  readonly namespace: string;
+  readonly address: string;
+  close(): Promise<void>;
+}
+
+export interface ConnectOptions {
+  /** Overrides what the environment and the profile say. */
+  readonly address?: string | undefined;
+  readonly namespace?: string | undefined;
+}
+
+/** Address, namespace, TLS and API key from `TEMPORAL_*` and the profile, for clients and workers alike. */
+export function temporalConfig(options: ConnectOptions = {}) {
+  const { connectionOptions, namespace } = loadClientConnectConfig();
+  return {
+    connectionOptions: {
+      ...connectionOptions,
+      address: options.address ?? connectionOptions.address ?? 'localhost:7233',
+    },
+    namespace: options.namespace ?? namespace ?? 'default',
+  };
+}
+
+/** @throws ServiceError of the SDK when the server cannot be reached */
+export async function connectTemporal(options: ConnectOptions = {}): Promise<TemporalClient> {
+  const { connectionOptions, namespace } = temporalConfig(options);
+  const connection = await Connection.connect(connectionOptions);
+  return {
+    client: new Client({ connection, namespace }),
+    namespace,
+    address: connectionOptions.address,
+    close: () => connection.close(),
+  };
+}

@@ -1,0 +1,46 @@
+import type { ActivityDeps, OpenConnection } from '../../activities/index.js';
+import { createServiceClient, RateBudget } from '../api/index.js';
+import { selectConnection } from '../config/index.js';
+import type { Settings } from '../core/settings.js';
+import { openStore, type StoreLogger } from '../lake/store/index.js';
+import { VERSION } from './version.js';
+
+/** The connections of a worker, opened when first used and shared by all its activities. */
+export interface Connections extends ActivityDeps {
+  close(): Promise<void>;
+}
+
+export function openConnections(settings: Settings, logger?: StoreLogger): Connections {
+  const open = new Map<string, OpenConnection>();
+  return {
+    now: Date.now,
+    connection(name) {
+      const known = open.get(name);
+      if (known !== undefined) return known;
+      const connection = selectConnection(settings, name);
+      const { baseUrl, apiKey, errors, http, lake } = connection;
+      const opened: OpenConnection = {
+        settings: connection,
+        store: openStore(lake, logger === undefined ? {} : { logger }),
+        // One rate budget for everything that this process does on the connection (DESIGN 3.13).
+        client: createServiceClient({
+          baseUrl,
+          apiKey,
+          errors,
+          http,
+          budget: new RateBudget({ concurrency: http.concurrency, requestsPerSecond: http.requestsPerSecond }),
+          userAgent: `temporal-worktrack/${VERSION}`,
+        }),
+      };
+      open.set(name, opened);
+      return opened;
+    },
+    async close() {
+      for (const { client, store } of open.values()) {
+        await client.close();
+        store.close();
+      }
+      open.clear();
+    },
+  };
+}

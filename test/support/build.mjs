@@ -1,0 +1,21 @@
+// Builds the package: compiles TypeScript, then bundles the workflows once, so that workers need not.
+import { spawnSync } from 'node:child_process';
+import { rmSync, writeFileSync, chmodSync, cpSync, existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const tsc = path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
+rmSync(path.join(root, 'dist'), { recursive: true, force: true });
+const compiled = spawnSync(process.execPath, [tsc, '-p', path.join(root, 'tsconfig.build.json')], { stdio: 'inherit' });
+if (compiled.status !== 0) process.exit(compiled.status ?? 1);
+
+const { bundleWorkflows, SHIPPED_BUNDLE } = await import(path.join(root, 'dist/src/temporal/bundle.js'));
+const { code } = await bundleWorkflows(path.join(root, 'dist/workflows/index.js'));
+writeFileSync(SHIPPED_BUNDLE, code);
+
+const assets = path.join(root, 'src/assets');
+if (existsSync(assets)) cpSync(assets, path.join(root, 'dist/src/assets'), { recursive: true });
+const main = path.join(root, 'dist/src/cli/main.js');
+if (existsSync(main)) chmodSync(main, 0o755);

@@ -1,0 +1,155 @@
+import { Readable } from 'node:stream';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { BodyError, readBody, readErrorText } from '../../../src/api/body.js';
+import { fromByteString } from '../../../src/core/brands.js';
+import { rejection } from './support.js';
+
+const MB = 1024 * 1024;
+
+function stream(...chunks: Buffer[]): Readable {
+  return Readable.from(chunks, { objectMode: false });
+}
+
+function coded(contentEncoding: string | null, contentLength: string | null = null) {
+  return { contentEncoding, contentLength };
+}
+
+async function fault(promise: Promise<unknown>): Promise<unknown> {
+  const error = await rejection(promise);
+  return error instanceof BodyError ? error.fault : error;
+}
+
+const ENCODE: Record<string, (plain: Buffer) => Buffer> = {
+  gzip: gzipSync,
+  'x-gzip': gzipSync,
+  deflate: deflateSync,
+  br: brotliCompressSync,
+  identity: (plain) => plain,
+  'deflate, GZIP': (plain) => gzipSync(deflateSync(plain)),
+};
+
+describe('decoding', () => {
+  test.each(Object.keys(ENCODE))('a body in %s comes out as it was, however it is cut', async (coding) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: 'grapheme' }),
+        fc.integer({ min: 1, max: 40 }),
+        async (text, size) => {
+          // A space in front: a byte order mark at the start would be taken off.
+          const bytes = ENCODE[coding]?.(Buffer.from(` ${text}`)) ?? Buffer.alloc(0);
+          const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+            bytes.subarray(i * size, (i + 1) * size),
+          );
+          const body = await readBody(stream(...chunks), coded(coding, String(bytes.length)), MB);
+          expect(fromByteString(body.text)).toBe(` ${text}`);
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  test('raw deflate without its zlib frame is understood', async () => {
+    const body = await readBody(stream(deflateRawSync(Buffer.from('{"a":1}'))), coded('deflate'), MB);
+    expect(body.text).toBe('{"a":1}');
+  });
+
+  test('the text holds one byte per character', async () => {
+    const body = await readBody(stream(Buffer.from('"é"')), coded(null), MB);
+    expect([body.text, body.bytes]).toEqual(['"\u00c3\u00a9"', 4]);
+  });
+
+  test('a byte order mark is taken off', async () => {
+    expect((await readBody(stream(Buffer.from('\ufeff{}')), coded(null), MB)).text).toBe('{}');
+  });
+
+  test('a coding that was not asked for is named', async () => {
+    const error = await rejection(readBody(stream(Buffer.from('x')), coded('zstd'), MB));
+    expect(error).toMatchObject({ fault: 'unknown-coding', message: expect.stringContaining('zstd') });
+  });
+});
+
+describe('faults', () => {
+  test('bytes that are not UTF-8 are refused', async () => {
+    expect(await fault(readBody(stream(Buffer.from([0x22, 0xff, 0x22])), coded(null), MB))).toBe('not-utf8');
+  });
+
+  test('fewer bytes than Content-Length promised are a truncated body', async () => {
+    expect(await fault(readBody(stream(Buffer.from('{}')), coded(null, '3'), MB))).toBe('truncated');
+    expect(await fault(readBody(stream(gzipSync('{}')), coded('gzip', '999'), MB))).toBe('truncated');
+  });
+
+  test.each(['gzip', 'deflate', 'br'])('a %s body that ends too early is truncated', async (coding) => {
+    const whole = ENCODE[coding]?.(Buffer.from('x'.repeat(1000) + Math.PI)) ?? Buffer.alloc(0);
+    const part = whole.subarray(0, whole.length - 3);
+    expect(await fault(readBody(stream(part), coded(coding), MB))).toBe('truncated');
+  });
+
+  test.each(['gzip', 'br'])('what is no %s at all is undecodable', async (coding) => {
+    const noise = Buffer.from('<html>no such thing as compression here</html>');
+    expect(await fault(readBody(stream(noise), coded(coding), MB))).toBe('undecodable');
+  });
+
+  test('an error of the connection passes through a decoder unchanged', async () => {
+    const broken = new Error('reset');
+    const source = Readable.from(
+      (async function* () {
+        yield gzipSync('x'.repeat(1000)).subarray(0, 12);
+        throw broken;
+      })(),
+      { objectMode: false },
+    );
+    expect(await rejection(readBody(source, coded('gzip'), MB))).toBe(broken);
+  });
+});
+
+describe('bounds', () => {
+  test('a body of exactly the bound is read, one byte more is not', async () => {
+    expect((await readBody(stream(Buffer.alloc(10, 0x20)), coded(null), 10)).bytes).toBe(10);
+    expect(await fault(readBody(stream(Buffer.alloc(11, 0x20)), coded(null), 10))).toBe('too-large');
+  });
+
+  test.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ] as const)('a %s bomb is given up at the bound and its source closed', async (coding, compress) => {
+    const bomb = compress(Buffer.alloc(64 * MB, 0x20));
+    const before = process.memoryUsage().arrayBuffers;
+    const source = stream(bomb, Buffer.alloc(10));
+    expect(await fault(readBody(source, coded(coding), MB))).toBe('too-large');
+    expect(source.destroyed).toBe(true);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * MB);
+  });
+
+  test('a stream of empty gzip members, which never decodes to anything, is given up too', async () => {
+    const member = gzipSync('');
+    const endless = Readable.from(
+      (function* () {
+        for (;;) yield member;
+      })(),
+      { objectMode: false },
+    );
+    expect(await fault(readBody(endless, coded('gzip'), 10_000))).toBe('too-large');
+  });
+});
+
+describe('readErrorText', () => {
+  test('gives what could be read of a broken body', async () => {
+    const source = Readable.from(
+      (async function* () {
+        yield Buffer.from('{"message":"no');
+        throw new Error('reset');
+      })(),
+      { objectMode: false },
+    );
+    expect(await readErrorText(source, coded(null), MB)).toBe('{"message":"no');
+  });
+
+  test('stops at its bound', async () => {
+    expect(await readErrorText(stream(Buffer.from('12345'), Buffer.from('67890')), coded(null), 7)).toBe(
+      '12345',
+    );
+  });
+});

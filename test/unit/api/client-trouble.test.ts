@@ -1,0 +1,243 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { RateBudget, TransientError } from '../../../src/api/index.js';
+import { client, HTTP, json, PAGE, parseJson, rawService, rejection, service, TASKS } from './support.js';
+
+const ONCE = { attempts: 1, maxDelayMs: 20_000 };
+const WHOLE = JSON.stringify(PAGE);
+const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
+
+describe('retries', () => {
+  test('a transient status is retried until it passes', async () => {
+    const { url, seen } = await service((_, response, count) =>
+      json(response, count < 4 ? 502 : 200, count < 4 ? {} : PAGE),
+    );
+    expect(await client(url).listPage(TASKS, parseJson)).toMatchObject({ value: PAGE, retries: 3 });
+    expect(seen).toHaveLength(4);
+  });
+
+  test('it gives up after the configured attempts, with the last answer', async () => {
+    const { url, seen } = await service((_, response) => json(response, 503, { message: 'Down' }));
+    const error = await rejection(client(url).listPage(TASKS, parseJson));
+    expect(error).toBeInstanceOf(TransientError);
+    expect(error).toMatchObject({ status: 503, attempt: 5, retryAfterMs: null, serviceMessage: 'Down' });
+    expect(seen).toHaveLength(5);
+  });
+
+  test('the wait before a retry is told', async () => {
+    const { url } = await service((_, response, count) => json(response, count < 2 ? 500 : 200, PAGE));
+    const told: string[] = [];
+    const one = client(url, { now: () => 5_000, random: () => 0.1 });
+    await one.listPage({ ...TASKS, onWait: (until, why) => told.push(`${why} ${until}`) }, parseJson);
+    expect(told).toEqual(['retry 5050']);
+  });
+
+  test('a wait that is too long for the process is thrown, for the caller to wait durably', async () => {
+    const { url, seen } = await service((_, response) => json(response, 429, {}, { 'retry-after': '60' }));
+    const one = client(url);
+    expect(await rejection(one.listPage(TASKS, parseJson))).toMatchObject({
+      status: 429,
+      retryAfterMs: 60_000,
+    });
+    // And nobody else bothers the service meanwhile.
+    const held = await rejection(one.listPage(TASKS, parseJson));
+    expect(held).toMatchObject({ kind: 'transient', reason: 'hold', status: null });
+    expect((held as TransientError).retryAfterMs).toBeGreaterThan(58_000);
+    expect(seen).toHaveLength(1);
+  });
+
+  test('no request of any resource goes out before the time that Retry-After names', async () => {
+    let refusedAt = Number.POSITIVE_INFINITY;
+    const { url, seen } = await service((_, response, count) => {
+      if (count > 1) return json(response, 200, PAGE);
+      json(response, 429, {}, { 'retry-after': '1' });
+      refusedAt = performance.now();
+    });
+    const waits: string[] = [];
+    const budget = new RateBudget({ concurrency: 1, requestsPerSecond: null });
+    const [one, other] = [client(url, { budget }), client(url, { budget })];
+    const onWait = (_: number, why: string): unknown => waits.push(why);
+    await Promise.all([
+      one.listPage({ ...TASKS, onWait }, parseJson),
+      other.listPage({ ...TASKS, resource: 'projects', path: 'projects', onWait }, parseJson),
+    ]);
+    expect(seen).toHaveLength(3);
+    expect((seen[1]?.at ?? 0) - refusedAt).toBeGreaterThanOrEqual(1_000);
+    expect(new Set(waits)).toEqual(new Set(['rate-limit']));
+  });
+
+  test('Retry-After as a date counts by the clock of the service', async () => {
+    const { url } = await service((_, response) =>
+      json(
+        response,
+        503,
+        {},
+        {
+          date: 'Sat, 21 Nov 2026 02:00:00 GMT',
+          'retry-after': 'Sat, 21 Nov 2026 02:05:00 GMT',
+        },
+      ),
+    );
+    expect(await rejection(client(url).listPage(TASKS, parseJson))).toMatchObject({ retryAfterMs: 300_000 });
+  });
+});
+
+describe('aborting', () => {
+  test('ends a request under way with the reason itself', async () => {
+    const controller = new AbortController();
+    const { url } = await service(() => controller.abort());
+    const error = await rejection(client(url).listPage({ ...TASKS, signal: controller.signal }, parseJson));
+    expect(error).toBe(controller.signal.reason);
+    expect((error as Error).name).toBe('AbortError');
+  });
+
+  test('ends the wait before a retry, and no retry follows', async () => {
+    const controller = new AbortController();
+    const { url, seen } = await service((_, response) => json(response, 429, {}, { 'retry-after': '15' }));
+    const request = { ...TASKS, signal: controller.signal, onWait: () => controller.abort() };
+    expect(await rejection(client(url).listPage(request, parseJson))).toBe(controller.signal.reason);
+    expect(seen).toHaveLength(1);
+  });
+
+  test('ends the reading of a body', async () => {
+    const controller = new AbortController();
+    const url = await rawService((socket) => {
+      socket.write(`${HEAD}Content-Length: 100\r\n\r\n{"data`, () => controller.abort());
+    });
+    const error = await rejection(client(url).listPage({ ...TASKS, signal: controller.signal }, parseJson));
+    expect(error).toBe(controller.signal.reason);
+  });
+});
+
+describe('broken answers', () => {
+  const cases: [string, (socket: import('node:net').Socket) => void, string][] = [
+    ['a reset before any answer', (socket) => socket.resetAndDestroy(), 'network'],
+    ['a connection closed before any answer', (socket) => socket.end(), 'network'],
+    [
+      'a reset within the body',
+      (s) => s.write(`${HEAD}Content-Length: 99\r\n\r\n{"d`, () => s.resetAndDestroy()),
+      'network',
+    ],
+    [
+      'a body shorter than its Content-Length',
+      (s) => s.end(`${HEAD}Content-Length: 99\r\n\r\n${WHOLE}`),
+      'network',
+    ],
+    [
+      'a body shorter than its Content-Length on a connection that closes',
+      (s) => s.end(`${HEAD}Connection: close\r\nContent-Length: 999\r\n\r\n${WHOLE}`),
+      'network',
+    ],
+    [
+      'chunks without their end',
+      (s) => s.end(`${HEAD}Transfer-Encoding: chunked\r\n\r\n6\r\n{"data\r\n`),
+      'network',
+    ],
+    [
+      'chunks without their end on a connection that closes',
+      (s) => s.end(`${HEAD}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n{"data\r\n`),
+      'network',
+    ],
+    [
+      'a body that ends with the connection',
+      (s) => s.end(`${HEAD}Connection: close\r\n\r\n{"data":[`),
+      'body',
+    ],
+    ['what is not HTTP', (s) => s.end('SSH-2.0-OpenSSH_9.6\r\n'), 'network'],
+    ['bad gzip', (s) => s.end(`${HEAD}Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello`), 'body'],
+    [
+      'an unknown coding',
+      (s) => s.end(`${HEAD}Content-Encoding: zstd\r\nContent-Length: 5\r\n\r\nhello`),
+      'body',
+    ],
+    [
+      'a body that is not UTF-8',
+      (s) => s.end(Buffer.from(`${HEAD}Content-Length: 3\r\n\r\n"\xff"`, 'latin1')),
+      'body',
+    ],
+    [
+      'a web page that calls itself JSON',
+      (s) => s.end(`${HEAD}Content-Length: 15\r\n\r\n <!doctype html`),
+      'body',
+    ],
+    ['an empty body', (s) => s.end(`${HEAD}Content-Length: 0\r\n\r\n`), 'body'],
+  ];
+
+  test.each(cases)('%s is transient, and the next attempt passes', async (_, broken, reason) => {
+    const url = await rawService((socket, count) => {
+      if (count === 1) broken(socket);
+      else socket.end(`${HEAD}Content-Length: ${WHOLE.length}\r\n\r\n${WHOLE}`);
+    });
+    const first = await rejection(client(url, { retry: ONCE }).listPage(TASKS, parseJson));
+    expect(first).toBeInstanceOf(TransientError);
+    expect(first).toMatchObject({ reason, resource: 'tasks', code: 'SERVICE_TRANSIENT' });
+    expect(await client(url).listPage(TASKS, parseJson)).toMatchObject({ value: PAGE });
+  });
+
+  test('a log-in page with status 200 does not count as a written record', async () => {
+    const { url } = await service((_, response) =>
+      response.setHeader('content-type', 'text/html').end('Please log in'),
+    );
+    const write = { resource: 't', method: 'PUT', path: ['t'], body: '{}', attempts: 1 } as const;
+    expect(await rejection(client(url).send(write))).toMatchObject({ kind: 'transient', reason: 'body' });
+  });
+
+  test('a gzip bomb is given up at the bound, and not asked for again', async () => {
+    const bomb = gzipSync(Buffer.alloc(32 * 1024 * 1024, 0x20));
+    const { url, seen } = await service((_, response) =>
+      response.setHeader('content-encoding', 'gzip').end(bomb),
+    );
+    const error = await rejection(client(url).listPage(TASKS, parseJson));
+    expect(error).toMatchObject({
+      code: 'SERVICE_BODY_TOO_LARGE',
+      kind: 'broken-promise',
+      maxBodyBytes: 1024 * 1024,
+    });
+    expect(seen).toHaveLength(1);
+  });
+
+  test('a whole gzip body is read', async () => {
+    const { url } = await service((_, response) =>
+      response.setHeader('content-encoding', 'gzip').end(gzipSync(WHOLE)),
+    );
+    expect(await client(url).listPage(TASKS, parseJson)).toMatchObject({ value: PAGE, bytes: WHOLE.length });
+  });
+
+  test('nobody listening is transient', async () => {
+    const error = await rejection(client('http://127.0.0.1:1', { retry: ONCE }).listPage(TASKS, parseJson));
+    expect(error).toMatchObject({ reason: 'network', message: expect.stringContaining('ECONNREFUSED') });
+  });
+});
+
+describe('time-outs', () => {
+  test('a service that never answers is given up', async () => {
+    const url = await rawService(() => undefined);
+    const one = client(url, { retry: ONCE, http: { ...HTTP, headersTimeoutMs: 100 } });
+    expect(await rejection(one.listPage(TASKS, parseJson))).toMatchObject({
+      kind: 'transient',
+      reason: 'timeout',
+    });
+  });
+
+  test('a body that falls silent is given up', async () => {
+    const url = await rawService((socket) => socket.write(`${HEAD}Content-Length: 100\r\n\r\n{"data`));
+    const one = client(url, { retry: ONCE, http: { ...HTTP, bodyTimeoutMs: 100 } });
+    expect(await rejection(one.listPage(TASKS, parseJson))).toMatchObject({
+      kind: 'transient',
+      reason: 'timeout',
+    });
+  });
+});
+
+describe('redirects', () => {
+  test('are not followed; the error names the host they point to and nothing more', async () => {
+    const target = await service((_, response) => json(response, 200, PAGE));
+    const location = `${target.url}/login?token=abc123`;
+    const { url } = await service((_, response) => response.writeHead(302, { location }).end());
+    const error = await rejection(client(url, { retry: ONCE }).listPage(TASKS, parseJson));
+    expect(error).toMatchObject({ kind: 'transient', reason: 'redirect', status: 302 });
+    expect((error as Error).message).toContain(new URL(target.url).host);
+    expect((error as Error).message).not.toContain('abc123');
+    expect(target.seen).toHaveLength(0);
+  });
+});

@@ -1,0 +1,83 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { resolveSecret, SecretReader } from '../../../src/api/index.js';
+import { ConfigurationError } from '../../../src/core/configuration-error.js';
+import { rejection } from './support.js';
+
+function secretFile(content: string, mode = 0o600): string {
+  const folder = mkdtempSync(join(tmpdir(), 'worktrack-secret-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'key');
+  writeFileSync(file, content);
+  chmodSync(file, mode);
+  return file;
+}
+
+test('a variable gives its value', async () => {
+  expect(await resolveSecret({ env: 'K' }, { env: { K: 'abc' } })).toEqual({
+    value: 'abc',
+    worldReadable: false,
+  });
+});
+
+test('a file gives its content without the line break at its end', async () => {
+  expect(await resolveSecret({ file: secretFile('abc\r\n') })).toEqual({
+    value: 'abc',
+    worldReadable: false,
+  });
+});
+
+test('a file that everybody can read says so', async () => {
+  expect((await resolveSecret({ file: secretFile('abc', 0o644) })).worldReadable).toBe(true);
+});
+
+test('a variable that is not set is a configuration error that names it', async () => {
+  const error = await rejection(
+    resolveSecret({ env: 'NOT_SET' }, { env: {}, path: 'connections.acme.apiKey' }),
+  );
+  expect(error).toBeInstanceOf(ConfigurationError);
+  expect(error).toMatchObject({ code: 'CONFIGURATION', path: 'connections.acme.apiKey' });
+  expect((error as Error).message).toContain('NOT_SET');
+});
+
+test('a file that is not there is a configuration error that names it', async () => {
+  const error = await rejection(resolveSecret({ file: '/nowhere/key' }));
+  expect(error).toBeInstanceOf(ConfigurationError);
+  expect((error as Error).message).toContain('/nowhere/key');
+});
+
+test('a file that is far too large for a secret is not read', async () => {
+  const error = await rejection(resolveSecret({ file: secretFile('a'.repeat(100_000)) }));
+  expect((error as Error).message).toContain('too large');
+});
+
+test.each(['zq\nzq', 'zq\rzq', 'zq zq', 'zqé', 'zq\u0000zq', ' \n '])(
+  '%j is a configuration error that does not show it',
+  async (value) => {
+    const error = await rejection(resolveSecret({ env: 'K' }, { env: { K: value } }));
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect(inspect(error)).not.toContain('zq');
+  },
+);
+
+test('a changed file is seen after a few seconds, and not read for each request', async () => {
+  const file = secretFile('old');
+  let now = 1_000;
+  const reader = new SecretReader({ file }, { path: 'apiKey', now: () => now });
+  expect((await reader.read()).value).toBe('old');
+  writeFileSync(file, 'new');
+  now += 1_000;
+  expect((await reader.read()).value).toBe('old');
+  now += 5_000;
+  expect((await reader.read()).value).toBe('new');
+});
+
+test('a reader that holds a secret does not show it', async () => {
+  const reader = new SecretReader({ file: secretFile('hidden-value') }, { path: 'apiKey', now: () => 0 });
+  await reader.read();
+  expect(inspect(reader, { depth: Number.POSITIVE_INFINITY })).not.toContain('hidden-value');
+  expect(JSON.stringify(reader)).not.toContain('hidden-value');
+});

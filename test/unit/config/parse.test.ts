@@ -1,0 +1,297 @@
+import { describe, expect, it } from 'vitest';
+import { MINIMAL_CONFIG, parseSettings } from '../../../src/config/index.js';
+import { connectionOf, DESIGN_EXAMPLE, DESIGN_MORE_KEYS, withLines } from './fixtures.js';
+
+const DAY = 86_400_000;
+
+function isDeeplyFrozen(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.isFrozen(value) && Object.values(value).every(isDeeplyFrozen);
+}
+
+describe('a good configuration', () => {
+  it('is the example of the design', () => {
+    const connection = connectionOf(DESIGN_EXAMPLE);
+    expect(connection.baseUrl).toBe('https://tracker.example.com');
+    expect(connection.apiKey).toEqual({ env: 'WORKTRACK_API_KEY' });
+    expect(connection.lake).toEqual({
+      url: 's3://company-lake/worktrack',
+      region: 'eu-central-1',
+      endpoint: 'http://127.0.0.1:9000',
+      forcePathStyle: true,
+    });
+    expect(
+      connection.resources.map(({ name, path, key, windowMs, fetchById }) => [
+        name,
+        path,
+        key,
+        windowMs,
+        fetchById,
+      ]),
+    ).toEqual([
+      ['projects', 'projects', ['id'], null, true],
+      ['tasks', 'tasks', ['id'], null, false],
+      ['time-entries', 'time-entries', ['id'], 90 * DAY, false],
+      ['calendar-entries', 'calendar-entries', ['source', 'sourceKey'], 90 * DAY, false],
+      ['members', 'members', ['id'], null, false],
+    ]);
+    expect(connection.webhook).toBeNull();
+  });
+
+  it('has the defaults that the design writes out', () => {
+    const { webhook: none, ...short } = connectionOf(DESIGN_EXAMPLE);
+    const { webhook, ...long } = connectionOf(DESIGN_EXAMPLE + DESIGN_MORE_KEYS);
+    expect(long).toEqual(short);
+    expect(none).toBeNull();
+    expect(webhook).toEqual({
+      listen: { host: '127.0.0.1', port: 8080 },
+      signature: {
+        header: 'X-Webhook-Signature',
+        algorithm: 'hmac-sha256',
+        encoding: 'hex',
+        prefix: '',
+        secret: { env: 'WORKTRACK_WEBHOOK_SECRET' },
+      },
+      resource: '/resource',
+    });
+    expect(connectionOf(withLines('webhook: {}')).webhook).toEqual(webhook);
+  });
+
+  it('comes out complete when it is minimal', () => {
+    const { resources, ...rest } = connectionOf(MINIMAL_CONFIG);
+    expect(resources.map((resource) => resource.name)).toEqual([
+      'projects',
+      'tasks',
+      'time-entries',
+      'calendar-entries',
+    ]);
+    expect(resources[3]).toEqual({
+      name: 'calendar-entries',
+      path: 'calendar-entries',
+      key: ['source', 'sourceKey'],
+      windowMs: 90 * DAY,
+      windowField: null,
+      updatedAtField: null,
+      fetchById: false,
+      badRecords: 'stop',
+      contract: 'evolve',
+      columns: { include: null, exclude: [], mask: {} },
+      deletes: 'mark',
+      csv: {
+        compression: 'gzip',
+        delimiter: ',',
+        nested: 'json',
+        separator: '.',
+        lineBreaks: 'keep',
+        escapeFormulas: false,
+        partBytes: 64 * 1024 ** 2,
+      },
+    });
+    expect(rest).toEqual({
+      name: 'acme',
+      baseUrl: 'https://tracker.example.com',
+      apiKey: { env: 'WORKTRACK_API_KEY' },
+      lake: { url: 's3://company-lake/worktrack', region: 'eu-central-1' },
+      retries: { giveUpAfterMs: 6 * 3_600_000 },
+      errors: { refused: [401, 402, 403], transient: [408, 425, 429, '5xx'] },
+      http: {
+        concurrency: 8,
+        requestsPerSecond: null,
+        connectTimeoutMs: 10_000,
+        headersTimeoutMs: 60_000,
+        bodyTimeoutMs: 60_000,
+        maxBodyBytes: 64 * 1024 ** 2,
+        allowPlainHttp: false,
+      },
+      sync: {
+        pageSize: 1000,
+        overlapMs: 300_000,
+        clock: 'earliest',
+        reconcileEveryMs: 7 * DAY,
+        minIntervalMs: 900_000,
+      },
+      retention: { snapshotsMs: 30 * DAY, keepPerDay: 'last' },
+      schedule: {
+        cron: '0 2 * * *',
+        timezone: 'UTC',
+        jitterMs: 300_000,
+        catchupWindowMs: DAY,
+        pauseOnFailure: false,
+      },
+      webhook: null,
+      writeBack: {
+        'time-entries': { path: 'time-entries' },
+        'calendar-entries': { path: 'calendar-entries', style: 'put-path' },
+      },
+    });
+  });
+
+  it('is frozen all the way down', () => {
+    expect(isDeeplyFrozen(parseSettings(DESIGN_EXAMPLE + DESIGN_MORE_KEYS, 'x'))).toBe(true);
+  });
+
+  it('may be JSON with tabs, a byte order mark and $schema', () => {
+    const json = JSON.stringify(
+      {
+        $schema: './schema.json',
+        connections: {
+          a: { baseUrl: 'https://t.example', apiKey: { env: 'K' }, lake: { url: 's3://lake' } },
+        },
+      },
+      null,
+      '\t',
+    );
+    expect(parseSettings(`\ufeff${json}`, 'worktrack.json').connections[0]?.name).toBe('a');
+  });
+
+  it('may share values by anchors, aliases and merge keys', () => {
+    const text = `
+connections:
+  a: &a
+    baseUrl: https://t.example
+    apiKey: &key { env: KEY }
+    lake: { url: s3://lake/a }
+    sync: { overlap: 1h }
+  b:
+    <<: *a
+    apiKey: *key
+    lake: { url: s3://lake/b }
+`;
+    const [, b] = parseSettings(text, 'x').connections;
+    expect(b).toMatchObject({ name: 'b', sync: { overlapMs: 3_600_000 }, lake: { url: 's3://lake/b' } });
+  });
+
+  it.each([
+    ['https://t.example/', 'https://t.example'],
+    ['https://t.example/api/public/v2', 'https://t.example'],
+    ['https://t.example/api/public/v2/', 'https://t.example'],
+    ['https://t.example/tracker//api/public/v2//', 'https://t.example/tracker'],
+    ['HTTPS://T.Example:443', 'https://t.example'],
+    ['http://localhost:3000', 'http://localhost:3000'],
+    ['http://127.8.9.1', 'http://127.8.9.1'],
+    ['http://[::1]:80/', 'http://[::1]'],
+  ])('reads the base URL %s as %s', (text, expected) => {
+    expect(connectionOf(withLines('', { baseUrl: JSON.stringify(text) })).baseUrl).toBe(expected);
+  });
+
+  it('takes plain http to another host when told to', () => {
+    const text = withLines('http: { allowPlainHttp: true }', { baseUrl: 'http://tracker.internal' });
+    expect(connectionOf(text).baseUrl).toBe('http://tracker.internal');
+  });
+
+  it.each([
+    ['s3://lake/', 's3://lake'],
+    ['s3://my.lake-1/a/b_c//', 's3://my.lake-1/a/b_c'],
+    ['file:///var/lake/', 'file:///var/lake'],
+  ])('reads the lake %s as %s', (text, expected) => {
+    expect(connectionOf(withLines('', { lake: `{ url: ${JSON.stringify(text)} }` })).lake).toEqual({
+      url: expected,
+    });
+  });
+
+  it('gives a resource what its long form says, over the defaults of its name and connection', () => {
+    const text = withLines(`
+deletes: keep
+csv: { delimiter: ";", compression: none }
+resources:
+  - name: time-entries
+    path: v/time
+    key: uuid
+    window: none
+    updatedAt: updated
+    fetchById: true
+    badRecords: quarantine
+    contract: freeze
+    deletes: drop
+    columns: { include: [uuid, updated, who], mask: { who: hash, constructor: redact } }
+    csv: { nested: flatten, separator: __, partSize: 8MB, compression: gzip, lineBreaks: escape, escapeFormulas: true }
+  - { name: calendar-entries, key: [src, key], window: 2w, windowField: day }
+  - { name: projects, fetchById: false }`);
+    const [time, calendar, projects] = connectionOf(text).resources;
+    expect(time).toEqual({
+      name: 'time-entries',
+      path: 'v/time',
+      key: ['uuid'],
+      windowMs: null,
+      windowField: null,
+      updatedAtField: 'updated',
+      fetchById: true,
+      badRecords: 'quarantine',
+      contract: 'freeze',
+      columns: {
+        include: ['uuid', 'updated', 'who'],
+        exclude: [],
+        mask: { who: 'hash', constructor: 'redact' },
+      },
+      deletes: 'drop',
+      csv: {
+        compression: 'gzip',
+        delimiter: ';',
+        nested: 'flatten',
+        separator: '__',
+        lineBreaks: 'escape',
+        escapeFormulas: true,
+        partBytes: 8_000_000,
+      },
+    });
+    expect(calendar).toMatchObject({
+      key: ['src', 'key'],
+      windowMs: 14 * DAY,
+      windowField: 'day',
+      deletes: 'keep',
+    });
+    expect(calendar?.csv).toMatchObject({ delimiter: ';', compression: 'none' });
+    expect(projects?.fetchById).toBe(false);
+  });
+
+  it('knows no mask for a field that is merely called like something of JavaScript', () => {
+    const mask = connectionOf(withLines('')).resources[0]?.columns.mask;
+    expect(mask?.toString).toBeUndefined();
+  });
+
+  it('writes back to where the resource is read from', () => {
+    const moved = 'resources: [{ name: calendar-entries, path: calendars/all }]';
+    expect(connectionOf(withLines(moved)).writeBack['calendar-entries'].path).toBe('calendars/all');
+    const told = `${moved}\nwriteBack: { calendar-entries: { path: calendars, style: post-body } }`;
+    expect(connectionOf(withLines(told)).writeBack['calendar-entries']).toEqual({
+      path: 'calendars',
+      style: 'post-body',
+    });
+  });
+
+  it('takes the words for no window, no reconciling and no signature', () => {
+    const connection = connectionOf(
+      withLines('sync: { reconcileEvery: never }\nwebhook: { signature: none, listen: "[::1]:0" }'),
+    );
+    expect(connection.sync.reconcileEveryMs).toBeNull();
+    expect(connection.webhook).toMatchObject({ signature: null, listen: { host: '::1', port: 0 } });
+  });
+
+  it.each([
+    '0 2 * * *',
+    '*/15 8-18 * * MON-FRI',
+    '0 0 1,15 * ? 2027',
+    '30 0 2 * * * *',
+    '@daily',
+    '@every 6h',
+  ])('takes the cron text %s', (cron) => {
+    expect(connectionOf(withLines(`schedule: { cron: "${cron}" }`)).schedule.cron).toBe(cron);
+  });
+
+  it.each(['UTC', 'Europe/Berlin', 'Etc/UTC', 'US/Pacific'])('takes the time zone %s', (timezone) => {
+    expect(connectionOf(withLines(`schedule: { timezone: ${timezone} }`)).schedule.timezone).toBe(timezone);
+  });
+
+  it('takes lakes that only look alike', () => {
+    const connection = (name: string, lake: string) =>
+      `  ${name}: { baseUrl: "https://t.example", apiKey: { env: K }, lake: ${lake} }`;
+    const text = [
+      'connections:',
+      connection('a', '{ url: s3://lake/work }'),
+      connection('b', '{ url: s3://lake/worktrack }'),
+      connection('c', '{ url: s3://lake/work, endpoint: "http://127.0.0.1:9000" }'),
+      connection('d', '{ url: file:///lake/work }'),
+    ].join('\n');
+    expect(parseSettings(text, 'x').connections).toHaveLength(4);
+  });
+});

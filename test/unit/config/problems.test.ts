@@ -1,0 +1,336 @@
+import { describe, expect, it } from 'vitest';
+import { errorOf, withLines } from './fixtures.js';
+
+/** Lines added to a good connection, the path below it, and what the message must say. */
+const IN_CONNECTION: readonly (readonly [lines: string, path: string, fragment: string])[] = [
+  ['sync: { overlap: 5 }', 'sync.overlap', 'found the number 5; allowed: a duration'],
+  ['sync: { overlap: 5 }', 'sync.overlap', 'Did you mean 5m?'],
+  ['resources: [{ name: a, window: 90 }]', 'resources[0].window', 'Did you mean 90d?'],
+  ['resources: [{ name: a, window: 2026-11-21 }]', 'resources[0].window', 'A date is no duration'],
+  ['resources: [{ name: a, window: never }]', 'resources[0].window', 'or none'],
+  ['resources: [{ name: a, window: 5m }]', 'resources[0].window', 'longer than sync.overlap, which is 5m'],
+  ['resources: [{ name: a, windowField: day }]', 'resources[0].windowField', 'no window'],
+  ['resources: [a, { name: b }, b]', 'resources[2]', 'connections.acme.resources[1] has it already'],
+  ['resources: [a, { name: a }]', 'resources[1].name', 'names are unique'],
+  ['resources: []', 'resources', 'at least one resource'],
+  ['resources: projects', 'resources', 'a list of resources'],
+  ['resources: [5]', 'resources[0]', 'found the number 5; allowed: a name'],
+  ['resources: [_staging]', 'resources[0]', 'beginning with a letter or digit'],
+  ['resources: [Tasks]', 'resources[0]', 'a-z, 0-9'],
+  [`resources: [${'a'.repeat(101)}]`, 'resources[0]', 'up to 100'],
+  ['resources: [{ path: tasks }]', 'resources[0].name', 'is missing'],
+  ['resources: [{ name: a, path: /tasks }]', 'resources[0].path', 'Did you mean "tasks"?'],
+  ['resources: [{ name: a, path: /api/public/v2/tasks }]', 'resources[0].path', 'Did you mean "tasks"?'],
+  ['resources: [{ name: a, path: a/../b }]', 'resources[0].path', 'without slashes at its ends'],
+  ['resources: [{ name: a, path: a/%2E%2e/b }]', 'resources[0].path', '..'],
+  ['resources: [{ name: a, path: "tasks?x=1" }]', 'resources[0].path', '?'],
+  ['resources: [{ name: a, key: [] }]', 'resources[0].key', 'found an empty list'],
+  ['resources: [{ name: a, key: "" }]', 'resources[0].key', 'the name of a field'],
+  ['resources: [{ name: a, key: 7 }]', 'resources[0].key', 'a list of names for a compound key'],
+  ['resources: [{ name: a, key: [id, 7] }]', 'resources[0].key[1]', 'found the number 7'],
+  ['resources: [{ name: a, key: [id, id] }]', 'resources[0].key', 'names a field twice'],
+  ['resources: [{ name: a, windw: 9d }]', 'resources[0].windw', 'Did you mean "window"?'],
+  [
+    'resources: [{ name: a, columns: { exclude: [id] } }]',
+    'resources[0].columns.exclude',
+    'the key always stays',
+  ],
+  [
+    'resources: [{ name: a, columns: { mask: { id: redact } } }]',
+    'resources[0].columns.mask',
+    'make all keys equal',
+  ],
+  [
+    'resources: [{ name: a, columns: { mask: { b: drop } } }]',
+    'resources[0].columns.mask.b',
+    'allowed: hash, redact',
+  ],
+  [
+    'resources: [{ name: a, columns: { include: [b], exclude: [b] } }]',
+    'resources[0].columns.exclude',
+    'one of them',
+  ],
+  [
+    'resources: [{ name: a, updatedAt: u, columns: { include: [b] } }]',
+    'resources[0].columns.include',
+    'lacks "u"',
+  ],
+  [
+    'resources: [{ name: a, updatedAt: u, columns: { mask: { u: hash } } }]',
+    'resources[0].columns.mask',
+    'stay readable',
+  ],
+  ['resources: [{ name: a, csv: { nested: flat } }]', 'resources[0].csv.nested', 'Did you mean "flatten"?'],
+  [
+    'resources: [{ name: a, deletes: true }]',
+    'resources[0].deletes',
+    'found true; allowed: mark, drop, keep',
+  ],
+  ['base_url: x', 'base_url', 'Did you mean "baseUrl"?'],
+  ['shcedule: {}', 'shcedule', 'Did you mean "schedule"?'],
+  ['sync:', 'sync', 'found nothing (null); allowed: a map with keys out of pageSize'],
+  ['sync: { pageSize: "1000" }', 'sync.pageSize', 'Leave the quotes out'],
+  ['sync: { pageSize: 0 }', 'sync.pageSize', 'from 1 to 100000'],
+  ['sync: { pageSize: 1.5 }', 'sync.pageSize', 'a whole number'],
+  ['sync: { clock: Earliest }', 'sync.clock', 'Did you mean "earliest"?'],
+  ['sync: { reconcileEvery: none }', 'sync.reconcileEvery', 'or never'],
+  ['retries: { giveUpAfter: 0s }', 'retries.giveUpAfter', 'allowed: 1ms or longer'],
+  ['errors: { refused: [401, 429] }', 'errors.refused', 'found 429 in both'],
+  ['errors: { transient: [403] }', 'errors.transient', 'found 403 in both'],
+  ['errors: { transient: ["429"] }', 'errors.transient[0]', 'Leave the quotes out'],
+  ['errors: { transient: [7xx] }', 'errors.transient[0]', '4xx and 5xx'],
+  ['errors: { refused: [200] }', 'errors.refused[0]', 'from 300 to 599'],
+  ['errors: { refused: 401 }', 'errors.refused', 'a list of statuses'],
+  ['http: { concurrency: 0 }', 'http.concurrency', 'from 1 to 256'],
+  ['http: { requestsPerSecond: 0 }', 'http.requestsPerSecond', 'above 0, or null'],
+  ['http: { maxBody: 64 }', 'http.maxBody', 'Did you mean 64MiB?'],
+  ['http: { maxBody: 64M }', 'http.maxBody', '"64M" is not a size'],
+  ['http: { connectTimeout: 2h }', 'http.connectTimeout', 'allowed: up to 1h'],
+  ['http: { allowPlainHttp: yes }', 'http.allowPlainHttp', 'Did you mean true?'],
+  ['csv: { delimiter: \\t }', 'csv.delimiter', 'in double quotes'],
+  ['csv: { delimiter: a }', 'csv.delimiter', 'no letter'],
+  ['csv: { delimiter: é }', 'csv.delimiter', 'one ASCII character'],
+  ['csv: { separator: "" }', 'csv.separator', 'one to eight characters'],
+  ['csv: { partSize: 5GiB }', 'csv.partSize', 'from 1KiB to 4GiB'],
+  ['retention: { keep: first }', 'retention.keep', 'allowed: last, all'],
+  ['schedule: { cron: "0 2 * *" }', 'schedule.cron', 'five fields'],
+  ['schedule: { cron: "0 25 * * *" }', 'schedule.cron', 'found "25" as the hour'],
+  ['schedule: { cron: "CRON_TZ=UTC 0 2 * * *" }', 'schedule.cron', 'schedule.timezone'],
+  ['schedule: { cron: "@nightly" }', 'schedule.cron', '@daily'],
+  ['schedule: { timezone: Mars/Base }', 'schedule.timezone', 'IANA'],
+  ['schedule: { timezone: europe/berlin }', 'schedule.timezone', 'Did you mean "Europe/Berlin"?'],
+  ['schedule: { timezone: "+01:00" }', 'schedule.timezone', 'IANA'],
+  ['schedule: { catchupWindow: 1s }', 'schedule.catchupWindow', 'allowed: 10s or longer'],
+  ['webhook: { listen: 8080 }', 'webhook.listen', 'Did you mean "127.0.0.1:8080"?'],
+  ['webhook: { listen: "localhost:99999" }', 'webhook.listen', 'an address and port'],
+  ['webhook: { signature: none, listen: "0.0.0.0:80" }', 'webhook.signature', 'listen on 127.0.0.1'],
+  ['webhook: { signature: { algorithm: md5 } }', 'webhook.signature.algorithm', 'hmac-sha256'],
+  ['webhook: { resource: resource }', 'webhook.resource', 'RFC 6901'],
+  ['writeBack: { time-entry: {} }', 'writeBack.time-entry', 'Did you mean "time-entries"?'],
+  ['writeBack: { calendar-entries: { style: put } }', 'writeBack.calendar-entries.style', 'put-path'],
+  ['deletes: mark\ndeletes: drop', 'deletes', 'stands twice'],
+];
+
+/** Whole values of the three required keys. */
+const REQUIRED: readonly (readonly [
+  'baseUrl' | 'apiKey' | 'lake',
+  value: string,
+  path: string,
+  fragment: string,
+])[] = [
+  ['baseUrl', 'tracker.example.com', 'baseUrl', 'Did you mean "https://tracker.example.com"?'],
+  ['baseUrl', 'tracker.example.com:8443', 'baseUrl', 'Did you mean "https://tracker.example.com:8443"?'],
+  ['baseUrl', 'ftp://t.example', 'baseUrl', 'an http or https URL'],
+  ['baseUrl', 'http://t.example', 'baseUrl', 'plain http to t.example'],
+  ['baseUrl', 'https://t.example/?a=1', 'baseUrl', 'a query or a fragment'],
+  ['baseUrl', '"https://t.example/#"', 'baseUrl', 'a query or a fragment'],
+  ['baseUrl', '7', 'baseUrl', 'found the number 7'],
+  ['apiKey', '', 'apiKey', 'neither a variable nor a file'],
+  ['apiKey', '{ file: secrets/key }', 'apiKey', 'not an absolute path'],
+  ['apiKey', '{ env: A, file: /b }', 'apiKey', 'exactly one of env and file'],
+  ['lake', '{}', 'lake.url', 'is missing'],
+  ['lake', 's3://lake', 'lake', 'a map with keys out of url'],
+  ['lake', '{ url: s3://Lake }', 'lake.url', 'lower-case'],
+  ['lake', '{ url: s3://192.168.0.1 }', 'lake.url', 'as the bucket'],
+  ['lake', '{ url: s3:///prefix }', 'lake.url', 'as the bucket'],
+  ['lake', '{ url: s3://lake/a//b }', 'lake.url', 'without empty'],
+  ['lake', '{ url: file://lake }', 'lake.url', 'three slashes'],
+  ['lake', '{ url: ./lake }', 'lake.url', 'absolute path'],
+  ['lake', '{ url: file:/// }', 'lake.url', 'root of the file system'],
+  ['lake', '{ url: gs://lake }', 'lake.url', 's3://bucket'],
+  [
+    'lake',
+    '{ url: s3://lake, endpoint: 127.0.0.1:9000 }',
+    'lake.endpoint',
+    'Did you mean "https://127.0.0.1:9000"?',
+  ],
+  [
+    'lake',
+    '{ url: s3://lake, force_path_style: true }',
+    'lake.force_path_style',
+    'Did you mean "forcePathStyle"?',
+  ],
+];
+
+const WHOLE: readonly (readonly [text: string, path: string, fragment: string])[] = [
+  ['', '', 'the file is empty'],
+  ['# nothing\n', '', 'the file is empty'],
+  ['connections: {}', 'connections', 'at least one'],
+  ['connections:\n', 'connections', 'found nothing (null)'],
+  ['connection: {}', 'connection', 'Did you mean "connections"?'],
+  ['- a', '', 'found a list; allowed: a map'],
+  ['a: 1\n---\nb: 2', '', 'one document'],
+  ['connections: !include x', 'connections', 'found the text'],
+  ['connections: !include x', '', 'a tag'],
+  ['connections: { __proto__: {} }', 'connections.__proto__', 'which no map may have'],
+  ['connections: { Acme: {} }', 'connections.Acme', 'as the name of a connection'],
+  ['connections: *nowhere', '', 'has no anchor'],
+  ['- '.repeat(20_000), '', 'nested too deeply'],
+  ['x'.repeat(2 ** 21), '', 'more than 1 MiB'],
+];
+
+function expectProblem(text: string, path: string, fragment: string): void {
+  const { problems } = errorOf(text);
+  const matching = problems.filter((problem) => problem.path === path).map((problem) => problem.message);
+  expect(matching.join('\n'), JSON.stringify(problems, null, 1)).toContain(fragment);
+}
+
+describe('a wrong configuration', () => {
+  it.each(IN_CONNECTION)('with %s is told at %s: %s', (lines, path, fragment) => {
+    const text = withLines(lines);
+    expectProblem(text, `connections.acme.${path}`, fragment);
+    expect(errorOf(text).problems, 'one slip, one problem').toHaveLength(1);
+  });
+
+  it.each(REQUIRED)('with %s: %s is told at %s: %s', (key, value, path, fragment) => {
+    const text = withLines('', { [key]: value });
+    expectProblem(text, `connections.acme.${path}`, fragment);
+    expect(errorOf(text).problems, 'one slip, one problem').toHaveLength(1);
+  });
+
+  it.each(WHOLE.map(([text, ...rest]) => [text.slice(0, 40), ...rest, text] as const))(
+    'that reads %j is told at %j: %s',
+    (_, path, fragment, text) => {
+      expectProblem(text, path, fragment);
+    },
+  );
+
+  it('lists all its problems at once, in the order of its lines and each with its place', () => {
+    const text = `connections:
+  acme:
+    baseUrl: http://t.example
+    apiKey: { env: KEY }
+    lake: { url: s3://lake }
+    sync: { overlap: 5, pagesize: 10 }
+    resources:
+      - tasks
+      - name: calendar-entries
+        window: 90
+      - tasks
+  beta:
+    apiKey: { env: KEY }
+    lake: { url: s3://lake/inner }
+`;
+    const error = errorOf(text);
+    expect(error.problems.map(({ path, line, column }) => [path, line, column])).toEqual(
+      [
+        ['connections.acme.baseUrl', 3, 14],
+        ['connections.acme.sync.overlap', 6, 22],
+        ['connections.acme.sync.pagesize', 6, 25],
+        ['connections.acme.resources[2]', 11, 9],
+        ['connections.acme.resources[1].window', 10, 17],
+        ['connections.beta.baseUrl', 13, 5],
+        ['connections.beta.lake.url', 14, 18],
+      ].sort((a, b) => Number(a[1]) - Number(b[1]) || Number(a[2]) - Number(b[2])),
+    );
+    expect(error.message).toContain('test.yaml has 7 problems:');
+    expect(error.message).toContain('connections.acme.resources[1].window (line 10:17): found the number 90');
+    expect(error).toMatchObject({
+      name: 'SettingsError',
+      code: 'CONFIGURATION',
+      path: 'connections.acme.baseUrl',
+    });
+  });
+
+  it('points into the anchor where a bad value comes from an alias', () => {
+    const text = withLines('sync: &s { overlap: 5 }\nhttp: *s');
+    const paths = errorOf(text).problems.map(({ path, line }) => [path, line]);
+    expect(paths.sort()).toEqual([
+      ['connections.acme.http.overlap', 6],
+      ['connections.acme.sync.overlap', 6],
+    ]);
+  });
+
+  it('puts keys that are no plain words in brackets', () => {
+    expect(errorOf(withLines('"a b": 1')).problems[0]?.path).toBe('connections.acme["a b"]');
+  });
+
+  it('gives line and column for malformed YAML', () => {
+    const [problem] = errorOf('connections:\n  acme: [1, 2\n').problems;
+    expect(problem).toMatchObject({ path: '', line: 3, column: 1 });
+    expect(problem?.message).toMatch(/malformed.*\]/);
+  });
+
+  it('says that a text like @daily wants quotes', () => {
+    const [problem] = errorOf(withLines('schedule: { cron: @daily }')).problems;
+    expect(problem).toMatchObject({ line: 6, column: 23 });
+    expect(problem?.message).toContain('quotes, such as "@daily"');
+  });
+
+  it('is refused rather than expanded when its aliases multiply', () => {
+    const levels = Array.from({ length: 9 }, (_, i) => `l${i + 1}: &l${i + 1} [${`*l${i},`.repeat(9)}]`);
+    const error = errorOf(['l0: &l0 x', ...levels].join('\n'));
+    expect(error.problems[0]?.message).toContain('aliases (*name) expand');
+  });
+
+  it('may hold an alias to itself without harm', () => {
+    expect(errorOf('connections: &c { acme: *c }').problems.length).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['s3://lake', '', 's3://lake/a', ''],
+    ['s3://lake/a/b', '', 's3://lake/a/', ''],
+    ['s3://lake', 'http://localhost:9000', 's3://lake', 'http://127.0.0.1:9000/'],
+    ['s3://lake', '', 's3://lake', 'https://s3.eu-central-1.amazonaws.com'],
+    ['file:///lake', '', 'file:///lake/x', ''],
+  ])('with the lakes %s %s and %s %s is refused', (url1, endpoint1, url2, endpoint2) => {
+    const connection = (url: string, endpoint: string) => ({
+      baseUrl: 'https://t.example',
+      apiKey: { env: 'K' },
+      lake: { url, ...(endpoint && { endpoint }) },
+    });
+    const text = JSON.stringify({
+      connections: { a: connection(url1, endpoint1), b: connection(url2, endpoint2) },
+    });
+    expectProblem(text, 'connections.b.lake.url', 'lakes apart');
+  });
+});
+
+describe('a secret in the wrong place', () => {
+  const SECRET = 'wt_live_8Jx92kQ';
+  it.each([
+    ['the key as a text', withLines('', { apiKey: SECRET })],
+    ['the key in quotes', withLines('', { apiKey: `"${SECRET}"` })],
+    ['the key as the name of a variable', withLines('', { apiKey: `{ env: "$${SECRET}" }` })],
+    ['the key as a file', withLines('', { apiKey: `{ file: ${SECRET} }` })],
+    ['the key as a key', withLines('', { apiKey: `{ ${SECRET} }` })],
+    ['the key in a list', withLines('', { apiKey: `[${SECRET}]` })],
+    ['the key under another name', withLines('', { apiKey: `{ value: ${SECRET} }` })],
+    ['a password in the base URL', withLines('', { baseUrl: `https://me:${SECRET}@t.example` })],
+    ['a user in the base URL', withLines('', { baseUrl: `https://${SECRET}@t.example` })],
+    ['a token in the base URL', withLines('', { baseUrl: `https://t.example?key=${SECRET}` })],
+    ['a password in a broken base URL', withLines('', { baseUrl: `https//me:${SECRET}@t.example` })],
+    ['credentials in the lake', withLines('', { lake: `{ url: "s3://AKIA:${SECRET}@lake/x" }` })],
+    [
+      'credentials with a slash in the lake',
+      withLines('', { lake: `{ url: "s3://AKIA:a/${SECRET}@lake/x" }` }),
+    ],
+    [
+      'credentials in the lake of another scheme',
+      withLines('', { lake: `{ url: "http://AKIA:${SECRET}@lake/x" }` }),
+    ],
+    [
+      'credentials in the endpoint',
+      withLines('', { lake: `{ url: s3://lake, endpoint: "http://a:${SECRET}@h" }` }),
+    ],
+    ['the webhook secret', withLines(`webhook: { signature: { secret: ${SECRET} } }`)],
+    ['the webhook secret as the signature', withLines(`webhook: { signature: ${SECRET} }`)],
+    ['the key in a malformed line', withLines('', { apiKey: `"x" ${SECRET}` })],
+    ['the key behind a tag', withLines('', { apiKey: `!${SECRET} x` })],
+    ['the key as an alias', withLines('', { apiKey: `*${SECRET}` })],
+    ['the key behind a percent sign', `%${SECRET}\n${withLines('')}`],
+    ['the key in a block scalar header', withLines('', { apiKey: `|${SECRET}` })],
+  ])('is refused without being repeated: %s', (_, text) => {
+    const error = errorOf(text);
+    expect(`${error.message} ${error.remedy} ${error.stack} ${JSON.stringify(error.problems)}`).not.toContain(
+      SECRET,
+    );
+    expect(error.problems.length).toBeGreaterThan(0);
+  });
+
+  it('says where the key belongs', () => {
+    const [problem] = errorOf(withLines('', { apiKey: SECRET })).problems;
+    expect(problem).toMatchObject({ path: 'connections.acme.apiKey', line: 4, column: 13 });
+    expect(problem?.message).toContain('write { env: NAME_OF_A_VARIABLE } or { file: /absolute/path }');
+  });
+});

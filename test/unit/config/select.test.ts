@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { parseSettings, selectConnection, selectResources } from '../../../src/config/index.js';
+import { connectionOf, withLines } from './fixtures.js';
+
+const one = parseSettings(withLines(''), 'one.yaml');
+const two = parseSettings(
+  `${withLines('')}  beta: { baseUrl: "https://b.example", apiKey: { env: K }, lake: { url: s3://other } }\n`,
+  'two.yaml',
+);
+
+describe('choosing a connection', () => {
+  it('takes the only one when none is named', () => {
+    expect(selectConnection(one).name).toBe('acme');
+    expect(selectConnection(two, 'beta').name).toBe('beta');
+  });
+
+  it('wants a name when there are several, and lists them', () => {
+    expect(() => selectConnection(two)).toThrow('two.yaml has 2 connections: acme, beta');
+  });
+
+  it('lists the names and the nearest one when the name is unknown', () => {
+    expect(() => selectConnection(two, 'betta')).toThrow('it has acme, beta. Did you mean "beta"?');
+    expect(() => selectConnection(one, 'zzz')).toThrow('has no connection "zzz"; it has acme.');
+  });
+});
+
+describe('choosing resources', () => {
+  const connection = connectionOf(withLines(''));
+  const names = (wanted?: string[]) => selectResources(connection, wanted).map((resource) => resource.name);
+
+  it('takes all when none is named', () => {
+    expect(names()).toHaveLength(4);
+    expect(names([])).toHaveLength(4);
+  });
+
+  it('takes each once and in the order of the file', () => {
+    expect(names(['tasks', 'projects', 'tasks'])).toEqual(['projects', 'tasks']);
+  });
+
+  it('names all the unknown ones and lists the known ones', () => {
+    expect(() => names(['x', 'tasks', 'y'])).toThrow(
+      'no resource "x", "y"; it has projects, tasks, time-entries, calendar-entries.',
+    );
+    expect(() => names(['time_entries'])).toThrow('Did you mean "time-entries"?');
+  });
+});

@@ -1,0 +1,78 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  crc32,
+  crc32Combine,
+  crc32FromBase64,
+  crc32FromHex,
+  crc32ToBase64,
+  crc32ToHex,
+} from '../../../../src/lake/crc32.js';
+
+const bytes = fc.uint8Array({ maxLength: 5000 });
+const word = fc.integer({ min: 0, max: 0xffffffff });
+
+describe('CRC32', () => {
+  it('gives the value that the standard names', () => {
+    expect(crc32ToHex(crc32(Buffer.from('123456789')))).toBe('cbf43926');
+    expect(crc32(Buffer.alloc(0))).toBe(0);
+  });
+
+  it('goes on from piece to piece', () => {
+    fc.assert(
+      fc.property(bytes, bytes, (a, b) => {
+        expect(crc32(b, crc32(a))).toBe(crc32(Buffer.concat([a, b])));
+      }),
+    );
+  });
+
+  it('of two pieces joined follows from theirs', () => {
+    fc.assert(
+      fc.property(bytes, bytes, (a, b) => {
+        expect(crc32Combine(crc32(a), crc32(b), b.length)).toBe(crc32(Buffer.concat([a, b])));
+      }),
+    );
+  });
+
+  it('does not depend on the order of joining, for lengths far over 4 GiB', () => {
+    const length = fc.integer({ min: 0, max: 2 ** 50 });
+    fc.assert(
+      fc.property(word, word, word, length, length, (a, b, c, bBytes, cBytes) => {
+        const left = crc32Combine(crc32Combine(a, b, bBytes), c, cBytes);
+        const right = crc32Combine(a, crc32Combine(b, c, cBytes), bBytes + cBytes);
+        expect(left).toBe(right);
+      }),
+    );
+  });
+
+  it('of 6 GiB agrees with that of its 6144 pieces, one by one', () => {
+    const piece = Buffer.alloc(2 ** 20, 'worktrack');
+    const [first, pieceCrc] = [crc32(Buffer.from('first')), crc32(piece)];
+    let long = 0;
+    let oneByOne = first;
+    for (let n = 0; n < 6144; n++) {
+      long = crc32Combine(long, pieceCrc, piece.length);
+      oneByOne = crc32Combine(oneByOne, pieceCrc, piece.length);
+    }
+    expect(crc32Combine(first, long, 6144 * piece.length)).toBe(oneByOne);
+  });
+
+  it('refuses lengths that are none', () => {
+    for (const length of [-1, 0.5, Number.NaN, 2 ** 53]) {
+      expect(() => crc32Combine(1, 2, length)).toThrow(RangeError);
+    }
+  });
+
+  it('survives its written forms', () => {
+    fc.assert(
+      fc.property(word, (crc) => {
+        expect(crc32FromHex(crc32ToHex(crc))).toBe(crc);
+        expect(crc32FromBase64(crc32ToBase64(crc))).toBe(crc);
+      }),
+    );
+    expect(crc32ToBase64(0x3610a686)).toBe('NhCmhg==');
+    expect(crc32ToHex(1)).toBe('00000001');
+    expect(() => crc32FromHex('123')).toThrow(RangeError);
+    expect(crc32FromBase64('0n1OSA==-2')).toBeNull();
+  });
+});

@@ -1,0 +1,98 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { ObjectNotFoundError, StoreError } from '../../../../src/lake/store/index.js';
+import { toStoreError } from '../../../../src/lake/store/s3/classify.js';
+import { fullCrc32 } from '../../../../src/lake/store/s3/head.js';
+import { isConflict } from '../../../../src/lake/store/s3/swap.js';
+
+const CONTEXT = { operation: 'read', key: 'a/b', bucket: 'lake', endpoint: 'http://127.0.0.1:9000' };
+
+function answered(name: string, status: number | null, fields: object = {}): Error {
+  const metadata = status === null ? {} : { $metadata: { httpStatusCode: status } };
+  return Object.assign(new Error(`${name} happened.`), { name, ...metadata, ...fields });
+}
+
+describe('Errors of S3', () => {
+  it.each([
+    ['NoSuchKey', 404, 'not-found', false],
+    ['NotFound', 404, 'not-found', false],
+    ['NoSuchBucket', 404, 'missing-bucket', false],
+    ['AccessDenied', 403, 'access-denied', false],
+    ['Unknown', 403, 'access-denied', false],
+    ['InvalidAccessKeyId', 403, 'bad-credentials', false],
+    ['SignatureDoesNotMatch', 403, 'bad-credentials', false],
+    ['ExpiredToken', 400, 'bad-credentials', false],
+    ['CredentialsProviderError', null, 'bad-credentials', false],
+    ['RequestTimeTooSkewed', 403, 'clock-skew', true],
+    ['SlowDown', 503, 'throttled', true],
+    ['ServiceUnavailable', 503, 'throttled', true],
+    ['TooManyRequests', 429, 'throttled', true],
+    ['InternalError', 500, 'unreachable', true],
+    ['BadGateway', 502, 'unreachable', true],
+    ['RequestTimeout', 400, 'unreachable', true],
+    ['TimeoutError', null, 'unreachable', true],
+    ['BadDigest', 400, 'checksum', true],
+    ['PermanentRedirect', 301, 'other', false],
+    ['NotImplemented', 501, 'other', false],
+    ['EntityTooLarge', 400, 'other', false],
+    ['TypeError', null, 'other', false],
+  ])('takes %s with status %s for %s', (name, status, kind, retryable) => {
+    expect(toStoreError(answered(name, status), CONTEXT)).toMatchObject({ kind, retryable });
+  });
+
+  it('takes errors of the network for an unreachable store', () => {
+    for (const code of ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EPIPE']) {
+      expect(toStoreError(answered('Error', null, { code }), CONTEXT).kind).toBe('unreachable');
+    }
+  });
+
+  it('says what, where and what next', () => {
+    const error = toStoreError(answered('NoSuchBucket', 404), CONTEXT);
+    expect(error.message).toBe(
+      'read of "a/b" in s3://lake failed: there is no such bucket. Create it at http://127.0.0.1:9000, or correct lake.url.',
+    );
+    expect(toStoreError(answered('NoSuchKey', 404), CONTEXT)).toBeInstanceOf(ObjectNotFoundError);
+    expect(toStoreError(answered('PermanentRedirect', 301), CONTEXT).remedy).toContain('region');
+  });
+
+  it('keeps nothing of a refused signature but code and message', () => {
+    const error = toStoreError(
+      answered('SignatureDoesNotMatch', 403, { AWSAccessKeyId: 'AKIA-HUSH', StringToSign: 'AWS4-HUSH' }),
+      CONTEXT,
+    );
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('HUSH');
+    expect(error.cause).toMatchObject({ name: 'SignatureDoesNotMatch', status: 403 });
+  });
+
+  it('passes store errors on unchanged', () => {
+    const error = toStoreError(answered('SlowDown', 503), CONTEXT);
+    expect(error).toBeInstanceOf(StoreError);
+    expect(toStoreError(error, CONTEXT)).toBe(error);
+  });
+});
+
+describe('Answers to conditional writes', () => {
+  const said = (name: string, status: number) => ({ name, status, code: null, message: '', requestId: null });
+
+  it('are conflicts when the condition failed or another write was under way', () => {
+    expect(isConflict(said('PreconditionFailed', 412), 'absent')).toBe(true);
+    expect(isConflict(said('ConditionalRequestConflict', 409), { etag: '"1"' })).toBe(true);
+    expect(isConflict(said('NoSuchKey', 404), { etag: '"1"' })).toBe(true);
+  });
+
+  it('are none when something else is in the way', () => {
+    expect(isConflict(said('NoSuchBucket', 404), { etag: '"1"' })).toBe(false);
+    expect(isConflict(said('ObjectParentIsFile', 409), 'absent')).toBe(false);
+    expect(isConflict(said('InternalError', 500), 'absent')).toBe(false);
+  });
+});
+
+describe('Checksums of S3', () => {
+  it('are those of whole objects or none', () => {
+    expect(fullCrc32('a9ccsg==', 'FULL_OBJECT')).toBe('6bd71cb2');
+    expect(fullCrc32('a9ccsg==', undefined)).toBe('6bd71cb2');
+    expect(fullCrc32('0n1OSA==-2', 'COMPOSITE')).toBeNull();
+    expect(fullCrc32('0n1OSA==-2', undefined)).toBeNull();
+    expect(fullCrc32(undefined, undefined)).toBeNull();
+  });
+});

@@ -1,0 +1,36 @@
+import { ActivityFailure, ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow';
+import type { RunError, RunOutcome } from '../src/core/contract.js';
+
+const KNOWN: readonly string[] = ['Refused', 'Configuration', 'Transient', 'BrokenPromise', 'Lake', 'Displaced', 'NotAddingUp'];
+
+/** What ended a run, in words for a person: the innermost failure says it, the ones around it only carry it. */
+export function toRunError(error: unknown): RunError {
+  const failure = innermost(error);
+  if (failure instanceof ApplicationFailure) {
+    const [detail] = (failure.details ?? []) as { scope?: RunError['scope'] }[];
+    return {
+      type: KNOWN.includes(failure.type ?? '') ? (failure.type as RunError['type']) : 'Failed',
+      message: failure.message,
+      ...(detail?.scope === undefined ? {} : { scope: detail.scope }),
+    };
+  }
+  if (failure instanceof TimeoutFailure) {
+    return { type: 'Transient', message: `gave up: ${failure.message}; is a worker running?` };
+  }
+  return { type: 'Failed', message: failure instanceof Error ? failure.message : String(failure) };
+}
+
+/** Prefers what the last attempt said to the bare news that time ran out. */
+function innermost(error: unknown): unknown {
+  let found = error;
+  while (found instanceof ActivityFailure || (found instanceof TimeoutFailure && found.cause !== undefined)) {
+    if (found.cause === undefined) break;
+    found = found.cause;
+  }
+  return found;
+}
+
+export function toOutcome(error: unknown): Exclude<RunOutcome, 'published'> {
+  if (isCancellation(error)) return 'cancelled';
+  return toRunError(error).type === 'Refused' ? 'refused' : 'failed';
+}

@@ -1,0 +1,123 @@
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  getExternalWorkflowHandle,
+  isCancellation,
+  log,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { ActiveRun, MirrorState, RunAnswer, RunReport, RunRequest } from '../src/core/contract.js';
+import { toOutcome, toRunError } from './failures.js';
+import { mirrorStatus, requestRun, runAnswered, withdrawRequest } from './messages.js';
+import { type Batch, answerOf, enqueue, nextBatch, remember } from './queue.js';
+import { cleanUp, newRunId, runOnce } from './run.js';
+
+/** Far below the server's own suggestion: a history stays small enough to be read and replayed in no time. */
+const EVENTS_BEFORE_CONTINUING = 1000;
+
+/** A mirror that has run nothing yet. */
+export function newMirror(connection: string, resource: string): MirrorState {
+  return {
+    connection,
+    resource,
+    checkpoint: null,
+    published: null,
+    pageSize: null,
+    lastRun: null,
+    waiting: [],
+    answered: [],
+  };
+}
+
+/**
+ * The only writer of one resource in the lake, for ever (DESIGN 2). Requests queue up and run one at a time; the
+ * checkpoint is its state, carried from one continue-as-new to the next.
+ */
+export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void> {
+  let state = initial;
+  let active: ActiveRun | null = null;
+  let current: { batch: Batch; scope: CancellationScope; wanted: Set<string> } | null = null;
+  const replies: Promise<void>[] = [];
+
+  setHandler(mirrorStatus, () => {
+    const { connection, resource, checkpoint, published, lastRun, waiting } = state;
+    return { connection, resource, checkpoint, published, active, waiting: waiting.length, lastRun };
+  });
+  setHandler(requestRun, (request) => {
+    const answer = answerOf(state.answered, request.requestId);
+    if (answer !== undefined) replies.push(reply(request.replyTo, answer));
+    else if (current?.batch.all.some((other) => other.requestId === request.requestId)) current.wanted.add(request.requestId);
+    else state = { ...state, waiting: enqueue(state.waiting, request) };
+  });
+  setHandler(withdrawRequest, (requestId) => {
+    state = { ...state, waiting: state.waiting.filter((request) => request.requestId !== requestId) };
+    // A run stops only when nobody else waits for it.
+    if (current?.wanted.delete(requestId) && current.wanted.size === 0) current.scope.cancel();
+  });
+
+  for (;;) {
+    await condition(() => state.waiting.length > 0 || mustContinue());
+    const next = mustContinue() ? null : nextBatch(state.waiting);
+    if (next === null) break;
+    state = { ...state, waiting: next.rest };
+    const startedAt = Date.now();
+    active = { runId: newRunId(startedAt), startedAt, phase: 'begin', mode: next.batch.first.mode, pages: 0, rows: 0 };
+    const scope = new CancellationScope();
+    current = { batch: next.batch, scope, wanted: new Set(next.batch.all.map((request) => request.requestId)) };
+    const report = await scope.run(() => attempt(next.batch.first, active!)).catch((error) => failed(active!, error));
+    active = null;
+    state = { ...state, lastRun: report };
+    for (const request of next.batch.all) {
+      const answer = { requestId: request.requestId, report };
+      state = { ...state, answered: remember(state.answered, answer) };
+      replies.push(reply(request.replyTo, answer));
+    }
+    current = null;
+  }
+  await Promise.all(replies);
+  await continueAsNew<typeof resourceMirrorWorkflow>(state);
+
+  async function attempt(request: RunRequest, run: ActiveRun): Promise<RunReport> {
+    const result = await runOnce(state, request, run, (changed) => {
+      active = changed;
+    });
+    const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize } = result;
+    // The checkpoint moves only here, after the swap (DESIGN 2).
+    state = {
+      ...state,
+      checkpoint,
+      pageSize,
+      published: { runId, snapshot, rows: counts.rows, publishedAt },
+    };
+    const { connection, resource } = state;
+    await CancellationScope.nonCancellable(() => cleanUp({ connection, resource, runId })).catch((error) => {
+      log.warn('published, but staging could not be removed; the next run will do it', { error: toRunError(error).message });
+    });
+    return { resource, outcome: 'published', runId, rows: counts.rows, counts, snapshot, warnings, error: null };
+  }
+
+  function failed(run: ActiveRun, error: unknown): RunReport {
+    const outcome = toOutcome(error);
+    const { resource } = state;
+    const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
+    return { resource, outcome, runId: run.runId, ...nothing, error: toRunError(error) };
+  }
+
+  function mustContinue(): boolean {
+    const { historyLength, continueAsNewSuggested } = workflowInfo();
+    return continueAsNewSuggested || historyLength >= EVENTS_BEFORE_CONTINUING;
+  }
+}
+
+/** Tells whoever asked. An asker that is gone needs no answer, and one that missed it asks again. */
+async function reply(workflowId: string | null, answer: RunAnswer): Promise<void> {
+  if (workflowId === null) return;
+  try {
+    await getExternalWorkflowHandle(workflowId).signal(runAnswered, answer);
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    log.info('nobody is there any more to be told of the run', { workflowId });
+  }
+}

@@ -12,8 +12,8 @@ export function writeRows(rows: readonly (readonly Cell[])[], delimiter: string)
   return stringify(rows as Cell[][], {
     delimiter,
     record_delimiter: '\n',
-    // An empty string is quoted and null is not; `quoted_empty` would quote both.
-    quoted_match: /^$/,
+    // An empty string is quoted and null is not; `quoted_empty` would quote both. A bare CR ends a row for most readers.
+    quoted_match: ['\r', /^$/],
   }) as ByteString;
 }
 

@@ -1,0 +1,71 @@
+import { spawnSync } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { withLock } from '../../../src/servers/lock.js';
+
+let root: string;
+let lock: string;
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'worktrack-lock-'));
+  lock = join(root, '.lock');
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+const signal = () => AbortSignal.timeout(15_000);
+
+async function heldBy(owner: { pid: number; host: string }) {
+  await mkdir(lock);
+  await writeFile(join(lock, 'owner.json'), JSON.stringify({ token: 'theirs', ...owner }));
+}
+
+describe('the lock of an installation', () => {
+  it('lets one work at a time, however many ask', async () => {
+    let inside = 0;
+    let most = 0;
+    const work = async () => {
+      inside += 1;
+      most = Math.max(most, inside);
+      await readdir(root);
+      inside -= 1;
+    };
+    await Promise.all([1, 2, 3, 4].map(() => withLock(lock, { signal: signal() }, work)));
+    expect(most).toBe(1);
+    expect(await readdir(root)).toEqual([]);
+  });
+
+  it('is released when the work fails', async () => {
+    const failure = withLock(lock, { signal: signal() }, () => Promise.reject(new Error('no disk')));
+    await expect(failure).rejects.toThrow('no disk');
+    expect(await readdir(root)).toEqual([]);
+  });
+
+  it('is taken over from a process that is gone', async () => {
+    const { pid } = spawnSync('true');
+    await heldBy({ pid, host: hostname() });
+    expect(await withLock(lock, { signal: signal() }, async () => 'done')).toBe('done');
+    expect(await readdir(root)).toEqual([]);
+  });
+
+  it('is taken over when another machine has not touched it for a minute', async () => {
+    await heldBy({ pid: 1, host: 'elsewhere' });
+    const longAgo = new Date(Date.now() - 61_000);
+    await utimes(join(lock, 'owner.json'), longAgo, longAgo);
+    expect(await withLock(lock, { signal: signal() }, async () => 'done')).toBe('done');
+  });
+
+  it('waits for a living process, says for whom, and gives up when aborted', async () => {
+    await heldBy({ pid: process.pid, host: hostname() });
+    const abort = new AbortController();
+    const waited: number[] = [];
+    const onWait = (pid: number) => {
+      waited.push(pid);
+      abort.abort();
+    };
+    const attempt = withLock(lock, { signal: abort.signal, onWait }, async () => 'done');
+    await expect(attempt).rejects.toThrow();
+    expect(waited).toEqual([process.pid]);
+  });
+});

@@ -1,0 +1,144 @@
+import { tmpdir } from 'node:os';
+import { describe, expect, it } from 'vitest';
+import { cacheRoot, versionFolder } from '../../../src/servers/cache.js';
+import { goCommand, goEnvironment, goInstallArgs, isGoAtLeast } from '../../../src/servers/go-install.js';
+import { serverSpec } from '../../../src/servers/kinds.js';
+import { javaWrapper, mavenArgs, testServerPom } from '../../../src/servers/maven-install.js';
+import { startProgress } from '../../../src/servers/progress.js';
+import { digestFromList, releaseArchive } from '../../../src/servers/releases.js';
+import { isBindConflict } from '../../../src/servers/start-server.js';
+import { temporalArgs, temporalEnvironment } from '../../../src/servers/temporal-dev-server.js';
+import { versitygwArgs, versitygwEnvironment } from '../../../src/servers/versitygw.js';
+
+describe('the cache folder', () => {
+  it('is the one asked for, else the XDG one, else under HOME', () => {
+    const home = { HOME: '/home/a' };
+    expect(cacheRoot({ ...home, XDG_CACHE_HOME: '/x', WORKTRACK_CACHE: '/w' })).toBe('/w');
+    expect(cacheRoot({ ...home, XDG_CACHE_HOME: '/x', WORKTRACK_CACHE: '' })).toBe('/x/temporal-worktrack');
+    expect(cacheRoot(home)).toBe('/home/a/.cache/temporal-worktrack');
+  });
+
+  it('is a folder of this user where HOME is unset or empty', () => {
+    expect(cacheRoot({})).toContain(`${tmpdir()}/temporal-worktrack-`);
+    expect(cacheRoot({ HOME: '' })).toBe(cacheRoot({}));
+  });
+
+  it('names version and machine', () => {
+    expect(versionFolder(serverSpec('temporal'), 'linux', 'arm64')).toBe('temporal-1.5.1-linux-arm64');
+  });
+});
+
+describe('official releases', () => {
+  it('are named as each project names them', () => {
+    const mac = { platform: 'darwin', arch: 'arm64' };
+    const linux = { platform: 'linux', arch: 'x64' };
+    expect(releaseArchive(serverSpec('temporal'), linux)?.file).toBe('temporal_cli_1.5.1_linux_amd64.tar.gz');
+    expect(releaseArchive(serverSpec('versitygw'), linux)?.file).toBe('versitygw_v1.8.0_Linux_x86_64.tar.gz');
+    expect(releaseArchive(serverSpec('versitygw'), mac)?.file).toBe('versitygw_v1.8.0_Darwin_arm64.tar.gz');
+    expect(releaseArchive(serverSpec('test-server'), mac)).toMatchObject({
+      file: 'temporal-test-server_1.32.1_macOS_arm64.tar.gz',
+      checksum: { sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    });
+  });
+
+  it('are not offered for a machine that has none', () => {
+    expect(releaseArchive(serverSpec('versitygw'), { platform: 'win32', arch: 'x64' })).toBeNull();
+    expect(releaseArchive(serverSpec('temporal'), { platform: 'linux', arch: 'riscv64' })).toBeNull();
+  });
+
+  it('have their digest read from the list by exact name', () => {
+    const digest = 'AB'.repeat(32);
+    expect(digestFromList(`${'0'.repeat(64)}  x.tar.gz.sig\n${digest} *x.tar.gz\n`, 'x.tar.gz')).toBe(
+      'ab'.repeat(32),
+    );
+    expect(digestFromList('<html>not found</html>', 'x.tar.gz')).toBeNull();
+  });
+});
+
+describe('building with Go', () => {
+  it('asks for the exact version', () => {
+    const command = goCommand(serverSpec('versitygw'));
+    expect(command && goInstallArgs(command, '1.8.0').at(-1)).toBe(
+      'github.com/versity/versitygw/cmd/versitygw@v1.8.0',
+    );
+  });
+
+  it('compares Go versions by number', () => {
+    expect(isGoAtLeast('go1.26.8', '1.25')).toBe(true);
+    expect(isGoAtLeast('go1.9', '1.25')).toBe(false);
+    expect(isGoAtLeast('', '1.21')).toBe(false);
+  });
+
+  it('keeps the user caches with a home, and keeps its own without one', () => {
+    expect(goEnvironment({ HOME: '/h' }, '/h', '/cache')).not.toHaveProperty('GOPATH');
+    expect(goEnvironment({ GOFLAGS: '-v', GOARCH: 'arm' }, null, '/cache')).toMatchObject({
+      GOPATH: '/cache/go',
+      GOCACHE: '/cache/go/build',
+      GOFLAGS: '-v -modcacherw',
+      GOARCH: undefined,
+    });
+  });
+});
+
+describe('building with Maven', () => {
+  it('asks for the exact version, and for a repository of its own without a home', () => {
+    expect(testServerPom('1.32.1')).toContain('<version>1.32.1</version>');
+    expect(mavenArgs('/p', '/j', '/h', '/c').join(' ')).not.toContain('repo.local');
+    expect(mavenArgs('/p', '/j', null, '/c')).toContain('-Dmaven.repo.local=/c/m2');
+  });
+
+  it('makes an executable that becomes the server', () => {
+    expect(javaWrapper).toMatch(/^#!\/bin\/sh\n/);
+    expect(javaWrapper).toMatch(/\nexec .*io\.temporal\.testserver\.TestServer "\$@"\n$/);
+  });
+});
+
+describe('starting', () => {
+  const gateway = { port: 7070, region: 'us-east-1', iamDir: '/iam', dataDir: '/data' };
+
+  it('gives versitygw its secrets by the environment and nothing else of the host', () => {
+    expect(versitygwArgs(gateway)).toEqual(
+      '--port 127.0.0.1:7070 --region us-east-1 --iam-dir /iam --quiet posix /data'.split(' '),
+    );
+    const env = versitygwEnvironment({ PATH: '/bin', LOGFILE: '/l', API_KEY: 'k' }, 'access', 'secret');
+    expect(env).toMatchObject({ PATH: '/bin', ROOT_ACCESS_KEY: 'access', ROOT_SECRET_KEY: 'secret' });
+    expect(env).not.toHaveProperty('LOGFILE');
+    expect(env).not.toHaveProperty('API_KEY');
+  });
+
+  it('gives the dev server its ports, namespace and database', () => {
+    const options = { port: 1, uiPort: 2, namespace: 'n', dbFile: '/s.db', extraArgs: ['--x'] };
+    const line = temporalArgs(options).join(' ');
+    expect(line).toContain('server start-dev --ip 127.0.0.1 --port 1 --ui-port 2 --namespace n');
+    expect(line).toContain('--db-filename /s.db');
+    expect(line.endsWith('--x')).toBe(true);
+    expect(temporalArgs({ ...options, uiPort: null, dbFile: null })).toContain('--headless');
+  });
+
+  it('keeps client settings away from the dev server', () => {
+    expect(temporalEnvironment({ TEMPORAL_ADDRESS: 'cloud', PATH: '/bin' })).toEqual({ PATH: '/bin' });
+  });
+
+  it('knows a taken port from other failures', () => {
+    expect(isBindConflict('listen tcp 127.0.0.1:1: bind: address already in use')).toBe(true);
+    expect(isBindConflict('xattr not supported on this filesystem')).toBe(false);
+  });
+});
+
+describe('progress', () => {
+  it('is a line at each change where there is no terminal, and not one for each count', () => {
+    const lines: string[] = [];
+    const progress = startProgress({ write: (text) => lines.push(text) }, 'S3');
+    for (const what of ['download', 'download 1 MB', 'download 2 MB', 'go install']) progress.update(what);
+    progress.stop();
+    expect(lines).toEqual(['S3: download, 0 s\n', 'S3: download 1 MB, 0 s\n', 'S3: go install, 0 s\n']);
+  });
+
+  it('is one line drawn over and wiped on a terminal', () => {
+    const drawn: string[] = [];
+    const progress = startProgress({ isTTY: true, write: (text) => drawn.push(text) }, 'S3');
+    progress.update('go install');
+    progress.stop();
+    expect(drawn).toEqual(['\r\x1b[2KS3: go install, 0 s', '\r\x1b[2K']);
+  });
+});

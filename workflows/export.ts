@@ -58,7 +58,7 @@ export async function exportWorkflow(input: ExportInput): Promise<ExportResult> 
   throw ApplicationFailure.create({
     type: 'ExportFailed',
     nonRetryable: true,
-    message: runs.flatMap((run) => (run.error === null ? [] : [`${run.resource}: ${run.error.message}`])).join('\n'),
+    message: runs.flatMap((run) => (run.error === null ? [] : [named(run.resource, run.error.message)])).join('\n'),
     details: [result],
   });
 
@@ -98,6 +98,11 @@ export async function exportWorkflow(input: ExportInput): Promise<ExportResult> 
       ),
     );
   }
+}
+
+/** Most messages name their resource themselves. */
+function named(resource: string, message: string): string {
+  return message.includes(resource) ? message : `${resource}: ${message}`;
 }
 
 /** Starts a mirror that outlives this export, unless it is there. */

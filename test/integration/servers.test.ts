@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { GetObjectCommand, ListBucketsCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { Client, Connection } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
@@ -19,15 +20,17 @@ import {
   startVersitygw,
   timeSkippingOptions,
 } from '../../src/servers/index.js';
-import { startProcess } from '../../src/servers/server-process.js';
+import { parentDeathPrefix } from '../../src/servers/parent-death.js';
 
+const run = promisify(execFile);
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'worktrack-servers-'));
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const executable = async (kind: ServerKind) => (await resolveServer(kind, { output: { write: () => true } })).path;
+const executable = async (kind: ServerKind) =>
+  (await resolveServer(kind, { output: { write: () => true } })).path;
 
 /** Whether a process is there; one that has ended and only waits to be reaped is not. */
 async function isRunning(pid: number): Promise<boolean> {
@@ -165,19 +168,73 @@ describe('the S3 server', { timeout: 60_000 }, () => {
 });
 
 describe('a server whose host ends', { timeout: 60_000 }, () => {
-  // The compiled host would need a build; what it does is start one child by our code, so our code is loaded as is.
-  const host = `
-    import { startProcess } from ${JSON.stringify(new URL('../../src/servers/server-process.ts', import.meta.url).href)};
-    const child = startProcess({ executable: 'sleep', args: ['600'], env: process.env, logFile: process.argv[2] });
-    process.stdout.write(child.pid + '\\n');
-    setInterval(() => undefined, 1000);
-  `;
+  const repository = new URL('../../', import.meta.url).pathname;
+  let compiled: string;
 
-  it('ends too, by SIGTERM', async () => {
-    void host;
-    void spawn;
-    void writeFile;
-    void vi;
-    void startProcess;
+  // The host must be a process of its own, which cannot load TypeScript: compile the few files that it takes.
+  beforeAll(async () => {
+    compiled = join(folder, 'compiled');
+    const source = 'src/servers/server-process.ts';
+    const options =
+      '--ignoreConfig --module nodenext --target es2022 --types node --skipLibCheck --rootDir .';
+    await run(
+      join(repository, 'node_modules/.bin/tsc'),
+      [...options.split(' '), '--outDir', compiled, source],
+      {
+        cwd: repository,
+      },
+    );
+    await writeFile(join(compiled, 'package.json'), '{"type":"module"}');
+  });
+
+  /** Starts a host with one child, for which `sleep` does: how the child comes to its end is ours, not its own. */
+  async function startHost(extraCode: string) {
+    const code = `
+      import { startProcess } from './src/servers/server-process.js';
+      const logFile = ${JSON.stringify(join(folder, 'child.log'))};
+      const child = startProcess({ executable: 'sleep', args: ['600'], env: process.env, logFile });
+      ${extraCode}
+      process.stdout.write(child.pid + '\\n');`;
+    const host = spawn(process.execPath, ['--input-type=module', '--eval', code], {
+      cwd: compiled,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const ended = once(host, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+    const [line] = (await once(host.stdout, 'data')) as [Buffer];
+    return { host, ended, childPid: Number(line.toString()) };
+  }
+
+  const stay = 'setInterval(() => undefined, 1000);';
+  const gone = (pid: number) => vi.waitUntil(async () => !(await isRunning(pid)), { timeout: 10_000 });
+
+  it('ends with it on SIGTERM, of which the host dies as it would have', async () => {
+    const { host, ended, childPid } = await startHost(stay);
+    host.kill('SIGTERM');
+    expect(await ended).toEqual([null, 'SIGTERM']);
+    await gone(childPid);
+  });
+
+  it('lives on while the handler of the host drains, and ends with its exit', async () => {
+    const handler = `process.on('SIGTERM', () => {
+      process.kill(child.pid, 0);
+      process.exit(7);
+    });`;
+    const { host, ended, childPid } = await startHost(stay + handler);
+    host.kill('SIGTERM');
+    expect(await ended).toEqual([7, null]);
+    await gone(childPid);
+  });
+
+  it('does not keep a host alive that has nothing more to do', async () => {
+    const { ended, childPid } = await startHost('');
+    expect(await ended).toEqual([0, null]);
+    await gone(childPid);
+  });
+
+  it.runIf(parentDeathPrefix().length > 0)('ends even when the host is killed by SIGKILL', async () => {
+    const { host, ended, childPid } = await startHost(stay);
+    host.kill('SIGKILL');
+    await ended;
+    await gone(childPid);
   });
 });

@@ -15,7 +15,13 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true, force: true }));
 
 function options(...list: Installer[]): InstallOptions {
-  return { env: process.env, root, installers: list, signal: AbortSignal.timeout(20_000), say: () => undefined };
+  return {
+    env: process.env,
+    root,
+    installers: list,
+    signal: AbortSignal.timeout(20_000),
+    say: () => undefined,
+  };
 }
 
 /** Writes a script in place of a server, and counts how often it was asked to. */

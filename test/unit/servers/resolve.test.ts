@@ -40,7 +40,10 @@ function machine(executables: readonly string[], installed: Awaited<ReturnType<R
   };
 }
 
-const nothing = { source: null, attempts: [{ what: 'go install', why: 'there is no `go` on PATH' }] } as const;
+const nothing = {
+  source: null,
+  attempts: [{ what: 'go install', why: 'there is no `go` on PATH' }],
+} as const;
 
 describe('resolving a server', () => {
   it('takes the executable that its variable names before anything else', async () => {

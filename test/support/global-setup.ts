@@ -1,0 +1,56 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { resolveServer, startTemporalDevServer, startVersitygw } from '../../src/servers/index.js';
+
+/** Where the servers are that all integration tests share; each test has names of its own on them. */
+export interface SharedServers {
+  readonly temporalAddress: string;
+  readonly temporalCli: string;
+  readonly versitygw: string;
+  readonly testServer: string;
+  readonly s3Endpoint: string;
+  readonly s3Region: string;
+  readonly s3AccessKeyId: string;
+  readonly s3SecretAccessKey: string;
+  /** Objects are plain files below it. */
+  readonly s3DataFolder: string;
+}
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    servers: SharedServers;
+  }
+}
+
+/** Starts the servers once for all files. They were installed in a step before (`npm run servers`). */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = await mkdtemp(join(tmpdir(), 'worktrack-test-'));
+  const temporalCli = (await resolveServer('temporal')).path;
+  const versitygw = (await resolveServer('versitygw')).path;
+  const testServer = (await resolveServer('test-server')).path;
+  const temporal = await startTemporalDevServer({ executable: temporalCli, headless: true, logFile: join(folder, 'temporal.log') });
+  const dataDir = join(folder, 's3');
+  const s3 = await startVersitygw({
+    executable: versitygw,
+    dataDir,
+    iamDir: join(folder, 'iam'),
+    logFile: join(folder, 's3.log'),
+  });
+  project.provide('servers', {
+    temporalAddress: temporal.address,
+    temporalCli,
+    versitygw,
+    testServer,
+    s3Endpoint: s3.endpoint,
+    s3Region: s3.region,
+    s3AccessKeyId: s3.accessKeyId,
+    s3SecretAccessKey: s3.secretAccessKey,
+    s3DataFolder: dataDir,
+  });
+  return async () => {
+    await Promise.all([temporal.stop(), s3.stop()]);
+    await rm(folder, { recursive: true, force: true });
+  };
+}

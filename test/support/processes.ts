@@ -1,0 +1,71 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Stack, until } from './stack.js';
+
+const CLI = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+
+/** A command of ours in a process of its own, as a user runs it; what it prints goes to files. */
+export interface CommandProcess {
+  readonly child: ChildProcess;
+  output(): Promise<{ stdout: string; stderr: string }>;
+  /** Resolves to the exit code; `null` for a signal. */
+  exited: Promise<number | null>;
+  signal(name: NodeJS.Signals): Promise<void>;
+}
+
+let count = 0;
+
+export function startCommand(stack: Stack, args: readonly string[], env: NodeJS.ProcessEnv = {}): CommandProcess {
+  const name = join(stack.folder, `${args[0]}-${count++}`);
+  const child = spawn(process.execPath, [CLI, ...args], {
+    cwd: stack.folder,
+    env: { ...stack.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  child.stdout!.pipe(createWriteStream(`${name}.out`));
+  child.stderr!.pipe(createWriteStream(`${name}.err`));
+  const exited = once(child, 'close').then(([code]) => code as number | null);
+  return {
+    child,
+    exited,
+    async output() {
+      const [stdout, stderr] = await Promise.all([readFile(`${name}.out`, 'utf8'), readFile(`${name}.err`, 'utf8')]);
+      return { stdout, stderr };
+    },
+    async signal(signal) {
+      child.kill(signal);
+      await exited;
+    },
+  };
+}
+
+/** Runs a command to its end. */
+export async function runCommand(stack: Stack, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const command = startCommand(stack, args, env);
+  const code = await command.exited;
+  return { code, ...(await command.output()) };
+}
+
+/** A worker in a process of its own, polling the stack's task queue. */
+export async function startWorkerProcess(stack: Stack, env: NodeJS.ProcessEnv = {}): Promise<CommandProcess> {
+  const command = startCommand(stack, ['worker', '--config', stack.configFile, '--task-queue', stack.taskQueue], env);
+  await until(async () => {
+    if (command.child.exitCode !== null) throw new Error(`the worker ended: ${(await command.output()).stderr}`);
+    return (await pollers(stack)) > 0;
+  }, 'the worker polls');
+  return command;
+}
+
+async function pollers(stack: Stack): Promise<number> {
+  const { client, namespace } = stack.temporal;
+  const found = await client.workflowService.describeTaskQueue({
+    namespace,
+    taskQueue: { name: stack.taskQueue },
+    taskQueueType: 1,
+  });
+  return found.pollers?.length ?? 0;
+}

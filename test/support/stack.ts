@@ -1,0 +1,169 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { WorkflowFailedError } from '@temporalio/client';
+import type { History } from '@temporalio/common/lib/proto-utils.js';
+import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { inject } from 'vitest';
+import { parseSettings } from '../../src/config/index.js';
+import { type ExportInput, type ExportResult, mirrorWorkflowId } from '../../src/core/contract.js';
+import type { Settings } from '../../src/core/settings.js';
+import { type ObjectStore, openStore } from '../../src/lake/store/index.js';
+import { ensureBucket } from '../../src/servers/index.js';
+import { DEMO_KEY, type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/index.js';
+import { connectTemporal, type TemporalClient } from '../../src/temporal/connect.js';
+import { createWorker } from '../../src/temporal/worker.js';
+import type { SharedServers } from './global-setup.js';
+
+export interface StackOptions {
+  readonly simulator?: SimulatorOptions;
+  /** More keys of the connection, as YAML with an indentation of four spaces. */
+  readonly yaml?: string;
+  readonly resources?: string;
+  /** The key that the worker reads; default: one that may do everything. */
+  readonly apiKey?: string;
+  /** Where the service is; default: a simulator of this test's own. */
+  readonly baseUrl?: string;
+  /** Another Temporal than the shared one. */
+  readonly temporalAddress?: string;
+}
+
+/** A connection of a test's own on the shared servers: service, bucket, task queue, client. */
+export interface Stack {
+  readonly connection: string;
+  readonly taskQueue: string;
+  readonly settings: Settings;
+  /** The same configuration as a file, for processes of their own. */
+  readonly configFile: string;
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly servers: SharedServers;
+  readonly simulator: Simulator;
+  readonly temporal: TemporalClient;
+  readonly store: ObjectStore;
+  /** The bucket's folder on disk. */
+  readonly lakeFolder: string;
+  /** Starts a worker in this process. */
+  startWorker(): Promise<{ stop(): Promise<void> }>;
+  /** Starts an export and waits for its end; a failed one gives its result too. */
+  export(input?: Partial<ExportInput>): Promise<ExportResult>;
+  history(workflowId: string): Promise<History>;
+  mirrorId(resource: string): string;
+  stop(): Promise<void>;
+}
+
+// Failures are what many tests are about; the SDK's warnings of them would drown the results.
+Runtime.install({ logger: new DefaultLogger('ERROR') });
+
+const RESOURCES = '[projects, tasks, time-entries, { name: calendar-entries, window: 90d, key: [source, sourceKey] }, members]';
+
+export async function startStack(options: StackOptions = {}): Promise<Stack> {
+  const servers = inject('servers');
+  const id = randomBytes(4).toString('hex');
+  const connection = `acme-${id}`;
+  const taskQueue = `worktrack-${id}`;
+  const bucket = `lake-${id}`;
+  const folder = await mkdtemp(join(tmpdir(), 'worktrack-stack-'));
+  const simulator = await startSimulator(options.simulator ?? {});
+  const yaml = `connections:
+  ${connection}:
+    baseUrl: ${options.baseUrl ?? simulator.url}
+    apiKey: { env: WORKTRACK_API_KEY }
+    lake: { url: "s3://${bucket}/lake", endpoint: "${servers.s3Endpoint}", region: ${servers.s3Region}, forcePathStyle: true }
+    resources: ${options.resources ?? RESOURCES}
+${options.yaml ?? ''}`;
+  const configFile = join(folder, 'worktrack.yaml');
+  await writeFile(configFile, yaml);
+  const credentials = { AWS_ACCESS_KEY_ID: servers.s3AccessKeyId, AWS_SECRET_ACCESS_KEY: servers.s3SecretAccessKey };
+  const address = options.temporalAddress ?? servers.temporalAddress;
+  const secrets = { ...credentials, WORKTRACK_API_KEY: options.apiKey ?? DEMO_KEY };
+  Object.assign(process.env, secrets, { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' });
+  await ensureBucket(
+    {
+      endpoint: servers.s3Endpoint,
+      region: servers.s3Region,
+      accessKeyId: servers.s3AccessKeyId,
+      secretAccessKey: servers.s3SecretAccessKey,
+    },
+    bucket,
+  );
+  const settings = parseSettings(yaml, configFile);
+  const temporal = await connectTemporal({ address });
+  const store = openStore(settings.connections[0]!.lake);
+  const workers: { stop(): Promise<void> }[] = [];
+  const mirrorId = (resource: string): string => mirrorWorkflowId(connection, resource);
+  const stack: Stack = {
+    connection,
+    taskQueue,
+    settings,
+    configFile,
+    folder,
+    env: { ...process.env, ...secrets, TEMPORAL_ADDRESS: address },
+    servers,
+    simulator,
+    temporal,
+    store,
+    lakeFolder: join(servers.s3DataFolder, bucket, 'lake'),
+    async startWorker() {
+      const worker = await createWorker({ settings, taskQueue, address });
+      const done = worker.run();
+      const handle = {
+        async stop() {
+          if (workers.includes(handle)) {
+            workers.splice(workers.indexOf(handle), 1);
+            worker.stop();
+          }
+          await done;
+        },
+      };
+      workers.push(handle);
+      return handle;
+    },
+    async export(input = {}) {
+      try {
+        return (await temporal.client.workflow.execute('exportWorkflow', {
+          workflowId: `${connection}-export-${randomBytes(4).toString('hex')}`,
+          taskQueue,
+          args: [{ connection, ...input }],
+        })) as ExportResult;
+      } catch (error) {
+        return resultOf(error);
+      }
+    },
+    history: (workflowId) => temporal.client.workflow.getHandle(workflowId).fetchHistory(),
+    mirrorId,
+    async stop() {
+      for (const worker of [...workers]) await worker.stop();
+      for (const { name } of settings.connections[0]!.resources) {
+        await temporal.client.workflow
+          .getHandle(mirrorId(name))
+          .terminate('end of the test')
+          .catch(() => {});
+      }
+      await temporal.close();
+      store.close();
+      await simulator.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+  return stack;
+}
+
+/** The result that a failed export carries in its failure. @throws what else went wrong */
+export function resultOf(error: unknown): ExportResult {
+  const cause = error instanceof WorkflowFailedError ? error.cause : undefined;
+  const details = (cause as { details?: unknown[] } | undefined)?.details ?? [];
+  if (details[0] === undefined) throw error;
+  return details[0] as ExportResult;
+}
+
+/** Resolves when the condition holds. @throws Error when it does not within the time */
+export async function until(condition: () => boolean | Promise<boolean>, what: string, ms = 60_000): Promise<void> {
+  const deadline = Date.now() + ms;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`waited ${ms} ms in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+

@@ -19,7 +19,10 @@ export function createBeginRun(deps: ActivityDeps): Activities['worktrack.beginR
     const { settings, store } = deps.connection(input.connection);
     const resource = settings.resources.find(({ name }) => name === input.resource);
     if (resource === undefined) {
-      throw finalFailure('Configuration', `connection "${input.connection}" has no resource "${input.resource}" any more`);
+      throw finalFailure(
+        'Configuration',
+        `connection "${input.connection}" has no resource "${input.resource}" any more`,
+      );
     }
     const found = await readPointer(store, input);
     const fence = checkFence(found?.pointer ?? null, { ...input, baseUrl: settings.baseUrl });
@@ -67,7 +70,10 @@ async function readPointer(store: ObjectStore, input: BeginRunInput) {
   }
 }
 
-async function readBefore(store: ObjectStore, { pointer, etag }: { pointer: Pointer; etag: string }): Promise<Before> {
+async function readBefore(
+  store: ObjectStore,
+  { pointer, etag }: { pointer: Pointer; etag: string },
+): Promise<Before> {
   const found = await store.readIfExists(pointer.snapshot);
   if (found === null) {
     throw finalFailure(

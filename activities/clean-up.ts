@@ -23,7 +23,8 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
       const run = await readRun(store, input).catch(() => null);
       if (run !== null) {
         const since = run.before === null ? 0 : parseRunDate(run.before.runId);
-        for (const tree of TREES) await removeUnpublished(store, treePrefix(resource, tree), since, run.nominalStart);
+        for (const tree of TREES)
+          await removeUnpublished(store, treePrefix(resource, tree), since, run.nominalStart);
       }
       await store.abortUploads(`${resource}/`, 0);
       await store.abortUploads(stagingPrefix(resource), 0);
@@ -32,7 +33,12 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
 }
 
 /** Runs without a manifest, in the days since the run before: what came earlier was cleaned up then. */
-async function removeUnpublished(store: ObjectStore, tree: string, since: number, until: number): Promise<void> {
+async function removeUnpublished(
+  store: ObjectStore,
+  tree: string,
+  since: number,
+  until: number,
+): Promise<void> {
   const day = 24 * 60 * 60_000;
   const from = `dt=${dateOf(Math.max(0, since - day))}`;
   const to = `dt=${dateOf(until + day)}`;

@@ -6,7 +6,12 @@ import { StoreError } from '../src/lake/store/index.js';
 
 /** A final failure of one of the known kinds. */
 export function finalFailure(type: FailureType, message: string, detail?: object): ApplicationFailure {
-  return ApplicationFailure.create({ type, message, nonRetryable: true, ...(detail === undefined ? {} : { details: [detail] }) });
+  return ApplicationFailure.create({
+    type,
+    message,
+    nonRetryable: true,
+    ...(detail === undefined ? {} : { details: [detail] }),
+  });
 }
 
 /**
@@ -14,9 +19,14 @@ export function finalFailure(type: FailureType, message: string, detail?: object
  * stay behind, for only messages have been redacted. Cancellation passes as it is.
  */
 export function toFailure(error: unknown): unknown {
-  if (error instanceof ApplicationFailure || error instanceof CancelledFailure || isAbort(error)) return error;
+  if (error instanceof ApplicationFailure || error instanceof CancelledFailure || isAbort(error))
+    return error;
   if (error instanceof RefusedError) {
-    return finalFailure('Refused', error.message, { scope: error.scope, status: error.status, resource: error.resource });
+    return finalFailure('Refused', error.message, {
+      scope: error.scope,
+      status: error.status,
+      resource: error.resource,
+    });
   }
   if (error instanceof TransientError) {
     return ApplicationFailure.create({
@@ -25,7 +35,8 @@ export function toFailure(error: unknown): unknown {
       ...(error.retryAfterMs === null ? {} : { nextRetryDelay: Math.max(error.retryAfterMs, 1) }),
     });
   }
-  if (error instanceof ServiceError) return finalFailure('BrokenPromise', error.message, { resource: error.resource });
+  if (error instanceof ServiceError)
+    return finalFailure('BrokenPromise', error.message, { resource: error.resource });
   if (error instanceof ConfigurationError) {
     return finalFailure('Configuration', [error.message, error.remedy].filter(Boolean).join(' '));
   }

@@ -2,6 +2,7 @@ import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
   ApplicationFailure,
   CancellationScope,
+  ChildWorkflowCancellationType,
   condition,
   getExternalWorkflowHandle,
   isCancellation,
@@ -9,7 +10,6 @@ import {
   proxyActivities,
   setHandler,
   startChild,
-  ChildWorkflowCancellationType,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { Activities, ExportInput, ExportResult, RunReport, RunRequest } from '../src/core/contract.js';
@@ -52,13 +52,17 @@ export async function exportWorkflow(input: ExportInput): Promise<ExportResult> 
     throw error;
   }
   const runs = resources.map((resource) => reports.get(resource)!);
-  const worst = (['refused', 'failed', 'cancelled'] as const).find((bad) => runs.some((run) => run.outcome === bad));
+  const worst = (['refused', 'failed', 'cancelled'] as const).find((bad) =>
+    runs.some((run) => run.outcome === bad),
+  );
   if (worst === undefined) return { outcome: 'published', runs };
   const result: ExportResult = { outcome: worst, runs };
   throw ApplicationFailure.create({
     type: 'ExportFailed',
     nonRetryable: true,
-    message: runs.flatMap((run) => (run.error === null ? [] : [named(run.resource, run.error.message)])).join('\n'),
+    message: runs
+      .flatMap((run) => (run.error === null ? [] : [named(run.resource, run.error.message)]))
+      .join('\n'),
     details: [result],
   });
 
@@ -82,7 +86,10 @@ export async function exportWorkflow(input: ExportInput): Promise<ExportResult> 
       await getExternalWorkflowHandle(workflowId).signal(requestRun, request);
       await condition(() => reports.has(resource), ASK_AGAIN_AFTER);
       if (!reports.has(resource) && Date.now() > deadline) {
-        throw ApplicationFailure.nonRetryable(`${resource}: its mirror (workflow ${workflowId}) did not answer in time`, 'MirrorSilent');
+        throw ApplicationFailure.nonRetryable(
+          `${resource}: its mirror (workflow ${workflowId}) did not answer in time`,
+          'MirrorSilent',
+        );
       }
     }
   }

@@ -1,7 +1,15 @@
 import { ActivityFailure, ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow';
 import type { RunError, RunOutcome } from '../src/core/contract.js';
 
-const KNOWN: readonly string[] = ['Refused', 'Configuration', 'Transient', 'BrokenPromise', 'Lake', 'Displaced', 'NotAddingUp'];
+const KNOWN: readonly string[] = [
+  'Refused',
+  'Configuration',
+  'Transient',
+  'BrokenPromise',
+  'Lake',
+  'Displaced',
+  'NotAddingUp',
+];
 
 /** What ended a run, in words for a person: the innermost failure says it, the ones around it only carry it. */
 export function toRunError(error: unknown): RunError {

@@ -11,7 +11,7 @@ import {
 import type { ActiveRun, MirrorState, RunAnswer, RunReport, RunRequest } from '../src/core/contract.js';
 import { toOutcome, toRunError } from './failures.js';
 import { mirrorStatus, requestRun, runAnswered, withdrawRequest } from './messages.js';
-import { type Batch, answerOf, enqueue, nextBatch, remember } from './queue.js';
+import { answerOf, type Batch, enqueue, nextBatch, remember } from './queue.js';
 import { cleanUp, newRunId, runOnce } from './run.js';
 
 /** Far below the server's own suggestion: a history stays small enough to be read and replayed in no time. */
@@ -48,7 +48,8 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
   setHandler(requestRun, (request) => {
     const answer = answerOf(state.answered, request.requestId);
     if (answer !== undefined) replies.push(reply(request.replyTo, answer));
-    else if (current?.batch.all.some((other) => other.requestId === request.requestId)) current.wanted.add(request.requestId);
+    else if (current?.batch.all.some((other) => other.requestId === request.requestId))
+      current.wanted.add(request.requestId);
     else state = { ...state, waiting: enqueue(state.waiting, request) };
   });
   setHandler(withdrawRequest, (requestId) => {
@@ -63,10 +64,23 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
     if (next === null) break;
     state = { ...state, waiting: next.rest };
     const startedAt = Date.now();
-    active = { runId: newRunId(startedAt), startedAt, phase: 'begin', mode: next.batch.first.mode, pages: 0, rows: 0 };
+    active = {
+      runId: newRunId(startedAt),
+      startedAt,
+      phase: 'begin',
+      mode: next.batch.first.mode,
+      pages: 0,
+      rows: 0,
+    };
     const scope = new CancellationScope();
-    current = { batch: next.batch, scope, wanted: new Set(next.batch.all.map((request) => request.requestId)) };
-    const report = await scope.run(() => attempt(next.batch.first, active!)).catch((error) => failed(active!, error));
+    current = {
+      batch: next.batch,
+      scope,
+      wanted: new Set(next.batch.all.map((request) => request.requestId)),
+    };
+    const report = await scope
+      .run(() => attempt(next.batch.first, active!))
+      .catch((error) => failed(active!, error));
     active = null;
     state = { ...state, lastRun: report };
     for (const request of next.batch.all) {
@@ -93,9 +107,20 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
     };
     const { connection, resource } = state;
     await CancellationScope.nonCancellable(() => cleanUp({ connection, resource, runId })).catch((error) => {
-      log.warn('published, but staging could not be removed; the next run will do it', { error: toRunError(error).message });
+      log.warn('published, but staging could not be removed; the next run will do it', {
+        error: toRunError(error).message,
+      });
     });
-    return { resource, outcome: 'published', runId, rows: counts.rows, counts, snapshot, warnings, error: null };
+    return {
+      resource,
+      outcome: 'published',
+      runId,
+      rows: counts.rows,
+      counts,
+      snapshot,
+      warnings,
+      error: null,
+    };
   }
 
   function failed(run: ActiveRun, error: unknown): RunReport {

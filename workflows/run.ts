@@ -1,6 +1,14 @@
 import { proxyActivities, uuid4 } from '@temporalio/workflow';
 import type { ObjectKey, RunId } from '../src/core/brands.js';
-import type { Activities, ActiveRun, ExtractResult, MirrorState, PublishedRun, RunRef, RunRequest } from '../src/core/contract.js';
+import type {
+  ActiveRun,
+  Activities,
+  ExtractResult,
+  MirrorState,
+  PublishedRun,
+  RunRef,
+  RunRequest,
+} from '../src/core/contract.js';
 
 /** `20261121T020000Z-` and eight hexadecimal digits (DESIGN 6). */
 export function newRunId(startedAt: number): RunId {
@@ -59,7 +67,12 @@ export async function runOnce(
   let stage: ObjectKey | null = null;
   let pageSize = state.pageSize;
   for (let call = 0, done = false; !done; call++) {
-    const extracted: ExtractResult = await long['worktrack.extractPages']({ ...ref, call, after: stage, pageSize });
+    const extracted: ExtractResult = await long['worktrack.extractPages']({
+      ...ref,
+      call,
+      after: stage,
+      pageSize,
+    });
     ({ stage, pageSize, done } = extracted);
     now = { ...now, pages: extracted.pages, rows: extracted.rows };
     onChange(now);

@@ -32,7 +32,17 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
     const columns = new ColumnSet(run.resource.key, position.stage.columns, isWanted(run.resource));
     let waitingUntil: number | null = null;
     const stager = new Stager(
-      { store, run, input, attempt, columns, onStaged: (staged) => { key = staged; beat(); } },
+      {
+        store,
+        run,
+        input,
+        attempt,
+        columns,
+        onStaged: (staged) => {
+          key = staged;
+          beat();
+        },
+      },
       position.stage,
       key,
     );
@@ -46,14 +56,18 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
         run,
         columns,
         signal: context.cancellationSignal,
-        onWait: (until) => { waitingUntil = until; },
+        onWait: (until) => {
+          waitingUntil = until;
+        },
       },
       position.stage,
       position.seen,
     );
     const timer = setInterval(beat, HEARTBEAT_MS);
     try {
-      await readOn(chain, stager, run.giveUpAfterMs, () => { waitingUntil = null; });
+      await readOn(chain, stager, run.giveUpAfterMs, () => {
+        waitingUntil = null;
+      });
       const { key: last, stage } = await stager.finish();
       return result(last, stage);
     } catch (error) {
@@ -65,7 +79,12 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
     }
   };
 
-  async function readOn(chain: PageChain, stager: Stager, giveUpAfterMs: number, onPage: () => void): Promise<void> {
+  async function readOn(
+    chain: PageChain,
+    stager: Stager,
+    giveUpAfterMs: number,
+    onPage: () => void,
+  ): Promise<void> {
     const endBefore = deps.now() + Math.min(LONGEST_CALL_MS, giveUpAfterMs / 2);
     let coming = chain.next();
     for (;;) {

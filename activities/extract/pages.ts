@@ -1,6 +1,6 @@
 import { NotFoundError, type Received, RejectedError, type ServiceClient } from '../../src/api/index.js';
 import { type ListEnvelope, readListPage } from '../../src/api/json/page.js';
-import { toByteString, type Cursor } from '../../src/core/brands.js';
+import { type Cursor, toByteString } from '../../src/core/brands.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import type { ColumnSet } from '../../src/lake/schema.js';
 import { finalFailure } from '../failures.js';
@@ -104,7 +104,7 @@ export class PageChain {
       throw finalFailure(
         'BrokenPromise',
         `${resource.name}: the service has no list at "${resource.path}" (404). ` +
-          'Correct the resource\'s `path` in the configuration, or remove the resource.',
+          "Correct the resource's `path` in the configuration, or remove the resource.",
         { resource: resource.name },
       );
     }

@@ -48,7 +48,10 @@ export async function findPosition(
   return { stage, key: staged?.key ?? null, seen };
 }
 
-async function lastStaged(store: ObjectStore, input: ExtractInput): Promise<{ key: ObjectKey; stage: Stage } | null> {
+async function lastStaged(
+  store: ObjectStore,
+  input: ExtractInput,
+): Promise<{ key: ObjectKey; stage: Stage } | null> {
   const prefix = stagedKey(input, `stage-${String(input.call).padStart(6, '0')}-`);
   let last: ObjectKey | null = null;
   // Names sort by attempt, and each attempt goes on from the one before.

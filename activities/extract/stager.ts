@@ -82,7 +82,8 @@ export class Stager {
       serviceStart: this.#ahead.serviceStart ?? received.serviceDate,
     };
     this.#bodyBytes += received.bytes;
-    if (done || this.#bodyBytes >= CHUNK_BODY_BYTES || Date.now() - this.#since >= CHUNK_MS) await this.#flush();
+    if (done || this.#bodyBytes >= CHUNK_BODY_BYTES || Date.now() - this.#since >= CHUNK_MS)
+      await this.#flush();
   }
 
   /** Stages what is left; resolves to the stage document that covers every page that was added. */

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import type { Activities } from '../../src/core/contract.js';
+import { dateOf, inFolder, nameOf, runFolder } from '../../src/lake/layout.js';
+import type { PublishedPart } from '../../src/lake/manifest.js';
 import { noCounts } from '../../src/lake/merge/merge.js';
 import type { BatchResult, MergePlan, MergeTask, TaskResult } from '../../src/lake/merge/plan.js';
 import { indexKey } from '../../src/lake/part/index-file.js';
-import { dateOf, inFolder, nameOf, runFolder } from '../../src/lake/layout.js';
-import type { PublishedPart } from '../../src/lake/manifest.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { ActivityDeps } from '../deps.js';
@@ -51,5 +51,10 @@ async function carry(
   const name = nameOf(part.key).replace(/^part-\d+/, `part-${String(number).padStart(5, '0')}`);
   const copy: PublishedPart = { ...part, key: inFolder(folder, name) };
   await Promise.all([store.copy(part.key, copy.key), store.copy(indexKey(part.key), indexKey(copy.key))]);
-  return { task: at, counts: { ...noCounts(), retained: part.rows, rows: part.rows }, parts: [copy], changes: [] };
+  return {
+    task: at,
+    counts: { ...noCounts(), retained: part.rows, rows: part.rows },
+    parts: [copy],
+    changes: [],
+  };
 }

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { Activities } from '../../src/core/contract.js';
-import { planMerge, type MergePlan } from '../../src/lake/merge/plan.js';
 import { rowEnd } from '../../src/lake/csv.js';
+import { type MergePlan, planMerge } from '../../src/lake/merge/plan.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { type Block, decodeIndex, indexKey } from '../../src/lake/part/index-file.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
@@ -26,8 +26,10 @@ export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planM
       const run = await readRun(store, input);
       const stages = await readStages(store, input.stage);
       const chunks = stages.flatMap((stage) => stage.chunks);
-      const blocks = await inParallel(chunks, READS_AT_ONCE, async (chunk) =>
-        decodeIndex(await store.read(indexKey(chunk.key))).blocks,
+      const blocks = await inParallel(
+        chunks,
+        READS_AT_ONCE,
+        async (chunk) => decodeIndex(await store.read(indexKey(chunk.key))).blocks,
       );
       const columns = new ColumnSet(run.resource.key, stages.at(-1)!.columns).toColumns();
       const { before } = run;

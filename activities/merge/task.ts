@@ -56,7 +56,8 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
       onProgress: () => input.signal.throwIfAborted(),
     });
     const parts = (await snapshot.finish()).map(published);
-    const changed = changes === null ? await copyParts(store, run, parts) : (await changes.finish()).map(published);
+    const changed =
+      changes === null ? await copyParts(store, run, parts) : (await changes.finish()).map(published);
     return { counts, parts, changes: changed };
   } catch (error) {
     await Promise.all([snapshot.abort(), changes?.abort()]);
@@ -69,12 +70,22 @@ async function openSources({ store, run, plan, task, signal }: TaskInput): Promi
   const today = { columns: plan.columns, profile: resource, fingerprint: profileFingerprint(resource) };
   const count = task.chunks.length + (task.before === null ? 0 : 1);
   const batchBytes = Math.min(LONGEST_READ_BYTES, READ_AHEAD_BYTES / (2 * Math.max(count, 1)));
-  const open = async (age: number, key: ObjectKey, compression: 'gzip' | 'none', written: Omit<Written, 'columns'>) => {
+  const open = async (
+    age: number,
+    key: ObjectKey,
+    compression: 'gzip' | 'none',
+    written: Omit<Written, 'columns'>,
+  ) => {
     const { blocks, columns } = decodeIndex(await store.read(indexKey(key), { signal }));
     return new MergeSource({
       age,
       blocks,
-      reader: new BlockReader(store, { key, blocks, framing: framingOf({ compression }) }, batchBytes, signal),
+      reader: new BlockReader(
+        store,
+        { key, blocks, framing: framingOf({ compression }) },
+        batchBytes,
+        signal,
+      ),
       keyColumns: resource.key.length,
       delimiter: written.delimiter,
       range: task.range,
@@ -82,7 +93,10 @@ async function openSources({ store, run, plan, task, signal }: TaskInput): Promi
     });
   };
   const chunks = await inParallel(task.chunks, 16, (at) =>
-    open(at + 1, plan.chunks[at]!.key, resource.csv.compression, { delimiter: resource.csv.delimiter, fingerprint: today.fingerprint }),
+    open(at + 1, plan.chunks[at]!.key, resource.csv.compression, {
+      delimiter: resource.csv.delimiter,
+      fingerprint: today.fingerprint,
+    }),
   );
   if (task.before === null || run.before === null) return chunks;
   return [await open(0, task.before.key, run.before.compression, run.before), ...chunks];
@@ -108,7 +122,11 @@ function published({ key, bytes, rawBytes, rows, crc32, sha256, first, last }: W
 }
 
 /** Where nothing was before, every row is new: the change log is a copy of the snapshot. */
-async function copyParts(store: ObjectStore, run: RunFile, parts: readonly PublishedPart[]): Promise<PublishedPart[]> {
+async function copyParts(
+  store: ObjectStore,
+  run: RunFile,
+  parts: readonly PublishedPart[],
+): Promise<PublishedPart[]> {
   const folder = runFolder(run.resource.name, 'changes', dateOf(run.nominalStart), run.runId);
   return inParallel(parts, 8, async (part) => {
     const key = inFolder(folder, nameOf(part.key));

@@ -1,6 +1,14 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities, PublishedRun, RunCounts } from '../../src/core/contract.js';
-import { dateOf, inFolder, indexedObjects, MANIFEST, pointerKey, runFolder, type Tree } from '../../src/lake/layout.js';
+import {
+  dateOf,
+  indexedObjects,
+  inFolder,
+  MANIFEST,
+  pointerKey,
+  runFolder,
+  type Tree,
+} from '../../src/lake/layout.js';
 import { encodeManifest, type ManifestInput, type PublishedPart } from '../../src/lake/manifest.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
 import { decodePointer } from '../../src/lake/pointer.js';
@@ -29,14 +37,19 @@ export function createPublish(deps: ActivityDeps): Activities['worktrack.publish
       const stages = await readStages(store, input.stage);
       const stage = stages.at(-1)!;
       const plan = await readDocument<MergePlan>(store, input.plan);
-      const results = await inParallel(input.results, CHECKS_AT_ONCE, (key) => readDocument<BatchResult>(store, key));
-      const sum = addUp(results.flatMap((result) => result.tasks), {
-        fetched: stage.fetched,
-        duplicates: stage.duplicates,
-        quarantined: stage.quarantined,
-        before: run.before?.rows ?? 0,
-        tasks: plan.tasks.length,
-      });
+      const results = await inParallel(input.results, CHECKS_AT_ONCE, (key) =>
+        readDocument<BatchResult>(store, key),
+      );
+      const sum = addUp(
+        results.flatMap((result) => result.tasks),
+        {
+          fetched: stage.fetched,
+          duplicates: stage.duplicates,
+          quarantined: stage.quarantined,
+          before: run.before?.rows ?? 0,
+          tasks: plan.tasks.length,
+        },
+      );
       if ('problem' in sum) throw doesNotAddUp(run, sum.problem);
       return publish(store, run, stage, plan, sum, deps.now());
     });
@@ -51,9 +64,13 @@ async function publish(
   publishedAt: number,
 ): Promise<PublishedRun> {
   const { resource } = run;
-  const snapshotParts = sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
-  const changeParts = sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
-  const problems = await inParallel([...snapshotParts, ...changeParts], CHECKS_AT_ONCE, (part) => checkObject(store, part));
+  const snapshotParts =
+    sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
+  const changeParts =
+    sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
+  const problems = await inParallel([...snapshotParts, ...changeParts], CHECKS_AT_ONCE, (part) =>
+    checkObject(store, part),
+  );
   const problem = problems.find((found) => found !== null);
   if (problem) throw doesNotAddUp(run, problem);
 
@@ -66,7 +83,13 @@ async function publish(
   const there = await store.readIfExists(pointerKey(resource.name));
   const pointer = there === null ? null : decodePointer(there.body);
   if (pointer?.runId === run.runId) {
-    return { snapshot: pointer.snapshot, checkpoint: pointer.checkpoint, counts, publishedAt: Date.parse(pointer.publishedAt), warnings };
+    return {
+      snapshot: pointer.snapshot,
+      checkpoint: pointer.checkpoint,
+      counts,
+      publishedAt: Date.parse(pointer.publishedAt),
+      warnings,
+    };
   }
   const manifest: Omit<ManifestInput, 'tree' | 'parts'> = {
     connection: run.connection,
@@ -144,7 +167,8 @@ function warningsOf(run: RunFile, stage: Stage, gap: ReturnType<typeof windowGap
     );
   }
   if (stage.quarantined > 0) warnings.push(`${stage.quarantined} records without their key were set aside`);
-  if (stage.replaced > 0) warnings.push(`${stage.replaced} lone surrogates, which UTF-8 cannot carry, became U+FFFD`);
+  if (stage.replaced > 0)
+    warnings.push(`${stage.replaced} lone surrogates, which UTF-8 cannot carry, became U+FFFD`);
   return warnings;
 }
 

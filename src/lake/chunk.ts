@@ -53,7 +53,8 @@ export class ChunkBuffer {
   }
 
   #applyRules(cells: Cells, names: readonly string[]): void {
-    for (let at = this.#rules.size; at < names.length; at++) this.#rules.set(at, cellRule(this.profile, names[at]!));
+    for (let at = this.#rules.size; at < names.length; at++)
+      this.#rules.set(at, cellRule(this.profile, names[at]!));
     for (let at = 0; at < cells.length; at++) {
       const rule = this.#rules.get(at);
       const cell = cells[at];
@@ -85,7 +86,12 @@ export async function writeChunk(
       const to = Math.min(from + blockRows, order.length);
       const rows = order.slice(from, to).map((at) => withMeta(buffer.rows[at]!, columns.length, options));
       const text = writeRows(rows, delimiter);
-      await writer.append({ text, rows: rows.length, first: buffer.keys[order[from]!]!, last: buffer.keys[order[to - 1]!]! });
+      await writer.append({
+        text,
+        rows: rows.length,
+        first: buffer.keys[order[from]!]!,
+        last: buffer.keys[order[to - 1]!]!,
+      });
       blockRows = Math.max(1, Math.ceil((rows.length * BLOCK_BYTES) / text.length));
       from = to;
     }

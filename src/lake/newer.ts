@@ -24,7 +24,10 @@ export function newerCells(column: number): (a: Cells, b: Cells) => boolean | nu
 }
 
 /** Compares rows of CSV. @param column of the field, among the data columns */
-export function newerRows(column: number, delimiter: string): (a: ByteString, b: ByteString) => boolean | null {
+export function newerRows(
+  column: number,
+  delimiter: string,
+): (a: ByteString, b: ByteString) => boolean | null {
   const value = (row: ByteString): string | null => {
     let at = payloadAt(row);
     for (let left = column; left > 0; left--) at = cellEnd(row, at, delimiter) + 1;

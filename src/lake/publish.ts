@@ -1,7 +1,13 @@
 import type { ObjectKey, RunId } from '../core/brands.js';
 import { pointerKey } from './layout.js';
 import { decodePointer, encodePointer, type Pointer } from './pointer.js';
-import { type Expected, type ObjectStore, StoreError, StoreUnclearError, type SwapResult } from './store/index.js';
+import {
+  type Expected,
+  type ObjectStore,
+  StoreError,
+  StoreUnclearError,
+  type SwapResult,
+} from './store/index.js';
 
 export type Swapped =
   | { readonly outcome: 'published' }
@@ -18,7 +24,11 @@ const TRIES = 5;
  *
  * @param expected the pointer's version when the run began
  */
-export async function swapPointer(store: ObjectStore, pointer: Pointer, expected: Expected): Promise<Swapped> {
+export async function swapPointer(
+  store: ObjectStore,
+  pointer: Pointer,
+  expected: Expected,
+): Promise<Swapped> {
   const key = pointerKey(pointer.resource);
   let unclear: unknown = null;
   for (let tries = 0; tries < TRIES; tries++) {
@@ -60,10 +70,14 @@ export interface Promised {
 }
 
 /** Holds an object in the store against what was sent; returns what is wrong with it, or `null`. */
-export async function checkObject(store: ObjectStore, { key, bytes, crc32 }: Promised): Promise<string | null> {
+export async function checkObject(
+  store: ObjectStore,
+  { key, bytes, crc32 }: Promised,
+): Promise<string | null> {
   const found = await store.head(key);
   if (found === null) return `${key} is not there`;
   if (found.bytes !== bytes) return `${key} has ${found.bytes} bytes and not ${bytes}`;
-  if (found.crc32 !== null && found.crc32 !== crc32) return `${key} has the CRC32 ${found.crc32} and not ${crc32}`;
+  if (found.crc32 !== null && found.crc32 !== crc32)
+    return `${key} has the CRC32 ${found.crc32} and not ${crc32}`;
   return null;
 }

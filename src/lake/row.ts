@@ -21,7 +21,12 @@ export function payloadAt(row: string, at = 0): number {
 }
 
 /** The first three cells with the delimiter behind each. */
-export function rowPrefix(runId: RunId, syncedAt: UtcSeconds, deletedAt: UtcSeconds | null, delimiter: string): string {
+export function rowPrefix(
+  runId: RunId,
+  syncedAt: UtcSeconds,
+  deletedAt: UtcSeconds | null,
+  delimiter: string,
+): string {
   return `${runId}${delimiter}${syncedAt}${delimiter}${deletedAt ?? ''}${delimiter}`;
 }
 

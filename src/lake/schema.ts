@@ -40,7 +40,11 @@ export class ColumnSet {
   readonly #wanted: (name: string) => boolean;
 
   /** @param wanted whether a column may reach the lake; key columns always may. */
-  constructor(key: readonly string[], known: readonly Column[], wanted: (name: string) => boolean = () => true) {
+  constructor(
+    key: readonly string[],
+    known: readonly Column[],
+    wanted: (name: string) => boolean = () => true,
+  ) {
     this.#wanted = wanted;
     for (const field of key) this.#add(columnName(field), 0);
     for (const column of known) {

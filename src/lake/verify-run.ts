@@ -1,5 +1,5 @@
-import { addCounts, type MergeCounts, noCounts } from './merge/merge.js';
 import type { PublishedPart } from './manifest.js';
+import { addCounts, type MergeCounts, noCounts } from './merge/merge.js';
 import type { TaskResult } from './merge/plan.js';
 
 export interface Totals {
@@ -25,7 +25,10 @@ export interface AddedUp {
  *
  * @returns the sums, or what does not add up, in words
  */
-export function addUp(results: readonly TaskResult[], totals: Totals): AddedUp | { readonly problem: string } {
+export function addUp(
+  results: readonly TaskResult[],
+  totals: Totals,
+): AddedUp | { readonly problem: string } {
   const merged = noCounts();
   const inOrder = [...results].sort((a, b) => a.task - b.task);
   for (const { counts } of inOrder) addCounts(merged, counts);
@@ -42,12 +45,17 @@ export function addUp(results: readonly TaskResult[], totals: Totals): AddedUp |
     ['parts of the plan done', inOrder.length, totals.tasks],
     ['rows fetched and rows merged', totals.fetched - totals.quarantined, counts.fetched],
     ['rows fetched and unchanged + inserted + updated + duplicates', counts.fetched, known],
-    ['rows before + inserted - dropped and rows after', totals.before + counts.inserted - counts.dropped, counts.rows],
+    [
+      'rows before + inserted - dropped and rows after',
+      totals.before + counts.inserted - counts.dropped,
+      counts.rows,
+    ],
     ['rows of the parts and rows after', sumRows(parts), counts.rows],
     ['rows of the change log and inserted + updated + deleted', sumRows(changes), changed],
   ];
   const wrong = checks.filter(([, left, right]) => left !== right);
-  if (wrong.length > 0) return { problem: wrong.map(([what, left, right]) => `${what}: ${left} and ${right}`).join('; ') };
+  if (wrong.length > 0)
+    return { problem: wrong.map(([what, left, right]) => `${what}: ${left} and ${right}`).join('; ') };
   const overlap = parts.findIndex((part, at) => at > 0 && part.first! <= parts[at - 1]!.last!);
   if (overlap !== -1) return { problem: `the keys of part ${overlap} overlap those of the part before` };
   return { counts, parts, changes };

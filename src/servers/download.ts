@@ -72,14 +72,14 @@ async function findFile(folder: string, name: string): Promise<string> {
 }
 
 /**
- * Downloads the official release into `context.target`, checked against its published sha256. `HTTPS_PROXY` is heeded.
- * The SDK's own downloader is not used: it cannot download without starting the server, has no time limit and checks
- * no digest.
+ * Downloads an archive, checks it against its published sha256 and unpacks the server's executable into
+ * `context.target`. `HTTPS_PROXY` is heeded.
  */
-export async function downloadRelease(spec: ServerSpec, context: InstallContext): Promise<void> {
-  const archive = releaseArchive(spec);
-  if (archive === null) throw new Error(`there is no official build for ${process.platform} ${process.arch}`);
-  context.say('download');
+export async function downloadArchive(
+  archive: ReleaseArchive,
+  spec: ServerSpec,
+  context: InstallContext,
+): Promise<void> {
   const dispatcher = new EnvHttpProxyAgent({
     connect: { timeout: connectTimeoutMs },
     headersTimeout: silenceTimeoutMs,
@@ -100,4 +100,15 @@ export async function downloadRelease(spec: ServerSpec, context: InstallContext)
     await Promise.all([packed, unpacked].map((path) => rm(path, { recursive: true, force: true })));
     await dispatcher.destroy();
   }
+}
+
+/**
+ * Downloads the official release for this machine. The SDK's own downloader is not used: it cannot download without
+ * starting the server, has no time limit and checks no digest.
+ */
+export async function downloadRelease(spec: ServerSpec, context: InstallContext): Promise<void> {
+  const archive = releaseArchive(spec);
+  if (archive === null) throw new Error(`there is no official build for ${process.platform} ${process.arch}`);
+  context.say('download');
+  await downloadArchive(archive, spec, context);
 }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cachedExecutable, type Environment, versionFolder } from './cache.js';
 import { downloadRelease } from './download.js';
@@ -54,6 +54,8 @@ async function installInto(
     await installer.run(spec, { env, root, target, signal, say });
     const why = await whyNotRunning(spec, join(target, spec.command), env, signal);
     if (why !== null) throw new Error(`what was installed ${why}`);
+    // Temporary folders are closed to others; a cache may be filled by one user (an image's build) for another.
+    await chmod(target, 0o755);
     const folder = join(root, versionFolder(spec));
     await rm(folder, { recursive: true, force: true });
     await rename(target, folder);

@@ -125,11 +125,10 @@ export async function resolveServer(kind: ServerKind, options: ResolveOptions = 
     .install(spec, { env, root, installers: installers(spec, env), signal, say: progress.update })
     .catch((error: unknown) => {
       options.signal?.throwIfAborted();
+      const reason = error instanceof Error ? error.message : String(error);
       const why = timeout.aborted
         ? 'took too long and was ended'
-        : error instanceof Error
-          ? error.message
-          : String(error);
+        : `${reason} (WORKTRACK_CACHE chooses another folder)`;
       return { source: null, attempts: [{ what: `installation into ${root}`, why }] };
     })
     .finally(progress.stop);

@@ -62,7 +62,9 @@ async function waitUntilReady<T>(
     signal?.throwIfAborted();
     const timeout = AbortSignal.timeout(askTimeoutMs);
     try {
-      await plan.ask(signal === undefined ? timeout : AbortSignal.any([timeout, signal]));
+      // A server that has ended will not answer: the question is left to run into its time limit by itself.
+      const asked = plan.ask(signal === undefined ? timeout : AbortSignal.any([timeout, signal]));
+      await Promise.race([asked, server.ended]);
       // An answer from a server that was there before ours says nothing of ours: ours has ended then, or will be.
       if (end === undefined) return null;
     } catch (error) {
@@ -91,7 +93,10 @@ export async function startServer<T>(options: StartOptions<T>): Promise<T> {
       const failure = await waitUntilReady(plan, server, options.signal);
       if (failure === null) return plan.result(server);
       const log = server.lastLines(logLines);
-      if (attempt < attempts && isBindConflict(log)) continue;
+      if (attempt < attempts && isBindConflict(log)) {
+        await server.kill();
+        continue;
+      }
       throw new ServerStartError(options.title, failure.why, options.logFile, log, { cause: failure.cause });
     } catch (error) {
       await server.kill();

@@ -28,7 +28,10 @@ export function openConnections(settings: Settings, logger?: StoreLogger): Conne
           apiKey,
           errors,
           http,
-          budget: new RateBudget({ concurrency: http.concurrency, requestsPerSecond: http.requestsPerSecond }),
+          budget: new RateBudget({
+            concurrency: http.concurrency,
+            requestsPerSecond: http.requestsPerSecond,
+          }),
           userAgent: `temporal-worktrack/${VERSION}`,
         }),
       };

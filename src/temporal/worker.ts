@@ -3,7 +3,7 @@ import { createActivities } from '../../activities/index.js';
 import { DEFAULT_TASK_QUEUE } from '../core/contract.js';
 import type { Settings } from '../core/settings.js';
 import { shippedBundle } from './bundle.js';
-import { temporalConfig, type ConnectOptions } from './connect.js';
+import { type ConnectOptions, temporalConfig } from './connect.js';
 import { type Connections, openConnections } from './connections.js';
 
 /** Time that activities have to save their position when a worker is told to stop. */

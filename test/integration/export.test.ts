@@ -9,7 +9,10 @@ describe('an export', () => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await startStack({
-      simulator: { seed: 7, counts: { projects: 40, tasks: 300, 'time-entries': 2500, 'calendar-entries': 150, members: 0 } },
+      simulator: {
+        seed: 7,
+        counts: { projects: 40, tasks: 300, 'time-entries': 2500, 'calendar-entries': 150, members: 0 },
+      },
     });
     await stack.startWorker();
   });

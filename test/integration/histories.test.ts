@@ -15,8 +15,12 @@ describe('an export of 2,000 pages', () => {
     const result = await stack.export();
     expect(result.runs[0]!.counts).toMatchObject({ fetched: 4000, rows: 4000 });
     expect(stack.simulator.admin.stats().byRoute['GET tasks']).toBe(2000);
-    const ids = new Set(stack.simulator.admin.records('tasks').map((text) => (JSON.parse(text) as { id: string }).id));
-    const names = stack.simulator.admin.records('tasks').map((text) => (JSON.parse(text) as { name: string }).name);
+    const ids = new Set(
+      stack.simulator.admin.records('tasks').map((text) => (JSON.parse(text) as { id: string }).id),
+    );
+    const names = stack.simulator.admin
+      .records('tasks')
+      .map((text) => (JSON.parse(text) as { name: string }).name);
     expect(ids.size).toBe(4000);
     let histories = 0;
     for await (const { workflowId, runId } of stack.temporal.client.workflow.list()) {
@@ -27,7 +31,8 @@ describe('an export of 2,000 pages', () => {
       const text = payloadsOf(events!);
       expect(text.length).toBeGreaterThan(0);
       for (const id of ids) if (text.includes(id)) throw new Error(`${workflowId} holds the record ${id}`);
-      for (const name of names) if (name && text.includes(name)) throw new Error(`${workflowId} holds "${name}"`);
+      for (const name of names)
+        if (name && text.includes(name)) throw new Error(`${workflowId} holds "${name}"`);
     }
     expect(histories).toBe(3);
   });

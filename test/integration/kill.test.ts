@@ -69,7 +69,8 @@ async function stagedPages(stack: Stack): Promise<number> {
   for await (const { key } of stack.store.list('_staging/tasks/')) {
     if (!/\/stage-[^/]*\.json$/.test(key)) continue;
     const found = await stack.store.readIfExists(key);
-    if (found !== null) pages = Math.max(pages, (JSON.parse(found.body.toString()) as { pages: number }).pages);
+    if (found !== null)
+      pages = Math.max(pages, (JSON.parse(found.body.toString()) as { pages: number }).pages);
   }
   return pages;
 }

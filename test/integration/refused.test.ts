@@ -41,7 +41,8 @@ describe('a refusal by the service', () => {
       expect(decodeAll(history)).not.toContain(SECRET);
     }
     for (const file of await readdir(stack.lakeFolder, { recursive: true, withFileTypes: true })) {
-      if (file.isFile()) expect(await readFile(join(file.parentPath, file.name), 'latin1')).not.toContain(SECRET);
+      if (file.isFile())
+        expect(await readFile(join(file.parentPath, file.name), 'latin1')).not.toContain(SECRET);
     }
   });
 
@@ -54,8 +55,17 @@ describe('a refusal by the service', () => {
   });
 
   it('of a missing grant ends its resource with exit code 3 while the others are published', async () => {
-    stack = await startStack({ apiKey: 'some-key', resources: '[projects, tasks]', simulator: { counts: { projects: 3, tasks: 2 } } });
-    stack.simulator.admin.keys.add({ key: 'some-key', name: 'half', organization: DEMO_ORGANIZATION, grants: ['projects:read'] });
+    stack = await startStack({
+      apiKey: 'some-key',
+      resources: '[projects, tasks]',
+      simulator: { counts: { projects: 3, tasks: 2 } },
+    });
+    stack.simulator.admin.keys.add({
+      key: 'some-key',
+      name: 'half',
+      organization: DEMO_ORGANIZATION,
+      grants: ['projects:read'],
+    });
     const { code, result, stderr } = await exportJson();
     expect(code).toBe(3);
     expect(result.runs).toMatchObject([
@@ -70,7 +80,8 @@ describe('a refusal by the service', () => {
 /** A history's text with its payloads decoded. */
 function decodeAll(history: object): string {
   return JSON.stringify(history, (_, value) => {
-    if (value instanceof Uint8Array || value?.type === 'Buffer') return Buffer.from(value.data ?? value).toString('latin1');
+    if (value instanceof Uint8Array || value?.type === 'Buffer')
+      return Buffer.from(value.data ?? value).toString('latin1');
     return value;
   });
 }

@@ -1,14 +1,20 @@
 // Builds the package: compiles TypeScript, then bundles the workflows once, so that workers need not.
 import { spawnSync } from 'node:child_process';
-import { rmSync, writeFileSync, chmodSync, cpSync, existsSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const tsc = path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
+const tsc = path.join(
+  path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')),
+  'bin',
+  'tsc',
+);
 rmSync(path.join(root, 'dist'), { recursive: true, force: true });
-const compiled = spawnSync(process.execPath, [tsc, '-p', path.join(root, 'tsconfig.build.json')], { stdio: 'inherit' });
+const compiled = spawnSync(process.execPath, [tsc, '-p', path.join(root, 'tsconfig.build.json')], {
+  stdio: 'inherit',
+});
 if (compiled.status !== 0) process.exit(compiled.status ?? 1);
 
 const { bundleWorkflows, SHIPPED_BUNDLE } = await import(path.join(root, 'dist/src/temporal/bundle.js'));

@@ -30,7 +30,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const temporalCli = (await resolveServer('temporal')).path;
   const versitygw = (await resolveServer('versitygw')).path;
   const testServer = (await resolveServer('test-server')).path;
-  const temporal = await startTemporalDevServer({ executable: temporalCli, headless: true, logFile: join(folder, 'temporal.log') });
+  const temporal = await startTemporalDevServer({
+    executable: temporalCli,
+    headless: true,
+    logFile: join(folder, 'temporal.log'),
+  });
   const dataDir = join(folder, 's3');
   const s3 = await startVersitygw({
     executable: versitygw,

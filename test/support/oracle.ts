@@ -19,7 +19,8 @@ export function expectedCells(recordText: string): Map<string, string | null> {
 
 function toCell(value: unknown): string | null {
   if (value === null) return null;
-  if (typeof value === 'string') return (value.startsWith(MARK) ? value.slice(MARK.length) : value).toWellFormed();
+  if (typeof value === 'string')
+    return (value.startsWith(MARK) ? value.slice(MARK.length) : value).toWellFormed();
   if (typeof value === 'boolean') return String(value);
   return JSON.stringify(value);
 }

@@ -19,7 +19,11 @@ export interface CommandProcess {
 
 let count = 0;
 
-export function startCommand(stack: Stack, args: readonly string[], env: NodeJS.ProcessEnv = {}): CommandProcess {
+export function startCommand(
+  stack: Stack,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): CommandProcess {
   const name = join(stack.folder, `${args[0]}-${count++}`);
   const child = spawn(process.execPath, [CLI, ...args], {
     cwd: stack.folder,
@@ -33,7 +37,10 @@ export function startCommand(stack: Stack, args: readonly string[], env: NodeJS.
     child,
     exited,
     async output() {
-      const [stdout, stderr] = await Promise.all([readFile(`${name}.out`, 'utf8'), readFile(`${name}.err`, 'utf8')]);
+      const [stdout, stderr] = await Promise.all([
+        readFile(`${name}.out`, 'utf8'),
+        readFile(`${name}.err`, 'utf8'),
+      ]);
       return { stdout, stderr };
     },
     async signal(signal) {
@@ -52,9 +59,14 @@ export async function runCommand(stack: Stack, args: readonly string[], env: Nod
 
 /** A worker in a process of its own, polling the stack's task queue. */
 export async function startWorkerProcess(stack: Stack, env: NodeJS.ProcessEnv = {}): Promise<CommandProcess> {
-  const command = startCommand(stack, ['worker', '--config', stack.configFile, '--task-queue', stack.taskQueue], env);
+  const command = startCommand(
+    stack,
+    ['worker', '--config', stack.configFile, '--task-queue', stack.taskQueue],
+    env,
+  );
   await until(async () => {
-    if (command.child.exitCode !== null) throw new Error(`the worker ended: ${(await command.output()).stderr}`);
+    if (command.child.exitCode !== null)
+      throw new Error(`the worker ended: ${(await command.output()).stderr}`);
     return (await pollers(stack)) > 0;
   }, 'the worker polls');
   return command;

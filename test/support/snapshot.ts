@@ -46,7 +46,11 @@ function parse(text: string, delimiter: string): (string | null)[][] {
   const rows: (string | null)[][] = [];
   for (let at = 0; at < text.length; ) {
     const end = rowEnd(text, at);
-    rows.push(readRow(text.slice(at, end), delimiter).map((cell) => (cell === null ? null : fromByteString(cell as ByteString))));
+    rows.push(
+      readRow(text.slice(at, end), delimiter).map((cell) =>
+        cell === null ? null : fromByteString(cell as ByteString),
+      ),
+    );
     at = end;
   }
   return rows;

@@ -11,7 +11,12 @@ import { type ExportInput, type ExportResult, mirrorWorkflowId } from '../../src
 import type { Settings } from '../../src/core/settings.js';
 import { type ObjectStore, openStore } from '../../src/lake/store/index.js';
 import { ensureBucket } from '../../src/servers/index.js';
-import { DEMO_KEY, type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/index.js';
+import {
+  DEMO_KEY,
+  type Simulator,
+  type SimulatorOptions,
+  startSimulator,
+} from '../../src/simulator/index.js';
 import { connectTemporal, type TemporalClient } from '../../src/temporal/connect.js';
 import { createWorker } from '../../src/temporal/worker.js';
 import type { SharedServers } from './global-setup.js';
@@ -56,7 +61,8 @@ export interface Stack {
 // Failures are what many tests are about; the SDK's warnings of them would drown the results.
 Runtime.install({ logger: new DefaultLogger('ERROR') });
 
-const RESOURCES = '[projects, tasks, time-entries, { name: calendar-entries, window: 90d, key: [source, sourceKey] }, members]';
+const RESOURCES =
+  '[projects, tasks, time-entries, { name: calendar-entries, window: 90d, key: [source, sourceKey] }, members]';
 
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const servers = inject('servers');
@@ -75,7 +81,10 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
 ${options.yaml ?? ''}`;
   const configFile = join(folder, 'worktrack.yaml');
   await writeFile(configFile, yaml);
-  const credentials = { AWS_ACCESS_KEY_ID: servers.s3AccessKeyId, AWS_SECRET_ACCESS_KEY: servers.s3SecretAccessKey };
+  const credentials = {
+    AWS_ACCESS_KEY_ID: servers.s3AccessKeyId,
+    AWS_SECRET_ACCESS_KEY: servers.s3SecretAccessKey,
+  };
   const address = options.temporalAddress ?? servers.temporalAddress;
   const secrets = { ...credentials, WORKTRACK_API_KEY: options.apiKey ?? DEMO_KEY };
   Object.assign(process.env, secrets, { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' });
@@ -159,11 +168,14 @@ export function resultOf(error: unknown): ExportResult {
 }
 
 /** Resolves when the condition holds. @throws Error when it does not within the time */
-export async function until(condition: () => boolean | Promise<boolean>, what: string, ms = 60_000): Promise<void> {
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+  ms = 60_000,
+): Promise<void> {
   const deadline = Date.now() + ms;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`waited ${ms} ms in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
-

@@ -35,7 +35,7 @@ export function readListPage(body: ByteString, options: PageOptions): ListEnvelo
   let rows: Cells[] | null = null;
   let page: PageFields | null = null;
 
-  if (scanner.peek() !== OPEN_OBJECT) return notAnEnvelope(scanner, 'the body is not an object');
+  if (scanner.peek() !== OPEN_OBJECT) breakPromise(body, 'the body is not an object');
   eachMember(scanner, (name) => {
     if (name === 'data') rows = readData(scanner, records);
     else if (name === 'page') page = readPageFields(scanner);
@@ -43,8 +43,8 @@ export function readListPage(body: ByteString, options: PageOptions): ListEnvelo
   });
   if (scanner.peek() !== -1) scanner.fail('text follows the end of the value');
 
-  if (rows === null) throw broken('the envelope has no "data"');
-  const { limit, nextCursor } = (page as PageFields | null) ?? broken('the envelope has no "page"', 'throw');
+  if (rows === null) breakPromise(body, 'the envelope has no "data"');
+  const { limit, nextCursor } = (page as PageFields | null) ?? breakPromise(body, 'the envelope has no "page"');
   return { rows, limit, nextCursor, replaced: scanner.replaced };
 }
 
@@ -58,7 +58,7 @@ interface PageFields {
 
 function readData(scanner: JsonScanner, records: RecordReader): Cells[] {
   const rows: Cells[] = [];
-  if (scanner.peek() !== OPEN_ARRAY) throw broken('"data" is not an array');
+  if (scanner.peek() !== OPEN_ARRAY) breakPromise(scanner.text, '"data" is not an array');
   scanner.pos++;
   if (scanner.peek() === 0x5d) {
     scanner.pos++;
@@ -66,8 +66,7 @@ function readData(scanner: JsonScanner, records: RecordReader): Cells[] {
   }
   for (;;) {
     if (scanner.peek() !== OPEN_OBJECT) {
-      scanner.skip();
-      throw broken(`data[${rows.length}] is not an object`);
+      breakPromise(scanner.text, `data[${rows.length}] is not an object`, rows.length);
     }
     rows.push(records.read());
     const code = scanner.peek();
@@ -82,7 +81,7 @@ function readData(scanner: JsonScanner, records: RecordReader): Cells[] {
 
 function readPageFields(scanner: JsonScanner): PageFields {
   const fields: PageFields = { limit: null, nextCursor: null };
-  if (scanner.peek() !== OPEN_OBJECT) throw broken('"page" is not an object');
+  if (scanner.peek() !== OPEN_OBJECT) breakPromise(scanner.text, '"page" is not an object');
   eachMember(scanner, (name) => {
     const code = scanner.peek();
     if (name === 'nextCursor') fields.nextCursor = readCursor(scanner, code);
@@ -103,7 +102,7 @@ function readCursor(scanner: JsonScanner, code: number): Cursor | null {
   }
   // A number is no string, but it continues the list all the same when it is passed back as it was written.
   if (code === 0x2d || (code >= 0x30 && code <= 0x39)) return scanner.number() as string as Cursor;
-  throw broken('"page.nextCursor" is neither a string nor null');
+  return breakPromise(scanner.text, '"page.nextCursor" is neither a string nor null');
 }
 
 /** Calls `visit` for each member of the object at `pos`; it must read the member's value. */
@@ -128,19 +127,11 @@ function eachMember(scanner: JsonScanner, visit: (name: ByteString) => void): vo
   }
 }
 
-/** A body that is no object at all breaks the promise only if it is well-formed; else it is a torn answer. */
-function notAnEnvelope(scanner: JsonScanner, what: string): never {
+/** Only a well-formed body can break a promise: any other is a torn answer, wherever its first oddity stands. */
+function breakPromise(body: ByteString, what: string, row: number | null = null): never {
+  const scanner = new JsonScanner(body);
+  scanner.peek();
   scanner.skip();
   if (scanner.peek() !== -1) scanner.fail('text follows the end of the value');
-  throw broken(what);
-}
-
-function broken(what: string): BrokenPromiseError;
-function broken(what: string, how: 'throw'): never;
-function broken(what: string, how?: 'throw'): BrokenPromiseError {
-  const error = new BrokenPromiseError(
-    `the service's answer is not the list envelope of the specification: ${what}`,
-  );
-  if (how === 'throw') throw error;
-  return error;
+  throw new BrokenPromiseError(`the service's answer is not the list envelope of the specification: ${what}`, { row });
 }

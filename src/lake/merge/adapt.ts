@@ -20,15 +20,22 @@ export function adaptRows(
   today: { readonly columns: readonly Column[]; readonly profile: Profile; readonly fingerprint: string },
 ): ((row: ByteString) => ByteString) | null {
   const missing = today.columns.length - written.columns;
-  if (written.fingerprint !== today.fingerprint) return rewriter(written.delimiter, today.columns, today.profile);
+  if (written.fingerprint !== today.fingerprint)
+    return rewriter(written.delimiter, today.columns, today.profile);
   if (missing === 0) return null;
   const tail = `${today.profile.csv.delimiter.repeat(missing)}\n`;
   return (row) => (row.slice(0, -1) + tail) as ByteString;
 }
 
-function rewriter(delimiter: string, columns: readonly Column[], profile: Profile): (row: ByteString) => ByteString {
+function rewriter(
+  delimiter: string,
+  columns: readonly Column[],
+  profile: Profile,
+): (row: ByteString) => ByteString {
   const wanted = isWanted(profile);
-  const rules = columns.map((column) => (wanted(column.name) ? (cellRule(profile, column.name) ?? keep) : drop));
+  const rules = columns.map((column) =>
+    wanted(column.name) ? (cellRule(profile, column.name) ?? keep) : drop,
+  );
   return (row) => {
     const cells: Cell[] = readRow(row, delimiter);
     const offset = META_COLUMNS.length;

@@ -101,7 +101,12 @@ function touchesGone(gone: ReadonlySet<SortKey>, top: MergeSource): boolean {
 }
 
 /** Rows of one open block for as long as no other source has anything to say to them. */
-async function mergeRun(options: MergeOptions, counts: MergeCounts, source: MergeSource, limit: SortKey | null) {
+async function mergeRun(
+  options: MergeOptions,
+  counts: MergeCounts,
+  source: MergeSource,
+  limit: SortKey | null,
+) {
   const { snapshot, changes, gone } = options;
   for (;;) {
     const key = source.key!;
@@ -166,7 +171,11 @@ async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: Sour
     counts.inserted++;
     snapshot.add(key, fetched!);
     changes?.add(key, fetched!);
-  } else if (fetched === null || isUnchanged(before, fetched) || options.isNewer?.(before, fetched) === true) {
+  } else if (
+    fetched === null ||
+    isUnchanged(before, fetched) ||
+    options.isNewer?.(before, fetched) === true
+  ) {
     counts.unchanged++;
     snapshot.add(key, before);
   } else {
@@ -182,5 +191,8 @@ async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: Sour
 function isUnchanged(before: ByteString, fetched: ByteString): boolean {
   if (isTombstone(before)) return false;
   const from = payloadAt(before);
-  return before.length - from === fetched.length - payloadAt(fetched) && before.endsWith(fetched.slice(payloadAt(fetched)));
+  return (
+    before.length - from === fetched.length - payloadAt(fetched) &&
+    before.endsWith(fetched.slice(payloadAt(fetched)))
+  );
 }

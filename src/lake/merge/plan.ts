@@ -56,7 +56,9 @@ const COPIES_A_BATCH = 200;
  * Splits a merge by key ranges: the ranges of the parts before, or quantiles of what was fetched. Ids are mostly
  * time-ordered, so a night's changes fall in few ranges, and all other parts are carried over by copying.
  */
-export async function planMerge(input: PlanInput): Promise<Pick<MergePlan, 'tasks' | 'batches' | 'hasBefore'>> {
+export async function planMerge(
+  input: PlanInput,
+): Promise<Pick<MergePlan, 'tasks' | 'batches' | 'hasBefore'>> {
   const parts = input.before.filter((part) => part.rows > 0);
   const bounds = parts.length > 0 ? parts.slice(1).map((part) => part.first!) : quantiles(input);
   const weights = await fetchedBytes(input, bounds);
@@ -74,7 +76,15 @@ export async function planMerge(input: PlanInput): Promise<Pick<MergePlan, 'task
     const count = Math.max(1, Math.round(bytes / input.partBytes));
     const range = { from: bounds[at - 1] ?? null, to: bounds[at] ?? null };
     const chunks = weight === null ? [] : chunksIn(input.chunks, range);
-    tasks.push({ kind: 'merge', number, parts: count, partBytes: Math.ceil(bytes / count), range, before, chunks });
+    tasks.push({
+      kind: 'merge',
+      number,
+      parts: count,
+      partBytes: Math.ceil(bytes / count),
+      range,
+      before,
+      chunks,
+    });
     number += count;
   }
   return { tasks, batches: batchesOf(tasks), hasBefore: parts.length > 0 };
@@ -94,14 +104,18 @@ function quantiles({ blocks, partBytes }: PlanInput): SortKey[] {
   const bounds: SortKey[] = [];
   let bytes = 0;
   for (const block of all) {
-    if (bytes >= target * (bounds.length + 1) && block.first !== bounds.at(-1) && bytes > 0) bounds.push(block.first);
+    if (bytes >= target * (bounds.length + 1) && block.first !== bounds.at(-1) && bytes > 0)
+      bounds.push(block.first);
     bytes += block.rawBytes;
   }
   return bounds;
 }
 
 /** By range, bytes of fetched rows that fall in it; `null` for none at all. */
-async function fetchedBytes({ blocks, keysOf }: PlanInput, bounds: readonly SortKey[]): Promise<(number | null)[]> {
+async function fetchedBytes(
+  { blocks, keysOf }: PlanInput,
+  bounds: readonly SortKey[],
+): Promise<(number | null)[]> {
   const weights: (number | null)[] = new Array(bounds.length + 1).fill(null);
   const add = (range: number, bytes: number): void => {
     weights[range] = (weights[range] ?? 0) + bytes;

@@ -42,7 +42,8 @@ export class BlockReader {
   /** A block's bytes as they lie in the object. Blocks must be asked for in ascending order; some may be left out. */
   async packed(at: number): Promise<Buffer> {
     if (this.#current === null || at >= this.#current.to) {
-      this.#current = this.#next !== null && at >= this.#next.from && at < this.#next.to ? this.#next : this.#fetch(at);
+      this.#current =
+        this.#next !== null && at >= this.#next.from && at < this.#next.to ? this.#next : this.#fetch(at);
       this.#next = this.#current.to < this.#blocks.length ? this.#fetch(this.#current.to) : null;
     }
     const { from, bytes } = this.#current;

@@ -65,7 +65,10 @@ export class PartWriter {
     this.key = key;
     this.#store = store;
     this.#options = options;
-    this.#writer = store.openWriter(key, { contentType: options.framing.contentType, signal: options.signal });
+    this.#writer = store.openWriter(key, {
+      contentType: options.framing.contentType,
+      signal: options.signal,
+    });
   }
 
   /** Handed over so far, before compression, without the header. */

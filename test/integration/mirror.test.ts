@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ExportResult, MirrorStatus } from '../../src/core/contract.js';
+import { readPointer, readSnapshot } from '../support/snapshot.js';
+import { type Stack, startStack, until } from '../support/stack.js';
+
+describe('a mirror', () => {
+  let stack: Stack;
+  afterEach(() => stack?.stop());
+
+  const start = (args: object = {}) =>
+    stack.temporal.client.workflow.start('exportWorkflow', {
+      workflowId: `${stack.connection}-export-${randomBytes(4).toString('hex')}`,
+      taskQueue: stack.taskQueue,
+      args: [{ connection: stack.connection, ...args }],
+    });
+  const status = (resource: string) =>
+    stack.temporal.client.workflow.getHandle(stack.mirrorId(resource)).query<MirrorStatus>('status');
+  const runIds = async (resource: string) =>
+    (await stack.store.listFolders(`${resource}/snapshots/`)).length === 0
+      ? []
+      : stack.store.listFolders(
+          `${resource}/snapshots/${(await stack.store.listFolders(`${resource}/snapshots/`))[0]}/`,
+        );
+
+  it('answers every one of many exports at once, merging equal requests that wait into one run', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 5 } }, resources: '[projects]' });
+    await stack.startWorker();
+    const handles = await Promise.all(Array.from({ length: 10 }, () => start()));
+    const results = (await Promise.all(handles.map((handle) => handle.result()))) as ExportResult[];
+    expect(results.every((result) => result.outcome === 'published')).toBe(true);
+    const distinct = new Set(results.map((result) => result.runs[0]!.runId));
+    expect(distinct.size).toBeLessThan(10);
+    expect((await runIds('projects')).length).toBe(distinct.size);
+  });
+
+  it('continues as new with requests waiting, and loses and repeats none', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 2 } }, resources: '[projects]' });
+    await stack.startWorker();
+    const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
+    const runs = new Set<string>();
+    const checkpoints: string[] = [];
+    let firstRunId: string | null = null;
+    for (let round = 0; round < 16; round++) {
+      // Two modes at once: one of them always waits for the other.
+      const pair = await Promise.all([start(), start({ full: true })]);
+      const results = (await Promise.all(pair.map((handle) => handle.result()))) as ExportResult[];
+      for (const { outcome, runs: reports } of results) {
+        expect(outcome).toBe('published');
+        expect(runs.has(reports[0]!.runId!)).toBe(false);
+        runs.add(reports[0]!.runId!);
+      }
+      firstRunId ??= (await mirror.describe()).runId;
+      checkpoints.push((await status('projects')).checkpoint!.updatedSince);
+    }
+    expect((await mirror.describe()).runId).not.toBe(firstRunId);
+    expect(runs.size).toBe(32);
+    expect((await runIds('projects')).length).toBe(32);
+    expect([...checkpoints].sort()).toEqual(checkpoints);
+  });
+
+  it('runs once for a request that comes twice', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 2 } }, resources: '[projects]' });
+    await stack.startWorker();
+    await stack.export();
+    const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
+    const request = {
+      requestId: 'the-same',
+      replyTo: null,
+      mode: 'increment',
+      adopt: false,
+      nominalStart: Date.now(),
+    };
+    await mirror.signal('requestRun', request);
+    await mirror.signal('requestRun', request);
+    await until(async () => {
+      const { active, waiting, lastRun } = await status('projects');
+      return active === null && waiting === 0 && lastRun !== null;
+    }, 'the mirror rests');
+    await mirror.signal('requestRun', request);
+    expect((await status('projects')).waiting).toBe(0);
+    expect((await runIds('projects')).length).toBe(2);
+  });
+
+  it('stops its run when the only export that waits for it is cancelled, and publishes nothing', async () => {
+    stack = await startStack({
+      simulator: { counts: { projects: 50 } },
+      resources: '[projects]',
+      yaml: '    sync: { pageSize: 1 }\n',
+    });
+    stack.simulator.admin.faults.add({
+      match: { resource: 'projects' },
+      fault: { kind: 'latency', ms: 200 },
+    });
+    await stack.startWorker();
+    const handle = await start();
+    await until(() => (stack.simulator.admin.stats().byRoute['GET projects'] ?? 0) > 2, 'pages are read');
+    await handle.cancel();
+    await expect(handle.result()).rejects.toThrow();
+    await until(async () => (await status('projects')).active === null, 'the run has stopped');
+    expect((await status('projects')).lastRun!.outcome).toBe('cancelled');
+    expect(await stack.store.readIfExists('projects/latest.json' as never)).toBeNull();
+    stack.simulator.admin.faults.clear();
+    expect((await stack.export()).outcome).toBe('published');
+    expect((await readSnapshot(stack.store, 'projects')).rows.length).toBe(50);
+  });
+
+  it('takes up checkpoint and snapshot from the lake when it starts with nothing', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 8 } }, resources: '[projects]' });
+    await stack.startWorker();
+    await stack.export();
+    const before = await readPointer(stack.store, 'projects');
+    await stack.temporal.client.workflow.getHandle(stack.mirrorId('projects')).terminate('reset');
+    stack.simulator.admin.touch('projects', { count: 1, pick: 'newest' });
+    const result = await stack.export();
+    expect(result.runs[0]).toMatchObject({ outcome: 'published', counts: { updated: 1, retained: 7 } });
+    const { checkpoint } = await readPointer(stack.store, 'projects');
+    expect(checkpoint.updatedSince >= before.checkpoint.updatedSince).toBe(true);
+  });
+
+  it('stops when another has published in its place, says who, and takes over when told to', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 4 } }, resources: '[projects]' });
+    await stack.startWorker();
+    await stack.export();
+    const pointer = await readPointer(stack.store, 'projects');
+    const usurper = { ...pointer, runId: '20300101T000000Z-deadbeef' };
+    await stack.store.write('projects/latest.json' as never, Buffer.from(JSON.stringify(usurper)), {
+      contentType: 'application/json',
+    });
+    const displaced = await stack.export();
+    expect(displaced.outcome).toBe('failed');
+    expect(displaced.runs[0]!.error).toMatchObject({ type: 'Displaced' });
+    expect(displaced.runs[0]!.error!.message).toContain('20300101T000000Z-deadbeef');
+    expect((await stack.export({ adopt: true })).outcome).toBe('published');
+  });
+});

@@ -1,0 +1,341 @@
+import { deepStrictEqual } from 'node:assert/strict';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { BrokenPromiseError } from '../../../../src/api/errors/broken-promise-error.js';
+import { JsonType } from '../../../../src/api/json/record.js';
+import { anyGaps, anyRecord, anyValue, pageOf, readRecord, readText, recordsPage, spaced, type Tokens } from './support.js';
+
+function lonely(text: string): number {
+  return [...text].filter((point) => !point.isWellFormed()).length;
+}
+
+/** Holds a record against what `JSON.parse` makes of it; numbers are compared as values, and as literals elsewhere. */
+function assertSame(cells: Map<string, string | null>, parsed: object): void {
+  const fields = new Map(Object.entries(parsed).map(([name, value]) => [name.toWellFormed(), value as unknown]));
+  // Names that differ in a lone surrogate only become one column: the last one wins, as for any field that comes twice.
+  deepStrictEqual(new Set(cells.keys()), new Set(fields.keys()));
+  if (fields.size !== Object.keys(parsed).length) return;
+  for (const [name, value] of fields) {
+    const cell = cells.get(name);
+    if (typeof value === 'string') expect(cell).toBe(value.toWellFormed());
+    else if (value === null) expect(cell).toBeNull();
+    else if (typeof value === 'number') deepStrictEqual(Number(cell), value);
+    else deepStrictEqual(JSON.parse(cell!), value);
+  }
+}
+
+describe('A list page', () => {
+  it('has the records that JSON.parse sees, whatever their shape, white space and escapes', () => {
+    fc.assert(
+      fc.property(fc.array(anyRecord, { maxLength: 5 }), anyGaps, (records, gaps) => {
+        const text = spaced(recordsPage(records), gaps);
+        const parsed = JSON.parse(text) as { data: object[] };
+        const read = readText(text);
+        expect(read.records).toHaveLength(parsed.data.length);
+        for (const [at, record] of parsed.data.entries()) assertSame(read.records[at]!, record);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('keeps every number as it was written and every nested value as its text without white space', () => {
+    fc.assert(
+      fc.property(anyValue, anyGaps, (tokens: Tokens, gaps) => {
+        const cell = readRecord(spaced(['{', '"field"', ':', ...tokens, '}'], gaps)).get('field');
+        const [first] = tokens;
+        if (first === 'null') expect(cell).toBeNull();
+        else if (first!.startsWith('"')) expect(cell).toBe((JSON.parse(first!) as string).toWellFormed());
+        else expect(cell).toBe(tokens.join(''));
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it.each(['9007199254740993', '12.50', '1e21', '-0', '0.1e-7', '1E+400', '0.0', '-1e-0'])('keeps the number %s', (number) => {
+    expect(readRecord(`{"n":${number}}`).get('n')).toBe(number);
+    expect(readRecord(`{"n":[${number}]}`).get('n')).toBe(`[${number}]`);
+  });
+
+  it('is a SyntaxError when cut off at any byte, whatever is in it', () => {
+    fc.assert(
+      fc.property(fc.array(anyRecord, { maxLength: 2 }), anyGaps, (records, gaps) => {
+        const text = spaced(recordsPage(records), gaps).trimEnd();
+        const bytes = Buffer.from(text);
+        for (let cut = 0; cut < bytes.length; cut++) {
+          expect(() => readText(bytes.toString('utf8', 0, cut)), `cut at ${cut} of ${text}`).toThrow(SyntaxError);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it.each([
+    '{"data":{"id":1},"page":{}}',
+    '{"data":[1,{"a":[2]}],"page":{}}',
+    '{"data":[],"page":[{"x":"y"}]}',
+    '{"data":[],"page":{"nextCursor":{"a":true}}}',
+    '{"items":[{"id":"1"}]}',
+    '[{"id":1}]',
+  ])('that breaks a promise is still torn, and worth another try, when it is cut off: %s', (text) => {
+    expect(() => readText(text)).toThrow(BrokenPromiseError);
+    for (let cut = 0; cut < text.length; cut++) expect(() => readText(text.slice(0, cut)), `${cut}`).toThrow(SyntaxError);
+  });
+
+  it('is taken exactly when JSON.parse takes it, after any character was put in or left out', () => {
+    const base = '{"data":[{"a":1,"b":"x","c":[1,{"d":null}],"e":true},{"b":-2.5e3}],"page":{"limit":5,"nextCursor":"n"}}';
+    const typed = fc.constantFrom(...'{}[],:" 0123456789.eE+-tfnul\t\n');
+    fc.assert(
+      fc.property(fc.nat(base.length), fc.nat(2), fc.string({ unit: typed, maxLength: 2 }), (at, less, more) => {
+        const text = base.slice(0, at) + more + base.slice(at + less);
+        // Control characters inside strings are taken as they are: see below.
+        fc.pre(!/"[^"]*[\t\n][^"]*"/.test(text));
+        let parsed: unknown;
+        try {
+          parsed = JSON.parse(text);
+        } catch {
+          expect(() => readText(text), text).toThrow(SyntaxError);
+          return;
+        }
+        try {
+          const { records } = readText(text);
+          for (const [row, record] of (parsed as { data: object[] }).data.entries()) assertSame(records[row]!, record);
+        } catch (error) {
+          expect(error, text).toBeInstanceOf(BrokenPromiseError);
+        }
+      }),
+      { numRuns: 4000 },
+    );
+  });
+
+  it.each(['{"data":[,]', '{"data":[{},]', '{"data":[{"a":1,}]', '{"data":[{"a":01}]', '{"data":[{"a":1.}]', '{"data":[{"a":+1}]',
+    '{"data":[{"a":-}]', '{"data":[{"a":.5}]', '{"data":[{"a":1e}]', '{"data":[{"a":nul}]', '{"data":[{a:1}]', "{\"data\":[{'a':1}]",
+    '{"data":[{"a":"\\x"}]', '{"data":[{"a":"\\u12g4"}]', '{"data":[{"a" 1}]', '{"data":[{"a":NaN}]', '{"data":[{"a":[1,]}]',
+    '{"data":[{"a":{"b":}}]', '{"data":[{"a":1}{"a":2}]', '{"data":[{"a":truefalse}]'])('is no JSON with %s', (start) => {
+    expect(() => readText(`${start},"page":{"nextCursor":null}}`)).toThrow(SyntaxError);
+  });
+
+  it.each(['x', '}', '{}', '"', ',', '\u0000', 'null'])('is refused with %j behind its end', (garbage) => {
+    expect(() => readText(pageOf('{"a":1}') + garbage)).toThrow(SyntaxError);
+    expect(() => readText(`${pageOf('{"a":1}')} \n${garbage}`)).toThrow(SyntaxError);
+  });
+
+  it('takes control characters inside strings as they are, although JSON wants them escaped', () => {
+    expect(readRecord('{"a":"x\ty\nz\u0000"}').get('a')).toBe('x\ty\nz\u0000');
+  });
+
+  it('leaves strings inside nested values unread: their escapes stay as the service wrote them', () => {
+    const read = readText(pageOf('{"a":["\\ud800 \\u00e9\\/", "x  y"]}'));
+    expect(read.records[0]!.get('a')).toBe('["\\ud800 \\u00e9\\/","x  y"]');
+    expect(read.replaced).toBe(0);
+  });
+
+  it('turns each lone surrogate into U+FFFD and counts it, and leaves pairs alone', () => {
+    const read = readText(pageOf('{"a":"\\ud83d\\ude00","b":"\\ud83dx","c":"\\ude00\\ud83d","d":"\\ud83d\\ud83d\\ude00","e":"\\ud83d\\n"}'));
+    expect(Object.fromEntries(read.records[0]!)).toEqual({ a: '😀', b: '\ufffdx', c: '\ufffd\ufffd', d: '\ufffd😀', e: '\ufffd\n' });
+    expect(read.replaced).toBe(5);
+  });
+
+  it('counts the lone surrogates of all top-level strings', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0xd7fe, max: 0xe001 }), { maxLength: 12 }), (units) => {
+        const text = String.fromCharCode(...units);
+        const json = `"${units.map((unit) => `\\u${unit.toString(16)}`).join('')}"`;
+        const read = readText(pageOf(`{"a":${json}}`));
+        expect(read.records[0]!.get('a')).toBe(text.toWellFormed());
+        expect(read.replaced).toBe(lonely(text));
+      }),
+    );
+  });
+
+  it('keeps the last value of a field that comes twice, however its name is spelt', () => {
+    expect(Object.fromEntries(readRecord('{"a":1,"b":2,"\\u0061":3,"b":null}'))).toEqual({ a: '3', b: null });
+  });
+
+  it('never takes a value for that of another field when records change their shape', () => {
+    const { records } = readText(
+      pageOf('{"a":1,"b":2,"c":3}', '{"b":4,"a":5}', '{"a":6,"ab":7,"c":8}', '{}', '{"c":9,"b":10,"a":11,"d":12}', '{ "a" :13,"b":14}', '{"a":15,"b" : 16}'),
+    );
+    expect(records.map((record) => Object.fromEntries(record))).toEqual([
+      { a: '1', b: '2', c: '3' },
+      { b: '4', a: '5' },
+      { a: '6', ab: '7', c: '8' },
+      {},
+      { c: '9', b: '10', a: '11', d: '12' },
+      { a: '13', b: '14' },
+      { a: '15', b: '16' },
+    ]);
+  });
+
+  it('notes every JSON type that a column has shown', () => {
+    const { columns } = readText(pageOf('{"a":1,"b":"x","c":{},"d":null}', '{"a":1.0,"b":true,"c":[],"d":-1e2}', '{"a":-0}'));
+    const types = Object.fromEntries(columns.names.map((name, at) => [name, columns.types[at]]));
+    expect(types).toEqual({
+      a: JsonType.integer | JsonType.number,
+      b: JsonType.string | JsonType.boolean,
+      c: JsonType.object | JsonType.array,
+      d: JsonType.null | JsonType.number,
+    });
+  });
+
+  it.each([30, 900])('reads a value that is nested %i levels deep', (levels) => {
+    const json = '[{"a":'.repeat(levels / 2) + '1' + '}]'.repeat(levels / 2);
+    expect(readRecord(`{"deep":${json}}`).get('deep')).toBe(json);
+    expect(() => readText(`{"x":${json},"data":[],"page":{}}`)).not.toThrow();
+  });
+
+  it('answers absurd nesting with a SyntaxError instead of a full stack', () => {
+    for (const json of ['['.repeat(5000) + ']'.repeat(5000), '{"a":'.repeat(5000) + '1' + '}'.repeat(5000), '['.repeat(200_000)]) {
+      expect(() => readRecord(`{"deep":${json}}`)).toThrow(SyntaxError);
+      expect(() => readRecord(`{"deep":${json}}`, '.')).toThrow(SyntaxError);
+      expect(() => readText(`{"x":${json},"data":[],"page":{}}`)).toThrow(SyntaxError);
+      expect(() => readText(json)).toThrow(SyntaxError);
+    }
+  });
+});
+
+describe('The list envelope', () => {
+  it.each([
+    ['{"page":{"nextCursor":null}}', 'no "data"'],
+    ['{"data":null,"page":{}}', '"data" is not an array'],
+    ['{"data":{"id":1},"page":{}}', '"data" is not an array'],
+    ['{"data":[{"id":1},7],"page":{}}', 'data[1] is not an object'],
+    ['{"data":[null],"page":{}}', 'data[0] is not an object'],
+    ['{"data":[[]],"page":{}}', 'data[0] is not an object'],
+    ['{"data":[]}', 'no "page"'],
+    ['{"data":[],"page":null}', '"page" is not an object'],
+    ['{"data":[],"page":[]}', '"page" is not an object'],
+    ['{"data":[],"page":{"nextCursor":true}}', '"page.nextCursor"'],
+    ['{"data":[],"page":{"nextCursor":{}}}', '"page.nextCursor"'],
+    ['{"data":[],"page":{"nextCursor":["c"]}}', '"page.nextCursor"'],
+    ['[]', 'not an object'],
+    ['"error"', 'not an object'],
+    ['null', 'not an object'],
+    ['42', 'not an object'],
+    ['{}', 'no "data"'],
+  ])('breaks the promise of the specification as %s', (text, what) => {
+    expect(() => readText(text)).toThrow(BrokenPromiseError);
+    expect(() => readText(` ${text}\n`)).toThrow(what);
+  });
+
+  it.each(['{"nextCursor":null}', '{"nextCursor":""}', '{}', '{"limit":3}'])('ends the list with the page %s', (page) => {
+    expect(readText(`{"data":[],"page":${page}}`).nextCursor).toBeNull();
+  });
+
+  it.each([
+    ['"abc"', 'abc'],
+    ['"a\\u0062\\/=="', 'ab/=='],
+    ['"日本"', '日本'],
+    ['" "', ' '],
+    ['0', '0'],
+    ['9007199254740993', '9007199254740993'],
+    ['-1', '-1'],
+  ])('goes on with the cursor %s as it was written', (cursor, expected) => {
+    expect(readText(`{"data":[],"page":{"nextCursor":${cursor}}}`).nextCursor).toBe(expected);
+  });
+
+  it('continues behind an empty page', () => {
+    const { rows, nextCursor } = readText('{"data":[],"page":{"nextCursor":"more"}}');
+    expect(rows).toEqual([]);
+    expect(nextCursor).toBe('more');
+  });
+
+  it.each([
+    ['{"limit":250}', 250],
+    ['{"limit":null}', null],
+    ['{"limit":"250"}', null],
+    ['{"limit":-1}', null],
+    ['{}', null],
+  ])('says with %s that the limit is %j', (page, limit) => {
+    expect(readText(`{"data":[],"page":${page}}`).limit).toBe(limit);
+  });
+
+  it('may come in any order, with members that nobody knows, and the last of equal ones counts', () => {
+    const { records, nextCursor } = readText(
+      ' { "page" : {"total":[1,{"data":[]}],"nextCursor":"a","nextCursor":"b"} , "meta":{"data":3}, "data":[{"x":0}], "d\\u0061ta" : [ {"x":1} , {"x":2} ] } ',
+    );
+    expect(records.map((record) => record.get('x'))).toEqual(['1', '2']);
+    expect(nextCursor).toBe('b');
+  });
+});
+
+describe('Flattening', () => {
+  it('spreads objects over columns, and leaves arrays and empty objects as cells', () => {
+    const record = readRecord('{"id":1,"a":{"b":{"c":"x","d":null},"e":[{"f":1}],"g":{}},"h":2}', '.');
+    expect(Object.fromEntries(record)).toEqual({ id: '1', 'a.b.c': 'x', 'a.b.d': null, 'a.e': '[{"f":1}]', 'a.g': '{}', h: '2' });
+  });
+
+  it('does not touch objects where it is off', () => {
+    expect(Object.fromEntries(readRecord('{"a":{"b": 1}}'))).toEqual({ a: '{"b":1}' });
+  });
+
+  it('keeps white space, escapes and unusual separators right', () => {
+    const record = readRecord('{ "a" : { "\\u0062" : { "__proto__" : "\\ud800" } , "c" : true } }', '__');
+    expect([...record]).toEqual([
+      ['a__b____proto__', '\ufffd'],
+      ['a__c', 'true'],
+    ]);
+  });
+
+  it('stops at 32 levels: what lies deeper is one cell', () => {
+    const json = '{"k":'.repeat(900) + '1' + '}'.repeat(900);
+    const [[name, cell]] = [...readRecord(json, '.')] as [[string, string]];
+    expect(name.split('.')).toHaveLength(33);
+    expect(JSON.parse(cell)).toBeTypeOf('object');
+    expect(name.split('.').length + cell.split('"k"').length - 1).toBe(900);
+  });
+
+  it('is a SyntaxError when cut off at any byte', () => {
+    const text = pageOf('{"a":{"b":{"c":"x"},"d":{ }},"e":{"f":[1]}}');
+    for (let cut = 0; cut < text.length; cut++) expect(() => readText(text.slice(0, cut), '.')).toThrow(SyntaxError);
+  });
+
+  it('gives the leaves that walking the parsed value gives', () => {
+    fc.assert(
+      fc.property(anyRecord, anyGaps, (tokens, gaps) => {
+        const text = spaced(tokens, gaps);
+        const leaves = new Map<string, unknown>();
+        const names = new Set<string>();
+        let clash = false;
+        const walk = (value: object, path: string): void => {
+          for (const [name, item] of Object.entries(value)) {
+            const full = path === '' ? `/${name}` : `${path}>${name}`;
+            const inner = item !== null && typeof item === 'object' && !Array.isArray(item) && Object.keys(item).length > 0;
+            if (inner) walk(item as object, full);
+            else {
+              clash ||= names.has(full.toWellFormed());
+              names.add(full.toWellFormed());
+              leaves.set(full.slice(1).toWellFormed(), item);
+            }
+          }
+        };
+        walk(JSON.parse(text) as object, '');
+        // A field that comes twice with objects of different shape leaves the columns of both.
+        fc.pre(!clash && JSON.stringify(JSON.parse(text)).length === JSON.stringify(JSON.parse(tokens.join(''))).length);
+        fc.pre(!hasRepeatedName(tokens));
+        const cells = readRecord(text, '>');
+        deepStrictEqual(new Set(cells.keys()), new Set(leaves.keys()));
+        for (const [name, value] of leaves) {
+          if (typeof value === 'string') expect(cells.get(name)).toBe(value.toWellFormed());
+          else if (value === null) expect(cells.get(name)).toBeNull();
+          else deepStrictEqual(JSON.parse(cells.get(name)!), value);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+/** Whether any object in it, at any level, has a field twice. */
+function hasRepeatedName(tokens: Tokens): boolean {
+  const open: Set<string>[] = [];
+  for (const [at, token] of tokens.entries()) {
+    if (token === '{' || token === '[') open.push(new Set());
+    else if (token === '}' || token === ']') open.pop();
+    else if (tokens[at + 1] === ':') {
+      const name = JSON.parse(token) as string;
+      if (open.at(-1)!.has(name)) return true;
+      open.at(-1)!.add(name);
+    }
+  }
+  return false;
+}

@@ -1,0 +1,83 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { downloadArchive } from '../../../src/servers/download.js';
+import { serverSpec } from '../../../src/servers/kinds.js';
+import { freePort } from '../../../src/servers/ports.js';
+
+const spec = serverSpec('versitygw');
+const file = 'release.tar.gz';
+let folder: string;
+let target: string;
+let server: Server;
+let base: string;
+let archive: Buffer;
+let files: Map<string, Buffer | string>;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'worktrack-download-'));
+  target = join(folder, 'target');
+  await mkdir(target);
+  await mkdir(join(folder, 'inside'));
+  await writeFile(join(folder, 'inside', spec.command), '#!/bin/sh\n');
+  execFileSync('tar', ['-czf', join(folder, file), '-C', folder, 'inside']);
+  archive = await readFile(join(folder, file));
+  files = new Map([[`/${file}`, archive]]);
+  server = createServer((request, response) => {
+    const body = files.get(request.url ?? '');
+    response.writeHead(body === undefined ? 404 : 200).end(body);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(async () => {
+  server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function download(from = base) {
+  return downloadArchive(
+    { url: `${from}/${file}`, file, checksum: { listUrl: `${from}/checksums.txt` } },
+    spec,
+    {
+      env: process.env,
+      root: folder,
+      target,
+      signal: AbortSignal.timeout(20_000),
+      say: () => undefined,
+    },
+  );
+}
+
+const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+describe('downloading a release', () => {
+  it('leaves the executable alone in the target when the digest is right', async () => {
+    files.set('/checksums.txt', `${digest(archive)}  ${file}\n`);
+    await download();
+    expect(await readdir(target)).toEqual([spec.command]);
+  });
+
+  it('leaves nothing when the digest is wrong', async () => {
+    files.set('/checksums.txt', `${'0'.repeat(64)}  ${file}\n`);
+    await expect(download()).rejects.toThrow(`has sha256 ${digest(archive)} instead of 000`);
+    expect(await readdir(target)).toEqual([]);
+  });
+
+  it('does not go on without a published digest', async () => {
+    await expect(download()).rejects.toThrow('checksums.txt answered 404');
+    files.set('/checksums.txt', 'nothing of ours');
+    await expect(download()).rejects.toThrow(`does not list ${file}`);
+  });
+
+  it('names the address and the cause when it cannot be reached', async () => {
+    const closed = `http://127.0.0.1:${await freePort()}`;
+    await expect(download(closed)).rejects.toThrow(/checksums\.txt could not be reached: .*ECONNREFUSED/);
+  });
+});

@@ -1,0 +1,73 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ServerStartError } from '../../../src/servers/start-error.js';
+import { startServer } from '../../../src/servers/start-server.js';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'worktrack-start-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** Starts one shell script an attempt; a script that stays is "ready" once it was asked `questions` times. */
+function start(scripts: readonly string[], questions = 1, signal?: AbortSignal) {
+  const logFile = join(folder, 'server.log');
+  let attempts = 0;
+  let asked = 0;
+  return startServer({
+    title: 'A server',
+    fixedPort: undefined,
+    signal,
+    logFile,
+    async plan() {
+      const script = scripts[attempts] ?? 'exit 9';
+      attempts += 1;
+      return {
+        command: { executable: '/bin/sh', args: ['-c', script], env: process.env, logFile },
+        async ask() {
+          asked += 1;
+          if (script.startsWith('exec sleep') && asked >= questions) return;
+          throw new Error('not yet');
+        },
+        result: (server) => ({ server, attempts, asked }),
+      };
+    },
+  });
+}
+
+const conflict = 'echo "listen tcp: bind: address already in use" >&2; exit 1';
+
+describe('starting a server', () => {
+  it('asks until it is answered', async () => {
+    const { server, asked } = await start(['exec sleep 600'], 3);
+    await server.stop();
+    expect(asked).toBe(3);
+  });
+
+  it('starts again when somebody took its port', async () => {
+    const { server, attempts } = await start([conflict, conflict, 'exec sleep 600']);
+    await server.kill();
+    expect(await server.ended).toBe('SIGKILL');
+    expect(attempts).toBe(3);
+  });
+
+  it('gives up when ports are taken again and again', async () => {
+    await expect(start([conflict, conflict, conflict, conflict])).rejects.toThrow('already in use');
+  });
+
+  it('does not start again for another failure, and shows the end of the log', async () => {
+    const failure = await start(['echo no extended attributes; exit 3', 'exec sleep 600']).catch(
+      (error: unknown) => error,
+    );
+    expect(failure).toBeInstanceOf(ServerStartError);
+    expect((failure as Error).message).toContain('it ended with exit code 3');
+    expect((failure as Error).message).toContain('no extended attributes');
+  });
+
+  it('ends what it started when it is aborted', async () => {
+    const abort = AbortSignal.timeout(300);
+    await expect(start(['exec sleep 600'], Number.POSITIVE_INFINITY, abort)).rejects.toThrow('timeout');
+  });
+});

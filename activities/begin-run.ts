@@ -1,5 +1,6 @@
 import type { UtcSeconds } from '../src/core/brands.js';
 import type { Activities, BeginRunInput } from '../src/core/contract.js';
+import type { ResourceSettings } from '../src/core/settings.js';
 import { checkFence } from '../src/lake/fence.js';
 import { folderOf, pointerKey } from '../src/lake/layout.js';
 import { decodeManifest } from '../src/lake/manifest.js';
@@ -9,6 +10,7 @@ import type { ObjectStore } from '../src/lake/store/index.js';
 import type { ActivityDeps } from './deps.js';
 import { writeRun } from './documents.js';
 import { finalFailure } from './failures.js';
+import { checkOrganization } from './organization.js';
 
 /**
  * Reads the configuration and the pointer, checks that this mirror may write, and fixes what the run keeps to in
@@ -29,8 +31,11 @@ export function createBeginRun(deps: ActivityDeps): Activities['worktrack.beginR
     if ('message' in fence) throw finalFailure('Displaced', fence.message);
 
     const before = found === null ? null : await readBefore(store, found);
+    if (before !== null) await checkOrganization(deps.connection(input.connection));
     const checkpoint = checkpointOf(input, before, fence.outcome);
-    const mode = checkpoint === null || before === null ? 'full' : input.mode;
+    const reconcile =
+      before !== null && mayReconcile(resource) && isDue(input, settings.sync.reconcileEveryMs);
+    const mode = checkpoint === null || before === null || reconcile ? 'full' : input.mode;
     const giveUpAfterMs = settings.retries.giveUpAfterMs;
     const run: RunFile = {
       connection: input.connection,
@@ -47,10 +52,20 @@ export function createBeginRun(deps: ActivityDeps): Activities['worktrack.beginR
       before,
       warnings: [],
       giveUpAfterMs,
+      reconcile,
     };
     await writeRun(store, input, run);
-    return { mode, giveUpAfterMs };
+    return { mode, reconcile, proof: resource.fetchById ? 'by-id' : 'second-pass', giveUpAfterMs };
   };
+}
+
+/** Absence from a list means something only where the list shows everything, or dates say what it must show. */
+function mayReconcile({ deletes, windowMs, windowField }: ResourceSettings): boolean {
+  return deletes !== 'keep' && (windowMs === null || windowField !== null);
+}
+
+function isDue({ reconcile, reconciledAt, startedAt }: BeginRunInput, everyMs: number | null): boolean {
+  return reconcile || (everyMs !== null && reconciledAt !== null && startedAt - reconciledAt >= everyMs);
 }
 
 /** Of a snapshot taken over from the lake, its own checkpoint: the mirror's belongs to another snapshot. */

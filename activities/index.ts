@@ -1,6 +1,7 @@
 import type { Activities } from '../src/core/contract.js';
 import { createBeginRun } from './begin-run.js';
 import { createCleanUp } from './clean-up.js';
+import { createConfirmGone, createFindAbsent } from './deletes.js';
 import type { ActivityDeps } from './deps.js';
 import { createExtractPages } from './extract/index.js';
 import { withFailures } from './failures.js';
@@ -17,6 +18,8 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.planExport': withFailures(createPlanExport(deps)),
     'worktrack.beginRun': withFailures(createBeginRun(deps)),
     'worktrack.extractPages': withFailures(createExtractPages(deps)),
+    'worktrack.findAbsent': withFailures(createFindAbsent(deps)),
+    'worktrack.confirmGone': withFailures(createConfirmGone(deps)),
     'worktrack.planMerge': withFailures(createPlanMerge(deps)),
     'worktrack.mergeParts': withFailures(createMergeParts(deps)),
     'worktrack.publish': withFailures(createPublish(deps)),

@@ -76,7 +76,9 @@ export async function exportWorkflow(input: ExportInput): Promise<ExportResult> 
       requestId: requestIdOf(resource),
       replyTo: workflowInfo().workflowId,
       mode: input.full === true ? 'full' : 'increment',
+      reconcile: false,
       adopt: input.adopt === true,
+      allowDeletes: input.allowDeletes === true,
       nominalStart,
     };
     // A mirror gives up by itself; the margin is for requests that wait before this one.

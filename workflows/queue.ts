@@ -20,7 +20,11 @@ export function enqueue(waiting: readonly RunRequest[], request: RunRequest): Ru
 export function nextBatch(waiting: readonly RunRequest[]): { batch: Batch; rest: RunRequest[] } | null {
   const [first] = waiting;
   if (first === undefined) return null;
-  const equal = (other: RunRequest): boolean => other.mode === first.mode && other.adopt === first.adopt;
+  const equal = (other: RunRequest): boolean =>
+    other.mode === first.mode &&
+    other.reconcile === first.reconcile &&
+    other.adopt === first.adopt &&
+    other.allowDeletes === first.allowDeletes;
   return { batch: { first, all: waiting.filter(equal) }, rest: waiting.filter((other) => !equal(other)) };
 }
 

@@ -25,6 +25,7 @@ export function newMirror(connection: string, resource: string): MirrorState {
     checkpoint: null,
     published: null,
     pageSize: null,
+    reconciledAt: null,
     lastRun: null,
     waiting: [],
     answered: [],
@@ -97,12 +98,13 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
     const result = await runOnce(state, request, run, (changed) => {
       active = changed;
     });
-    const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize } = result;
+    const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize, reconciled } = result;
     // The checkpoint moves only here, after the swap (DESIGN 2).
     state = {
       ...state,
       checkpoint,
       pageSize,
+      reconciledAt: reconciled ? run.startedAt : state.reconciledAt,
       published: { runId, snapshot, rows: counts.rows, publishedAt },
     };
     const { connection, resource } = state;

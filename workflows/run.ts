@@ -1,14 +1,15 @@
 import { proxyActivities, uuid4 } from '@temporalio/workflow';
-import type { ObjectKey, RunId } from '../src/core/brands.js';
+import type { RunId } from '../src/core/brands.js';
 import type {
   ActiveRun,
   Activities,
-  ExtractResult,
   MirrorState,
   PublishedRun,
   RunRef,
   RunRequest,
 } from '../src/core/contract.js';
+import { Extraction } from './extraction.js';
+import { proveGone } from './prove-gone.js';
 
 /** `20261121T020000Z-` and eight hexadecimal digits (DESIGN 6). */
 export function newRunId(startedAt: number): RunId {
@@ -31,6 +32,8 @@ const quick = proxyActivities<Activities>({
 export interface RunResult extends PublishedRun {
   readonly runId: RunId;
   readonly pageSize: number;
+  /** Whether the run saw everything that there is, so that the time until the next reconciliation counts from it. */
+  readonly reconciled: boolean;
 }
 
 /**
@@ -49,6 +52,8 @@ export async function runOnce(
   const begun = await quick['worktrack.beginRun']({
     ...ref,
     mode: request.mode,
+    reconcile: request.reconcile,
+    reconciledAt: state.reconciledAt,
     adopt: request.adopt,
     checkpoint: state.checkpoint,
     publishedRunId: state.published?.runId ?? null,
@@ -64,23 +69,21 @@ export async function runOnce(
 
   let now: ActiveRun = { ...active, mode: begun.mode, phase: 'extract' };
   onChange(now);
-  let stage: ObjectKey | null = null;
-  let pageSize = state.pageSize;
-  for (let call = 0, done = false; !done; call++) {
-    const extracted: ExtractResult = await long['worktrack.extractPages']({
-      ...ref,
-      call,
-      after: stage,
-      pageSize,
-    });
-    ({ stage, pageSize, done } = extracted);
+  const extraction = new Extraction(ref, long, state.pageSize, (extracted) => {
     now = { ...now, pages: extracted.pages, rows: extracted.rows };
     onChange(now);
-  }
-  if (stage === null || pageSize === null) throw new Error('nothing was extracted');
+  });
+  await extraction.read('list');
+  const gone = begun.reconcile ? await proveGone(ref, begun, long, extraction) : null;
+  const { stage, pageSize } = extraction;
 
   onChange({ ...now, phase: 'merge' });
-  const { plan, batches } = await long['worktrack.planMerge']({ ...ref, stage });
+  const { plan, batches } = await long['worktrack.planMerge']({
+    ...ref,
+    stage,
+    gone,
+    allowDeletes: request.allowDeletes,
+  });
   const results = await inOrder(batches, MERGES_AT_ONCE, async (batch) => {
     const merged = await long['worktrack.mergeParts']({ ...ref, plan, batch });
     return merged.result;
@@ -88,7 +91,7 @@ export async function runOnce(
 
   onChange({ ...now, phase: 'publish' });
   const published = await long['worktrack.publish']({ ...ref, stage, plan, results });
-  return { ...published, runId, pageSize };
+  return { ...published, runId, pageSize, reconciled: begun.reconcile || state.reconciledAt === null };
 }
 
 /** Removes staging and what failed runs left. A run is published without it, so a failure here is no failure of the run. */

@@ -1,13 +1,13 @@
 import { NotFoundError, type Received, RejectedError, type ServiceClient } from '../../src/api/index.js';
 import { type ListEnvelope, readListPage } from '../../src/api/json/page.js';
-import { type Cursor, toByteString } from '../../src/core/brands.js';
+import { type Cursor, toByteString, type UtcSeconds } from '../../src/core/brands.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import type { ColumnSet } from '../../src/lake/schema.js';
 import { finalFailure } from '../failures.js';
 import { cursorHash } from './position.js';
 
 /** Times that a list is read from its beginning again because its cursor expired. */
-const MAX_CHAIN = 3;
+const MAX_RESTARTS = 2;
 
 export interface PageOptions {
   readonly client: ServiceClient;
@@ -19,7 +19,9 @@ export interface PageOptions {
 
 export interface ChainPosition {
   readonly cursor: Cursor | null;
+  readonly updatedSince: UtcSeconds | null;
   readonly chain: number;
+  readonly restarts: number;
   readonly pageSize: number;
 }
 
@@ -68,7 +70,7 @@ export class PageChain {
         path,
         limit: this.#at.pageSize,
         cursor: this.#at.cursor,
-        updatedSince: run.updatedSince,
+        updatedSince: this.#at.updatedSince,
         signal,
         onWait,
       },
@@ -88,7 +90,8 @@ export class PageChain {
   }
 
   #loops(): Error {
-    const { resource, updatedSince } = this.#options.run;
+    const { resource } = this.#options.run;
+    const { updatedSince } = this.#at;
     return finalFailure(
       'BrokenPromise',
       `${resource.name}: the service's cursors go in a circle (a nextCursor came back within one chain of pages, ` +
@@ -119,9 +122,9 @@ export class PageChain {
       return;
     }
     this.#retried = false;
-    if (this.#at.chain + 1 >= MAX_CHAIN) throw error;
+    if (this.#at.restarts >= MAX_RESTARTS) throw error;
     this.#seen.clear();
-    this.#at = { ...this.#at, cursor: null, chain: this.#at.chain + 1 };
+    this.#at = { ...this.#at, cursor: null, chain: this.#at.chain + 1, restarts: this.#at.restarts + 1 };
   }
 
   #retried = false;

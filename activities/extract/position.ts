@@ -5,6 +5,7 @@ import { nameOf } from '../../src/lake/layout.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import type { Stage } from '../../src/lake/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import { runStart, toUtcSeconds } from '../../src/lake/watermark.js';
 import { readDocument, readStages, stagedKey } from '../documents.js';
 
 /** Where a call of `extractPages` takes up. */
@@ -60,13 +61,20 @@ async function lastStaged(
 }
 
 function firstStage(input: ExtractInput, run: RunFile, before: Stage | undefined): Stage {
-  if (before !== undefined) return { ...before, previous: input.after, chunks: [], seen: [], done: false };
+  if (before !== undefined) {
+    const stage = { ...before, previous: input.after, chunks: [], seen: [], done: false };
+    return before.read === input.read.number ? stage : nextRead(input, run, stage);
+  }
   return {
     previous: null,
     chunks: [],
     cursor: null,
     done: false,
     seen: [],
+    read: input.read.number,
+    updatedSince: run.updatedSince,
+    readStart: null,
+    restarts: 0,
     chain: 0,
     pages: 0,
     fetched: 0,
@@ -76,5 +84,20 @@ function firstStage(input: ExtractInput, run: RunFile, before: Stage | undefined
     serviceStart: null,
     pageSize: input.pageSize ?? run.sync.pageSize,
     columns: run.before?.columns ?? [],
+  };
+}
+
+/** A new reading: of the whole list again, or of what changed since the last reading began. */
+function nextRead(input: ExtractInput, run: RunFile, before: Stage): Stage {
+  const clocks = { startedAt: run.startedAt, serviceStart: before.readStart };
+  const since = toUtcSeconds(runStart(clocks, 'earliest') - run.sync.overlapMs);
+  return {
+    ...before,
+    read: input.read.number,
+    updatedSince: input.read.kind === 'catch-up' ? since : run.updatedSince,
+    cursor: null,
+    readStart: null,
+    restarts: 0,
+    chain: before.chain + 1,
   };
 }

@@ -73,6 +73,7 @@ export class Stager {
       cursor: next.cursor,
       done,
       chain: next.chain,
+      restarts: next.restarts,
       pageSize: next.pageSize,
       seen: [...(chainChanged ? [] : this.#ahead.seen), ...(newCursorHash === null ? [] : [newCursorHash])],
       pages: this.#ahead.pages + 1,
@@ -80,6 +81,7 @@ export class Stager {
       quarantined: this.#ahead.quarantined + quarantined,
       replaced: this.#ahead.replaced + received.value.replaced,
       serviceStart: this.#ahead.serviceStart ?? received.serviceDate,
+      readStart: this.#ahead.readStart ?? received.serviceDate,
     };
     this.#bodyBytes += received.bytes;
     if (done || this.#bodyBytes >= CHUNK_BODY_BYTES || Date.now() - this.#since >= CHUNK_MS)

@@ -6,6 +6,7 @@ import type { PublishedPart } from '../../src/lake/manifest.js';
 import { noCounts } from '../../src/lake/merge/merge.js';
 import type { BatchResult, MergePlan, MergeTask, TaskResult } from '../../src/lake/merge/plan.js';
 import { indexKey } from '../../src/lake/part/index-file.js';
+import type { SortKey } from '../../src/lake/row.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { ActivityDeps } from '../deps.js';
@@ -26,12 +27,13 @@ export function createMergeParts(deps: ActivityDeps): Activities['worktrack.merg
       const { info, cancellationSignal: signal } = Context.current();
       const token = randomBytes(4).toString('hex');
       const batch = plan.batches[input.batch]!;
+      const gone = plan.gone === null ? [] : await readDocument<SortKey[]>(store, plan.gone);
       const width = plan.tasks[batch[0]!]!.kind === 'carry' ? COPIES_AT_ONCE : 1;
       const tasks = await inParallel(batch, width, async (at): Promise<TaskResult> => {
         signal.throwIfAborted();
         const task = plan.tasks[at]!;
         if (task.kind === 'carry') return carry(store, run, at, task);
-        return { task: at, ...(await mergeTask({ store, run, plan, task, token, signal })) };
+        return { task: at, ...(await mergeTask({ store, run, plan, task, gone, token, signal })) };
       });
       const key = stagedKey(input, `merged-${input.batch}-${info.attempt}.json`);
       await writeDocument(store, key, { tasks } satisfies BatchResult);

@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { Activities } from '../../src/core/contract.js';
 import { rowEnd } from '../../src/lake/csv.js';
+import { blowsFuse } from '../../src/lake/deletes.js';
 import { type MergePlan, planMerge } from '../../src/lake/merge/plan.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { type Block, decodeIndex, indexKey } from '../../src/lake/part/index-file.js';
@@ -8,11 +9,12 @@ import { BlockReader } from '../../src/lake/part/reader.js';
 import { profileFingerprint } from '../../src/lake/profile.js';
 import { payloadAt, rowKey, type SortKey } from '../../src/lake/row.js';
 import type { RunFile } from '../../src/lake/run-file.js';
-import { ColumnSet } from '../../src/lake/schema.js';
+import { type Column, ColumnSet, schemaChanges } from '../../src/lake/schema.js';
 import type { StagedChunk } from '../../src/lake/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { ActivityDeps } from '../deps.js';
-import { readRun, readStages, stagedKey, writeDocument } from '../documents.js';
+import { readDocument, readRun, readStages, stagedKey, writeDocument } from '../documents.js';
+import { finalFailure } from '../failures.js';
 import { heartbeating } from '../heartbeat.js';
 import { inParallel } from '../parallel.js';
 
@@ -33,14 +35,18 @@ export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planM
       );
       const columns = new ColumnSet(run.resource.key, stages.at(-1)!.columns).toColumns();
       const { before } = run;
+      const gone = input.gone === null ? [] : await readDocument<SortKey[]>(store, input.gone);
+      guard(run, columns, gone.length, input.allowDeletes);
       const sameRows = before !== null && before.fingerprint === profileFingerprint(run.resource);
       const plan: MergePlan = {
         columns,
         chunks,
+        gone: input.gone,
         ...(await planMerge({
           before: before?.parts ?? [],
           chunks,
           blocks,
+          gone,
           partBytes: run.resource.csv.partBytes,
           rewrite: sameRows && before.columns.length === columns.length ? 'touched' : 'all',
           keysOf: (chunk, block) => keysOf(store, run, chunks[chunk]!, blocks[chunk]!, block),
@@ -50,6 +56,29 @@ export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planM
       await writeDocument(store, key, plan);
       return { plan: key, batches: plan.batches.length };
     });
+}
+
+/** What must stop a run before anything of it is written: too many deletes, or columns that a frozen contract forbids. */
+function guard(run: RunFile, columns: readonly Column[], deletes: number, allowDeletes: boolean): void {
+  const { resource, before } = run;
+  if (before === null) return;
+  if (!allowDeletes && blowsFuse(deletes, before.rows)) {
+    throw finalFailure(
+      'BrokenPromise',
+      `${resource.name}: ${deletes} of ${before.rows} rows are gone from the service, more than a tenth; nothing was ` +
+        'published. If that is true, run `worktrack export --allow-deletes`.',
+      { resource: resource.name },
+    );
+  }
+  const changes = schemaChanges(before.columns, columns);
+  if (resource.contract === 'freeze' && changes.length > 0) {
+    throw finalFailure(
+      'BrokenPromise',
+      `${resource.name}: the schema is frozen (\`contract: freeze\`) and has changed: ${changes.join('; ')}; nothing was ` +
+        'published. Exclude the columns, or set `contract: evolve`.',
+      { resource: resource.name },
+    );
+  }
 }
 
 async function keysOf(

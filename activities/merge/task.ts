@@ -1,33 +1,28 @@
-import type { ObjectKey } from '../../src/core/brands.js';
 import { writeRows } from '../../src/lake/csv.js';
 import { dateOf, inFolder, nameOf, partName, runFolder, type Tree } from '../../src/lake/layout.js';
 import type { PublishedPart } from '../../src/lake/manifest.js';
-import { adaptRows, type Written } from '../../src/lake/merge/adapt.js';
+import { inRange } from '../../src/lake/merge/keys.js';
 import { mergeRows } from '../../src/lake/merge/merge.js';
 import type { MergePlan, MergeTask, TaskResult } from '../../src/lake/merge/plan.js';
-import { MergeSource } from '../../src/lake/merge/source.js';
 import { newerRows } from '../../src/lake/newer.js';
 import { framingOf } from '../../src/lake/part/framing.js';
-import { decodeIndex, indexKey } from '../../src/lake/part/index-file.js';
-import { BlockReader } from '../../src/lake/part/reader.js';
 import { PartSeries } from '../../src/lake/part/series.js';
 import type { WrittenPart } from '../../src/lake/part/writer.js';
-import { profileFingerprint } from '../../src/lake/profile.js';
+import type { SortKey } from '../../src/lake/row.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import { headerCells } from '../../src/lake/schema.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { toUtcSeconds } from '../../src/lake/watermark.js';
 import { inParallel } from '../parallel.js';
-
-/** What all sources of a task may read ahead together, in bytes: it bounds the memory of a merge. */
-const READ_AHEAD_BYTES = 16 * 1024 * 1024;
-const LONGEST_READ_BYTES = 2 * 1024 * 1024;
+import { openSources } from './sources.js';
 
 export interface TaskInput {
   readonly store: ObjectStore;
   readonly run: RunFile;
   readonly plan: MergePlan;
   readonly task: Extract<MergeTask, { kind: 'merge' }>;
+  /** Keys of records that are proven gone, of all tasks. */
+  readonly gone: readonly SortKey[];
   /** Keeps the objects of this attempt apart from another's. */
   readonly token: string;
   readonly signal: AbortSignal;
@@ -38,7 +33,15 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
   const { store, run, plan } = input;
   const { resource } = run;
   const { delimiter } = resource.csv;
-  const sources = await openSources(input);
+  const sources = await openSources({
+    store,
+    run,
+    columns: plan.columns,
+    range: input.task.range,
+    before: input.task.before?.key ?? null,
+    chunks: input.task.chunks.map((at) => plan.chunks[at]!.key),
+    signal: input.signal,
+  });
   const snapshot = series(input, 'snapshots');
   const changes = plan.hasBefore ? series(input, 'changes') : null;
   const newer = plan.columns.findIndex((column) => column.name === resource.updatedAtField);
@@ -47,7 +50,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
       sources,
       snapshot,
       changes,
-      gone: new Set(),
+      gone: new Set(input.gone.filter((key) => inRange(key, input.task.range))),
       deletes: resource.deletes,
       runId: run.runId,
       deletedAt: toUtcSeconds(run.startedAt),
@@ -63,43 +66,6 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
     await Promise.all([snapshot.abort(), changes?.abort()]);
     throw error;
   }
-}
-
-async function openSources({ store, run, plan, task, signal }: TaskInput): Promise<MergeSource[]> {
-  const { resource } = run;
-  const today = { columns: plan.columns, profile: resource, fingerprint: profileFingerprint(resource) };
-  const count = task.chunks.length + (task.before === null ? 0 : 1);
-  const batchBytes = Math.min(LONGEST_READ_BYTES, READ_AHEAD_BYTES / (2 * Math.max(count, 1)));
-  const open = async (
-    age: number,
-    key: ObjectKey,
-    compression: 'gzip' | 'none',
-    written: Omit<Written, 'columns'>,
-  ) => {
-    const { blocks, columns } = decodeIndex(await store.read(indexKey(key), { signal }));
-    return new MergeSource({
-      age,
-      blocks,
-      reader: new BlockReader(
-        store,
-        { key, blocks, framing: framingOf({ compression }) },
-        batchBytes,
-        signal,
-      ),
-      keyColumns: resource.key.length,
-      delimiter: written.delimiter,
-      range: task.range,
-      adapt: adaptRows({ ...written, columns }, today),
-    });
-  };
-  const chunks = await inParallel(task.chunks, 16, (at) =>
-    open(at + 1, plan.chunks[at]!.key, resource.csv.compression, {
-      delimiter: resource.csv.delimiter,
-      fingerprint: today.fingerprint,
-    }),
-  );
-  if (task.before === null || run.before === null) return chunks;
-  return [await open(0, task.before.key, run.before.compression, run.before), ...chunks];
 }
 
 function series({ store, run, plan, task, token, signal }: TaskInput, tree: Tree): PartSeries {

@@ -15,6 +15,7 @@ import { decodePointer } from '../../src/lake/pointer.js';
 import { profileFingerprint } from '../../src/lake/profile.js';
 import { checkObject, swapPointer } from '../../src/lake/publish.js';
 import type { RunFile } from '../../src/lake/run-file.js';
+import { schemaChanges } from '../../src/lake/schema.js';
 import type { Stage } from '../../src/lake/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { type AddedUp, addUp } from '../../src/lake/verify-run.js';
@@ -77,7 +78,8 @@ async function publish(
   const clocks = { startedAt: run.startedAt, serviceStart: stage.serviceStart };
   const checkpoint = nextCheckpoint(clocks, run.sync, run.checkpoint);
   const gap = windowGap(run.checkpoint, resource.windowMs, clocks);
-  const warnings = [...run.warnings, ...warningsOf(run, stage, gap)];
+  const schema = run.before === null ? [] : schemaChanges(run.before.columns, plan.columns);
+  const warnings = [...run.warnings, ...warningsOf(run, stage, gap), ...schema];
   const counts: RunCounts = sum.counts;
   // An attempt before this one may have done it and died before it could say so: what is published is not written again.
   const there = await store.readIfExists(pointerKey(resource.name));

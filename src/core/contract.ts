@@ -57,6 +57,8 @@ export interface ExportInput {
   readonly resources?: readonly string[];
   readonly full?: boolean;
   readonly adopt?: boolean;
+  /** Publishes although more than a tenth of the rows would be marked as deleted (DESIGN 3.5). */
+  readonly allowDeletes?: boolean;
 }
 
 export interface ExportResult {
@@ -76,7 +78,10 @@ export interface RunRequest {
   /** Workflow that wants the answer by signal; `null` for none. */
   readonly replyTo: string | null;
   readonly mode: RunMode;
+  /** A full pass that may conclude that records are gone (DESIGN 3.5). */
+  readonly reconcile: boolean;
   readonly adopt: boolean;
+  readonly allowDeletes: boolean;
   /** Milliseconds since 1970: decides `dt=`. */
   readonly nominalStart: number;
 }
@@ -124,6 +129,8 @@ export interface MirrorState {
   readonly published: Published | null;
   /** The page size that the service accepted last, in rows; `null`: the configured one. */
   readonly pageSize: number | null;
+  /** When the last run began that could conclude deletes, milliseconds since 1970. */
+  readonly reconciledAt: number | null;
   readonly lastRun: RunReport | null;
   readonly waiting: readonly RunRequest[];
   /** Newest last; bounded. A request that comes again is answered from here. */
@@ -139,6 +146,8 @@ export interface RunRef {
 
 export interface BeginRunInput extends RunRef {
   readonly mode: RunMode;
+  readonly reconcile: boolean;
+  readonly reconciledAt: number | null;
   readonly adopt: boolean;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly publishedRunId: RunId | null;
@@ -148,6 +157,10 @@ export interface BeginRunInput extends RunRef {
 
 export interface RunBegun {
   readonly mode: RunMode;
+  /** Whether the run may conclude deletes, and so makes a catch-up read and looks for what is absent. */
+  readonly reconcile: boolean;
+  /** How a record's absence is proven: by asking for it, or by a second pass. */
+  readonly proof: 'by-id' | 'second-pass';
   readonly giveUpAfterMs: number;
 }
 
@@ -157,6 +170,17 @@ export interface ExtractInput extends RunRef {
   /** What the call before left off with; `null` for the first. */
   readonly after: ObjectKey | null;
   readonly pageSize: number | null;
+  readonly read: ListRead;
+}
+
+/**
+ * One reading of the list from its beginning to its end. A catch-up asks for what changed since the reading before it
+ * began (DESIGN 3.5).
+ */
+export interface ListRead {
+  /** From 0 within the run. */
+  readonly number: number;
+  readonly kind: 'list' | 'catch-up';
 }
 
 export interface ExtractResult {
@@ -179,8 +203,29 @@ export interface ExtractHeartbeat {
   readonly waitingUntil: number | null;
 }
 
+export interface FindAbsentInput extends RunRef {
+  readonly stage: ObjectKey;
+  /** Only what this reading and later ones fetched counts as present. */
+  readonly sinceRead: number;
+  /** Looks among these alone; `null`: all rows of the snapshot before. */
+  readonly among: ObjectKey | null;
+}
+
+/** Keys of records, in a document of the staging folder. */
+export interface KeysFound {
+  readonly keys: ObjectKey;
+  readonly count: number;
+}
+
+export interface ConfirmGoneInput extends RunRef {
+  readonly among: ObjectKey;
+}
+
 export interface PlanMergeInput extends RunRef {
   readonly stage: ObjectKey;
+  /** Keys of records that are proven gone. */
+  readonly gone: ObjectKey | null;
+  readonly allowDeletes: boolean;
 }
 
 export interface MergePlanned {
@@ -219,6 +264,8 @@ export interface Activities {
   ): Promise<{ readonly resources: readonly string[]; readonly giveUpAfterMs: number }>;
   'worktrack.beginRun'(input: BeginRunInput): Promise<RunBegun>;
   'worktrack.extractPages'(input: ExtractInput): Promise<ExtractResult>;
+  'worktrack.findAbsent'(input: FindAbsentInput): Promise<KeysFound>;
+  'worktrack.confirmGone'(input: ConfirmGoneInput): Promise<KeysFound>;
   'worktrack.planMerge'(input: PlanMergeInput): Promise<MergePlanned>;
   'worktrack.mergeParts'(input: MergePartsInput): Promise<MergedParts>;
   'worktrack.publish'(input: PublishInput): Promise<PublishedRun>;

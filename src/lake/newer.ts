@@ -23,15 +23,20 @@ export function newerCells(column: number): (a: Cells, b: Cells) => boolean | nu
   return (a, b) => isLater(a[column], b[column]);
 }
 
+/** Reads one data column of a row. @param column among the data columns, from 0 */
+export function columnReader(column: number, delimiter: string): (row: ByteString) => ByteString | null {
+  return (row) => {
+    let at = payloadAt(row);
+    for (let left = column; left > 0; left--) at = cellEnd(row, at, delimiter) + 1;
+    return readCell(row.slice(at, cellEnd(row, at, delimiter)));
+  };
+}
+
 /** Compares rows of CSV. @param column of the field, among the data columns */
 export function newerRows(
   column: number,
   delimiter: string,
 ): (a: ByteString, b: ByteString) => boolean | null {
-  const value = (row: ByteString): string | null => {
-    let at = payloadAt(row);
-    for (let left = column; left > 0; left--) at = cellEnd(row, at, delimiter) + 1;
-    return readCell(row.slice(at, cellEnd(row, at, delimiter)));
-  };
+  const value = columnReader(column, delimiter);
   return (a, b) => isLater(value(a), value(b));
 }

@@ -41,7 +41,9 @@ export type CellRule = ((cell: ByteString) => ByteString) | null;
 /** The rule for one column, made once for a run: masking, then escaping of line breaks, then of formulas. */
 export function cellRule(profile: Profile, column: string): CellRule {
   const rules: ((cell: ByteString) => ByteString)[] = [];
-  const mask = profile.columns.mask[column];
+  // A field may be called `constructor`: only what the configuration names is a mask.
+  const masks = profile.columns.mask;
+  const mask = Object.hasOwn(masks, column) ? masks[column] : undefined;
   if (mask === 'hash') rules.push(hashed);
   if (mask === 'redact') rules.push(() => REDACTED);
   if (mask === undefined) {

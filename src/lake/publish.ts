@@ -14,7 +14,7 @@ export type Swapped =
   /** Somebody else's run is there now. */
   | { readonly outcome: 'lost'; readonly to: RunId };
 
-/** Tries at an unclear or spurious answer; each begins by reading what is there. */
+/** Tries at an unclear or spurious answer; what is there is read before each and after the last. */
 const TRIES = 5;
 
 /**
@@ -31,12 +31,13 @@ export async function swapPointer(
 ): Promise<Swapped> {
   const key = pointerKey(pointer.resource);
   let unclear: unknown = null;
-  for (let tries = 0; tries < TRIES; tries++) {
+  for (let tries = 0; ; tries++) {
     const found = await store.readIfExists(key);
     const there = found === null ? null : decodePointer(found.body);
     if (there?.runId === pointer.runId) return { outcome: 'published' };
     const version: Expected = found === null ? 'absent' : { etag: found.etag };
     if (!sameVersion(version, expected)) return { outcome: 'lost', to: there?.runId ?? ('nothing' as RunId) };
+    if (tries === TRIES) throw unclear ?? conditionRefused(store, key);
     try {
       const result: SwapResult = await store.swap(key, encodePointer(pointer), expected);
       if (result.outcome === 'written') return { outcome: 'published' };
@@ -45,17 +46,17 @@ export async function swapPointer(
       unclear = error;
     }
   }
-  throw (
-    unclear ??
-    new StoreError({
-      kind: 'other',
-      operation: 'swap',
-      key,
-      bucket: store.url,
-      problem: 'the store refuses the condition although it holds',
-      remedy: 'Check with `worktrack doctor` that the store supports conditional writes.',
-    })
-  );
+}
+
+function conditionRefused(store: ObjectStore, key: ObjectKey): StoreError {
+  return new StoreError({
+    kind: 'other',
+    operation: 'swap',
+    key,
+    bucket: store.url,
+    problem: 'the store refuses the condition although it holds',
+    remedy: 'Check with `worktrack doctor` that the store supports conditional writes.',
+  });
 }
 
 function sameVersion(a: Expected, b: Expected): boolean {

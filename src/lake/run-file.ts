@@ -39,6 +39,8 @@ export interface RunFile {
   readonly before: Before | null;
   readonly warnings: readonly string[];
   readonly giveUpAfterMs: number;
+  /** Whether the run may conclude deletes (DESIGN 3.5). */
+  readonly reconcile: boolean;
 }
 
 export const RUN_FILE = 'run.json';

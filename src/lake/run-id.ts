@@ -8,8 +8,8 @@ export function isRunId(text: string): text is RunId {
 
 /** When the run started, milliseconds since 1970. @throws RangeError for anything that is no run id */
 export function parseRunDate(runId: RunId): number {
-  const found = RUN_ID.exec(runId);
-  if (found === null) throw new RangeError(`"${runId}" is no run id, like 20261121T020000Z-1a2b3c4d`);
-  const [, year, month, day, hour, minute, second] = found;
-  return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  const [, year, month, day, hour, minute, second] = RUN_ID.exec(runId) ?? [];
+  const start = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  if (Number.isNaN(start)) throw new RangeError(`"${runId}" is no run id, like 20261121T020000Z-1a2b3c4d`);
+  return start;
 }

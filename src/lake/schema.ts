@@ -92,3 +92,26 @@ export class ColumnSet {
 export function headerCells(columns: readonly Column[]): ByteString[] {
   return [...META_COLUMNS, ...columns.map((column) => column.name)].map(toByteString);
 }
+
+/** What a run has found that was not there before, in words: new columns, and types that a column did not have. */
+export function schemaChanges(before: readonly Column[], after: readonly Column[]): string[] {
+  const changes: string[] = [];
+  for (const [at, { name, types }] of after.entries()) {
+    const known = before[at];
+    if (known === undefined) {
+      changes.push(`new column "${name}" (${typeNames(types).join(', ') || 'no values'})`);
+      continue;
+    }
+    // The first values of a column that had only nulls tell its type; they do not change it.
+    const had = known.types & ~NULL_BIT;
+    const added = types & ~known.types & ~NULL_BIT;
+    if (had !== 0 && added !== 0) {
+      changes.push(
+        `"${name}" was ${typeNames(had).join(', ')} and is now also ${typeNames(added).join(', ')}`,
+      );
+    }
+  }
+  return changes;
+}
+
+const NULL_BIT = 1;

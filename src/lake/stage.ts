@@ -1,4 +1,4 @@
-import type { Cursor, ObjectKey } from '../core/brands.js';
+import type { Cursor, ObjectKey, UtcSeconds } from '../core/brands.js';
 import type { SortKey } from './row.js';
 import type { Column } from './schema.js';
 
@@ -26,7 +26,14 @@ export interface Stage {
   readonly done: boolean;
   /** Short hashes of the cursors that this call has met in the current chain of pages. */
   readonly seen: readonly string[];
-  /** Counts the times that the list was read from its beginning, for a cursor that expired. */
+  /** Which reading of the list this is, from 0, and what it asks for. */
+  readonly read: number;
+  readonly updatedSince: UtcSeconds | null;
+  /** `Date` of this reading's first response, milliseconds since 1970. */
+  readonly readStart: number | null;
+  /** Times that this reading began again because its cursor had expired. */
+  readonly restarts: number;
+  /** Number of the chain of pages within the run: each reading and each restart begins a new one. */
   readonly chain: number;
   /** Over the whole run so far. */
   readonly pages: number;

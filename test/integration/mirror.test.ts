@@ -68,6 +68,8 @@ describe('a mirror', () => {
       requestId: 'the-same',
       replyTo: null,
       mode: 'increment',
+      reconcile: false,
+      allowDeletes: false,
       adopt: false,
       nominalStart: Date.now(),
     };

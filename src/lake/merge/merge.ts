@@ -1,9 +1,11 @@
 import type { ByteString, RunId, UtcSeconds } from '../../core/brands.js';
 import type { DeletePolicy } from '../../core/settings.js';
+import type { Block } from '../part/index-file.js';
 import type { RowOutput } from '../part/series.js';
 import type { SortKey } from '../row.js';
 import { entomb, isTombstone, payloadAt } from '../row.js';
 import { SourceHeap } from './heap.js';
+import { byKey, lowerBound } from './keys.js';
 import type { MergeSource } from './source.js';
 
 /** What a merge did, in rows (DESIGN 3.11). */
@@ -69,10 +71,15 @@ export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
   const counts = noCounts();
   for (const source of options.sources) await source.start();
   const heap = new SourceHeap(options.sources);
+  const gone = [...options.gone].sort(byKey);
   for (let top = heap.top; top !== undefined; top = heap.top) {
     const limit = heap.second?.key ?? null;
     const block = top.wholeBlock;
-    if (block !== null && (limit === null || block.last < limit) && !touchesGone(options.gone, top)) {
+    if (
+      block !== null &&
+      (limit === null || block.last < limit) &&
+      !(top.age === 0 && holdsAny(block, gone))
+    ) {
       const packed = await top.takeBlock();
       counts.rows += block.rows;
       await options.snapshot.take(block, packed);
@@ -95,9 +102,10 @@ export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
   return counts;
 }
 
-/** A block of the snapshot that may hold a deleted row has to be opened; deletes are few, so all of them are. */
-function touchesGone(gone: ReadonlySet<SortKey>, top: MergeSource): boolean {
-  return top.age === 0 && gone.size > 0;
+/** Whether one of the sorted keys lies within a block: then the block has to be opened. */
+function holdsAny({ first, last }: Block, sorted: readonly SortKey[]): boolean {
+  const at = lowerBound(sorted, first);
+  return at < sorted.length && sorted[at]! <= last;
 }
 
 /** Rows of one open block for as long as no other source has anything to say to them. */

@@ -1,3 +1,4 @@
+import type { ObjectKey } from '../../core/brands.js';
 import type { PublishedPart } from '../manifest.js';
 import type { Block } from '../part/index-file.js';
 import type { SortKey } from '../row.js';
@@ -29,6 +30,8 @@ export interface MergePlan {
   readonly tasks: readonly MergeTask[];
   /** Positions in `tasks`: what one activity does, one after the other. */
   readonly batches: readonly (readonly number[])[];
+  /** Document with the keys of records that are proven gone. */
+  readonly gone: ObjectKey | null;
   /** Whether there were rows before: if not, the change log is the snapshot. */
   readonly hasBefore: boolean;
 }
@@ -43,6 +46,8 @@ export interface PlanInput {
   readonly partBytes: number;
   /** The parts before must be written anew although no row of them changed: the header or the profile did. */
   readonly rewrite: 'all' | 'touched';
+  /** Keys of records that are proven gone. */
+  readonly gone: readonly SortKey[];
   /** Reads the keys of one block; asked only where the index leaves open which ranges a block's rows fall in. */
   readonly keysOf: KeysOfBlock;
 }
@@ -113,13 +118,14 @@ function quantiles({ blocks, partBytes }: PlanInput): SortKey[] {
 
 /** By range, bytes of fetched rows that fall in it; `null` for none at all. */
 async function fetchedBytes(
-  { blocks, keysOf }: PlanInput,
+  { blocks, gone, keysOf }: PlanInput,
   bounds: readonly SortKey[],
 ): Promise<(number | null)[]> {
   const weights: (number | null)[] = new Array(bounds.length + 1).fill(null);
   const add = (range: number, bytes: number): void => {
     weights[range] = (weights[range] ?? 0) + bytes;
   };
+  for (const key of gone) add(rangeOf(bounds, key), 0);
   for (const [chunk, list] of blocks.entries()) {
     for (const [at, block] of list.entries()) {
       const from = rangeOf(bounds, block.first);

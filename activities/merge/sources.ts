@@ -1,0 +1,61 @@
+import type { ObjectKey } from '../../src/core/brands.js';
+import { adaptRows } from '../../src/lake/merge/adapt.js';
+import { type KeyRange, MergeSource } from '../../src/lake/merge/source.js';
+import { framingOf } from '../../src/lake/part/framing.js';
+import { decodeIndex, indexKey } from '../../src/lake/part/index-file.js';
+import { BlockReader } from '../../src/lake/part/reader.js';
+import { profileFingerprint } from '../../src/lake/profile.js';
+import type { RunFile } from '../../src/lake/run-file.js';
+import type { Column } from '../../src/lake/schema.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { inParallel } from '../parallel.js';
+
+/** What all sources of a task may read ahead together, in bytes: it bounds the memory of a merge. */
+const READ_AHEAD_BYTES = 16 * 1024 * 1024;
+const LONGEST_READ_BYTES = 2 * 1024 * 1024;
+const OPENED_AT_ONCE = 16;
+
+export interface SourcesInput {
+  readonly store: ObjectStore;
+  readonly run: RunFile;
+  /** Today's data columns; `null` leaves rows as they were written, for looking at them only. */
+  readonly columns: readonly Column[] | null;
+  readonly range: KeyRange;
+  /** A part of the snapshot before. */
+  readonly before: ObjectKey | null;
+  /** Staged chunks, oldest first. */
+  readonly chunks: readonly ObjectKey[];
+  readonly signal: AbortSignal;
+}
+
+/** Opens what a merge reads: the part before at age 0, then the chunks by age. */
+export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
+  const { store, run, columns, range, before, chunks, signal } = input;
+  const { resource } = run;
+  const fingerprint = profileFingerprint(resource);
+  const batchBytes = Math.min(LONGEST_READ_BYTES, READ_AHEAD_BYTES / (2 * (chunks.length + 1)));
+  const today = { delimiter: resource.csv.delimiter, compression: resource.csv.compression, fingerprint };
+  const open = async (age: number, key: ObjectKey, written: typeof today): Promise<MergeSource> => {
+    const index = decodeIndex(await store.read(indexKey(key), { signal }));
+    const part = { key, blocks: index.blocks, framing: framingOf(written) };
+    return new MergeSource({
+      age,
+      blocks: index.blocks,
+      reader: new BlockReader(store, part, batchBytes, signal),
+      keyColumns: resource.key.length,
+      delimiter: written.delimiter,
+      range,
+      adapt:
+        columns === null
+          ? null
+          : adaptRows({ ...written, columns: index.columns }, { columns, profile: resource, fingerprint }),
+    });
+  };
+  const fetched = await inParallel(
+    chunks.map((key, at) => ({ key, age: at + 1 })),
+    OPENED_AT_ONCE,
+    ({ key, age }) => open(age, key, today),
+  );
+  if (before === null || run.before === null) return fetched;
+  return [await open(0, before, run.before), ...fetched];
+}

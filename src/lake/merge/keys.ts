@@ -1,0 +1,23 @@
+import type { SortKey } from '../row.js';
+import type { KeyRange } from './source.js';
+
+/** Order of keys, for sorting. */
+export function byKey(a: SortKey, b: SortKey): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Number of sorted keys that are below a key. */
+export function lowerBound(sorted: readonly SortKey[], key: SortKey): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle]! < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export function inRange(key: SortKey, { from, to }: KeyRange): boolean {
+  return (from === null || key >= from) && (to === null || key < to);
+}

@@ -1,0 +1,116 @@
+import type { ByteString } from '../../core/brands.js';
+import type { Block } from '../part/index-file.js';
+import { payloadAt, rowKey, type SortKey } from '../row.js';
+import type { Findings } from './findings.js';
+import { cellsOf, prefixPattern } from './row-shape.js';
+
+export interface RowRules {
+  /** The part's key, for messages. */
+  readonly at: string;
+  /** The header's text with its LF. */
+  readonly header: ByteString;
+  readonly cells: number;
+  readonly keyColumns: number;
+  readonly delimiter: string;
+  /** Of the block index, to hold against the rows; `null` for none. */
+  readonly blocks: readonly Block[] | null;
+}
+
+/** Takes a part's rows one by one and holds them against the manifest and the block index. Pure but for its state. */
+export class RowCheck {
+  readonly #rules: RowRules;
+  readonly #findings: Findings;
+  readonly #prefix: RegExp;
+  #sawHeader = false;
+  #block = 0;
+  #blockRows = 0;
+  #blockBytes = 0;
+  #blockFirst: SortKey | null = null;
+  rows = 0;
+  first: SortKey | null = null;
+  last: SortKey | null = null;
+
+  constructor(rules: RowRules, findings: Findings) {
+    this.#rules = rules;
+    this.#findings = findings;
+    this.#prefix = prefixPattern(rules.delimiter);
+  }
+
+  row(text: ByteString): void {
+    if (!this.#sawHeader) return this.#header(text);
+    this.rows++;
+    const key = this.#keyOf(text);
+    if (key !== null) this.#order(key);
+    this.#inBlock(text.length, key);
+  }
+
+  /** To be called behind the last row. @param rest what follows the last LF */
+  end(rest: string): void {
+    const { at, blocks } = this.#rules;
+    if (rest !== '') this.#findings.add('end', `${at} ends in the middle of row ${this.rows + 1}`);
+    if (!this.#sawHeader) this.#findings.add('header', `${at} has no header`);
+    if (blocks !== null && this.#block < blocks.length) {
+      this.#findings.add('index', `${at}: its index speaks of rows behind its last one`);
+    }
+  }
+
+  #header(text: ByteString): void {
+    this.#sawHeader = true;
+    const { at, header } = this.#rules;
+    if (text !== header)
+      this.#findings.add('header', `${at} has a header that is not the manifest's columns`);
+  }
+
+  #keyOf(text: ByteString): SortKey | null {
+    const { at, cells, keyColumns, delimiter } = this.#rules;
+    const found = cellsOf(text, delimiter);
+    if (typeof found === 'string') {
+      this.#findings.add('shape', `${at}: row ${this.rows} is no CSV: ${found}`);
+      return null;
+    }
+    if (found !== cells) {
+      this.#findings.add('cells', `${at}: row ${this.rows} has ${found} cells and the header ${cells}`);
+    }
+    if (!this.#prefix.test(text)) {
+      this.#findings.add('prefix', `${at}: row ${this.rows} does not begin with a run id and its times`);
+      return null;
+    }
+    return rowKey(text, payloadAt(text), keyColumns, delimiter);
+  }
+
+  #order(key: SortKey): void {
+    const { at } = this.#rules;
+    if (this.last !== null && key === this.last) {
+      this.#findings.add('twice', `${at}: the key of row ${this.rows} is that of the row before`);
+    } else if (this.last !== null && key < this.last) {
+      this.#findings.add('order', `${at}: the key of row ${this.rows} is below that of the row before`);
+    }
+    this.first ??= key;
+    this.last = key;
+  }
+
+  /** Blocks begin behind the header and follow one another without a gap. */
+  #inBlock(length: number, key: SortKey | null): void {
+    const { at, blocks } = this.#rules;
+    if (blocks === null) return;
+    const block = blocks[this.#block];
+    if (block === undefined)
+      return this.#findings.add('index', `${at}: its index ends before row ${this.rows}`);
+    this.#blockFirst ??= key;
+    this.#blockRows++;
+    this.#blockBytes += length;
+    if (this.#blockBytes < block.rawBytes) return;
+    const agrees =
+      this.#blockBytes === block.rawBytes &&
+      this.#blockRows === block.rows &&
+      this.#blockFirst === block.first &&
+      key === block.last;
+    if (!agrees) {
+      this.#findings.add('index', `${at}: its index is wrong about the rows of block ${this.#block}`);
+    }
+    this.#block++;
+    this.#blockRows = 0;
+    this.#blockBytes = 0;
+    this.#blockFirst = null;
+  }
+}

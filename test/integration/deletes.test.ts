@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { MirrorStatus, RunReport } from '../../src/core/contract.js';
+import { readPointer, readSnapshot, readTree } from '../support/snapshot.js';
+import { type Stack, startStack, until } from '../support/stack.js';
+
+describe('a reconciliation', () => {
+  let stack: Stack;
+  afterEach(() => stack?.stop());
+
+  async function started(resource: string, count: number, yaml = ''): Promise<void> {
+    stack = await startStack({
+      simulator: { seed: 9, awkward: false, counts: { [resource]: count } },
+      resources: `[${resource}]`,
+      yaml: `    sync: { pageSize: 50 }\n${yaml}`,
+    });
+    await stack.startWorker();
+    expect((await stack.export()).outcome).toBe('published');
+  }
+
+  /** Asks the mirror as a backfill does. */
+  async function reconcile(resource: string, more: object = {}): Promise<RunReport> {
+    const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId(resource));
+    const before = (await mirror.query<MirrorStatus>('status')).lastRun?.runId;
+    await mirror.signal('requestRun', {
+      requestId: randomBytes(4).toString('hex'),
+      replyTo: null,
+      mode: 'full',
+      reconcile: true,
+      adopt: false,
+      allowDeletes: false,
+      nominalStart: Date.now(),
+      ...more,
+    });
+    let last: RunReport | null = null;
+    await until(async () => {
+      ({ lastRun: last } = await mirror.query<MirrorStatus>('status'));
+      return last !== null && last.runId !== before;
+    }, 'the run has ended');
+    return last!;
+  }
+
+  const ids = (resource: string) =>
+    stack.simulator.admin.records(resource, 'listed').map((text) => (JSON.parse(text) as { id: string }).id);
+  const requests = (route: string) => stack.simulator.admin.stats().byRoute[route] ?? 0;
+
+  it('marks a record that two passes do not show, keeps its row, and clears the mark when it comes back', async () => {
+    await started('tasks', 120);
+    const [gone] = ids('tasks').slice(50);
+    const [record] = stack.simulator.admin.records('tasks').filter((text) => text.includes(gone!));
+    stack.simulator.admin.remove('tasks', [gone!]);
+    expect((await stack.export({ full: true })).runs[0]!.counts).toMatchObject({ deleted: 0, rows: 120 });
+
+    const report = await reconcile('tasks');
+    expect(report).toMatchObject({ outcome: 'published', counts: { deleted: 1, rows: 120 } });
+    const { rows } = await readSnapshot(stack.store, 'tasks');
+    expect(rows.filter((row) => row._deleted_at !== null).map((row) => row.id)).toEqual([gone]);
+    const { changes } = await readPointer(stack.store, 'tasks');
+    expect(
+      (await readTree(stack.store, changes!)).rows.map((row) => [row.id, row._deleted_at !== null]),
+    ).toEqual([[gone, true]]);
+
+    stack.simulator.admin.create('tasks', record!);
+    stack.simulator.admin.touch('tasks', { ids: [gone!] });
+    expect((await stack.export()).runs[0]!.counts).toMatchObject({ updated: 1, rows: 120 });
+    const again = await readSnapshot(stack.store, 'tasks');
+    expect(again.rows.every((row) => row._deleted_at === null)).toBe(true);
+  });
+
+  it('makes a second pass only when the first leaves something to prove', async () => {
+    await started('tasks', 120);
+    const before = requests('GET tasks');
+    await reconcile('tasks');
+    // Three pages and one catch-up.
+    expect(requests('GET tasks') - before).toBe(4);
+  });
+
+  it('asks for the record by id where the service can be asked', async () => {
+    await started('projects', 60);
+    const [gone] = ids('projects').slice(30);
+    stack.simulator.admin.remove('projects', [gone!]);
+    const report = await reconcile('projects');
+    expect(report.counts).toMatchObject({ deleted: 1, rows: 60 });
+  });
+
+  it('never concludes a delete from a list that hides a record while it shifts', async () => {
+    await started('tasks', 120);
+    const mirror = stack.mirrorId('tasks');
+    expect(mirror).toContain('tasks');
+    // The offset cursor skips one record when an earlier one is removed while the pages are read.
+    stack.simulator.admin.configure({ cursorStyle: 'offset' });
+    const before = requests('GET tasks');
+    stack.simulator.admin.faults.add({ match: { resource: 'tasks' }, fault: { kind: 'latency', ms: 150 } });
+    const first = ids('tasks')[0]!;
+    const running = reconcile('tasks');
+    await until(() => requests('GET tasks') - before >= 2, 'the second page is asked for');
+    stack.simulator.admin.remove('tasks', [first]);
+    const report = await running;
+    expect(report.outcome).toBe('published');
+    const { rows } = await readSnapshot(stack.store, 'tasks');
+    const marked = rows.filter((row) => row._deleted_at !== null).map((row) => row.id);
+    for (const id of marked) expect(ids('tasks')).not.toContain(id);
+  });
+
+  it('stops before publishing when more than a tenth would go, unless it is allowed', async () => {
+    await started('tasks', 200);
+    const published = await readPointer(stack.store, 'tasks');
+    stack.simulator.admin.remove('tasks', ids('tasks').slice(0, 30));
+    const report = await reconcile('tasks');
+    expect(report.outcome).toBe('failed');
+    expect(report.error!.message).toContain('30 of 200 rows');
+    expect(await readPointer(stack.store, 'tasks')).toEqual(published);
+    const allowed = await reconcile('tasks', { allowDeletes: true });
+    expect(allowed).toMatchObject({ outcome: 'published', counts: { deleted: 30, rows: 200 } });
+  });
+
+  it('drops rows where the configuration says so, and never where it says keep', async () => {
+    await started('tasks', 60, '    deletes: drop\n');
+    stack.simulator.admin.remove('tasks', ids('tasks').slice(5, 8));
+    expect((await reconcile('tasks')).counts).toMatchObject({ deleted: 3, rows: 57 });
+    expect((await readSnapshot(stack.store, 'tasks')).rows.length).toBe(57);
+    await stack.stop();
+    await started('tasks', 60, '    deletes: keep\n');
+    stack.simulator.admin.remove('tasks', ids('tasks').slice(5, 8));
+    expect((await reconcile('tasks')).counts).toMatchObject({ deleted: 0, rows: 60 });
+  });
+
+  it('leaves rows alone that have left the window', async () => {
+    stack = await startStack({
+      simulator: { seed: 9, awkward: false, now: Date.now(), counts: { 'time-entries': 40 } },
+      resources: '[{ name: time-entries, window: 90d, windowField: startedAt }]',
+    });
+    await stack.startWorker();
+    await stack.export();
+    stack.simulator.admin.advance(60 * 24 * 60 * 60_000);
+    const report = await reconcile('time-entries');
+    expect(report.counts).toMatchObject({ deleted: 0, rows: 40 });
+    expect(stack.simulator.admin.records('time-entries', 'listed').length).toBeLessThan(40);
+  });
+});
+
+describe('a key of another organization', () => {
+  let stack: Stack;
+  afterEach(() => stack?.stop());
+
+  it('is noticed before anything is merged', async () => {
+    stack = await startStack({
+      apiKey: 'ours',
+      resources: '[projects, tasks]',
+      simulator: { counts: { projects: 20, tasks: 10 } },
+    });
+    const { keys } = stack.simulator.admin;
+    keys.add({ key: 'ours', name: 'one', organization: 'acme', grants: ['*'] });
+    keys.add({ key: 'theirs', name: 'two', organization: 'other', grants: ['*'] });
+    stack.simulator.admin.organization('other').create('tasks', { name: 'foreign' });
+    const first = await stack.startWorker();
+    await stack.export();
+    await first.stop();
+    const before = await readPointer(stack.store, 'tasks');
+    process.env.WORKTRACK_API_KEY = 'theirs';
+    await stack.startWorker();
+    const result = await stack.export();
+    expect(result.outcome).toBe('refused');
+    expect(result.runs[0]!.error!.message).toContain('another organization');
+    expect(await readPointer(stack.store, 'tasks')).toEqual(before);
+  });
+});

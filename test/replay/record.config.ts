@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+/** `npm run replay:record`: records the histories anew, from a real server. */
+export default defineConfig({
+  test: {
+    root: '.',
+    include: ['test/replay/record.ts'],
+    pool: 'forks',
+    globalSetup: ['test/support/global-setup.ts'],
+    testTimeout: 300_000,
+    hookTimeout: 120_000,
+  },
+});

@@ -1,0 +1,140 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { afterEach, it } from 'vitest';
+import type { MirrorStatus } from '../../src/core/contract.js';
+import { type Stack, type StackOptions, startStack, until } from '../support/stack.js';
+
+/**
+ * Not a test: brings each workflow through each path that matters on a real server and writes its history to
+ * `histories/<workflow>.<path>.json`. Run it when a workflow's behaviour was changed on purpose.
+ */
+const FOLDER = join(import.meta.dirname, 'histories');
+
+let stack: Stack;
+afterEach(() => stack?.stop());
+
+async function started(options: StackOptions): Promise<void> {
+  stack = await startStack({
+    simulator: { awkward: false, counts: { projects: 20 } },
+    resources: '[projects]',
+    ...options,
+  });
+  await stack.startWorker();
+}
+
+async function record(workflow: string, path: string, workflowId: string, runId?: string): Promise<void> {
+  const history = await stack.temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
+  await mkdir(FOLDER, { recursive: true });
+  const name = `${workflow}.${path}.json`;
+  await writeFile(join(FOLDER, name), `${JSON.stringify(JSON.parse(historyToJSON(history)), scrub, 1)}\n`);
+}
+
+/** Leaves out what tells of the machine that recorded and means nothing to a replay. */
+function scrub(key: string, value: unknown): unknown {
+  if (key === 'stackTrace') return '';
+  return key === 'identity' ? 'worker' : value;
+}
+
+async function exported(path: string, args: object = {}): Promise<void> {
+  const workflowId = `${stack.connection}-${path}`;
+  const handle = await stack.temporal.client.workflow.start('exportWorkflow', {
+    workflowId,
+    taskQueue: stack.taskQueue,
+    args: [{ connection: stack.connection, ...args }],
+  });
+  await handle.result().catch(() => {});
+  await record('exportWorkflow', path, workflowId);
+}
+
+const mirror = (path: string, runId?: string) =>
+  record('resourceMirrorWorkflow', path, stack.mirrorId('projects'), runId);
+
+it('records exports and increments', async () => {
+  await started({ resources: '[projects, members]' });
+  await exported('published');
+  await exported('increment');
+  await exported('full', { full: true });
+  await mirror('runs');
+});
+
+it('records a refusal and a resource that fails', async () => {
+  await started({ resources: '[projects, { name: nothing, path: nothing }]' });
+  await exported('one-resource-fails');
+  await stop();
+  await started({ apiKey: 'wrong' });
+  await exported('refused');
+  await mirror('refused');
+});
+
+it('records an activity that is retried', async () => {
+  await started({});
+  stack.simulator.admin.faults.add({
+    match: { resource: 'projects' },
+    remaining: 12,
+    fault: { kind: 'status', status: 503 },
+  });
+  await exported('retried');
+  await mirror('retried');
+});
+
+it('records a cancellation in the middle of a run', async () => {
+  await started({ yaml: '    sync: { pageSize: 1 }\n' });
+  stack.simulator.admin.faults.add({ match: { resource: 'projects' }, fault: { kind: 'latency', ms: 150 } });
+  const workflowId = `${stack.connection}-cancelled`;
+  const handle = await stack.temporal.client.workflow.start('exportWorkflow', {
+    workflowId,
+    taskQueue: stack.taskQueue,
+    args: [{ connection: stack.connection }],
+  });
+  await until(() => (stack.simulator.admin.stats().byRoute['GET projects'] ?? 0) > 2, 'pages are read');
+  await handle.cancel();
+  await handle.result().catch(() => {});
+  const status = () =>
+    stack.temporal.client.workflow.getHandle(stack.mirrorId('projects')).query<MirrorStatus>('status');
+  await until(async () => (await status()).active === null, 'the run has stopped');
+  await record('exportWorkflow', 'cancelled', workflowId);
+  await mirror('cancelled');
+});
+
+it('records a reconciliation with a second pass', async () => {
+  await started({ resources: '[tasks]', simulator: { awkward: false, counts: { tasks: 40 } } });
+  await stack.export();
+  const [gone] = stack.simulator.admin
+    .records('tasks')
+    .map((text) => (JSON.parse(text) as { id: string }).id);
+  stack.simulator.admin.remove('tasks', [gone!]);
+  const handle = stack.temporal.client.workflow.getHandle(stack.mirrorId('tasks'));
+  const request = {
+    requestId: 'reconcile',
+    replyTo: null,
+    mode: 'full',
+    reconcile: true,
+    adopt: false,
+    allowDeletes: false,
+  };
+  await handle.signal('requestRun', { ...request, nominalStart: Date.now() });
+  await until(
+    async () => (await handle.query<MirrorStatus>('status')).lastRun?.counts?.deleted === 1,
+    'it is marked',
+  );
+  await until(async () => (await handle.query<MirrorStatus>('status')).active === null, 'the mirror rests');
+  await record('resourceMirrorWorkflow', 'reconciled', stack.mirrorId('tasks'));
+});
+
+it('records a continue-as-new', async () => {
+  await started({});
+  const handle = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
+  await stack.export();
+  const first = (await handle.describe()).runId;
+  while ((await handle.describe()).runId === first) {
+    await Promise.all([stack.export(), stack.export({ full: true })]);
+  }
+  await mirror('continued-as-new', first);
+  await stack.export();
+  await mirror('after-continue-as-new');
+});
+
+async function stop(): Promise<void> {
+  await stack.stop();
+}

@@ -1,0 +1,49 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
+import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { shippedBundle } from '../../src/temporal/bundle.js';
+import * as workflows from '../../workflows/index.js';
+
+const FOLDER = join(import.meta.dirname, 'histories');
+
+describe('recorded histories', () => {
+  let files: string[];
+  beforeAll(async () => {
+    Runtime.install({ logger: new DefaultLogger('ERROR') });
+    files = (await readdir(FOLDER)).filter((name) => name.endsWith('.json'));
+  });
+
+  it('exist for every workflow', () => {
+    const names = Object.keys(workflows).filter((name) => name.endsWith('Workflow'));
+    expect(names.length).toBeGreaterThan(0);
+    for (const name of names) {
+      expect(
+        files.filter((file) => file.startsWith(`${name}.`)),
+        name,
+      ).not.toEqual([]);
+    }
+  });
+
+  it('all replay with the workflows as they are now', async () => {
+    const replayed: string[] = [];
+    const problems: string[] = [];
+    for await (const { workflowId, error } of Worker.runReplayHistories(
+      { workflowBundle: shippedBundle() },
+      histories(files),
+    )) {
+      replayed.push(workflowId);
+      if (error) problems.push(`${workflowId}: ${error.message}`);
+    }
+    expect(problems).toEqual([]);
+    expect(replayed.length).toBe(files.length);
+  });
+});
+
+async function* histories(files: readonly string[]) {
+  for (const file of files) {
+    const history = historyFromJSON(JSON.parse(await readFile(join(FOLDER, file), 'utf8')));
+    yield { workflowId: file, history };
+  }
+}

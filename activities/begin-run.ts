@@ -52,6 +52,7 @@ export function createBeginRun(deps: ActivityDeps): Activities['worktrack.beginR
       before,
       warnings: [],
       giveUpAfterMs,
+      retention: settings.retention,
       reconcile,
     };
     await writeRun(store, input, run);

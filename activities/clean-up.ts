@@ -6,13 +6,14 @@ import type { ObjectStore } from '../src/lake/store/index.js';
 import type { ActivityDeps } from './deps.js';
 import { readRun } from './documents.js';
 import { heartbeating } from './heartbeat.js';
+import { removeAll } from './remove.js';
+import { removeOldSnapshots } from './retention.js';
 
 const TREES = ['snapshots', 'changes'] as const;
-const REMOVED_AT_ONCE = 1000;
 
 /**
- * Removes what a published run and failed runs before it no longer need: staging, unfinished uploads, and folders
- * of runs that never were published. The mirror is the resource's only writer, so nothing of a living run is there.
+ * Removes what a published run and failed runs before it no longer need: staging, unfinished uploads, folders
+ * of runs that never were published, and snapshots that are no longer kept. The mirror is the resource's only writer, so nothing of a living run is there.
  */
 export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp'] {
   return (input) =>
@@ -25,6 +26,7 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
         const since = run.before === null ? 0 : parseRunDate(run.before.runId);
         for (const tree of TREES)
           await removeUnpublished(store, treePrefix(resource, tree), since, run.nominalStart);
+        await removeOldSnapshots(store, input, run.retention, deps.now());
       }
       await store.abortUploads(`${resource}/`, 0);
       await store.abortUploads(stagingPrefix(resource), 0);
@@ -49,15 +51,4 @@ async function removeUnpublished(
       if ((await store.head(`${folder}${MANIFEST}` as ObjectKey)) === null) await removeAll(store, folder);
     }
   }
-}
-
-async function removeAll(store: ObjectStore, prefix: string): Promise<void> {
-  let keys: ObjectKey[] = [];
-  for await (const { key } of store.list(prefix)) {
-    keys.push(key);
-    if (keys.length < REMOVED_AT_ONCE) continue;
-    await store.remove(keys);
-    keys = [];
-  }
-  await store.remove(keys);
 }

@@ -15,4 +15,6 @@ export interface ActivityDeps {
   connection(name: string): OpenConnection;
   /** Milliseconds since 1970. */
   now(): number;
+  /** Whether this worker is about to stop: long activities then hand over at the next good place. */
+  draining(): boolean;
 }

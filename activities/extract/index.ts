@@ -17,7 +17,8 @@ const HEARTBEAT_MS = 1000;
 
 /**
  * Reads pages from where the last attempt left off and stages them, many an attempt (DESIGN 2). The next page is
- * requested before the last one is converted. A call that is cancelled, as on a deploy, stages what it has read.
+ * requested before the last one is converted. On a deploy the call ends early with what it has read, and another
+ * worker makes the next one.
  */
 export function createExtractPages(deps: ActivityDeps): Activities['worktrack.extractPages'] {
   return async (input) => {
@@ -91,7 +92,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
       const page = await coming;
       onPage();
       const { cursor } = page.next;
-      const last = page.done || stager.chunks >= CHUNKS_A_CALL || deps.now() > endBefore;
+      const last = page.done || stager.chunks >= CHUNKS_A_CALL || deps.now() > endBefore || deps.draining();
       if (!last) {
         coming = chain.next();
         coming.catch(() => {});

@@ -1,6 +1,6 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../core/brands.js';
 import type { RunMode } from '../core/contract.js';
-import type { HttpSettings, ResourceSettings, SyncSettings } from '../core/settings.js';
+import type { HttpSettings, ResourceSettings, RetentionSettings, SyncSettings } from '../core/settings.js';
 import type { PublishedPart } from './manifest.js';
 import type { Column } from './schema.js';
 
@@ -39,6 +39,7 @@ export interface RunFile {
   readonly before: Before | null;
   readonly warnings: readonly string[];
   readonly giveUpAfterMs: number;
+  readonly retention: RetentionSettings;
   /** Whether the run may conclude deletes (DESIGN 3.5). */
   readonly reconcile: boolean;
 }

@@ -50,6 +50,11 @@ export function addUp(
       totals.before + counts.inserted - counts.dropped,
       counts.rows,
     ],
+    [
+      'rows before and unchanged + updated + deleted + retained',
+      totals.before,
+      counts.unchanged + counts.updated + counts.deleted + counts.retained,
+    ],
     ['rows of the parts and rows after', sumRows(parts), counts.rows],
     ['rows of the change log and inserted + updated + deleted', sumRows(changes), changed],
   ];

@@ -31,7 +31,7 @@ export function testServerPom(version: string): string {
 /**
  * The executable that stands for the jars beside it. It replaces itself with Java, so that its process id is the
  * server's, and it finds the jars by its own place, for the folder is moved once it is complete. Serial collection
- * and the first compiler alone start in half the time, and two cores are enough.
+ * and the first compiler alone favour a short start over throughput that a test server never needs.
  */
 export const javaWrapper = `#!/bin/sh
 self=$0

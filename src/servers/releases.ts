@@ -11,8 +11,8 @@ export interface ReleaseArchive {
 }
 
 /**
- * Digests of the test server's archives: its releases carry no list of checksums. These are the ones that nixpkgs
- * pins for the same version.
+ * Digests of the test server's archives: its releases carry no list of checksums. These are the ones that a
+ * public Nix package pins for the same version; a mismatch only means that Maven is tried next.
  */
 const testServerDigests: Readonly<Record<string, string>> = {
   linux_amd64: '987f375a8d4290a8378a998dccfaba6b31b3b99ad3757af283c6955a6afd829f',

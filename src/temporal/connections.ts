@@ -7,13 +7,20 @@ import { VERSION } from './version.js';
 
 /** The connections of a worker, opened when first used and shared by all its activities. */
 export interface Connections extends ActivityDeps {
+  /** Tells activities to hand over. */
+  drain(): void;
   close(): Promise<void>;
 }
 
 export function openConnections(settings: Settings, logger?: StoreLogger): Connections {
   const open = new Map<string, OpenConnection>();
+  let draining = false;
   return {
     now: Date.now,
+    draining: () => draining,
+    drain() {
+      draining = true;
+    },
     connection(name) {
       const known = open.get(name);
       if (known !== undefined) return known;

@@ -57,7 +57,10 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
           await connection.close();
         }
       },
-      stop: () => worker.shutdown(),
+      stop() {
+        connections.drain();
+        worker.shutdown();
+      },
     };
   } catch (error) {
     await connections.close();

@@ -8,7 +8,7 @@ import { type Stack, startStack, until } from '../support/stack.js';
 
 const DAY = 24 * 60 * 60_000;
 const SEED = Number(process.env.WORKTRACK_SEED ?? 20261121);
-const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 30);
+const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 6);
 
 /** What the lake must hold: every record that was ever visible, in its newest visible version. */
 class Model {

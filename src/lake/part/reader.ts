@@ -55,7 +55,10 @@ export class BlockReader {
   /** A block's rows. @throws Error when they are not those that the index speaks of */
   async rows(at: number): Promise<ByteString> {
     const block = this.#blocks[at]!;
-    const raw = await this.#framing.unpack(await this.packed(at), block.rawBytes);
+    const packed = await this.packed(at);
+    const raw = await this.#framing.unpack(packed, block.rawBytes).catch((cause: unknown) => {
+      throw new Error(`block ${at} of ${this.#key} is damaged: it cannot be unpacked`, { cause });
+    });
     if (raw.length !== block.rawBytes || crc32(raw) !== block.rawCrc32) {
       throw new Error(`block ${at} of ${this.#key} is damaged: its checksum is not the one in its index`);
     }

@@ -29,6 +29,8 @@ export function gunzipper(): Unpacker {
   gunzip.on('data', (piece: Buffer) => out.push(piece));
   const failed = new Promise<never>((_, reject) => gunzip.once('error', reject));
   failed.catch(() => {});
+  // It may come before the last byte is pushed: zlib ignores what follows a whole file.
+  const ended = new Promise<void>((resolve) => gunzip.once('end', resolve));
   function* taken(): Generator<Buffer> {
     const pieces = out;
     out = [];
@@ -37,12 +39,11 @@ export function gunzipper(): Unpacker {
   return {
     async *push(chunk) {
       for (let at = 0; at < chunk.length; at += SLICE_BYTES) {
-        await Promise.race([written(gunzip, chunk.subarray(at, at + SLICE_BYTES)), failed]);
+        await Promise.race([written(gunzip, chunk.subarray(at, at + SLICE_BYTES)), ended, failed]);
         yield* taken();
       }
     },
     async *end() {
-      const ended = new Promise<void>((resolve) => gunzip.once('end', resolve));
       gunzip.end();
       await Promise.race([ended, failed]);
       yield* taken();

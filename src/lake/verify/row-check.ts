@@ -37,7 +37,10 @@ export class RowCheck {
   }
 
   row(text: ByteString): void {
-    if (!this.#sawHeader) return this.#header(text);
+    if (!this.#sawHeader) {
+      this.#header(text);
+      return;
+    }
     this.rows++;
     const key = this.#keyOf(text);
     if (key !== null) this.#order(key);
@@ -94,8 +97,10 @@ export class RowCheck {
     const { at, blocks } = this.#rules;
     if (blocks === null) return;
     const block = blocks[this.#block];
-    if (block === undefined)
-      return this.#findings.add('index', `${at}: its index ends before row ${this.rows}`);
+    if (block === undefined) {
+      this.#findings.add('index', `${at}: its index ends before row ${this.rows}`);
+      return;
+    }
     this.#blockFirst ??= key;
     this.#blockRows++;
     this.#blockBytes += length;

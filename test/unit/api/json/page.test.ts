@@ -3,7 +3,17 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BrokenPromiseError } from '../../../../src/api/errors/broken-promise-error.js';
 import { JsonType } from '../../../../src/api/json/record.js';
-import { anyGaps, anyRecord, anyValue, pageOf, readRecord, readText, recordsPage, spaced, type Tokens } from './support.js';
+import {
+  anyGaps,
+  anyRecord,
+  anyValue,
+  pageOf,
+  readRecord,
+  readText,
+  recordsPage,
+  spaced,
+  type Tokens,
+} from './support.js';
 
 function lonely(text: string): number {
   return [...text].filter((point) => !point.isWellFormed()).length;
@@ -11,7 +21,9 @@ function lonely(text: string): number {
 
 /** Holds a record against what `JSON.parse` makes of it; numbers are compared as values, and as literals elsewhere. */
 function assertSame(cells: Map<string, string | null>, parsed: object): void {
-  const fields = new Map(Object.entries(parsed).map(([name, value]) => [name.toWellFormed(), value as unknown]));
+  const fields = new Map(
+    Object.entries(parsed).map(([name, value]) => [name.toWellFormed(), value as unknown]),
+  );
   // Names that differ in a lone surrogate only become one column: the last one wins, as for any field that comes twice.
   deepStrictEqual(new Set(cells.keys()), new Set(fields.keys()));
   if (fields.size !== Object.keys(parsed).length) return;
@@ -51,10 +63,13 @@ describe('A list page', () => {
     );
   });
 
-  it.each(['9007199254740993', '12.50', '1e21', '-0', '0.1e-7', '1E+400', '0.0', '-1e-0'])('keeps the number %s', (number) => {
-    expect(readRecord(`{"n":${number}}`).get('n')).toBe(number);
-    expect(readRecord(`{"n":[${number}]}`).get('n')).toBe(`[${number}]`);
-  });
+  it.each(['9007199254740993', '12.50', '1e21', '-0', '0.1e-7', '1E+400', '0.0', '-1e-0'])(
+    'keeps the number %s',
+    (number) => {
+      expect(readRecord(`{"n":${number}}`).get('n')).toBe(number);
+      expect(readRecord(`{"n":[${number}]}`).get('n')).toBe(`[${number}]`);
+    },
+  );
 
   it('is a SyntaxError when cut off at any byte, whatever is in it', () => {
     fc.assert(
@@ -62,7 +77,9 @@ describe('A list page', () => {
         const text = spaced(recordsPage(records), gaps).trimEnd();
         const bytes = Buffer.from(text);
         for (let cut = 0; cut < bytes.length; cut++) {
-          expect(() => readText(bytes.toString('utf8', 0, cut)), `cut at ${cut} of ${text}`).toThrow(SyntaxError);
+          expect(() => readText(bytes.toString('utf8', 0, cut)), `cut at ${cut} of ${text}`).toThrow(
+            SyntaxError,
+          );
         }
       }),
       { numRuns: 40 },
@@ -78,39 +95,65 @@ describe('A list page', () => {
     '[{"id":1}]',
   ])('that breaks a promise is still torn, and worth another try, when it is cut off: %s', (text) => {
     expect(() => readText(text)).toThrow(BrokenPromiseError);
-    for (let cut = 0; cut < text.length; cut++) expect(() => readText(text.slice(0, cut)), `${cut}`).toThrow(SyntaxError);
+    for (let cut = 0; cut < text.length; cut++)
+      expect(() => readText(text.slice(0, cut)), `${cut}`).toThrow(SyntaxError);
   });
 
   it('is taken exactly when JSON.parse takes it, after any character was put in or left out', () => {
-    const base = '{"data":[{"a":1,"b":"x","c":[1,{"d":null}],"e":true},{"b":-2.5e3}],"page":{"limit":5,"nextCursor":"n"}}';
+    const base =
+      '{"data":[{"a":1,"b":"x","c":[1,{"d":null}],"e":true},{"b":-2.5e3}],"page":{"limit":5,"nextCursor":"n"}}';
     const typed = fc.constantFrom(...'{}[],:" 0123456789.eE+-tfnul\t\n');
     fc.assert(
-      fc.property(fc.nat(base.length), fc.nat(2), fc.string({ unit: typed, maxLength: 2 }), (at, less, more) => {
-        const text = base.slice(0, at) + more + base.slice(at + less);
-        // Control characters inside strings are taken as they are: see below.
-        fc.pre(!/"[^"]*[\t\n][^"]*"/.test(text));
-        let parsed: unknown;
-        try {
-          parsed = JSON.parse(text);
-        } catch {
-          expect(() => readText(text), text).toThrow(SyntaxError);
-          return;
-        }
-        try {
-          const { records } = readText(text);
-          for (const [row, record] of (parsed as { data: object[] }).data.entries()) assertSame(records[row]!, record);
-        } catch (error) {
-          expect(error, text).toBeInstanceOf(BrokenPromiseError);
-        }
-      }),
+      fc.property(
+        fc.nat(base.length),
+        fc.nat(2),
+        fc.string({ unit: typed, maxLength: 2 }),
+        (at, less, more) => {
+          const text = base.slice(0, at) + more + base.slice(at + less);
+          // Control characters inside strings are taken as they are: see below.
+          fc.pre(!/"[^"]*[\t\n][^"]*"/.test(text));
+          let parsed: unknown;
+          try {
+            parsed = JSON.parse(text);
+          } catch {
+            expect(() => readText(text), text).toThrow(SyntaxError);
+            return;
+          }
+          try {
+            const { records } = readText(text);
+            for (const [row, record] of (parsed as { data: object[] }).data.entries())
+              assertSame(records[row]!, record);
+          } catch (error) {
+            expect(error, text).toBeInstanceOf(BrokenPromiseError);
+          }
+        },
+      ),
       { numRuns: 4000 },
     );
   });
 
-  it.each(['{"data":[,]', '{"data":[{},]', '{"data":[{"a":1,}]', '{"data":[{"a":01}]', '{"data":[{"a":1.}]', '{"data":[{"a":+1}]',
-    '{"data":[{"a":-}]', '{"data":[{"a":.5}]', '{"data":[{"a":1e}]', '{"data":[{"a":nul}]', '{"data":[{a:1}]', "{\"data\":[{'a':1}]",
-    '{"data":[{"a":"\\x"}]', '{"data":[{"a":"\\u12g4"}]', '{"data":[{"a" 1}]', '{"data":[{"a":NaN}]', '{"data":[{"a":[1,]}]',
-    '{"data":[{"a":{"b":}}]', '{"data":[{"a":1}{"a":2}]', '{"data":[{"a":truefalse}]'])('is no JSON with %s', (start) => {
+  it.each([
+    '{"data":[,]',
+    '{"data":[{},]',
+    '{"data":[{"a":1,}]',
+    '{"data":[{"a":01}]',
+    '{"data":[{"a":1.}]',
+    '{"data":[{"a":+1}]',
+    '{"data":[{"a":-}]',
+    '{"data":[{"a":.5}]',
+    '{"data":[{"a":1e}]',
+    '{"data":[{"a":nul}]',
+    '{"data":[{a:1}]',
+    '{"data":[{\'a\':1}]',
+    '{"data":[{"a":"\\x"}]',
+    '{"data":[{"a":"\\u12g4"}]',
+    '{"data":[{"a" 1}]',
+    '{"data":[{"a":NaN}]',
+    '{"data":[{"a":[1,]}]',
+    '{"data":[{"a":{"b":}}]',
+    '{"data":[{"a":1}{"a":2}]',
+    '{"data":[{"a":truefalse}]',
+  ])('is no JSON with %s', (start) => {
     expect(() => readText(`${start},"page":{"nextCursor":null}}`)).toThrow(SyntaxError);
   });
 
@@ -130,8 +173,18 @@ describe('A list page', () => {
   });
 
   it('turns each lone surrogate into U+FFFD and counts it, and leaves pairs alone', () => {
-    const read = readText(pageOf('{"a":"\\ud83d\\ude00","b":"\\ud83dx","c":"\\ude00\\ud83d","d":"\\ud83d\\ud83d\\ude00","e":"\\ud83d\\n"}'));
-    expect(Object.fromEntries(read.records[0]!)).toEqual({ a: '😀', b: '\ufffdx', c: '\ufffd\ufffd', d: '\ufffd😀', e: '\ufffd\n' });
+    const read = readText(
+      pageOf(
+        '{"a":"\\ud83d\\ude00","b":"\\ud83dx","c":"\\ude00\\ud83d","d":"\\ud83d\\ud83d\\ude00","e":"\\ud83d\\n"}',
+      ),
+    );
+    expect(Object.fromEntries(read.records[0]!)).toEqual({
+      a: '😀',
+      b: '\ufffdx',
+      c: '\ufffd\ufffd',
+      d: '\ufffd😀',
+      e: '\ufffd\n',
+    });
     expect(read.replaced).toBe(5);
   });
 
@@ -153,7 +206,15 @@ describe('A list page', () => {
 
   it('never takes a value for that of another field when records change their shape', () => {
     const { records } = readText(
-      pageOf('{"a":1,"b":2,"c":3}', '{"b":4,"a":5}', '{"a":6,"ab":7,"c":8}', '{}', '{"c":9,"b":10,"a":11,"d":12}', '{ "a" :13,"b":14}', '{"a":15,"b" : 16}'),
+      pageOf(
+        '{"a":1,"b":2,"c":3}',
+        '{"b":4,"a":5}',
+        '{"a":6,"ab":7,"c":8}',
+        '{}',
+        '{"c":9,"b":10,"a":11,"d":12}',
+        '{ "a" :13,"b":14}',
+        '{"a":15,"b" : 16}',
+      ),
     );
     expect(records.map((record) => Object.fromEntries(record))).toEqual([
       { a: '1', b: '2', c: '3' },
@@ -167,7 +228,9 @@ describe('A list page', () => {
   });
 
   it('notes every JSON type that a column has shown', () => {
-    const { columns } = readText(pageOf('{"a":1,"b":"x","c":{},"d":null}', '{"a":1.0,"b":true,"c":[],"d":-1e2}', '{"a":-0}'));
+    const { columns } = readText(
+      pageOf('{"a":1,"b":"x","c":{},"d":null}', '{"a":1.0,"b":true,"c":[],"d":-1e2}', '{"a":-0}'),
+    );
     const types = Object.fromEntries(columns.names.map((name, at) => [name, columns.types[at]]));
     expect(types).toEqual({
       a: JsonType.integer | JsonType.number,
@@ -178,13 +241,17 @@ describe('A list page', () => {
   });
 
   it.each([30, 900])('reads a value that is nested %i levels deep', (levels) => {
-    const json = '[{"a":'.repeat(levels / 2) + '1' + '}]'.repeat(levels / 2);
+    const json = `${'[{"a":'.repeat(levels / 2)}1${'}]'.repeat(levels / 2)}`;
     expect(readRecord(`{"deep":${json}}`).get('deep')).toBe(json);
     expect(() => readText(`{"x":${json},"data":[],"page":{}}`)).not.toThrow();
   });
 
   it('answers absurd nesting with a SyntaxError instead of a full stack', () => {
-    for (const json of ['['.repeat(5000) + ']'.repeat(5000), '{"a":'.repeat(5000) + '1' + '}'.repeat(5000), '['.repeat(200_000)]) {
+    for (const json of [
+      '['.repeat(5000) + ']'.repeat(5000),
+      `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`,
+      '['.repeat(200_000),
+    ]) {
       expect(() => readRecord(`{"deep":${json}}`)).toThrow(SyntaxError);
       expect(() => readRecord(`{"deep":${json}}`, '.')).toThrow(SyntaxError);
       expect(() => readText(`{"x":${json},"data":[],"page":{}}`)).toThrow(SyntaxError);
@@ -217,9 +284,12 @@ describe('The list envelope', () => {
     expect(() => readText(` ${text}\n`)).toThrow(what);
   });
 
-  it.each(['{"nextCursor":null}', '{"nextCursor":""}', '{}', '{"limit":3}'])('ends the list with the page %s', (page) => {
-    expect(readText(`{"data":[],"page":${page}}`).nextCursor).toBeNull();
-  });
+  it.each(['{"nextCursor":null}', '{"nextCursor":""}', '{}', '{"limit":3}'])(
+    'ends the list with the page %s',
+    (page) => {
+      expect(readText(`{"data":[],"page":${page}}`).nextCursor).toBeNull();
+    },
+  );
 
   it.each([
     ['"abc"', 'abc'],
@@ -261,7 +331,14 @@ describe('The list envelope', () => {
 describe('Flattening', () => {
   it('spreads objects over columns, and leaves arrays and empty objects as cells', () => {
     const record = readRecord('{"id":1,"a":{"b":{"c":"x","d":null},"e":[{"f":1}],"g":{}},"h":2}', '.');
-    expect(Object.fromEntries(record)).toEqual({ id: '1', 'a.b.c': 'x', 'a.b.d': null, 'a.e': '[{"f":1}]', 'a.g': '{}', h: '2' });
+    expect(Object.fromEntries(record)).toEqual({
+      id: '1',
+      'a.b.c': 'x',
+      'a.b.d': null,
+      'a.e': '[{"f":1}]',
+      'a.g': '{}',
+      h: '2',
+    });
   });
 
   it('does not touch objects where it is off', () => {
@@ -277,7 +354,7 @@ describe('Flattening', () => {
   });
 
   it('stops at 32 levels: what lies deeper is one cell', () => {
-    const json = '{"k":'.repeat(900) + '1' + '}'.repeat(900);
+    const json = `${'{"k":'.repeat(900)}1${'}'.repeat(900)}`;
     const [[name, cell]] = [...readRecord(json, '.')] as [[string, string]];
     expect(name.split('.')).toHaveLength(33);
     expect(JSON.parse(cell)).toBeTypeOf('object');
@@ -286,7 +363,8 @@ describe('Flattening', () => {
 
   it('is a SyntaxError when cut off at any byte', () => {
     const text = pageOf('{"a":{"b":{"c":"x"},"d":{ }},"e":{"f":[1]}}');
-    for (let cut = 0; cut < text.length; cut++) expect(() => readText(text.slice(0, cut), '.')).toThrow(SyntaxError);
+    for (let cut = 0; cut < text.length; cut++)
+      expect(() => readText(text.slice(0, cut), '.')).toThrow(SyntaxError);
   });
 
   it('gives the leaves that walking the parsed value gives', () => {
@@ -299,7 +377,11 @@ describe('Flattening', () => {
         const walk = (value: object, path: string): void => {
           for (const [name, item] of Object.entries(value)) {
             const full = path === '' ? `/${name}` : `${path}>${name}`;
-            const inner = item !== null && typeof item === 'object' && !Array.isArray(item) && Object.keys(item).length > 0;
+            const inner =
+              item !== null &&
+              typeof item === 'object' &&
+              !Array.isArray(item) &&
+              Object.keys(item).length > 0;
             if (inner) walk(item as object, full);
             else {
               clash ||= names.has(full.toWellFormed());
@@ -310,7 +392,10 @@ describe('Flattening', () => {
         };
         walk(JSON.parse(text) as object, '');
         // A field that comes twice with objects of different shape leaves the columns of both.
-        fc.pre(!clash && JSON.stringify(JSON.parse(text)).length === JSON.stringify(JSON.parse(tokens.join(''))).length);
+        fc.pre(
+          !clash &&
+            JSON.stringify(JSON.parse(text)).length === JSON.stringify(JSON.parse(tokens.join(''))).length,
+        );
         fc.pre(!hasRepeatedName(tokens));
         const cells = readRecord(text, '>');
         deepStrictEqual(new Set(cells.keys()), new Set(leaves.keys()));

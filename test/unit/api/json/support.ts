@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import type { Cells, FieldColumns } from '../../../../src/api/json/record.js';
 import { type ListEnvelope, readListPage } from '../../../../src/api/json/page.js';
+import type { Cells, FieldColumns } from '../../../../src/api/json/record.js';
 import { type ByteString, fromByteString, toByteString } from '../../../../src/core/brands.js';
 
 /** Columns in the order first met, nothing left out. */
@@ -53,17 +53,44 @@ export function readRecord(record: string, flatten: string | null = null): Map<s
 /** JSON as its tokens, so that white space can be put between them, or not. */
 export type Tokens = string[];
 
-const NUMBERS = ['9007199254740993', '12.50', '1e21', '-0', '0.1e-7', '0', '-1.5E+3', '1E400', '100000000000000000000'];
+const NUMBERS = [
+  '9007199254740993',
+  '12.50',
+  '1e21',
+  '-0',
+  '0.1e-7',
+  '0',
+  '-1.5E+3',
+  '1E400',
+  '100000000000000000000',
+];
 
 /** Field names that are awkward in JavaScript, in CSV or in JSON. */
-const NAMES = ['id', 'name', 'a', 'b', '__proto__', 'constructor', 'toString', '', 'ü', '日本', 'a"b', 'a\\', 'a,b', '😀'];
+const NAMES = [
+  'id',
+  'name',
+  'a',
+  'b',
+  '__proto__',
+  'constructor',
+  'toString',
+  '',
+  'ü',
+  '日本',
+  'a"b',
+  'a\\',
+  'a,b',
+  '😀',
+];
 
 const anyText = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 8 }),
   // Code units of all kinds, lone surrogates among them.
-  fc.array(fc.oneof(fc.integer({ min: 0xd700, max: 0xe0ff }), fc.integer({ min: 0, max: 0x24f })), { maxLength: 6 }).map(
-    (units) => String.fromCharCode(...units),
-  ),
+  fc
+    .array(fc.oneof(fc.integer({ min: 0xd700, max: 0xe0ff }), fc.integer({ min: 0, max: 0x24f })), {
+      maxLength: 6,
+    })
+    .map((units) => String.fromCharCode(...units)),
 );
 
 /** A string literal in which some characters are escaped, as the numbers say. */
@@ -108,19 +135,28 @@ const { value, object } = fc.letrec<{ value: Tokens; object: Tokens }>((tie) => 
     tie('object'),
     fc.array(tie('value'), { maxLength: 3 }).map((items) => joined('[', items, ']')),
   ),
-  object: fc
-    .array(fc.tuple(nameToken, tie('value')), { maxLength: 5 })
-    .map((members) => joined('{', members.map(([name, item]) => [name, ':', ...item]), '}')),
+  object: fc.array(fc.tuple(nameToken, tie('value')), { maxLength: 5 }).map((members) =>
+    joined(
+      '{',
+      members.map(([name, item]) => [name, ':', ...item]),
+      '}',
+    ),
+  ),
 }));
 
 export const anyValue = value;
 export const anyRecord = object;
 
 /** White space to put between tokens, in turn. */
-export const anyGaps = fc.array(fc.constantFrom('', '', ' ', '\n', '\r\n', '\t', '  '), { minLength: 1, maxLength: 7 });
+export const anyGaps = fc.array(fc.constantFrom('', '', ' ', '\n', '\r\n', '\t', '  '), {
+  minLength: 1,
+  maxLength: 7,
+});
 
 export function spaced(tokens: Tokens, gaps: readonly string[]): string {
-  return tokens.map((token, at) => gaps[at % gaps.length]! + token).join('') + gaps[tokens.length % gaps.length]!;
+  return (
+    tokens.map((token, at) => gaps[at % gaps.length]! + token).join('') + gaps[tokens.length % gaps.length]!
+  );
 }
 
 export const recordsPage = (records: readonly Tokens[]): Tokens => [

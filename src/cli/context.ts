@@ -1,0 +1,85 @@
+import { loadSettings, selectConnection } from '../config/index.js';
+import { ConfigurationError } from '../core/configuration-error.js';
+import type { ConnectionSettings, Settings } from '../core/settings.js';
+import { connectTemporal, type TemporalClient, temporalConfig } from '../temporal/connect.js';
+import { grpcMessage, isDenied, isNamespaceMissing } from '../temporal/grpc.js';
+import { reach } from '../temporal/reach.js';
+import { type GlobalOptions, reachTimeoutMs } from './options.js';
+import { output } from './output.js';
+
+/** @throws ConfigurationError */
+export function readSettings(options: GlobalOptions): Settings {
+  return loadSettings({ file: options.config, env: process.env, cwd: process.cwd() });
+}
+
+/** The connection that the command is about. @throws ConfigurationError */
+export function readConnection(options: GlobalOptions): ConnectionSettings {
+  return selectConnection(readSettings(options), options.connection);
+}
+
+/** Where Temporal is. @throws ConfigurationError for a profile or variable that cannot be read */
+export function temporalPlace(options: GlobalOptions): { address: string; namespace: string } {
+  try {
+    const { connectionOptions, namespace } = temporalConfig(options);
+    return { address: connectionOptions.address, namespace };
+  } catch (cause) {
+    throw new ConfigurationError(`Temporal's configuration cannot be read: ${grpcMessage(cause)}`, {
+      remedy: 'Correct the TEMPORAL_* variables, or the profile file that TEMPORAL_CONFIG_FILE names.',
+      cause,
+    });
+  }
+}
+
+/**
+ * Tries for Temporal until it answers.
+ *
+ * @throws OutOfReachError after `WORKTRACK_REACH_TIMEOUT`; ConfigurationError when it turns us away
+ */
+export async function openTemporal(
+  options: GlobalOptions,
+  timeoutMs: number = reachTimeoutMs(process.env),
+  onTrouble: (message: string) => void = output.note,
+): Promise<TemporalClient> {
+  const { address, namespace } = temporalPlace(options);
+  return reach(
+    `Temporal at ${address}`,
+    () => connectTemporal({ ...options, namespace }),
+    (error) => !isDenied(error),
+    grpcMessage,
+    { timeoutMs, onTrouble },
+  ).catch((error: unknown) => {
+    throw toUserError(error, { address, namespace });
+  });
+}
+
+/** Runs a command's work with a client, and says what of Temporal's answers is the user's to mend. */
+export async function withTemporal<T>(
+  options: GlobalOptions,
+  work: (temporal: TemporalClient) => Promise<T>,
+): Promise<T> {
+  const temporal = await openTemporal(options);
+  try {
+    return await work(temporal);
+  } catch (error) {
+    throw toUserError(error, temporal);
+  } finally {
+    await temporal.close();
+  }
+}
+
+/** @param error from Temporal or from anything else, which passes as it is */
+export function toUserError(error: unknown, place: { address: string; namespace: string }): unknown {
+  if (isDenied(error)) {
+    return new ConfigurationError(`Temporal at ${place.address} turned us away: ${grpcMessage(error)}`, {
+      remedy: 'Correct TEMPORAL_API_KEY or the TLS certificate, and check that it may use the namespace.',
+      cause: error,
+    });
+  }
+  if (isNamespaceMissing(error)) {
+    return new ConfigurationError(`Temporal at ${place.address} has no namespace "${place.namespace}"`, {
+      remedy: 'Correct TEMPORAL_NAMESPACE or --namespace, or create the namespace.',
+      cause: error,
+    });
+  }
+  return error;
+}

@@ -1,0 +1,84 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseSettings } from '../../config/index.js';
+import { DEFAULT_TASK_QUEUE } from '../../core/contract.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import { ensureBucket, resolveServer, startVersitygw } from '../../servers/index.js';
+import { DEMO_KEY, type Simulator, startSimulator } from '../../simulator/index.js';
+import { type LocalTemporal, startLocalTemporal } from '../local-temporal.js';
+import { demoCounts } from './service.js';
+
+const BUCKET = 'demo-lake';
+const PREFIX = 'worktrack';
+
+/** Everything that the demo runs on. */
+export interface DemoServers {
+  readonly simulator: Simulator;
+  readonly s3Endpoint: string;
+  readonly local: LocalTemporal;
+  readonly taskQueue: string;
+  readonly connection: ConnectionSettings;
+  readonly configFile: string;
+  /** The folder that the lake's URL stands for. */
+  readonly lakeFolder: string;
+  stop(): Promise<void>;
+}
+
+/** Starts the made-up service, an S3 server, a Temporal server and a worker. @throws ServerInstallError, ServerStartError */
+export async function startDemoServers(folder: string, timeEntries: number): Promise<DemoServers> {
+  const logs = join(folder, 'logs');
+  const dataDir = join(folder, 's3');
+  await mkdir(logs);
+  const stops: (() => Promise<void>)[] = [];
+  const stop = async (): Promise<void> => {
+    for (const one of stops.splice(0).reverse()) await one();
+  };
+  try {
+    const { path: executable } = await resolveServer('versitygw');
+    const s3 = await startVersitygw({
+      executable,
+      dataDir,
+      iamDir: join(folder, 'iam'),
+      logFile: join(logs, 's3.log'),
+    });
+    stops.push(() => s3.stop());
+    await ensureBucket(s3, BUCKET);
+    const simulator = await startSimulator({ counts: demoCounts(timeEntries) });
+    stops.push(() => simulator.close());
+    const yaml = demoConfig(simulator.url, s3.endpoint, s3.region);
+    const configFile = join(folder, 'worktrack.yaml');
+    await writeFile(configFile, yaml);
+    useCredentials(s3);
+    const settings = parseSettings(yaml, configFile);
+    const [connection] = settings.connections;
+    if (connection === undefined) throw new Error('the configuration of the demo has no connection');
+    const taskQueue = DEFAULT_TASK_QUEUE;
+    const local = await startLocalTemporal({ folder: logs, keepState: false, settings, taskQueue });
+    stops.push(() => local.stop());
+    const lakeFolder = join(dataDir, BUCKET, PREFIX);
+    return { simulator, s3Endpoint: s3.endpoint, local, taskQueue, connection, configFile, lakeFolder, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function demoConfig(baseUrl: string, endpoint: string, region: string): string {
+  return `# The demo's configuration: what a real one looks like, with servers that live only as long as the demo.
+connections:
+  demo:
+    baseUrl: ${baseUrl}
+    apiKey: { env: WORKTRACK_DEMO_API_KEY }
+    lake: { url: "s3://${BUCKET}/${PREFIX}", endpoint: "${endpoint}", region: ${region}, forcePathStyle: true }
+    resources: [projects, tasks, time-entries, calendar-entries, members]
+`;
+}
+
+/** The worker in this process reads its secrets where every worker does; the user's own must not be taken. */
+function useCredentials(access: { readonly accessKeyId: string; readonly secretAccessKey: string }): void {
+  for (const name of Object.keys(process.env))
+    if (/^AWS_(PROFILE|SESSION_TOKEN|ENDPOINT_URL.*)$/.test(name)) delete process.env[name];
+  process.env.AWS_ACCESS_KEY_ID = access.accessKeyId;
+  process.env.AWS_SECRET_ACCESS_KEY = access.secretAccessKey;
+  process.env.WORKTRACK_DEMO_API_KEY = DEMO_KEY;
+}

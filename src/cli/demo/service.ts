@@ -1,0 +1,57 @@
+import type { Simulator } from '../../simulator/index.js';
+
+/** Rows of each resource of the demo's service, for so many time entries. */
+export function demoCounts(timeEntries: number): Readonly<Record<string, number>> {
+  return {
+    projects: Math.max(3, Math.ceil(timeEntries / 100)),
+    tasks: Math.max(5, Math.ceil(timeEntries / 5)),
+    'time-entries': timeEntries,
+    'calendar-entries': Math.max(5, Math.ceil(timeEntries / 10)),
+    members: Math.max(2, Math.ceil(timeEntries / 200)),
+  };
+}
+
+/** What people do in the service between the two exports. */
+export interface DemoChanges {
+  readonly created: number;
+  readonly changed: number;
+}
+
+/** Works in the service as people would: books time, corrects some entries, closes tasks, renames a project. */
+export function makeChanges({ admin }: Simulator): Readonly<Record<string, DemoChanges>> {
+  const now = admin.now();
+  const [project] = idsOf(admin.records('projects', 'listed'));
+  for (let i = 0; i < 25; i++) {
+    const start = now - (i + 1) * 1_800_000;
+    admin.create('time-entries', {
+      projectId: project ?? null,
+      description: `Booked after the first export, no. ${i + 1}`,
+      startedAt: new Date(start).toISOString(),
+      endedAt: new Date(start + 1_800_000).toISOString(),
+      durationSeconds: 1800,
+      billable: i % 2 === 0,
+    });
+  }
+  const corrected = spread(idsOf(admin.records('time-entries', 'listed')), 40);
+  for (const id of corrected)
+    admin.update('time-entries', id, { description: 'Corrected after the first export' });
+  const closed = spread(idsOf(admin.records('tasks', 'listed')), 15);
+  for (const id of closed) admin.update('tasks', id, { done: true, closedBy: 'the demo' });
+  if (project !== undefined) admin.update('projects', project, { name: 'Renamed after the first export' });
+  return {
+    projects: { created: 0, changed: project === undefined ? 0 : 1 },
+    tasks: { created: 0, changed: closed.length },
+    'time-entries': { created: 25, changed: corrected.length },
+  };
+}
+
+function idsOf(records: readonly string[]): string[] {
+  return records.map((text) => (JSON.parse(text) as { id: string }).id);
+}
+
+/** At most `count` of the items, evenly. Ids sort by time, so the newest, which were just made, are left out. */
+function spread(items: readonly string[], count: number): string[] {
+  const old = items.slice(0, Math.max(1, items.length - 100));
+  const step = Math.max(1, Math.floor(old.length / count));
+  return old.filter((_, i) => i % step === 0).slice(0, count);
+}

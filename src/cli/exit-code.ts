@@ -1,0 +1,23 @@
+import type { ExportResult } from '../core/contract.js';
+
+/** What a command ends with (DESIGN 5). */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  refused: 3,
+  outOfReach: 4,
+  /** 128 + SIGINT, as shells have it: the command was left, the run goes on. */
+  detached: 130,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** The exit code of an export: the service's refusal before anything else, for only a person can lift it. */
+export function exitCodeOf({ outcome, runs }: ExportResult): ExitCode {
+  if (outcome === 'refused' || runs.some((run) => run.outcome === 'refused')) return EXIT.refused;
+  if (outcome === 'published') return EXIT.done;
+  const failed = runs.filter((run) => run.outcome === 'failed');
+  const configuration = failed.length > 0 && failed.every((run) => run.error?.type === 'Configuration');
+  return configuration ? EXIT.usage : EXIT.failed;
+}

@@ -1,0 +1,82 @@
+import { selectConnection, selectResources } from '../config/index.js';
+import type { ExportInput, ExportResult } from '../core/contract.js';
+import type { ConnectionSettings } from '../core/settings.js';
+import type { TemporalClient } from '../temporal/connect.js';
+import { grpcMessage, isUnreachable } from '../temporal/grpc.js';
+import { reach } from '../temporal/reach.js';
+import { manualExportId, startExport } from '../temporal/start-export.js';
+import { readSettings, withTemporal } from './context.js';
+import { type ExitCode, exitCodeOf } from './exit-code.js';
+import { type Followed, followToEnd } from './follow.js';
+import { type GlobalOptions, reachTimeoutMs } from './options.js';
+import { output, printJson } from './output.js';
+import { publishedLines, troubleLines } from './report.js';
+import { UsageError } from './usage-error.js';
+
+export interface ExportOptions extends GlobalOptions {
+  readonly resource?: readonly string[];
+  readonly full?: boolean;
+  readonly adopt?: boolean;
+  readonly local?: boolean;
+  readonly json?: boolean;
+  /** The workflow id of an export that goes on already. */
+  readonly follow?: string;
+}
+
+/** `worktrack export`: starts an export, or takes up one that is going on, and follows it to its end. */
+export async function runExport(options: ExportOptions): Promise<ExitCode> {
+  const settings = readSettings(options);
+  const connection = selectConnection(settings, options.connection);
+  const input = inputOf(options, connection);
+  if (options.local === true) {
+    if (options.follow !== undefined) throw new UsageError('--follow and --local do not go together');
+    const { runLocalExport } = await import('./local.js');
+    return finish(await runLocalExport(options, settings, connection, input), options, connection);
+  }
+  const result = await withTemporal(options, async (temporal) => {
+    const workflowId = options.follow ?? (await start(temporal, input, options));
+    const followed: Followed = { workflowId, options, connection, input };
+    return followToEnd(temporal, followed);
+  });
+  return finish(result, options, connection);
+}
+
+/** @throws ConfigurationError for a resource that the configuration does not have */
+function inputOf({ resource, full, adopt }: ExportOptions, connection: ConnectionSettings): ExportInput {
+  const resources = selectResources(connection, resource).map(({ name }) => name);
+  return {
+    connection: connection.name,
+    // Without names the worker's configuration decides, which may be newer than ours.
+    ...(resource === undefined ? {} : { resources }),
+    ...(full === true ? { full } : {}),
+    ...(adopt === true ? { adopt } : {}),
+  };
+}
+
+async function start(temporal: TemporalClient, input: ExportInput, options: ExportOptions): Promise<string> {
+  // One id for all attempts: a start whose answer was lost is not made twice.
+  const workflowId = manualExportId(input.connection);
+  await reach(
+    `Temporal at ${temporal.address}`,
+    () => startExport(temporal, input, { workflowId, taskQueue: options.taskQueue }),
+    isUnreachable,
+    grpcMessage,
+    { timeoutMs: reachTimeoutMs(process.env), onTrouble: output.note },
+  );
+  output.note(`Export of ${input.connection}: ${workflowId}`);
+  return workflowId;
+}
+
+/** Prints what became of an export. */
+export function finish(
+  result: ExportResult,
+  { json }: Pick<ExportOptions, 'json'>,
+  { lake }: ConnectionSettings,
+): ExitCode {
+  if (json === true) printJson(result);
+  else for (const line of publishedLines(result, lake.url)) output.out(line);
+  for (const line of troubleLines(result)) output.note(line);
+  if (result.outcome === 'cancelled')
+    output.note('The export was cancelled; what was published before it stays.');
+  return exitCodeOf(result);
+}

@@ -1,0 +1,144 @@
+import { Command, Option } from 'commander';
+import { VERSION } from '../temporal/version.js';
+import type { ExitCode } from './exit-code.js';
+import { collect, type GlobalOptions } from './options.js';
+import type { ScheduleAction } from './schedule.js';
+
+/** What a command's action gives. */
+type Run<Options> = (options: Options) => Promise<ExitCode>;
+
+/**
+ * The command line. Each command's module is loaded when it runs, so that `--help` is there at once.
+ *
+ * @param onEnd hears the exit code of the command that ran
+ */
+export function createProgram(onEnd: (code: ExitCode) => void): Command {
+  const program = new Command('worktrack')
+    .description(
+      'Mirrors a work-tracking service into a data lake as verified CSV snapshots, durably, with Temporal.',
+    )
+    .version(VERSION, '-V, --version', 'print the version')
+    .option(
+      '--config <file>',
+      'configuration (default: $WORKTRACK_CONFIG, else worktrack.yaml, .yml or .json here)',
+    )
+    .option(
+      '--connection <name>',
+      'which connection of the configuration (may be left out when there is one)',
+    )
+    .option('--task-queue <name>', 'task queue in Temporal (default: worktrack)')
+    .option('--address <host:port>', 'Temporal server (default: TEMPORAL_ADDRESS or the profile)')
+    .option('--namespace <name>', 'namespace in Temporal (default: TEMPORAL_NAMESPACE or the profile)')
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText('after', EXIT_CODES)
+    .exitOverride();
+
+  const add = <Options extends object>(
+    parent: Command,
+    name: string,
+    text: string,
+    run: Run<Options>,
+  ): Command =>
+    parent
+      .command(name)
+      .description(text)
+      .action(async (_: object, command: Command) => onEnd(await run(command.optsWithGlobals<Options>())));
+
+  add<import('./worker.js').WorkerCommandOptions>(
+    program,
+    'worker',
+    'run a worker until SIGTERM; it drains',
+    async (options) => (await import('./worker.js')).runWorker(options),
+  )
+    .addOption(
+      new Option('--log-format <format>', 'format of the log on stderr')
+        .choices(['text', 'json'])
+        .default('text'),
+    )
+    .addOption(
+      new Option('--log-level <level>', 'least level that is logged')
+        .choices(['trace', 'debug', 'info', 'warn', 'error'])
+        .default('info'),
+    )
+    .option('--max-activities <n>', 'activities at a time in this process (default: 16)');
+
+  add<import('./export.js').ExportOptions>(
+    program,
+    'export',
+    'export now, and follow it to its end',
+    async (options) => (await import('./export.js')).runExport(options),
+  )
+    .option('--resource <name>', 'only this resource; may be given more than once', collect)
+    .option('--full', 'read everything again, not only what changed')
+    .option('--adopt', 'take over a lake that somebody else wrote last')
+    .option('--local', 'bring a Temporal server (state kept on disk) and a worker along')
+    .option('--follow <workflow-id>', 'start nothing; follow an export that is going on')
+    .option('--json', 'print one JSON object');
+
+  add<GlobalOptions & { json?: boolean }>(
+    program,
+    'status',
+    'what is mirrored, and since when',
+    async (options) => (await import('./status.js')).runStatus(options),
+  ).option('--json', 'print one JSON object');
+
+  add<import('./verify.js').VerifyCommandOptions>(
+    program,
+    'verify',
+    'read again what is published, and check every hash, count and key',
+    async (options) => (await import('./verify.js')).runVerify(options),
+  )
+    .option('--resource <name>', 'only this resource; may be given more than once', collect)
+    .option('--json', 'print one JSON object');
+
+  const schedule = program.command('schedule').description('the nightly Schedule of a connection');
+  for (const [action, text] of Object.entries(SCHEDULE) as [ScheduleAction, string][]) {
+    const command = add<import('./schedule.js').ScheduleOptions>(schedule, action, text, async (options) =>
+      (await import('./schedule.js')).runSchedule(action, options),
+    ).option('--json', 'print one JSON object');
+    if (action === 'pause' || action === 'resume')
+      command.option('--note <text>', 'why, for whoever finds it so');
+  }
+
+  const config = program.command('config').description('the configuration file');
+  add(config, 'check', 'read it as a worker would, and say what is wrong', async (options: GlobalOptions) =>
+    (await import('./config.js')).runConfigCheck(options),
+  );
+  add(config, 'schema', 'print its JSON Schema, for editors', async () =>
+    (await import('./config.js')).runConfigSchema(),
+  );
+
+  add<import('./demo/index.js').DemoOptions>(
+    program,
+    'demo',
+    'the whole thing on this machine, with nothing configured',
+    async (options) => (await import('./demo/index.js')).runDemo(options),
+  )
+    .option('--dir <folder>', 'where its files go (default: .worktrack/demo)')
+    .option('--rows <n>', 'time entries in the made-up service (default: 5000)');
+
+  program
+    .command('simulator')
+    .description('run a made-up service on this machine; prints its address as JSON')
+    .argument('[options...]', 'see src/simulator/main.ts: --port, --seed, --tasks 1000, --key, …')
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .action(async (_words: string[], _options: object, command: Command) => {
+      const { runSimulator } = await import('./simulator.js');
+      onEnd(await runSimulator(command.args));
+    });
+  return program;
+}
+
+const SCHEDULE: Readonly<Record<ScheduleAction, string>> = {
+  apply: 'create it, or make it what the configuration says; shows what changed',
+  describe: 'next and last runs',
+  trigger: 'start a run now, unless one is going on',
+  pause: 'start no more runs',
+  resume: 'start runs again',
+  delete: 'remove it; what was published stays',
+};
+
+const EXIT_CODES = `
+Exit codes: 0 done; 1 a run failed or was cancelled; 2 usage or configuration; 3 refused by the service;
+4 Temporal or S3 out of reach for more than 60 s; 130 left by Ctrl-C while the run goes on.`;

@@ -1,0 +1,126 @@
+import { fileURLToPath } from 'node:url';
+import type { LakeSettings } from '../../core/settings.js';
+import { framingOf } from '../part/framing.js';
+import { columnAliases, printable } from './aliases.js';
+import { renamed, type TableColumn, tableColumns } from './kinds.js';
+import { sqlName, sqlString } from './quote.js';
+import { numberText, type Statement, type TableSource } from './table.js';
+
+/** Longest row that is read, in bytes; DuckDB's default of 2 MB is less than a long description can be. */
+const MAX_LINE_BYTES = 64 * 1024 * 1024;
+
+/** DuckDB 1.2 or later. No sniffing: delimiter, columns and nulls are known. */
+export function duckdbTable(source: TableSource): Statement[] {
+  const columns = tableColumns(source.columns, source.masked, (names) =>
+    columnAliases(names, { toName: printable, reserved: [] }),
+  );
+  const text = sqlName(`${source.name}_text`);
+  const view = sqlName(source.name);
+  const statements: Statement[] = [
+    {
+      kind: 'define',
+      about: [
+        `${source.about}, every column as text. A null is NULL, an empty text is ''.`,
+        ...renamed(columns),
+      ],
+      sql: `CREATE OR REPLACE VIEW ${text} AS\nSELECT * FROM ${readCsv(source, columns)}${publishedOnly(source)}`,
+    },
+    {
+      kind: 'define',
+      about: [
+        `${source.about}, with the types that were seen. A value that does not fit its type is NULL here.`,
+      ],
+      sql: `CREATE OR REPLACE VIEW ${view} AS\nSELECT\n${columns.map((column) => `  ${typed(column, source)} AS ${sqlName(column.alias)}`).join(',\n')}\nFROM ${text}`,
+    },
+  ];
+  const casts = columns.filter(({ kind }) => kind !== 'text');
+  const counts = casts.map((column) => {
+    const name = sqlName(column.alias);
+    return `  count(*) FILTER (WHERE ${name} IS NOT NULL AND ${typed(column, source)} IS NULL) AS ${name}`;
+  });
+  statements.push({
+    kind: 'check',
+    about: ['How many values do not fit their type, by column:'],
+    sql: `SELECT\n${counts.join(',\n')}\nFROM ${text}`,
+  });
+  return statements;
+}
+
+/** What must be there before an `s3://` lake can be read; nothing for a folder. */
+export function duckdbSetup(lake: LakeSettings): Statement[] {
+  if (!lake.url.startsWith('s3://')) return [];
+  const options = ['TYPE s3', 'PROVIDER credential_chain'];
+  if (lake.region !== undefined) options.push(`REGION ${sqlString(lake.region)}`);
+  if (lake.endpoint !== undefined) {
+    const { host, protocol } = new URL(lake.endpoint);
+    options.push(`ENDPOINT ${sqlString(host)}`, `USE_SSL ${protocol === 'https:'}`);
+  }
+  if (lake.forcePathStyle === true) options.push("URL_STYLE 'path'");
+  options.push(`SCOPE ${sqlString(lake.url)}`);
+  return [
+    {
+      kind: 'define',
+      about: ['Reading from S3.'],
+      sql: 'INSTALL httpfs; LOAD httpfs; INSTALL aws; LOAD aws',
+    },
+    {
+      kind: 'define',
+      about: [
+        "Credentials as the AWS tools find them; for others: KEY_ID '…', SECRET '…' instead of PROVIDER.",
+      ],
+      sql: `CREATE OR REPLACE SECRET worktrack (\n  ${options.join(',\n  ')}\n)`,
+    },
+  ];
+}
+
+function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly TableColumn[]): string {
+  const { extension } = framingOf(csv);
+  const parts = `${pathIn(lake, folder)}${shape === 'tree' ? '/dt=*/run=*' : ''}/part-*${extension}`;
+  const options = [
+    'auto_detect = false',
+    // Else the path's `dt` and `run` would be columns, in place of fields of that name.
+    'hive_partitioning = false',
+    'header = true',
+    `delim = ${sqlString(csv.delimiter)}`,
+    `quote = '"'`,
+    `escape = '"'`,
+    String.raw`new_line = '\n'`,
+    `compression = ${sqlString(csv.compression)}`,
+    `nullstr = ''`,
+    'allow_quoted_nulls = false',
+    `max_line_size = ${MAX_LINE_BYTES}`,
+    // Change logs from before a column was added have fewer cells; DuckDB pads them in one thread only.
+    ...(shape === 'tree' ? ['null_padding = true', 'parallel = false'] : []),
+    `columns = {\n${columns.map(({ alias }) => `    ${sqlString(alias)}: 'VARCHAR'`).join(',\n')}\n  }`,
+  ];
+  return `read_csv(\n  ${[sqlString(parts), ...options].join(',\n  ')}\n)`;
+}
+
+/** A run under way writes its change log before it is published: only the pointer says what counts. */
+function publishedOnly({ lake, pointer, shape }: TableSource): string {
+  if (shape === 'run') return '';
+  const latest = sqlString(pathIn(lake, pointer));
+  return `\nWHERE "_run_id" <= (SELECT "runId" FROM read_json(${latest}, columns = {runId: 'VARCHAR'}))`;
+}
+
+/** Path of a key with what a glob takes for its own put in brackets. */
+function pathIn({ url }: LakeSettings, key: string): string {
+  const root = url.startsWith('file:') ? fileURLToPath(url) : url;
+  return `${root}/${key}`.replace(/[*?[]/g, '[$&]');
+}
+
+function typed({ alias, kind }: TableColumn, { csv, integers }: TableSource): string {
+  const name = sqlName(alias);
+  switch (kind) {
+    case 'integer':
+      return `TRY_CAST(${numberText(name, csv)} AS ${integers === 'wide' ? 'HUGEINT' : 'BIGINT'})`;
+    case 'number':
+      return `TRY_CAST(${numberText(name, csv)} AS DOUBLE)`;
+    case 'boolean':
+      return `TRY_CAST(${name} AS BOOLEAN)`;
+    case 'time':
+      return `TRY_CAST(${name} AS TIMESTAMP)`;
+    case 'text':
+      return name;
+  }
+}

@@ -1,0 +1,31 @@
+/** Names and texts inside statements. Whatever a field is called, it stays a name: no statement is ended by it. */
+
+/** A string literal of standard SQL (DuckDB, Trino): only quotes are special. */
+export function sqlString(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** A string literal of Hive and Spark, where a backslash escapes. */
+export function hiveString(text: string): string {
+  const escaped = text
+    .replaceAll('\\', '\\\\')
+    .replaceAll("'", "\\'")
+    .replace(/\p{Cc}/gu, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return `'${escaped}'`;
+}
+
+/** A name of standard SQL. */
+export function sqlName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** A name of Hive and Spark. */
+export function hiveName(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``;
+}
+
+/** A resource's name as one that needs no quotes in any dialect: `time-entries` is `time_entries`. */
+export function viewName(resource: string): string {
+  const plain = resource.toLowerCase().replace(/[^a-z0-9_]/g, '_');
+  return /^[a-z_]/.test(plain) ? plain : `_${plain}`;
+}

@@ -1,0 +1,154 @@
+import {
+  ScheduleAlreadyRunning,
+  type ScheduleDescription,
+  type ScheduleHandle,
+  ScheduleOverlapPolicy,
+} from '@temporalio/client';
+import { DEFAULT_TASK_QUEUE, EXPORT_WORKFLOW, type ExportInput, exportWorkflowId } from '../core/contract.js';
+import type { ConnectionSettings } from '../core/settings.js';
+import type { TemporalClient } from './connect.js';
+import { isEditedByHand, type ScheduleChange, scheduleChanges, whenOf } from './schedule-diff.js';
+import { type ScheduledRun, scheduledRun } from './schedule-runs.js';
+
+const LAST_RUNS = 5;
+const NEXT_RUNS = 3;
+
+export interface AppliedSchedule {
+  readonly scheduleId: string;
+  readonly outcome: 'created' | 'updated' | 'unchanged';
+  /** Empty unless updated. */
+  readonly changes: readonly ScheduleChange[];
+  readonly nextRuns: readonly Date[];
+}
+
+export interface DescribedSchedule {
+  readonly scheduleId: string;
+  readonly cron: string;
+  readonly timezone: string;
+  readonly paused: boolean;
+  readonly note: string | null;
+  readonly nextRuns: readonly Date[];
+  /** Newest first. */
+  readonly lastRuns: readonly ScheduledRun[];
+  /** Runs that were left out because the one before was still going on. */
+  readonly skipped: number;
+}
+
+/** The nightly Schedule's id; one a connection. */
+export function scheduleId(connection: string): string {
+  return `worktrack/${connection}/nightly`;
+}
+
+/** What a connection's Schedule must be, as the SDK takes it. */
+function optionsOf({ name, schedule }: ConnectionSettings, taskQueue: string) {
+  const input: ExportInput = { connection: name };
+  return {
+    spec: {
+      // The server compiles cron texts away; a comment behind `#` stays.
+      cronExpressions: [
+        schedule.cron.startsWith('@') ? schedule.cron : `${schedule.cron} # ${schedule.cron}`,
+      ],
+      timezone: schedule.timezone,
+      jitter: schedule.jitterMs,
+    },
+    action: {
+      type: 'startWorkflow' as const,
+      workflowType: EXPORT_WORKFLOW,
+      // The server adds the nominal time.
+      workflowId: exportWorkflowId(name),
+      taskQueue,
+      args: [input],
+    },
+    policies: {
+      overlap: ScheduleOverlapPolicy.SKIP,
+      catchupWindow: schedule.catchupWindowMs,
+      pauseOnFailure: schedule.pauseOnFailure,
+    },
+  };
+}
+
+/**
+ * Creates the nightly Schedule of a connection or makes it what the configuration says; doing so again changes
+ * nothing. Whether it is paused stays as it is.
+ */
+export async function applySchedule(
+  temporal: TemporalClient,
+  connection: ConnectionSettings,
+  taskQueue: string = DEFAULT_TASK_QUEUE,
+): Promise<AppliedSchedule> {
+  const id = scheduleId(connection.name);
+  const wanted = optionsOf(connection, taskQueue);
+  try {
+    const handle = await temporal.client.schedule.create({ scheduleId: id, ...wanted });
+    const { info } = await handle.describe();
+    return {
+      scheduleId: id,
+      outcome: 'created',
+      changes: [],
+      nextRuns: info.nextActionTimes.slice(0, NEXT_RUNS),
+    };
+  } catch (error) {
+    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+  }
+  const handle = handleOf(temporal, connection.name);
+  const before = await handle.describe();
+  // Both sides of the comparison come from the server, which writes a spec in its own way.
+  await handle.update(({ state }) => ({ ...wanted, state }));
+  const after = await handle.describe();
+  const changes = allChanges(before, after);
+  return {
+    scheduleId: id,
+    outcome: changes.length === 0 ? 'unchanged' : 'updated',
+    changes,
+    nextRuns: after.info.nextActionTimes.slice(0, NEXT_RUNS),
+  };
+}
+
+function allChanges(before: ScheduleDescription, after: ScheduleDescription): ScheduleChange[] {
+  const changes = scheduleChanges(before, after);
+  if (!isEditedByHand(before.spec, after.spec)) return changes;
+  return [{ setting: 'cron', before: 'edited by hand', after: whenOf(after.spec) }, ...changes];
+}
+
+/** @throws ScheduleNotFoundError */
+export async function describeSchedule(
+  temporal: TemporalClient,
+  connection: string,
+): Promise<DescribedSchedule> {
+  const { spec, state, info } = await handleOf(temporal, connection).describe();
+  const recent = info.recentActions.slice(-LAST_RUNS).reverse();
+  return {
+    scheduleId: scheduleId(connection),
+    cron: whenOf(spec),
+    timezone: spec.timezone ?? 'UTC',
+    paused: state.paused,
+    note: state.note === undefined || state.note === '' ? null : state.note,
+    nextRuns: state.paused ? [] : info.nextActionTimes.slice(0, NEXT_RUNS),
+    lastRuns: await Promise.all(recent.map((action) => scheduledRun(temporal, action))),
+    skipped: info.numActionsSkippedOverlap,
+  };
+}
+
+/** Starts a run now, unless one is going on: the default of `trigger` would let them overlap. @throws ScheduleNotFoundError */
+export function triggerSchedule(temporal: TemporalClient, connection: string): Promise<void> {
+  return handleOf(temporal, connection).trigger(ScheduleOverlapPolicy.SKIP);
+}
+
+/** @throws ScheduleNotFoundError */
+export function pauseSchedule(temporal: TemporalClient, connection: string, note?: string): Promise<void> {
+  return handleOf(temporal, connection).pause(note ?? 'Paused by worktrack');
+}
+
+/** @throws ScheduleNotFoundError */
+export function resumeSchedule(temporal: TemporalClient, connection: string, note?: string): Promise<void> {
+  return handleOf(temporal, connection).unpause(note ?? 'Resumed by worktrack');
+}
+
+/** Runs that are going on stay. @throws ScheduleNotFoundError */
+export function deleteSchedule(temporal: TemporalClient, connection: string): Promise<void> {
+  return handleOf(temporal, connection).delete();
+}
+
+function handleOf(temporal: TemporalClient, connection: string): ScheduleHandle {
+  return temporal.client.schedule.getHandle(scheduleId(connection));
+}

@@ -1,0 +1,108 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ByteString } from '../../../src/core/brands.js';
+import { type Cell, cellEnd, readCell, readRow, rowEnd, writeRows } from '../../../src/lake/csv.js';
+import { anyCell, bytes } from './data-plane.js';
+
+const DELIMITERS = [',', ';', '\t', '|'] as const;
+const anyTable = fc
+  .integer({ min: 2, max: 5 })
+  .chain((width) =>
+    fc.array(fc.array(anyCell, { minLength: width, maxLength: width }), { minLength: 1, maxLength: 6 }),
+  );
+
+describe('CSV', () => {
+  it.each(DELIMITERS)(
+    'comes back cell for cell, null and the empty string apart, with the delimiter %j',
+    (delimiter) => {
+      fc.assert(
+        fc.property(anyTable, (table) => {
+          const text = writeRows(table, delimiter);
+          const rows: (ByteString | null)[][] = [];
+          let at = 0;
+          while (at < text.length) {
+            const end = rowEnd(text, at);
+            expect(text[end - 1]).toBe('\n');
+            rows.push(readRow(text.slice(at, end), delimiter));
+            at = end;
+          }
+          expect(at).toBe(text.length);
+          expect(rows).toEqual(table);
+        }),
+      );
+    },
+  );
+
+  it('is the same text whether rows are written together or one by one', () => {
+    fc.assert(
+      fc.property(anyTable, (table) => {
+        expect(writeRows(table, ',')).toBe(table.map((row) => writeRows([row], ',')).join(''));
+      }),
+    );
+  });
+
+  it('has each cell between two delimiters that cellEnd finds', () => {
+    fc.assert(
+      fc.property(anyTable, fc.constantFrom(...DELIMITERS), ([row], delimiter) => {
+        const text = `before${writeRows([row!], delimiter)}behind`;
+        let at = 'before'.length;
+        for (const [column, cell] of row!.entries()) {
+          const end = cellEnd(text, at, delimiter);
+          expect(readCell(text.slice(at, end))).toBe(cell);
+          expect(text[end]).toBe(column === row!.length - 1 ? '\n' : delimiter);
+          at = end + 1;
+        }
+        expect(text.slice(at)).toBe('behind');
+      }),
+    );
+  });
+
+  it('is written as RFC 4180 has it, with LF, and quotes no more than it must', () => {
+    const row: Cell[] = [
+      null,
+      '',
+      'a',
+      'a b',
+      ' a',
+      'a,b',
+      'a"b',
+      'a\nb',
+      'a\rb',
+      'a\r\nb',
+      "'",
+      'é',
+      undefined,
+    ].map((cell) => (cell === null || cell === undefined ? cell : bytes(cell)));
+    const text = ',"",a,a b, a,"a,b","a""b","a\nb","a\rb","a\r\nb",\',é,\n';
+    expect(writeRows([row], ',')).toBe(bytes(text));
+  });
+
+  it('writes a hole of a sparse row as an empty field', () => {
+    const row: Cell[] = new Array(4);
+    row[2] = bytes('x');
+    expect(writeRows([row], ';')).toBe(';;x;\n');
+    expect(readRow(';;x;\n', ';')).toEqual([null, null, 'x', null]);
+  });
+
+  it('writes nothing for no rows', () => {
+    expect(writeRows([], ',')).toBe('');
+  });
+
+  it('quotes a cell that holds the delimiter in use and not one that holds another', () => {
+    for (const delimiter of DELIMITERS) {
+      const cells = DELIMITERS.map((other) => bytes(`a${other}b`));
+      const expected = DELIMITERS.map((other) => (other === delimiter ? `"a${other}b"` : `a${other}b`)).join(
+        delimiter,
+      );
+      expect(writeRows([cells], delimiter)).toBe(`${expected}\n`);
+    }
+  });
+
+  it('ends a row that is cut off, or lacks its last LF, at the end of the text', () => {
+    expect(rowEnd('a,b', 0)).toBe(3);
+    expect(rowEnd('a,"b\n', 0)).toBe(5);
+    expect(rowEnd('a,"b\n"', 0)).toBe(6);
+    expect(cellEnd('"a""', 0, ',')).toBe(4);
+    expect(readRow('a,"b"', ',')).toEqual(['a', 'b']);
+  });
+});

@@ -1,0 +1,318 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunId } from '../../../src/core/brands.js';
+import type { CsvSettings, LakeSettings } from '../../../src/core/settings.js';
+import { columnAliases, plainLower, printable } from '../../../src/lake/ddl/aliases.js';
+import { type DdlInput, ddlStatements, renderDdl } from '../../../src/lake/ddl.js';
+import { folderOf, pointerKey } from '../../../src/lake/layout.js';
+import { decodeManifest } from '../../../src/lake/manifest.js';
+import { encodePointer } from '../../../src/lake/pointer.js';
+import { type Column, META_COLUMNS, typeBits } from '../../../src/lake/schema.js';
+import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
+import { type PublishOptions, publishRun } from './published.js';
+
+const RUN = '20261121T020000Z-1a2b3c4d' as RunId;
+const S3 = {
+  url: 's3://lake/acme',
+  region: 'eu-central-1',
+  endpoint: 'http://127.0.0.1:9000',
+  forcePathStyle: true,
+};
+
+const column = (name: string, ...types: string[]): Column => ({ name, types: typeBits(types) });
+
+let folder: string;
+let lake: LakeSettings;
+let store: ObjectStore;
+let duckdb: DuckDBConnection;
+let resources = 0;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'worktrack-ddl-'));
+  // A path that a glob and a literal would stumble over.
+  lake = { url: pathToFileURL(join(folder, "a [lake], 100% 'ours'*")).href };
+  store = openStore(lake);
+  duckdb = await (await DuckDBInstance.create()).connect();
+});
+afterAll(async () => {
+  duckdb?.closeSync();
+  store?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+type Rows = readonly (readonly (string | null)[])[];
+
+async function publish(
+  columns: readonly Column[],
+  rows: Rows,
+  more: Partial<PublishOptions> = {},
+): Promise<DdlInput> {
+  const resource = more.resource ?? `res-${resources++}`;
+  const options = { resource, runId: RUN, date: '2026-11-21', columns, parts: [rows], ...more };
+  const { pointer } = await publishRun(store, options);
+  const manifest = decodeManifest(await store.read(pointer.snapshot), folderOf(pointer.snapshot));
+  return { dialect: 'duckdb', lake, resource, pointer, manifest };
+}
+
+/** Runs the statements and reads a view. */
+async function read(input: DdlInput, suffix: string): Promise<unknown[][]> {
+  for (const { kind, sql } of ddlStatements(input)) if (kind === 'define') await duckdb.run(sql);
+  return select(`SELECT * FROM "${input.resource.replaceAll('-', '_')}${suffix}" ORDER BY "_run_id", 4`);
+}
+
+async function select(sql: string): Promise<unknown[][]> {
+  return (await duckdb.runAndReadAll(sql)).getRows();
+}
+
+const data = (rows: unknown[][]): unknown[][] => rows.map((row) => row.slice(META_COLUMNS.length));
+
+describe('DDL for DuckDB, run over files that the package wrote', () => {
+  const columns = [
+    column('id', 'string'),
+    column('text', 'string', 'null'),
+    column('count', 'integer'),
+    column('hours', 'integer', 'number', 'null'),
+    column('done', 'boolean'),
+    column('mixed', 'integer', 'string'),
+    column('nothing', 'null'),
+  ];
+  const rows: Rows = [
+    ['a', '', '9007199254740993', '12.50', 'true', '7', null],
+    ['b', null, null, '1e21', null, 'seven', null],
+    ['c', 'one\ntwo\r\nthree "quoted", and more\r', '-1', '3', 'false', '', null],
+    ['d', 'NULL', '99999999999999999999', null, 'true', '\\N', null],
+    ['e', `${'long '.repeat(2_000_000)}ü`, '0', '0', 'false', "it's", null],
+  ];
+
+  it('gives every cell as it was written, nulls and empty texts apart', async () => {
+    expect(data(await read(await publish(columns, rows), '_text'))).toEqual(rows);
+  });
+
+  it('reads uncompressed parts with another delimiter', async () => {
+    const csv = { compression: 'none', delimiter: '\t' } as const;
+    expect(data(await read(await publish(columns, rows.slice(0, 3), { csv }), '_text'))).toEqual(
+      rows.slice(0, 3),
+    );
+  });
+
+  it('types what can be typed without losing a digit', async () => {
+    const input = await publish(columns, rows.slice(0, 4));
+    expect(data(await read(input, ''))).toEqual([
+      ['a', '', 9007199254740993n, 12.5, true, '7', null],
+      ['b', null, null, 1e21, null, 'seven', null],
+      ['c', rows[2]![1], -1n, 3, false, '', null],
+      ['d', 'NULL', null, null, true, '\\N', null],
+    ]);
+    expect(data(await read({ ...input, integers: 'wide' }, ''))[3]![2]).toBe(99999999999999999999n);
+  });
+
+  it('counts the values that do not fit', async () => {
+    const input = await publish(columns, rows.slice(0, 4));
+    await read(input, '');
+    const check = ddlStatements(input).find(({ kind }) => kind === 'check')!;
+    const result = await duckdb.runAndReadAll(check.sql);
+    expect(result.getRowObjects()[0]).toMatchObject({ count: 1n, hours: 0n, done: 0n, _synced_at: 0n });
+  });
+
+  it('shows our own times as times', async () => {
+    await read(await publish(columns, rows.slice(0, 1), { resource: 'times' }), '');
+    expect(
+      await select('SELECT "_synced_at" = TIMESTAMP \'2026-11-21 02:00:00\', "_deleted_at" FROM times'),
+    ).toEqual([[true, null]]);
+  });
+
+  it('leaves masked columns texts, and undoes the escaping of formulas in numbers', async () => {
+    const csv: Partial<CsvSettings> = { escapeFormulas: true };
+    const input = await publish(
+      [column('id', 'string'), column('n', 'integer'), column('m', 'integer')],
+      [['a', "'-5", 'ab12']],
+      {
+        csv,
+      },
+    );
+    expect(data(await read({ ...input, masked: ['m'] }, ''))).toEqual([['a', -5n, 'ab12']]);
+  });
+
+  it('takes any field name for a name and nothing else', async () => {
+    const names = [
+      'id',
+      'ID',
+      'dt',
+      'run',
+      '',
+      'İd',
+      `x'); DROP TABLE victim; --`,
+      'a"b',
+      `'`,
+      '`',
+      'new\nline',
+      'tab\t',
+      'nul\0l',
+      'ID_2',
+      '日本',
+      '{}',
+      '\\',
+    ];
+    await duckdb.run('CREATE OR REPLACE TABLE victim AS SELECT 1 AS alive');
+    const input = await publish(
+      names.map((name) => column(name, 'integer')),
+      [names.map((_, at) => String(at))],
+    );
+    expect(data(await read(input, ''))).toEqual([names.map((_, at) => BigInt(at))]);
+    expect(await select('SELECT alive FROM victim')).toEqual([[1]]);
+    const script = renderDdl(ddlStatements(input));
+    expect(script).toContain('-- The column "ID" is called ID_2 here.');
+    // The script as a whole says the same as its statements: no comment is ended by a name.
+    await duckdb.run(script);
+    expect(data(await select(`SELECT * FROM "${input.resource.replaceAll('-', '_')}"`))).toEqual([
+      names.map((_, at) => BigInt(at)),
+    ]);
+  });
+
+  it('keeps every name in its place, whatever the fields are called', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(fc.string({ unit: 'binary', maxLength: 12 }), { minLength: 1, maxLength: 8 }),
+        async (names) => {
+          const columns = names.map((name) => column(name.toWellFormed(), 'string'));
+          const input = await publish(columns, [names.map((_, at) => `v${at}`)]);
+          expect(data(await read(input, ''))).toEqual([names.map((_, at) => `v${at}`)]);
+        },
+      ),
+      { numRuns: 25 },
+    );
+  });
+
+  it('reads the change logs of all published runs, with fewer columns too, and none of a run under way', async () => {
+    const first = '20261120T020000Z-00000001' as RunId;
+    const later = '20261122T020000Z-00000003' as RunId;
+    const resource = 'growing';
+    const one = [column('id', 'string'), column('a', 'string')];
+    const two = [...one, column('b', 'integer')];
+    await publish(
+      one,
+      [
+        ['x', 'line\nbreak'],
+        ['y', ''],
+      ],
+      { resource, runId: first, date: '2026-11-20' },
+    );
+    const input = await publish(two, [['x', null, '2']], { resource });
+    await publish(two, [['z', 'not yet', '3']], { resource, runId: later, date: '2026-11-22' });
+    await store.write(pointerKey(resource), encodePointer(input.pointer), {
+      contentType: 'application/json',
+    });
+    expect(data(await read(input, '_changes'))).toEqual([
+      ['x', 'line\nbreak', null],
+      ['y', '', null],
+      ['x', null, 2n],
+    ]);
+  });
+
+  it('reads the snapshot of a day beside the current one', async () => {
+    const resource = 'history';
+    const old = await publish([column('id', 'string')], [['old']], {
+      resource,
+      runId: '20261120T020000Z-00000001' as RunId,
+      date: '2026-11-20',
+    });
+    const input = await publish([column('id', 'string')], [['new']], { resource });
+    const day = { date: '2026-11-20', snapshot: old.pointer.snapshot, manifest: old.manifest };
+    expect(data(await read({ ...input, days: [day] }, '_on_2026_11_20'))).toEqual([['old']]);
+    expect(data(await read({ ...input, days: [day] }, ''))).toEqual([['new']]);
+  });
+
+  it('reads a snapshot that has a header only', async () => {
+    expect(await read(await publish(columns, [], { parts: [[]] }), '')).toEqual([]);
+  });
+
+  it('says how to reach S3, and with which folder the credentials go', async () => {
+    const input = await publish([column('id', 'string')], [['a']]);
+    const script = renderDdl(ddlStatements({ ...input, lake: S3 }));
+    expect(script).toContain("ENDPOINT '127.0.0.1:9000'");
+    expect(script).toContain('USE_SSL false');
+    expect(script).toContain("SCOPE 's3://lake/acme'");
+    expect(script).toContain(
+      `'s3://lake/acme/${input.resource}/snapshots/dt=2026-11-21/run=${RUN}/part-*.csv.gz'`,
+    );
+  });
+});
+
+describe('DDL for Athena and Spark', () => {
+  const hostile = "x`) LOCATION 's3://evil/'; --\\'";
+  const make = async (dialect: 'athena' | 'spark', more: Partial<PublishOptions> = {}): Promise<string> => {
+    const columns = [
+      column('id', 'integer'),
+      column('ID', 'string'),
+      column('dt', 'string'),
+      column(hostile, 'boolean'),
+    ];
+    const input = await publish(columns, [['1', 'a', 'b', 'true']], {
+      resource: `time-entries-${resources++}`,
+      ...more,
+    });
+    return renderDdl(ddlStatements({ ...input, dialect, lake: S3 }));
+  };
+
+  it('makes an Athena table of texts over the run, with a typed view', async () => {
+    const script = await make('athena');
+    expect(script).toContain("ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.OpenCSVSerde'");
+    expect(script).toContain("'skip.header.line.count' = '1'");
+    expect(script).toContain("'separatorChar' = ','");
+    expect(script).toContain("LOCATION 's3://lake/acme/");
+    expect(script).toContain(`/run=${RUN}/'`);
+    expect(script).toContain('`id_2` string');
+    expect(script).toContain('TRY_CAST(NULLIF("id", \'\') AS bigint) AS "id"');
+    expect(script).toContain('PARTITIONED BY (`dt` string, `run` string)');
+    expect(script).toContain('`dt_2` string');
+    expect(script).not.toContain("s3://evil/';\n");
+    expect(script.match(/`x_*location[a-z0-9_]*` string/g)).toHaveLength(2);
+  });
+
+  it('warns of line breaks that Athena cannot read, unless they are escaped', async () => {
+    expect(await make('athena')).toContain('cannot read line breaks');
+    expect(await make('athena', { csv: { lineBreaks: 'escape' } })).not.toContain('cannot read line breaks');
+  });
+
+  it('does not make Athena statements for a folder', async () => {
+    const input = await publish([column('id', 'string')], [['a']]);
+    expect(() => ddlStatements({ ...input, dialect: 'athena' })).toThrow('Athena reads from S3 only');
+  });
+
+  it('makes Spark views that keep nulls and empty texts apart', async () => {
+    const script = await make('spark');
+    expect(script).toContain("multiLine 'true'");
+    expect(script).toContain("emptyValue ''");
+    expect(script).toContain("nullValue '\\u0001worktrack-null\\u0001'");
+    expect(script).toContain("path 's3a://lake/acme/");
+    expect(script).toContain('TRY_CAST(`id` AS BIGINT) AS `id`');
+    expect(script).toContain('`ID_2` STRING');
+    // The only backtick of a name is doubled.
+    expect(script).toContain("`x``) LOCATION 's3://evil/'; --\\'` STRING");
+  });
+});
+
+describe('Aliases of columns', () => {
+  it('are never equal, and never change when columns are added', () => {
+    const rules = fc.constantFrom(
+      { toName: plainLower, reserved: ['dt', 'run'] },
+      { toName: printable, reserved: [] as string[] },
+    );
+    const names = fc.uniqueArray(
+      fc.oneof(fc.string(), fc.constantFrom('id', 'ID', 'Id', 'id_2', 'dt', 'DT', '', 'ä', 'ö')),
+    );
+    fc.assert(
+      fc.property(rules, names, names, (rule, before, added) => {
+        const aliases = columnAliases([...before, ...added], rule);
+        expect(new Set(aliases.map((alias) => alias.toLowerCase())).size).toBe(aliases.length);
+        expect(aliases.slice(0, before.length)).toEqual(columnAliases(before, rule));
+        expect(aliases.filter((alias) => rule.reserved.includes(alias) || alias === '')).toEqual([]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type ByteString, fromByteString } from '../../../src/core/brands.js';
+import { cellRule, isWanted, type Profile, profileFingerprint } from '../../../src/lake/profile.js';
+import { anyText, bytes, profileOf } from './data-plane.js';
+
+const apply = (profile: Profile, column: string, text: string): string => {
+  const rule = cellRule(profile, column);
+  return fromByteString(rule === null ? bytes(text) : rule(bytes(text)));
+};
+
+describe('A profile fingerprint', () => {
+  const base = profileOf({ columns: { mask: { email: 'hash', name: 'redact' }, exclude: ['x'] } });
+
+  it.each<[string, Profile]>([
+    ['the key', { ...base, key: ['source', 'sourceKey'] }],
+    ['the order of the key', { ...base, key: ['sourceKey', 'source'] }],
+    ['the compression', { ...base, csv: { ...base.csv, compression: 'none' } }],
+    ['the delimiter', { ...base, csv: { ...base.csv, delimiter: ';' } }],
+    ['flattening', { ...base, csv: { ...base.csv, nested: 'flatten' } }],
+    ['the separator', { ...base, csv: { ...base.csv, separator: '_' } }],
+    ['line breaks', { ...base, csv: { ...base.csv, lineBreaks: 'escape' } }],
+    ['formula escaping', { ...base, csv: { ...base.csv, escapeFormulas: true } }],
+    ['a mask', { ...base, columns: { ...base.columns, mask: { email: 'hash', name: 'hash' } } }],
+    ['the masked columns', { ...base, columns: { ...base.columns, mask: { email: 'hash' } } }],
+    ['what is left out', { ...base, columns: { ...base.columns, exclude: [] } }],
+    ['what is kept', { ...base, columns: { ...base.columns, include: ['y'] } }],
+    ['keeping nothing', { ...base, columns: { ...base.columns, include: [] } }],
+  ])('differs with %s', (_, other) => {
+    expect(profileFingerprint(other)).not.toBe(profileFingerprint(base));
+  });
+
+  it('is the same for other part sizes and for masks in another order', () => {
+    const other: Profile = {
+      ...base,
+      csv: { ...base.csv, partBytes: 1 },
+      columns: { ...base.columns, mask: { name: 'redact', email: 'hash' } },
+    };
+    expect(profileFingerprint(other)).toBe(profileFingerprint(base));
+  });
+});
+
+describe('The columns of a profile', () => {
+  it('are those that are included and not excluded, and the key in any case', () => {
+    const wanted = isWanted(profileOf({ columns: { include: ['a', 'b'], exclude: ['b', 'id'] } }));
+    expect(['id', 'a', 'b', 'c'].map(wanted)).toEqual([true, true, false, false]);
+  });
+
+  it('keep a key that is called like one of our own', () => {
+    expect(isWanted(profileOf({ key: ['_run_id'], columns: { include: [] } }))('_run_id__field')).toBe(true);
+  });
+});
+
+describe('A cell rule', () => {
+  it('is nothing where nothing is asked for, or for a column that only JavaScript knows', () => {
+    const masked = profileOf({ columns: { mask: { email: 'hash' } } });
+    for (const column of ['id', 'constructor', 'toString', '__proto__', 'hasOwnProperty']) {
+      expect(cellRule(masked, column)).toBeNull();
+    }
+  });
+
+  it('escapes a column however it is called', () => {
+    const profile = profileOf({ csv: { escapeFormulas: true, lineBreaks: 'escape' } });
+    for (const column of ['id', 'constructor', 'toString', '__proto__', 'hasOwnProperty']) {
+      expect(apply(profile, column, '=a\nb')).toBe("'=a\\nb");
+    }
+  });
+
+  it('hashes the UTF-8 text of a value, and the same value to the same cell', () => {
+    const profile = profileOf({
+      columns: { mask: { email: 'hash' } },
+      csv: { lineBreaks: 'escape', escapeFormulas: true },
+    });
+    const text = '=zoë\n@example.com';
+    expect(apply(profile, 'email', text)).toBe(createHash('sha256').update(text, 'utf8').digest('hex'));
+  });
+
+  it('redacts everything to the same word', () => {
+    const profile = profileOf({ columns: { mask: { name: 'redact' } } });
+    fc.assert(
+      fc.property(anyText, (text) => {
+        expect(apply(profile, 'name', text)).toBe('[redacted]');
+      }),
+    );
+  });
+
+  it('escapes line breaks so that the true value can be had back, and none is left', () => {
+    const profile = profileOf({ csv: { lineBreaks: 'escape' } });
+    const back: Record<string, string> = { '\\\\': '\\', '\\n': '\n', '\\r': '\r' };
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom('\\', 'n', 'r', '\n', '\r', 'é'), maxLength: 8 }),
+        (text) => {
+          const escaped = apply(profile, 'a', text);
+          expect(escaped).not.toMatch(/[\n\r]/);
+          expect(escaped.replaceAll(/\\[\\nr]/g, (pair) => back[pair]!)).toBe(text);
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  it.each(['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '\rx', '＝1', '＋1', '－1', '＠x'])(
+    'disarms the formula %j',
+    (text) => {
+      expect(apply(profileOf({ csv: { escapeFormulas: true } }), 'a', text)).toBe(`'${text}`);
+    },
+  );
+
+  it.each([
+    '',
+    'a',
+    '0',
+    '1',
+    '12.50',
+    ',',
+    '.',
+    '/',
+    ':',
+    ';',
+    '<',
+    '>',
+    '?',
+    "'=",
+    ' =1',
+    '\n=1',
+    '日本',
+    'ï',
+    '；',
+    '\ufeff',
+  ])('leaves %j, which is no formula, alone', (text) => {
+    expect(apply(profileOf({ csv: { escapeFormulas: true } }), 'a', text)).toBe(text);
+  });
+
+  it('disarms a formula that is not well-formed UTF-8 as well', () => {
+    const cell = '=\xff\xfe' as ByteString;
+    expect(cellRule(profileOf({ csv: { escapeFormulas: true } }), 'a')!(cell)).toBe(`'${cell}`);
+  });
+});

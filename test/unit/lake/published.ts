@@ -1,0 +1,166 @@
+import type { ByteString, ObjectKey, RunId, UtcSeconds } from '../../../src/core/brands.js';
+import { toByteString } from '../../../src/core/brands.js';
+import type { CsvSettings } from '../../../src/core/settings.js';
+import { writeRows } from '../../../src/lake/csv.js';
+import { inFolder, MANIFEST, partName, pointerKey, runFolder, type Tree } from '../../../src/lake/layout.js';
+import { encodeManifest, type ManifestInput, type PublishedPart } from '../../../src/lake/manifest.js';
+import { framingOf } from '../../../src/lake/part/framing.js';
+import { PartWriter } from '../../../src/lake/part/writer.js';
+import { encodePointer, type Pointer } from '../../../src/lake/pointer.js';
+import { sortKey } from '../../../src/lake/row.js';
+import { type Column, headerCells } from '../../../src/lake/schema.js';
+import type { ObjectStore } from '../../../src/lake/store/index.js';
+
+export const CSV: CsvSettings = {
+  compression: 'gzip',
+  delimiter: ',',
+  nested: 'json',
+  separator: '.',
+  lineBreaks: 'keep',
+  escapeFormulas: false,
+  partBytes: 64 * 1024 * 1024,
+};
+
+export interface PublishOptions {
+  readonly resource: string;
+  readonly runId: RunId;
+  readonly date: string;
+  readonly columns: readonly Column[];
+  /** Rows of the snapshot by part, in key order; the first cell is the key. */
+  readonly parts: readonly (readonly (readonly (string | null)[])[])[];
+  readonly csv?: Partial<CsvSettings>;
+  readonly deletedAt?: (row: readonly (string | null)[]) => UtcSeconds | null;
+  /** Rows in a block. */
+  readonly blockRows?: number;
+}
+
+export interface PublishedRun {
+  readonly pointer: Pointer;
+  readonly manifest: ManifestInput;
+  readonly parts: readonly PublishedPart[];
+}
+
+const SYNCED = '2026-11-21T02:00:00Z';
+
+/** Publishes a first run the way the activities do: parts, then manifests, then the pointer. */
+export async function publishRun(store: ObjectStore, options: PublishOptions): Promise<PublishedRun> {
+  const { resource, runId, columns, parts } = options;
+  const rows = parts.reduce((sum, part) => sum + part.length, 0);
+  const csv = { ...CSV, ...options.csv };
+  const base: Omit<ManifestInput, 'tree' | 'parts'> = {
+    connection: 'acme',
+    baseUrl: 'https://tracker.example.com',
+    resource,
+    runId,
+    previousRunId: null,
+    mode: 'full',
+    updatedSince: null,
+    checkpoint: '2026-11-21T01:55:00Z' as UtcSeconds,
+    startedAt: Date.parse(SYNCED),
+    publishedAt: Date.parse(SYNCED) + 1000,
+    pages: 1,
+    counts: {
+      fetched: rows,
+      duplicates: 0,
+      unchanged: 0,
+      inserted: rows,
+      updated: 0,
+      deleted: 0,
+      retained: 0,
+      rows,
+    },
+    columns,
+    csv,
+    fingerprint: '0123456789abcdef',
+    key: [columns[0]!.name],
+    gap: null,
+    warnings: [],
+  };
+  const snapshotParts = await writeTree(store, options, csv, 'snapshots');
+  const changeParts = await writeTree(store, options, csv, 'changes');
+  const snapshot = await writeManifest(store, options, 'snapshots', {
+    ...base,
+    tree: 'snapshot',
+    parts: snapshotParts,
+  });
+  const changes = await writeManifest(store, options, 'changes', {
+    ...base,
+    tree: 'changes',
+    parts: changeParts,
+  });
+  const pointer: Pointer = {
+    resource,
+    runId,
+    snapshot,
+    changes,
+    publishedAt: new Date(base.publishedAt).toISOString(),
+    checkpoint: { updatedSince: base.checkpoint },
+    rows,
+    connection: base.connection,
+    baseUrl: base.baseUrl,
+  };
+  await store.write(pointerKey(resource), encodePointer(pointer), { contentType: 'application/json' });
+  return { pointer, manifest: { ...base, tree: 'snapshot', parts: snapshotParts }, parts: snapshotParts };
+}
+
+async function writeManifest(
+  store: ObjectStore,
+  { resource, runId, date }: PublishOptions,
+  tree: Tree,
+  manifest: ManifestInput,
+): Promise<ObjectKey> {
+  const key = inFolder(runFolder(resource, tree, date, runId), MANIFEST);
+  await store.write(key, encodeManifest(manifest), { contentType: 'application/json' });
+  return key;
+}
+
+async function writeTree(
+  store: ObjectStore,
+  options: PublishOptions,
+  csv: CsvSettings,
+  tree: Tree,
+): Promise<PublishedPart[]> {
+  const { resource, runId, date, columns, parts, blockRows = 3 } = options;
+  const framing = framingOf(csv);
+  const folder = runFolder(resource, tree, date, runId);
+  const published: PublishedPart[] = [];
+  for (const [number, rows] of parts.entries()) {
+    const writer = new PartWriter(store, inFolder(folder, partName(number, '1a2b3c4d', framing.extension)), {
+      framing,
+      header: writeRows([headerCells(columns)], csv.delimiter),
+      columns: columns.length,
+      index: tree === 'snapshots' ? 'beside' : 'none',
+    });
+    for (let at = 0; at < rows.length; at += blockRows) {
+      const block = rows.slice(at, at + blockRows);
+      await writer.append({
+        text: textOf(block, options, csv.delimiter),
+        rows: block.length,
+        first: keyOf(block[0]!),
+        last: keyOf(block.at(-1)!),
+      });
+    }
+    const { key, bytes, rawBytes, rows: count, crc32, sha256, first, last } = await writer.finish();
+    published.push({ key, bytes, rawBytes, rows: count, crc32, sha256, first, last });
+  }
+  return published;
+}
+
+function keyOf(row: readonly (string | null)[]) {
+  return sortKey([toByteString(row[0]!)]);
+}
+
+function textOf(
+  rows: readonly (readonly (string | null)[])[],
+  options: PublishOptions,
+  delimiter: string,
+): ByteString {
+  return writeRows(
+    rows.map((row) =>
+      [options.runId, SYNCED, options.deletedAt?.(row) ?? null, ...row].map((cell) =>
+        cell === null ? null : toByteString(cell),
+      ),
+    ),
+    delimiter,
+  );
+}

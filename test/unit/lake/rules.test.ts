@@ -1,0 +1,218 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ObjectKey, RunId, UtcSeconds } from '../../../src/core/brands.js';
+import { type Claim, checkFence } from '../../../src/lake/fence.js';
+import {
+  dateOf,
+  folderOf,
+  indexedObjects,
+  inFolder,
+  nameOf,
+  partName,
+  runFolder,
+} from '../../../src/lake/layout.js';
+import { isLater, newerCells, newerRows } from '../../../src/lake/newer.js';
+import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/pointer.js';
+import { isRunId, parseRunDate } from '../../../src/lake/run-id.js';
+import { fromUtcSeconds, nextCheckpoint, toUtcSeconds, windowGap } from '../../../src/lake/watermark.js';
+import { bytes, NEW_RUN, OLD_RUN, OLD_TIME, rowText } from './data-plane.js';
+
+const anyTime = fc.integer({ min: Date.parse('1971-01-01'), max: Date.parse('2100-01-01') });
+const anyCheckpoint = fc.option(anyTime.map(toUtcSeconds));
+
+describe('The next checkpoint', () => {
+  const clocks = fc.record({ startedAt: anyTime, serviceStart: fc.option(anyTime) });
+  const overlap = fc.integer({ min: 0, max: 10_000_000 });
+
+  it('is never later than either clock less the overlap, unless it stands there already', () => {
+    fc.assert(
+      fc.property(clocks, overlap, anyCheckpoint, (times, overlapMs, checkpoint) => {
+        const next = nextCheckpoint(times, { clock: 'earliest', overlapMs }, checkpoint);
+        const latest = Math.min(times.startedAt, times.serviceStart ?? times.startedAt) - overlapMs;
+        if (next !== checkpoint) expect(fromUtcSeconds(next)).toBeLessThanOrEqual(latest);
+        // And no earlier than it must be: rounding costs less than a second.
+        if (checkpoint === null) expect(fromUtcSeconds(next)).toBeGreaterThan(latest - 1000);
+      }),
+    );
+  });
+
+  it('never goes back and is whole seconds in UTC', () => {
+    fc.assert(
+      fc.property(
+        clocks,
+        overlap,
+        anyCheckpoint,
+        fc.constantFrom('earliest' as const, 'service' as const),
+        (times, overlapMs, checkpoint, clock) => {
+          const next = nextCheckpoint(times, { clock, overlapMs }, checkpoint);
+          expect(next).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+          if (checkpoint !== null)
+            expect(fromUtcSeconds(next)).toBeGreaterThanOrEqual(fromUtcSeconds(checkpoint));
+        },
+      ),
+    );
+  });
+
+  it('trusts the service alone where that is asked for, and the workflow where the service says nothing', () => {
+    const sync = { clock: 'service', overlapMs: 60_000 } as const;
+    const startedAt = Date.parse('2026-11-21T02:00:00Z');
+    const serviceStart = Date.parse('2026-11-21T02:10:00.999Z');
+    expect(nextCheckpoint({ startedAt, serviceStart }, sync, null)).toBe('2026-11-21T02:09:00Z');
+    expect(nextCheckpoint({ startedAt, serviceStart: null }, sync, null)).toBe('2026-11-21T01:59:00Z');
+    expect(nextCheckpoint({ startedAt, serviceStart }, { ...sync, clock: 'earliest' }, null)).toBe(
+      '2026-11-21T01:59:00Z',
+    );
+  });
+});
+
+describe('The gap of a window', () => {
+  const day = 86_400_000;
+  const startedAt = Date.parse('2026-11-21T02:00:00Z');
+  const at = (ms: number): UtcSeconds => toUtcSeconds(ms);
+
+  it('is what lies between an old checkpoint and the edge of the window', () => {
+    const gap = windowGap(at(startedAt - 100 * day), 90 * day, { startedAt, serviceStart: null });
+    expect(gap).toEqual({ from: at(startedAt - 100 * day), to: at(startedAt - 90 * day) });
+  });
+
+  it('is none up to the edge, without a window, and without a checkpoint', () => {
+    const clocks = { startedAt, serviceStart: null };
+    expect(windowGap(at(startedAt - 90 * day), 90 * day, clocks)).toBeNull();
+    expect(windowGap(at(startedAt - 900 * day), null, clocks)).toBeNull();
+    expect(windowGap(null, 90 * day, clocks)).toBeNull();
+  });
+
+  it('goes by the clock of the service', () => {
+    const checkpoint = at(startedAt - 90 * day);
+    expect(windowGap(checkpoint, 90 * day, { startedAt, serviceStart: startedAt + day })?.to).toBe(
+      at(startedAt - 89 * day),
+    );
+    expect(
+      windowGap(checkpoint, 90 * day, { startedAt: startedAt + day, serviceStart: startedAt }),
+    ).toBeNull();
+  });
+});
+
+describe('The fence', () => {
+  const pointer: Pointer = {
+    resource: 'tasks',
+    runId: OLD_RUN,
+    snapshot: 'tasks/x/_datapackage.json' as ObjectKey,
+    changes: null,
+    publishedAt: OLD_TIME,
+    checkpoint: { updatedSince: OLD_TIME },
+    rows: 1,
+    connection: 'acme',
+    baseUrl: 'https://tracker.example.com',
+  };
+  const mine = { connection: 'acme', baseUrl: 'https://tracker.example.com', resource: 'tasks' };
+  const other = { ...mine, connection: 'other' };
+  const elsewhere = { ...mine, baseUrl: 'https://elsewhere.example.com' };
+
+  it.each<[string, Pointer | null, Omit<Claim, 'publishedRunId' | 'adopt'>, RunId | null, boolean, string]>([
+    ['an empty mirror before an empty lake starts', null, mine, null, false, 'empty'],
+    ['an empty mirror that is told to adopt an empty lake starts', null, mine, null, true, 'empty'],
+    ['a mirror whose pointer is gone stops', null, mine, OLD_RUN, false, 'vanished'],
+    ['a mirror whose pointer is gone starts anew when told to', null, mine, OLD_RUN, true, 'empty'],
+    ['an empty mirror takes up what it finds', pointer, mine, null, false, 'adopted'],
+    ['a mirror goes on with its own run', pointer, mine, OLD_RUN, false, 'ours'],
+    ['a mirror that is told to adopt goes on with its own run', pointer, mine, OLD_RUN, true, 'ours'],
+    ['a mirror that finds another run stops', pointer, mine, NEW_RUN, false, 'displaced'],
+    ['a mirror that finds another run takes over when told to', pointer, mine, NEW_RUN, true, 'adopted'],
+    ['another connection stops, even with the same run', pointer, other, OLD_RUN, false, 'foreign'],
+    ['another connection stops although it is told to adopt', pointer, other, null, true, 'foreign'],
+    ['another service stops', pointer, elsewhere, null, false, 'foreign'],
+  ])('%s', (_, found, who, publishedRunId, adopt, outcome) => {
+    const fence = checkFence(found, { ...who, publishedRunId, adopt });
+    expect(fence.outcome).toBe(outcome);
+    if ('message' in fence) {
+      expect(fence.message).toContain(found === null ? `run ${publishedRunId}` : `run ${found.runId}`);
+    }
+  });
+
+  it('reads back the pointer that it was written', () => {
+    expect(decodePointer(encodePointer(pointer))).toEqual(pointer);
+  });
+
+  it.each([
+    '',
+    '{',
+    'null',
+    '[]',
+    '{}',
+    '{"runId":"x","snapshot":"y"}',
+    '{"runId":1,"snapshot":"y","checkpoint":{"updatedSince":"z"}}',
+  ])('does not take %j for a pointer', (body) => {
+    expect(() => decodePointer(Buffer.from(body))).toThrow(SyntaxError);
+  });
+});
+
+describe('A run id', () => {
+  it('says when its run started', () => {
+    expect(parseRunDate('20261121T020304Z-1a2b3c4d' as RunId)).toBe(Date.parse('2026-11-21T02:03:04Z'));
+  });
+
+  it.each([
+    '',
+    'x',
+    '20261121T020304Z-1a2b3c4',
+    '20261121T020304Z-1A2B3C4D',
+    ' 20261121T020304Z-1a2b3c4d',
+    '20261121T020304Z-1a2b3c4d\n',
+  ])('is not %j', (text) => {
+    expect(isRunId(text)).toBe(false);
+    expect(() => parseRunDate(text as RunId)).toThrow(RangeError);
+  });
+
+  it('of a day that no calendar has is refused instead of read as no time at all', () => {
+    expect(() => parseRunDate('20261341T020304Z-1a2b3c4d' as RunId)).toThrow(RangeError);
+  });
+});
+
+describe('The layout', () => {
+  it('puts parts where the design says, under the UTC date of the nominal start', () => {
+    const folder = runFolder('tasks', 'snapshots', dateOf(Date.parse('2026-11-21T23:59:59.999Z')), NEW_RUN);
+    const part = inFolder(folder, partName(3, '1a2b3c4d', '.csv.gz'));
+    expect(part).toBe(`tasks/snapshots/dt=2026-11-21/run=${NEW_RUN}/part-00003-1a2b3c4d.csv.gz`);
+    expect(folderOf(part)).toBe(folder);
+    expect(nameOf(part)).toBe('part-00003-1a2b3c4d.csv.gz');
+    expect(indexedObjects(part)).toEqual([part, `${folder}/_part-00003-1a2b3c4d.index.json`]);
+  });
+});
+
+describe('The newer of two rows', () => {
+  it.each<[string | null, string | null, boolean | null]>([
+    ['2026-01-02T00:00:00Z', '2026-01-01T00:00:00Z', true],
+    ['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z', false],
+    ['2026-01-01T02:00:00+02:00', '2026-01-01T00:00:00.000Z', null],
+    ['2026-01-01T00:00:00-01:00', '2026-01-01T00:30:00Z', true],
+    ['2026-01-02', '2026-01-01T23:59:59Z', true],
+    ['2026-01-01T10:00Z', '2026-01-01T09:59:59.999Z', true],
+    ['10', '9', true],
+    ['-1.5', '-1.25', false],
+    ['7', '7.0', null],
+    [null, '2026-01-01', null],
+    ['', '1', null],
+    ['2026-01-01', null, null],
+    // Incomparable: no zone, no date, a number beside a date.
+    ['2026-01-02T00:00:00', '2026-01-01T00:00:00', null],
+    ['version 12', 'version 5', null],
+    ['June', 'May', null],
+    ['2026-13-45', '2026-01-01', null],
+    ['1700000000', '2026-01-01T00:00:00Z', null],
+    ['2026-01-01T00:00:00Z', '1700000000', null],
+  ])('%j beside %j: %j', (a, b, expected) => {
+    expect(isLater(a, b)).toBe(expected);
+  });
+
+  it('is found in fetched records and in rows of CSV alike', () => {
+    const row = (...cells: (string | null)[]) =>
+      rowText({ runId: OLD_RUN, syncedAt: OLD_TIME, deletedAt: null, cells }, ';');
+    const newer = newerRows(2, ';');
+    expect(newer(row('a;1', 'x\n"', '2', 'y'), row('a;1', null, '1', 'y'))).toBe(true);
+    expect(newer(row('a', '', '1'), row('a', 'z', '2'))).toBe(false);
+    expect(newer(row('a', '', null), row('a', 'z', '2'))).toBeNull();
+    expect(newerCells(1)([bytes('a'), bytes('2')], [bytes('a'), bytes('1')])).toBe(true);
+    expect(newerCells(1)([bytes('a')], [bytes('a'), bytes('1')])).toBeNull();
+  });
+});

@@ -1,0 +1,78 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isWanted } from '../../../src/lake/profile.js';
+import { ColumnSet, columnName, headerCells, typeBits, typeNames } from '../../../src/lake/schema.js';
+import { bytes, profileOf } from './data-plane.js';
+
+describe('A column set', () => {
+  it('has the key first, then what earlier runs saw, then new fields in the order first seen', () => {
+    const set = new ColumnSet(
+      ['source', 'sourceKey'],
+      [
+        { name: 'a', types: 4 },
+        { name: 'sourceKey', types: 16 },
+      ],
+    );
+    const at = ['z', 'a', 'source', 'b', 'z'].map((field) => set.columnOf(bytes(field)));
+    expect(set.names).toEqual(['source', 'sourceKey', 'a', 'z', 'b']);
+    expect(at).toEqual([3, 2, 0, 4, 3]);
+    expect(set.toColumns()[1]).toEqual({ name: 'sourceKey', types: 16 });
+  });
+
+  it('only ever grows at its end, over any number of runs', () => {
+    const field = fc.constantFrom('id', 'a', 'b', '__proto__', 'constructor', '', 'ü', '_run_id', 'A');
+    fc.assert(
+      fc.property(fc.array(fc.array(field, { maxLength: 8 }), { maxLength: 5 }), (runs) => {
+        let columns = new ColumnSet(['id'], []).toColumns();
+        for (const fields of runs) {
+          const set = new ColumnSet(['id'], columns);
+          for (const name of fields) expect(set.names[set.columnOf(bytes(name))]).toBe(columnName(name));
+          const next = set.toColumns();
+          expect(next.slice(0, columns.length)).toEqual(columns);
+          expect(new Set(next.map(({ name }) => name)).size).toBe(next.length);
+          columns = next;
+        }
+      }),
+    );
+  });
+
+  it('gives fields that are called like our own columns a suffix', () => {
+    const set = new ColumnSet(['id'], []);
+    for (const field of ['_run_id', '_synced_at', '_deleted_at', '_other']) set.columnOf(bytes(field));
+    expect(headerCells(set.toColumns())).toEqual([
+      ...['_run_id', '_synced_at', '_deleted_at', 'id'],
+      ...['_run_id__field', '_synced_at__field', '_deleted_at__field', '_other'],
+    ]);
+  });
+
+  it('leaves out what is not wanted, but never the key', () => {
+    const profile = profileOf({ columns: { include: ['a'], exclude: ['id'] } });
+    const set = new ColumnSet(['id'], [], isWanted(profile));
+    expect(['id', 'a', 'b'].map((field) => set.columnOf(bytes(field)))).toEqual([0, 1, -1]);
+    expect(set.size).toBe(2);
+  });
+
+  it('keeps the types that earlier runs saw', () => {
+    const set = new ColumnSet(
+      ['id'],
+      [
+        { name: 'id', types: 16 },
+        { name: 'a', types: 1 },
+      ],
+    );
+    set.types[set.columnOf(bytes('a'))]! |= 4;
+    expect(set.toColumns()).toEqual([
+      { name: 'id', types: 16 },
+      { name: 'a', types: 5 },
+    ]);
+  });
+
+  it('writes types as names and reads them back', () => {
+    for (let bits = 0; bits < 128; bits++) expect(typeBits(typeNames(bits))).toBe(bits);
+    expect(typeNames(1 | 16)).toEqual(['null', 'string']);
+  });
+
+  it('has a header that carries any name as UTF-8', () => {
+    expect(headerCells([{ name: '日', types: 0 }])[3]).toBe('\xe6\x97\xa5');
+  });
+});

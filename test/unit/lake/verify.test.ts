@@ -1,0 +1,342 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import { crc32, crc32ToHex } from '../../../src/lake/crc32.js';
+import { pointerKey } from '../../../src/lake/layout.js';
+import { indexKey } from '../../../src/lake/part/index-file.js';
+import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
+import { RowSplitter } from '../../../src/lake/verify/row-splitter.js';
+import { verifySnapshot } from '../../../src/lake/verify.js';
+import { type PublishedRun, publishRun } from './published.js';
+
+const RUN = '20261121T020000Z-1a2b3c4d' as RunId;
+const COLUMNS = [
+  { name: 'id', types: 16 },
+  { name: 'title', types: 17 },
+];
+const row = (
+  id: string,
+  title: string | null = `Title of ${id}, "quoted"\nand broken`,
+): (string | null)[] => [id, title];
+const PARTS = [
+  ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'].map((id) => row(id)),
+  [row('b1', ''), row('b2', null), row('b3', 'CR\rinside'), row('b4', 'ü')],
+];
+const TYPE = { contentType: 'application/gzip' };
+
+let folder: string;
+let store: ObjectStore;
+let run: PublishedRun;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'worktrack-verify-'));
+  store = openStore({ url: pathToFileURL(folder).href });
+  run = await publishRun(store, {
+    resource: 'tasks',
+    runId: RUN,
+    date: '2026-11-21',
+    columns: COLUMNS,
+    parts: PARTS,
+  });
+});
+afterEach(async () => {
+  store.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const problems = async (): Promise<string[]> => {
+  const report = await verifySnapshot(store, 'tasks');
+  expect(report.ok).toBe(report.problems.length === 0);
+  return [...report.problems];
+};
+const part = (at: number): ObjectKey => run.parts[at]!.key;
+
+/** Changes an object behind the manifest's back. */
+async function change(key: ObjectKey, edit: (body: Buffer) => Buffer | string): Promise<void> {
+  await store.write(key, Buffer.from(edit(await store.read(key))), TYPE);
+}
+
+interface RawManifest {
+  resources: Record<string, unknown>[];
+  worktrack: { counts: Record<string, number>; parts: Record<string, unknown>[]; [name: string]: unknown };
+}
+
+async function changeManifest(
+  edit: (manifest: RawManifest) => void,
+  key = run.pointer.snapshot,
+): Promise<void> {
+  await change(key, (body) => {
+    const manifest = JSON.parse(body.toString()) as RawManifest;
+    edit(manifest);
+    return JSON.stringify(manifest);
+  });
+}
+
+/** Changes a part's text and makes the manifest agree with its bytes: only the rows themselves can tell. */
+async function forge(at: number, edit: (text: string) => string): Promise<void> {
+  const text = Buffer.from(edit(gunzipSync(await store.read(part(at))).toString()));
+  const body = gzipSync(text);
+  await store.write(part(at), body, TYPE);
+  await changeManifest(({ resources, worktrack }) => {
+    const sha256 = createHash('sha256').update(body).digest('hex');
+    const crc = crc32ToHex(crc32(body));
+    Object.assign(worktrack.parts[at]!, { bytes: body.length, rawBytes: text.length, crc32: crc, sha256 });
+    Object.assign(resources[at]!, { bytes: body.length, hash: `sha256:${sha256}` });
+  });
+}
+
+describe('Verifying a snapshot', () => {
+  it('finds nothing wrong with what the package writes, and counts it', async () => {
+    expect(await verifySnapshot(store, 'tasks')).toEqual({
+      resource: 'tasks',
+      runId: RUN,
+      ok: true,
+      parts: 2,
+      rows: 11,
+      bytes: run.parts[0]!.bytes + run.parts[1]!.bytes,
+      problems: [],
+    });
+  });
+
+  it('finds nothing wrong with uncompressed parts, another delimiter and a snapshot without rows', async () => {
+    const csv = { compression: 'none', delimiter: '|' } as const;
+    const more = { runId: RUN, date: '2026-11-21', columns: COLUMNS };
+    await publishRun(store, { ...more, resource: 'plain', parts: PARTS, csv });
+    await publishRun(store, { ...more, resource: 'empty', parts: [[]] });
+    expect((await verifySnapshot(store, 'plain')).problems).toEqual([]);
+    expect((await verifySnapshot(store, 'empty')).problems).toEqual([]);
+  });
+
+  it('reads parts that are larger than any buffer', async () => {
+    const rows = Array.from({ length: 3000 }, (_, n) =>
+      row(`k${String(n).padStart(5, '0')}`, randomBytes(n % 50 === 0 ? 40_000 : 200).toString('base64')),
+    );
+    const big = {
+      resource: 'big',
+      runId: RUN,
+      date: '2026-11-21',
+      columns: COLUMNS,
+      parts: [rows],
+      blockRows: 100,
+    };
+    await publishRun(store, big);
+    expect(await verifySnapshot(store, 'big')).toMatchObject({ ok: true, rows: 3000 });
+  });
+
+  it('says that nothing is published where there is no pointer', async () => {
+    expect(await verifySnapshot(store, 'projects')).toMatchObject({
+      ok: false,
+      runId: null,
+      problems: ['projects/latest.json is not there: nothing is published'],
+    });
+  });
+
+  it.each([
+    ['no JSON', () => '{'],
+    ['not a pointer', () => '{"runId":"x"}'],
+    ['of another resource', (body: Buffer) => body.toString().replace('"tasks"', '"projects"')],
+    [
+      'leading out of its tree',
+      (body: Buffer) => body.toString().replace('tasks/snapshots/', 'other/snapshots/'),
+    ],
+    ['of another run', (body: Buffer) => body.toString().replace(`"${RUN}"`, '"20261120T020000Z-00000000"')],
+  ])('names a pointer that is %s', async (_, edit) => {
+    await change(pointerKey('tasks'), edit);
+    expect((await problems())[0]).toContain('tasks/latest.json');
+  });
+
+  it('names the manifest that the pointer leads to in vain', async () => {
+    await store.remove([run.pointer.snapshot]);
+    expect(await problems()).toEqual([
+      `${run.pointer.snapshot} is not there, and tasks/latest.json names it`,
+    ]);
+    await store.remove([run.pointer.changes!]);
+    expect(await problems()).toContain(`${run.pointer.changes} is not there, and tasks/latest.json names it`);
+  });
+
+  it('names a manifest that cannot be read', async () => {
+    await change(run.pointer.snapshot, (body) => body.subarray(0, 200));
+    expect((await problems())[0]).toContain(`${run.pointer.snapshot} is not JSON`);
+    await change(run.pointer.snapshot, () => '{"resources":[],"worktrack":{}}');
+    expect((await problems())[0]).toContain(`${run.pointer.snapshot} is not as this connector writes it`);
+  });
+
+  it('names a missing part and a missing index', async () => {
+    await store.remove([part(0), indexKey(part(1))]);
+    expect(await problems()).toEqual([`${part(0)} is not there`, `${indexKey(part(1))} is not there`]);
+  });
+
+  it('finds any single flipped byte of a part, and names the part', async () => {
+    const good = await store.read(part(0));
+    await fc.assert(
+      fc.asyncProperty(fc.nat(good.length - 1), fc.integer({ min: 1, max: 255 }), async (at, mask) => {
+        const bad = Buffer.from(good);
+        bad[at]! ^= mask;
+        await store.write(part(0), bad, TYPE);
+        const found = await problems();
+        expect(found.filter((problem) => problem.includes('SHA-256'))).toHaveLength(1);
+        expect(found.every((problem) => problem.startsWith(part(0)))).toBe(true);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('finds a truncated object at any length', async () => {
+    const good = await store.read(part(0));
+    await fc.assert(
+      fc.asyncProperty(fc.nat(good.length - 1), async (length) => {
+        await store.write(part(0), good.subarray(0, length), TYPE);
+        const found = (await problems()).join('\n');
+        expect(found).toContain(`${part(0)} is no whole gzip file`);
+        expect(found).toContain(`${part(0)} has ${length} bytes and not ${good.length}`);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('finds bytes behind the end of a part', async () => {
+    await change(part(0), (body) => Buffer.concat([body, Buffer.alloc(100_000, 7)]));
+    expect((await problems())[0]).toContain(`${part(0)} has ${run.parts[0]!.bytes + 100_000} bytes`);
+  });
+
+  it('finds a dropped row although bytes and hashes agree', async () => {
+    await forge(0, (text) => text.replace(/^.*,a3,"(?:[^"]|"")*"\n/m, ''));
+    const found = (await problems()).join('\n');
+    expect(found).toContain(`${part(0)} has 6 rows and not 7`);
+    expect(found).toContain(indexKey(part(0)));
+  });
+
+  it('finds a key that comes twice although bytes, hashes and counts agree', async () => {
+    await forge(0, (text) => text.replace(',a4,', ',a3,'));
+    expect(await problems()).toContain(`${part(0)}: the key of row 4 is that of the row before`);
+  });
+
+  it('finds rows that are out of order', async () => {
+    await forge(0, (text) => text.replace(',a4,', ',a1,'));
+    expect(await problems()).toContain(`${part(0)}: the key of row 4 is below that of the row before`);
+  });
+
+  it("finds a header that is not the manifest's", async () => {
+    await forge(1, (text) => text.replace('title', 'tilte'));
+    expect(await problems()).toContain(`${part(1)} has a header that is not the manifest's columns`);
+  });
+
+  it('finds rows with too few and too many cells, and tells the first of many', async () => {
+    await forge(1, (text) => text.replace(',b1,""', ',b1').replace('b2,\n', 'b2,,\n').replace('ü', 'ü,'));
+    expect(await problems()).toContain(`${part(1)}: row 1 has 4 cells and the header 5 (and 2 more like it)`);
+  });
+
+  it('finds a row that is no CSV or does not begin with our columns', async () => {
+    await forge(1, (text) => text.replace('ü', 'a"ü').replace(`${RUN},2026`, `${RUN},x2026`));
+    const found = (await problems()).join('\n');
+    expect(found).toContain(`${part(1)}: row 1 does not begin with a run id and its times`);
+    expect(found).toContain(`${part(1)} ends in the middle of row 4`);
+  });
+
+  it('finds parts that were swapped', async () => {
+    const [first, second] = [await store.read(part(0)), await store.read(part(1))];
+    await store.write(part(0), second, TYPE);
+    await store.write(part(1), first, TYPE);
+    const found = (await problems()).join('\n');
+    expect(found).toContain(`${part(0)} has ${second.length} bytes`);
+    expect(found).toContain(`${part(1)} has ${first.length} bytes`);
+  });
+
+  it('finds parts that the manifest lists in the wrong order', async () => {
+    await changeManifest(({ resources, worktrack }) => {
+      resources.reverse();
+      worktrack.parts.reverse();
+    });
+    expect(await problems()).toEqual([
+      `${part(0)} begins with a key that is not above the last one of the part before`,
+    ]);
+  });
+
+  it.each(['fetched', 'inserted', 'updated', 'rows', 'duplicates', 'deleted'])(
+    'finds a wrong count: %s',
+    async (name) => {
+      await changeManifest(({ worktrack }) => {
+        worktrack.counts[name]!++;
+      });
+      expect((await problems()).join('\n')).toContain('does not add up');
+    },
+  );
+
+  it('finds a pointer that counts other rows', async () => {
+    await change(pointerKey('tasks'), (body) => body.toString().replace('"rows": 11', '"rows": 12'));
+    expect(await problems()).toEqual([
+      'tasks/latest.json does not add up: rows of the pointer and rows of the manifest: 12 and 11',
+    ]);
+  });
+
+  it('finds a manifest that tells other tools something else', async () => {
+    await changeManifest(({ resources }) => Object.assign(resources[1]!, { rowCount: 5 }));
+    expect((await problems())[0]).toContain(`${run.pointer.snapshot}: resource 1 and part 1`);
+  });
+
+  it.each([
+    ['a row too many', (index: number[][]) => index[1]![2]!++],
+    ['another checksum', (index: number[][]) => index[1]![6]!++],
+    ['another offset', (index: number[][]) => index[1]![3]!++],
+    ['another key', (index: unknown[][]) => Object.assign(index[1]!, { 0: 'a33' })],
+    ['a block less', (index: unknown[][]) => index.pop()],
+  ])('finds an index with %s, and reads the rows all the same', async (_, edit) => {
+    await change(indexKey(part(0)), (body) => {
+      const index = JSON.parse(body.toString()) as { blocks: number[][] };
+      edit(index.blocks);
+      return JSON.stringify(index);
+    });
+    const report = await verifySnapshot(store, 'tasks');
+    expect(report).toMatchObject({ ok: false, rows: 11 });
+    expect(report.problems.length).toBe(1);
+    expect(report.problems[0]).toMatch(/index/);
+  });
+
+  it('checks the change log of the run, too', async () => {
+    const key = part(1).replace('/snapshots/', '/changes/') as ObjectKey;
+    await change(key, (body) => body.subarray(0, -1));
+    expect((await problems())[0]).toContain(key);
+  });
+
+  it('stops when it is told to', async () => {
+    const reason = new Error('enough');
+    await expect(verifySnapshot(store, 'tasks', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  });
+});
+
+describe('A row splitter', () => {
+  it('gives the same rows however the text is cut', () => {
+    const rows = ['a,b\n', '"x\n""y""",\n', ',""\n', '"\n"\n', '1,"""\n"""\n'];
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom(...rows), { maxLength: 20 }),
+        fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1 }),
+        (expected, cuts) => {
+          const text = expected.join('');
+          const splitter = new RowSplitter();
+          const found: string[] = [];
+          for (let at = 0, n = 0; at < text.length; n++) {
+            const size = cuts[n % cuts.length]!;
+            found.push(...splitter.push(text.slice(at, at + size)));
+            at += size;
+          }
+          expect(found).toEqual(expected);
+          expect(splitter.rest()).toBe('');
+        },
+      ),
+    );
+  });
+
+  it('does not gather a row without end', () => {
+    const splitter = new RowSplitter(100);
+    expect(() => {
+      for (let n = 0; n < 50; n++) [...splitter.push('"never closed')];
+    }).toThrow('longer than 100 bytes');
+  });
+});

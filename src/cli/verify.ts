@@ -31,7 +31,10 @@ export async function runVerify(options: VerifyCommandOptions): Promise<ExitCode
   }
 }
 
-function chosenResources({ name, resources }: ConnectionSettings, wanted?: readonly string[]): readonly string[] {
+function chosenResources(
+  { name, resources }: ConnectionSettings,
+  wanted?: readonly string[],
+): readonly string[] {
   const known = resources.map((resource) => resource.name);
   const unknown = wanted?.find((resource) => !known.includes(resource));
   if (unknown !== undefined) {
@@ -41,6 +44,12 @@ function chosenResources({ name, resources }: ConnectionSettings, wanted?: reado
 }
 
 function reportLines({ resource, runId, ok, parts, rows, bytes, problems }: VerifyReport): string[] {
-  if (ok) return [`${resource}: good; run ${runId}, ${counted(rows, 'row')} in ${counted(parts, 'part')}, ${count(bytes)} bytes`];
-  return [`${resource}: ${counted(problems.length, 'problem')}`, ...problems.map((problem) => `  ${problem}`)];
+  if (ok)
+    return [
+      `${resource}: good; run ${runId}, ${counted(rows, 'row')} in ${counted(parts, 'part')}, ${count(bytes)} bytes`,
+    ];
+  return [
+    `${resource}: ${counted(problems.length, 'problem')}`,
+    ...problems.map((problem) => `  ${problem}`),
+  ];
 }

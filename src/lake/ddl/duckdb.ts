@@ -96,11 +96,11 @@ function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly Ta
   return `read_csv(\n  ${[sqlString(parts), ...options].join(',\n  ')}\n)`;
 }
 
-/** A run under way writes its change log before it is published: only the pointer says what counts. */
+/** A run under way writes its change log before it is published: only the pointer says what counts. Run ids are compared by their time. */
 function publishedOnly({ lake, pointer, shape }: TableSource): string {
   if (shape === 'run') return '';
   const latest = sqlString(pathIn(lake, pointer));
-  return `\nWHERE "_run_id" <= (SELECT "runId" FROM read_json(${latest}, columns = {runId: 'VARCHAR'}))`;
+  return `\nWHERE "_run_id"[:16] <= (SELECT "runId"[:16] FROM read_json(${latest}, columns = {runId: 'VARCHAR'}))`;
 }
 
 /** Path of a key with what a glob takes for its own put in brackets. */

@@ -36,7 +36,10 @@ export function sparkTable(source: TableSource): Statement[] {
     ...columns.map((column) => typed(column, source)),
     ...partitions.map((one) => `  ${hiveName(one)}`),
   ];
-  const published = shape === 'tree' ? `\nWHERE ${hiveName('_run_id')} <= ${hiveString(runId)}` : '';
+  const published =
+    shape === 'tree'
+      ? `\nWHERE substr(${hiveName('_run_id')}, 1, 16) <= ${hiveString(runId.slice(0, 16))}`
+      : '';
   return [
     {
       kind: 'define',

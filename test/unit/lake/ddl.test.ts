@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import type { CsvSettings, LakeSettings } from '../../../src/core/settings.js';
-import { columnAliases, plainLower, printable } from '../../../src/lake/ddl/aliases.js';
+import { type AliasRules, columnAliases, plainLower, printable } from '../../../src/lake/ddl/aliases.js';
 import { type DdlInput, ddlStatements, renderDdl } from '../../../src/lake/ddl.js';
 import { folderOf, pointerKey } from '../../../src/lake/layout.js';
 import { decodeManifest } from '../../../src/lake/manifest.js';
@@ -299,9 +299,9 @@ describe('DDL for Athena and Spark', () => {
 
 describe('Aliases of columns', () => {
   it('are never equal, and never change when columns are added', () => {
-    const rules = fc.constantFrom(
+    const rules = fc.constantFrom<AliasRules[]>(
       { toName: plainLower, reserved: ['dt', 'run'] },
-      { toName: printable, reserved: [] as string[] },
+      { toName: printable, reserved: [] },
     );
     const names = fc.uniqueArray(
       fc.oneof(fc.string(), fc.constantFrom('id', 'ID', 'Id', 'id_2', 'dt', 'DT', '', 'ä', 'ö')),

@@ -240,6 +240,7 @@ describe('Reading blocks', () => {
       const { blocks } = await readIndex(lake.store, key);
       const good = await lake.store.read(key);
       const { offset, bytes: length } = blocks[1]!;
+      let harmless = 0;
       for (let at = offset; at < offset + length; at++) {
         const bad = Buffer.from(good);
         bad[at]! ^= 0x10;
@@ -247,8 +248,12 @@ describe('Reading blocks', () => {
         await lake.store.write(damaged, bad, { contentType: framing.contentType });
         const reader = new BlockReader(lake.store, { key: damaged, blocks, framing }, 1000);
         expect(await reader.rows(0)).toBe('id,1\nid,2\n');
-        await expect(reader.rows(1)).rejects.toThrow(`block 1 of ${damaged} is damaged`);
+        // Bits that only fill up a byte before a stored block stand for nothing.
+        const read = await reader.rows(1).catch((error: Error) => error.message);
+        if (read === 'id,3\nid,4\nid,5\n') harmless++;
+        else expect(read).toContain(`block 1 of ${damaged} is damaged`);
       }
+      expect(harmless).toBeLessThanOrEqual(framing === gzip ? 1 : 0);
     }
   });
 

@@ -1,0 +1,460 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ObjectKey } from '../../../../src/core/brands.js';
+import type { DeletePolicy } from '../../../../src/core/settings.js';
+import { writeRows } from '../../../../src/lake/csv.js';
+import { adaptRows } from '../../../../src/lake/merge/adapt.js';
+import { type MergeCounts, mergeRows, noCounts } from '../../../../src/lake/merge/merge.js';
+import { type KeyRange, MergeSource } from '../../../../src/lake/merge/source.js';
+import { isLater, newerRows } from '../../../../src/lake/newer.js';
+import { type Framing, framingOf } from '../../../../src/lake/part/framing.js';
+import { BlockReader } from '../../../../src/lake/part/reader.js';
+import { PartSeries } from '../../../../src/lake/part/series.js';
+import type { WrittenPart } from '../../../../src/lake/part/writer.js';
+import { type SortKey, sortKey } from '../../../../src/lake/row.js';
+import { headerCells } from '../../../../src/lake/schema.js';
+import {
+  byKey,
+  bytes,
+  keyOfRow,
+  NEW_RUN,
+  NEW_TIME,
+  OLD_RUN,
+  OLD_TIME,
+  profileOf,
+  type Row,
+  readIndex,
+  readPart,
+  temporaryLake,
+  writePart,
+} from '../data-plane.js';
+
+const lake = temporaryLake();
+const profile = profileOf();
+const framing = framingOf(profile.csv);
+
+interface Scenario {
+  readonly keyColumns: number;
+  /** Data columns in all; a part may have been written with the last one missing. */
+  readonly columns: readonly string[];
+  readonly before: readonly Row[];
+  readonly beforeColumns: number;
+  readonly chunks: readonly { readonly rows: readonly Row[]; readonly columns: number }[];
+  readonly blockRows: readonly number[];
+  readonly range: KeyRange;
+  readonly gone: ReadonlySet<SortKey>;
+  readonly deletes: DeletePolicy;
+  readonly updatedAt: boolean;
+}
+
+const VALUES = ['x', 'y', '', null, 'a"b', 'l\nm', ','] as const;
+const TIMES = ['1', '2', null] as const;
+
+const keyCell = fc.constantFrom('a', 'b', 'c', 'd', '"', ',', '\n', 'é', 'a\0', 'ab', '0', ';');
+const scenario: fc.Arbitrary<Scenario> = fc.integer({ min: 1, max: 2 }).chain((keyColumns) => {
+  const key = fc
+    .array(keyCell, { minLength: 2, maxLength: 2 })
+    .map(([a, b]) => (keyColumns === 1 ? [`${a}${b}`] : [a!, b!]));
+  const idOf = (row: Row): SortKey => keyOfRow(row, keyColumns);
+  const rows = (live: boolean, columns: number) =>
+    fc
+      .uniqueArray(
+        fc.record({
+          runId: fc.constant(live ? NEW_RUN : OLD_RUN),
+          syncedAt: fc.constant(live ? NEW_TIME : OLD_TIME),
+          deletedAt: live ? fc.constant(null) : fc.constantFrom(null, null, OLD_TIME),
+          cells: fc
+            .tuple(key, fc.constantFrom(...TIMES), fc.constantFrom(...VALUES))
+            .map(([id, time, value]) => [...id, time, value].slice(0, columns)),
+        }),
+        { selector: idOf, maxLength: 25 },
+      )
+      .map((list) => list.sort((a, b) => byKey(idOf(a), idOf(b))));
+  const all = keyColumns + 2;
+  const width = fc.constantFrom(all, all, all - 1);
+  const part = (live: boolean) =>
+    width.chain((columns) => rows(live, columns).map((list) => ({ rows: list, columns })));
+  const bound = fc.option(
+    key.map((cells) => sortKey(cells.map(bytes))),
+    { freq: 2 },
+  );
+  return fc
+    .record({
+      before: part(false),
+      chunks: fc.array(part(true), { maxLength: 4 }),
+      blockRows: fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 4 }),
+      bounds: fc.tuple(bound, bound),
+      gone: fc.array(
+        key.map((cells) => sortKey(cells.map(bytes))),
+        { maxLength: 4 },
+      ),
+      deletes: fc.constantFrom<DeletePolicy>('mark', 'drop', 'keep'),
+      updatedAt: fc.boolean(),
+    })
+    .map(({ before, bounds: [a, b], gone, ...rest }) => ({
+      ...rest,
+      keyColumns,
+      columns: [...['k', 'l'].slice(0, keyColumns), 'time', 'value'],
+      before: before.rows,
+      beforeColumns: before.columns,
+      range: a !== null && b !== null && a > b ? { from: b, to: a } : { from: a, to: b },
+      gone: new Set(gone),
+    }));
+});
+
+interface Merged {
+  readonly snapshot: readonly Row[];
+  readonly changes: readonly Row[];
+  readonly counts: MergeCounts;
+}
+
+/** What a merge must do, on maps. */
+function model(given: Scenario): Merged {
+  const { keyColumns, columns, range, gone, deletes } = given;
+  const width = columns.length;
+  const full = (row: Row): Row => ({
+    ...row,
+    cells: [...row.cells, ...new Array(width - row.cells.length).fill(null)],
+  });
+  const toMap = (rows: readonly Row[]) => new Map(rows.map((row) => [keyOfRow(row, keyColumns), full(row)]));
+  const before = toMap(given.before);
+  const chunks = given.chunks.map(({ rows }) => toMap(rows));
+  const time = (row: Row) => row.cells[keyColumns];
+  const isNewer = (a: Row, b: Row): boolean => given.updatedAt && isLater(time(a), time(b)) === true;
+  const keys = [...new Set([before, ...chunks].flatMap((map) => [...map.keys()]))]
+    .filter((key) => (range.from === null || key >= range.from) && (range.to === null || key < range.to))
+    .sort(byKey);
+  const snapshot: Row[] = [];
+  const changes: Row[] = [];
+  const counts = noCounts();
+  for (const key of keys) {
+    const old = before.get(key);
+    const fetched = chunks.flatMap((chunk) => chunk.get(key) ?? []);
+    if (fetched.length === 0) {
+      if (!gone.has(key) || deletes === 'keep' || old!.deletedAt !== null) {
+        counts.retained++;
+        snapshot.push(old!);
+        continue;
+      }
+      const dead = { ...old!, runId: NEW_RUN, deletedAt: NEW_TIME };
+      counts.deleted++;
+      changes.push(dead);
+      if (deletes === 'drop') counts.dropped++;
+      else snapshot.push(dead);
+      continue;
+    }
+    counts.fetched += fetched.length;
+    counts.duplicates += fetched.length - 1;
+    const winner = fetched.reduce((best, row) => (isNewer(best, row) ? best : row));
+    const same =
+      old !== undefined &&
+      old.deletedAt === null &&
+      JSON.stringify(old.cells) === JSON.stringify(winner.cells);
+    if (old === undefined) {
+      counts.inserted++;
+    } else if (same || isNewer(old, winner)) {
+      counts.unchanged++;
+      snapshot.push(old);
+      continue;
+    } else {
+      counts.updated++;
+    }
+    snapshot.push(winner);
+    changes.push(winner);
+  }
+  counts.rows = snapshot.length;
+  return { snapshot, changes, counts };
+}
+
+interface Run extends Merged {
+  readonly parts: readonly WrittenPart[];
+  readonly unpacked: number;
+}
+
+function counting(count: { unpacked: number }): Framing {
+  return {
+    ...framing,
+    unpack(packed, rawBytes) {
+      count.unpacked++;
+      return framing.unpack(packed, rawBytes);
+    },
+  };
+}
+
+async function merge(
+  given: Scenario,
+  output: { readonly maxParts: number; readonly partBytes: number } = { maxParts: 1, partBytes: 1e9 },
+): Promise<Run> {
+  const { keyColumns, columns, range, gone, deletes, blockRows } = given;
+  const all = columns.map((name) => ({ name, types: 0 }));
+  const count = { unpacked: 0 };
+  const open = async (age: number, rows: readonly Row[], width: number): Promise<MergeSource> => {
+    const key = lake.newKey();
+    await writePart(lake.store, key, rows, { columns: columns.slice(0, width), keyColumns, blockRows });
+    const { blocks, columns: written } = await readIndex(lake.store, key);
+    return new MergeSource({
+      age,
+      blocks,
+      reader: new BlockReader(lake.store, { key, blocks, framing: counting(count) }, 200),
+      keyColumns,
+      delimiter: ',',
+      range,
+      adapt: adaptRows(
+        { columns: written, delimiter: ',', fingerprint: 'f' },
+        { columns: all, profile, fingerprint: 'f' },
+      ),
+    });
+  };
+  const series = (limits: { readonly maxParts: number; readonly partBytes: number }) =>
+    new PartSeries(lake.store, {
+      framing,
+      header: writeRows([headerCells(all)], ','),
+      columns: columns.length,
+      partKey: () => lake.newKey(),
+      ...limits,
+    });
+  const snapshot = series(output);
+  const changes = series({ maxParts: 1, partBytes: 1e9 });
+  const counts = await mergeRows({
+    sources: [
+      await open(0, given.before, given.beforeColumns),
+      ...(await Promise.all(given.chunks.map((chunk, at) => open(at + 1, chunk.rows, chunk.columns)))),
+    ],
+    snapshot,
+    changes,
+    gone,
+    deletes,
+    runId: NEW_RUN,
+    deletedAt: NEW_TIME,
+    delimiter: ',',
+    isNewer: given.updatedAt ? newerRows(keyColumns, ',') : null,
+  });
+  const parts = await snapshot.finish();
+  const read = async (keys: readonly ObjectKey[]) =>
+    (await Promise.all(keys.map((key) => readPart(lake.store, key)))).flat();
+  return {
+    parts,
+    counts,
+    snapshot: await read(parts.map(({ key }) => key)),
+    changes: await read((await changes.finish()).map(({ key }) => key)),
+    unpacked: count.unpacked,
+  };
+}
+
+const row = (key: string, value: string | null, more: Partial<Row> = {}): Row => ({
+  runId: OLD_RUN,
+  syncedAt: OLD_TIME,
+  deletedAt: null,
+  cells: [key, value],
+  ...more,
+});
+const fetched = (key: string, value: string | null): Row =>
+  row(key, value, { runId: NEW_RUN, syncedAt: NEW_TIME });
+const letters = (from: string, to: string, make: (key: string) => Row): Row[] => {
+  const rows: Row[] = [];
+  for (let code = from.charCodeAt(0); code <= to.charCodeAt(0); code++)
+    rows.push(make(String.fromCharCode(code)));
+  return rows;
+};
+const plainScenario = (more: Partial<Scenario>): Scenario => ({
+  keyColumns: 1,
+  columns: ['k', 'value'],
+  before: [],
+  beforeColumns: 2,
+  chunks: [],
+  blockRows: [3],
+  range: { from: null, to: null },
+  gone: new Set(),
+  deletes: 'mark',
+  updatedAt: false,
+  ...more,
+});
+
+describe('A merge', () => {
+  it('does what maps would do: rows, change log and every count', async () => {
+    await fc.assert(
+      fc.asyncProperty(scenario, async (given) => {
+        const { snapshot, changes, counts } = await merge(given);
+        expect({ snapshot, changes, counts }).toEqual(model(given));
+      }),
+      { numRuns: 250 },
+    );
+  });
+
+  it('gives the same rows over adjacent ranges as over all keys at once', async () => {
+    await fc.assert(
+      fc.asyncProperty(scenario, fc.constantFrom('a', 'b', 'c', 'é'), async (given, middle) => {
+        const at = middle as SortKey;
+        const whole = await merge({ ...given, range: { from: null, to: null } });
+        const left = await merge({ ...given, range: { from: null, to: at } });
+        const right = await merge({ ...given, range: { from: at, to: null } });
+        expect([...left.snapshot, ...right.snapshot]).toEqual(whole.snapshot);
+        expect([...left.changes, ...right.changes]).toEqual(whole.changes);
+        for (const name of Object.keys(whole.counts) as (keyof MergeCounts)[]) {
+          expect(left.counts[name] + right.counts[name], name).toBe(whole.counts[name]);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('moves blocks that meet no other source as they are packed, of the snapshot and of chunks', async () => {
+    const before = letters('a', 'l', (key) => row(key, 'old'));
+    const chunk = letters('m', 'u', (key) => fetched(key, 'new'));
+    const run = await merge(plainScenario({ before, chunks: [{ rows: chunk, columns: 2 }] }));
+    expect(run.unpacked).toBe(0);
+    expect(run.snapshot).toEqual([...before, ...chunk]);
+    expect(run.changes).toEqual(chunk);
+    expect((await readIndex(lake.store, run.parts[0]!.key)).blocks.map(({ rows }) => rows)).toEqual([
+      3, 3, 3, 3, 3, 3, 3,
+    ]);
+  });
+
+  it('of a snapshot alone is the same bytes again', async () => {
+    const before = letters('a', 'k', (key) => row(key, key));
+    const run = await merge(plainScenario({ before }));
+    const source = await writePart(lake.store, lake.newKey(), before, { columns: ['k', 'value'] });
+    expect(run.parts[0]).toMatchObject({ sha256: source.sha256, bytes: source.bytes, rows: source.rows });
+    expect(run.unpacked).toBe(0);
+  });
+
+  it('opens no more blocks than those that a change falls in', async () => {
+    const before = letters('a', 'l', (key) => row(key, 'old'));
+    const run = await merge(plainScenario({ before, chunks: [{ rows: [fetched('e', 'new')], columns: 2 }] }));
+    // The block d-f, and the chunk's own.
+    expect(run.unpacked).toBe(2);
+    expect(run.counts).toMatchObject({ updated: 1, retained: 11, rows: 12 });
+  });
+
+  it('opens no more blocks than those that a deleted row is in', async () => {
+    const before = letters('a', 'l', (key) => row(key, 'old'));
+    const run = await merge(plainScenario({ before, gone: new Set(['h' as SortKey, 'zz' as SortKey]) }));
+    expect(run.unpacked).toBe(1);
+    expect(run.counts).toMatchObject({ deleted: 1, retained: 11, rows: 12 });
+    expect(run.changes).toEqual([row('h', 'old', { runId: NEW_RUN, deletedAt: NEW_TIME })]);
+  });
+
+  it('moves no block whose rows lack a column of today', async () => {
+    const before = [row('a', null), row('b', null)].map((old) => ({ ...old, cells: old.cells.slice(0, 1) }));
+    const run = await merge(plainScenario({ before, beforeColumns: 1 }));
+    expect(run.snapshot).toEqual([row('a', null), row('b', null)]);
+    expect(run.unpacked).toBe(1);
+  });
+
+  it('lets an unchanged row keep its run and its time', async () => {
+    const run = await merge(
+      plainScenario({ before: [row('a', '')], chunks: [{ rows: [fetched('a', '')], columns: 2 }] }),
+    );
+    expect(run.snapshot).toEqual([row('a', '')]);
+    expect(run.changes).toEqual([]);
+    expect(run.counts).toEqual({ ...noCounts(), fetched: 1, unchanged: 1, rows: 1 });
+  });
+
+  it('takes null for another value than the empty string', async () => {
+    const run = await merge(
+      plainScenario({ before: [row('a', '')], chunks: [{ rows: [fetched('a', null)], columns: 2 }] }),
+    );
+    expect(run.counts.updated).toBe(1);
+    expect(run.snapshot).toEqual([fetched('a', null)]);
+  });
+
+  it('lets a tombstone whose record is back live again, even if its values are the same', async () => {
+    const dead = row('a', 'x', { deletedAt: OLD_TIME });
+    const run = await merge(
+      plainScenario({ before: [dead], chunks: [{ rows: [fetched('a', 'x')], columns: 2 }] }),
+    );
+    expect(run.snapshot).toEqual([fetched('a', 'x')]);
+    expect(run.changes).toEqual([fetched('a', 'x')]);
+    expect(run.counts.updated).toBe(1);
+  });
+
+  it.each<[DeletePolicy, number, number]>([
+    ['mark', 1, 1],
+    ['drop', 0, 1],
+    ['keep', 1, 0],
+  ])('with deletes: %s leaves %i rows of one that is gone, and logs %i', async (deletes, rows, logged) => {
+    const run = await merge(
+      plainScenario({ before: [row('a', 'x')], gone: new Set(['a' as SortKey]), deletes }),
+    );
+    expect(run.snapshot).toHaveLength(rows);
+    expect(run.changes).toHaveLength(logged);
+    if (deletes === 'keep') expect(run.snapshot).toEqual([row('a', 'x')]);
+  });
+
+  it('does not delete what was fetched, nor entomb twice', async () => {
+    const before = [row('a', 'x'), row('b', 'x', { deletedAt: OLD_TIME })];
+    const gone = new Set(['a', 'b'] as SortKey[]);
+    const run = await merge(
+      plainScenario({ before, gone, chunks: [{ rows: [fetched('a', 'x')], columns: 2 }] }),
+    );
+    expect(run.snapshot).toEqual(before);
+    expect(run.counts).toMatchObject({ unchanged: 1, retained: 1, deleted: 0 });
+  });
+
+  it('of nothing is nothing', async () => {
+    const run = await merge(plainScenario({ chunks: [{ rows: [], columns: 2 }] }));
+    expect(run).toMatchObject({ parts: [], snapshot: [], changes: [], counts: noCounts() });
+  });
+
+  it('splits what it writes at the wanted size, into no more parts than allowed', async () => {
+    const chunk = letters('A', 'z', (key) => fetched(key, 'x'.repeat(100)));
+    const given = plainScenario({ chunks: [{ rows: chunk, columns: 2 }] });
+    const bytesOf = (await merge(given)).parts[0]!.rawBytes;
+    const split = await merge(given, { maxParts: 4, partBytes: Math.ceil(bytesOf / 4) });
+    expect(split.parts.length).toBeGreaterThan(2);
+    expect(split.parts.length).toBeLessThanOrEqual(4);
+    expect(split.snapshot).toEqual(chunk);
+    const capped = await merge(given, { maxParts: 2, partBytes: 1 });
+    expect(capped.parts).toHaveLength(2);
+    expect(capped.snapshot).toEqual(chunk);
+  });
+
+  it('ends, and says so, when an index promises keys that its block does not have', async () => {
+    const key = lake.newKey();
+    await writePart(lake.store, key, [row('a', 'x'), row('b', 'x')], { columns: ['k', 'value'] });
+    const { blocks } = await readIndex(lake.store, key);
+    const wrong = blocks.map((block) => ({ ...block, last: 'z' as SortKey }));
+    const source = new MergeSource({
+      age: 0,
+      blocks: wrong,
+      reader: new BlockReader(lake.store, { key, blocks: wrong, framing }, 100),
+      keyColumns: 1,
+      delimiter: ',',
+      range: { from: 'm' as SortKey, to: null },
+      adapt: null,
+    });
+    await expect(source.start()).rejects.toThrow('before the key that its index promises');
+  });
+});
+
+describe('Rows of another profile', () => {
+  const columns = ['k', 'v', 'w'].map((name) => ({ name, types: 0 }));
+  const adapt = (today: typeof profile, text: string, written = { columns: 3, delimiter: ';' }) =>
+    adaptRows({ ...written, fingerprint: 'then' }, { columns, profile: today, fingerprint: 'now' })!(
+      bytes(text) as never,
+    );
+  const meta = `${OLD_RUN};${OLD_TIME};;`;
+
+  it('are written anew with the delimiter and the rules of today, and with columns that came since', () => {
+    const today = profileOf({ csv: { escapeFormulas: true } });
+    expect(adapt(today, `${meta}1;"=a;b"\n`, { columns: 2, delimiter: ';' })).toBe(
+      `${OLD_RUN},${OLD_TIME},,1,'=a;b,\n`,
+    );
+    expect(adapt(today, `${meta}1;"";"a,b"\n`)).toBe(`${OLD_RUN},${OLD_TIME},,1,"","a,b"\n`);
+  });
+
+  it('lose the columns that may no longer be there, and keep the column itself', () => {
+    const today = profileOf({ key: ['k'], columns: { exclude: ['v', 'k'] } });
+    expect(adapt(today, `${meta}1;secret;x\n`)).toBe(`${OLD_RUN},${OLD_TIME},,1,,x\n`);
+  });
+
+  it('are masked where a mask was added, nulls left alone', () => {
+    const today = profileOf({ key: ['k'], columns: { mask: { v: 'redact', w: 'redact' } } });
+    expect(adapt(today, `${meta}1;secret;\n`)).toBe(`${OLD_RUN},${OLD_TIME},,1,[redacted],\n`);
+  });
+
+  it('stay tombstones', () => {
+    const dead = `${OLD_RUN};${OLD_TIME};${NEW_TIME};1;x;y\n`;
+    expect(adapt(profileOf({ key: ['k'] }), dead)).toBe(dead.replaceAll(';', ','));
+  });
+});

@@ -24,8 +24,9 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
       const run = await readRun(store, input).catch(() => null);
       if (run !== null) {
         const since = run.before === null ? 0 : parseRunDate(run.before.runId);
-        for (const tree of TREES)
+        for (const tree of TREES) {
           await removeUnpublished(store, treePrefix(resource, tree), since, run.nominalStart);
+        }
         await removeOldSnapshots(store, input, run.retention, deps.now());
       }
       await store.abortUploads(`${resource}/`, 0);

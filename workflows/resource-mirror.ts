@@ -66,7 +66,7 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
     state = { ...state, waiting: next.rest };
     const startedAt = Date.now();
     active = {
-      runId: newRunId(startedAt),
+      runId: newRunId(startedAt, state.published?.runId ?? null),
       startedAt,
       phase: 'begin',
       mode: next.batch.first.mode,

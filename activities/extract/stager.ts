@@ -1,10 +1,13 @@
 import type { ListEnvelope } from '../../src/api/json/page.js';
+import type { Cells } from '../../src/api/json/record.js';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { ExtractInput } from '../../src/core/contract.js';
 import { ChunkBuffer, writeChunk } from '../../src/lake/chunk.js';
+import { quarantineKey } from '../../src/lake/layout.js';
 import { newerCells } from '../../src/lake/newer.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import type { Profile } from '../../src/lake/profile.js';
+import { writeQuarantine } from '../../src/lake/quarantine.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import type { ColumnSet } from '../../src/lake/schema.js';
 import type { Stage } from '../../src/lake/stage.js';
@@ -16,7 +19,7 @@ import type { FetchedPage } from './pages.js';
 import { stageKey } from './position.js';
 
 /** Rows are staged when the bodies that they came in amount to this, in bytes: it bounds the memory of an extraction. */
-const CHUNK_BODY_BYTES = 8 * 1024 * 1024;
+const CHUNK_BODY_BYTES = 4 * 1024 * 1024;
 /** Or after this long: a killed worker costs no more than that of reading (DESIGN 2). */
 const CHUNK_MS = 5000;
 
@@ -39,6 +42,7 @@ export class Stager {
   #stage: Stage;
   #key: ObjectKey | null;
   #buffer: ChunkBuffer;
+  #quarantine: Cells[] = [];
   #bodyBytes = 0;
   #since = Date.now();
   #sequence = 0;
@@ -96,6 +100,7 @@ export class Stager {
     return { key: this.#key!, stage: this.#stage };
   }
 
+  /** Returns the number of records without their key. */
   #take({ rows }: ListEnvelope): number {
     const { columns, run } = this.#options;
     let bad = 0;
@@ -110,6 +115,7 @@ export class Stager {
           { resource: name },
         );
       }
+      this.#quarantine.push(rows[at]!);
       bad++;
     }
     return bad;
@@ -121,18 +127,35 @@ export class Stager {
     const buffer = this.#buffer;
     const ahead = this.#ahead;
     const sequence = this.#sequence++;
+    const quarantine = this.#quarantine;
+    this.#quarantine = [];
     this.#buffer = new ChunkBuffer(this.#profile);
     this.#bodyBytes = 0;
     this.#since = Date.now();
-    this.#writing = this.#write(buffer, ahead, sequence);
+    this.#writing = this.#write(buffer, quarantine, ahead, sequence);
     // Awaited at the next flush; until then a failure must not count as unhandled.
     this.#writing.catch(() => {});
   }
 
-  async #write(buffer: ChunkBuffer, ahead: Stage, sequence: number): Promise<void> {
+  async #write(
+    buffer: ChunkBuffer,
+    quarantine: readonly Cells[],
+    ahead: Stage,
+    sequence: number,
+  ): Promise<void> {
     const { store, run, input, attempt, columns } = this.#options;
     const known = columns.toColumns();
     let { chunks, duplicates } = this.#stage;
+    if (quarantine.length > 0) {
+      const name = `${input.call}-${attempt}-${sequence}`;
+      await writeQuarantine(
+        store,
+        quarantineKey(run.resource.name, run.runId, name),
+        quarantine,
+        known,
+        run.resource.csv,
+      );
+    }
     if (buffer.rows.length > 0) {
       const name = `chunk-${input.call}-${attempt}-${sequence}${framingOf(run.resource.csv).extension}`;
       const { updatedAtField } = run.resource;

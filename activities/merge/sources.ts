@@ -12,7 +12,7 @@ import { inParallel } from '../parallel.js';
 
 /** What all sources of a task may read ahead together, in bytes: it bounds the memory of a merge. */
 const READ_AHEAD_BYTES = 16 * 1024 * 1024;
-const LONGEST_READ_BYTES = 2 * 1024 * 1024;
+const LONGEST_READ_BYTES = 1024 * 1024;
 const OPENED_AT_ONCE = 16;
 
 export interface SourcesInput {

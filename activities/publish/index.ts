@@ -131,6 +131,8 @@ async function publish(
     run.before === null ? 'absent' : { etag: run.before.etag },
   );
   if (swapped.outcome === 'lost') {
+    // A folder without a manifest is not taken for a published run, and the next good run removes it.
+    await store.remove([snapshot, changes]);
     throw finalFailure(
       'Displaced',
       `${resource.name}: while run ${run.runId} was under way, ${swapped.to} was published in its place by another mirror; ` +

@@ -21,12 +21,27 @@ export function publishedLines({ runs }: ExportResult, lakeUrl: string): string[
   });
 }
 
-/** Warnings and reasons of failures, for stderr. */
+/** Warnings and reasons of failures, for stderr; a reason that several resources share is said once. */
 export function troubleLines({ runs }: ExportResult): string[] {
-  return runs.flatMap((run) => [
-    ...run.warnings.map((warning) => `warning: ${run.resource}: ${warning}`),
-    ...(run.error === null ? [] : [`${run.outcome}: ${run.resource}: ${run.error.message}`]),
-  ]);
+  const warnings = runs.flatMap((run) =>
+    run.warnings.map((text) => `warning: ${named([run.resource], text)}`),
+  );
+  const reasons = new Map<string, { outcome: string; message: string; resources: string[] }>();
+  for (const { resource, outcome, error } of runs) {
+    if (error === null) continue;
+    const known = reasons.get(error.message);
+    if (known === undefined)
+      reasons.set(error.message, { outcome, message: error.message, resources: [resource] });
+    else known.resources.push(resource);
+  }
+  const failures = [...reasons.values()].map((one) => `${one.outcome}: ${named(one.resources, one.message)}`);
+  return [...warnings, ...failures];
+}
+
+/** Many messages begin with their resource themselves. */
+function named(resources: readonly string[], message: string): string {
+  const own = resources.length === 1 && message.startsWith(`${resources[0]}:`);
+  return own ? message : `${resources.join(', ')}: ${message}`;
 }
 
 /** The counts that a reader asks for first; the rest is in the manifest and in `--json`. */

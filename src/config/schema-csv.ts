@@ -38,11 +38,14 @@ export const csvOverrides = section({
 
 /** One ASCII character: the data plane works on bytes, and a letter or digit would force quotes on every value. */
 function readDelimiter(text: string): string {
-  if (/^[\t -~]$/.test(text) && !/["0-9A-Za-z]/.test(text)) return text;
+  // Run ids and times are full of `-` and `:`, and must not need quotes: rows are told apart by where these stand.
+  if (/^[\t -~]$/.test(text) && !/["0-9A-Za-z:-]/.test(text)) return text;
   const hint = text === '\\t' ? '. For a tab write "\\t" in double quotes.' : '';
   throw new RangeError(
-    wrong(text, 'one ASCII character that is no letter, digit, quote or line break, such as "," or "\\t"') +
-      hint,
+    wrong(
+      text,
+      'one ASCII character that is no letter, digit, quote, hyphen, colon or line break, such as "," or "\\t"',
+    ) + hint,
   );
 }
 

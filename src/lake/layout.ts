@@ -54,6 +54,11 @@ export function stagingFolder(resource: string, runId: RunId): ObjectKey {
   return key(`_staging/${resource}/${runId}`);
 }
 
+/** Records without their key, set aside: `badRecords: quarantine` (DESIGN 3.2). */
+export function quarantineKey(resource: string, runId: RunId, name: string): ObjectKey {
+  return key(`_quarantine/${resource}/${runId}/${name}.csv`);
+}
+
 /** A part and what belongs to it: its block index. */
 export function indexedObjects(part: ObjectKey): ObjectKey[] {
   return [part, indexKey(part)];

@@ -41,6 +41,8 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
       taskQueue,
       workflowBundle: shippedBundle(),
       activities: { ...createActivities(connections) },
+      // Workflows here do next to nothing: one thread is enough, and each holds an isolate in memory.
+      workflowThreadPoolSize: 1,
       maxConcurrentActivityTaskExecutions: options.maxConcurrentActivities ?? 16,
       shutdownGraceTime: SHUTDOWN_GRACE,
       ...options.worker,

@@ -43,9 +43,9 @@ function liveProgress(screen: Screen): ProgressView {
       const worker = workerLine(view);
       const lines = view.resources.map((one) => {
         const line = resourceLine(one, meter.rate(one.resource, one.rows, now), now);
-        return `${MARKS[one.stage] ?? pc.cyan(spin)} ${fit(line, width - 2)}`;
+        return `${MARKS[one.stage] ?? pc.cyan(spin)} ${cut(line, width - 2)}`;
       });
-      const all = worker === null ? lines : [pc.yellow(fit(worker, width)), ...lines];
+      const all = worker === null ? lines : [pc.yellow(cut(worker, width)), ...lines];
       const up = drawn === 0 ? '' : `\x1b[${drawn}A`;
       screen.write(`${up}\r\x1b[J${all.map((line) => `${line}\n`).join('')}`);
       drawn = all.length;
@@ -57,7 +57,7 @@ function liveProgress(screen: Screen): ProgressView {
 }
 
 /** Cuts a line, which would wrap and spoil the redrawing; keeps the spaces that align the columns. */
-function fit(line: string, width: number): string {
+function cut(line: string, width: number): string {
   return line.length > width ? `${line.slice(0, width - 1)}…` : line;
 }
 

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { followCommand } from '../../../src/cli/follow.js';
+import { localExportId, localStateFolder } from '../../../src/cli/local-state.js';
+import { collect, positive, reachTimeoutMs } from '../../../src/cli/options.js';
+import { UsageError } from '../../../src/cli/usage-error.js';
+import { MINIMAL_CONFIG, parseSettings } from '../../../src/config/index.js';
+
+describe('options', () => {
+  it('that may be repeated are collected in order', () => {
+    expect(collect('b', collect('a'))).toEqual(['a', 'b']);
+  });
+
+  it('that are numbers take whole numbers from 1 on', () => {
+    expect(positive('--rows', '12')).toBe(12);
+    for (const text of ['0', '-1', '1.5', 'x', ''])
+      expect(() => positive('--rows', text)).toThrow(UsageError);
+  });
+
+  it('say how long a server may be out of reach: a minute unless the environment says otherwise', () => {
+    expect(reachTimeoutMs({})).toBe(60_000);
+    expect(reachTimeoutMs({ WORKTRACK_REACH_TIMEOUT: '2s' })).toBe(2000);
+    expect(() => reachTimeoutMs({ WORKTRACK_REACH_TIMEOUT: 'soon' })).toThrow(/WORKTRACK_REACH_TIMEOUT/);
+  });
+});
+
+describe('what export --local keeps', () => {
+  it('lies in the state folder, one for each configuration file', () => {
+    const env = { XDG_STATE_HOME: '/state', HOME: '/home/a' };
+    const one = localStateFolder('worktrack.yaml', env, '/work');
+    expect(one).toMatch(/^\/state\/temporal-worktrack\/[0-9a-f]{12}$/);
+    expect(localStateFolder('/work/worktrack.yaml', env, '/elsewhere')).toBe(one);
+    expect(localStateFolder('other.yaml', env, '/work')).not.toBe(one);
+    expect(localStateFolder('x', { HOME: '/home/a' }, '/')).toContain(
+      '/home/a/.local/state/temporal-worktrack/',
+    );
+  });
+
+  it('is taken up by the same command and by no other', () => {
+    const id = localExportId({ connection: 'acme' });
+    expect(localExportId({ connection: 'acme', full: false })).toBe(id);
+    expect(localExportId({ connection: 'acme', full: true })).not.toBe(id);
+    expect(localExportId({ connection: 'acme', resources: ['tasks'] })).not.toBe(id);
+  });
+});
+
+describe('the command that follows an export again', () => {
+  it('names everything that it needs, quoted for a shell', () => {
+    const [connection] = parseSettings(MINIMAL_CONFIG, 'worktrack.yaml').connections;
+    const command = followCommand({
+      workflowId: 'worktrack/acme/export/1',
+      options: { config: "it's here.yaml", address: 'temporal:7233' },
+      connection: connection!,
+    });
+    expect(command).toBe(
+      "worktrack export --config 'it'\\''s here.yaml' --connection acme --address temporal:7233 --follow worktrack/acme/export/1",
+    );
+  });
+});

@@ -1,0 +1,57 @@
+import type { Command, CommanderError } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { failureOf } from '../../../src/cli/failure.js';
+import { createProgram } from '../../../src/cli/program.js';
+
+/** The program with its output caught; commands that get so far are not run by these tests. */
+function quiet(): { program: Command; printed: () => string } {
+  let text = '';
+  const program = createProgram(() => {});
+  const write = (more: string): void => {
+    text += more;
+  };
+  for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)]) {
+    command.configureOutput({ writeOut: write, writeErr: write });
+  }
+  return { program, printed: () => text };
+}
+
+async function run(...args: string[]): Promise<{ code: number; printed: string }> {
+  const { program, printed } = quiet();
+  const error = await program
+    .parseAsync(['node', 'worktrack', ...args])
+    .catch((thrown: CommanderError) => thrown);
+  return { code: failureOf(error, {}).code, printed: printed() };
+}
+
+describe('the command line', () => {
+  it('ends with 0 for help and the version', async () => {
+    expect((await run('--help')).code).toBe(0);
+    expect((await run('export', '--help')).code).toBe(0);
+    const version = await run('--version');
+    expect(version.code).toBe(0);
+    expect(version.printed).toMatch(/^\d+\.\d+\.\d+/);
+  });
+
+  it.each([
+    [['--bogus']],
+    [['export', '--bogus']],
+    [['export', '--resource']],
+    [['nonsense']],
+    [['schedule', 'nonsense']],
+    [['schedule']],
+    [['worker', '--log-format', 'xml']],
+    [[]],
+  ])('ends with 2 for a slip: %j', async (args) => {
+    expect((await run(...args)).code).toBe(2);
+  });
+
+  it('shows --config and --connection in the help of every command', () => {
+    const { program } = quiet();
+    const leaves = program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one]));
+    for (const command of leaves) {
+      expect(command.helpInformation()).toContain('--config <file>');
+      expect(command.helpInformation()).toContain('--connection <name>');
+    }
+  });
+});

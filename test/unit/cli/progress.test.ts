@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { resourceLine } from '../../../src/cli/progress/lines.js';
+import { RateMeter } from '../../../src/cli/progress/rate.js';
+import { progressOn } from '../../../src/cli/progress/screen.js';
+import { report, resource, view } from './support.js';
+
+const NOW = Date.UTC(2026, 10, 21);
+
+describe('a progress line', () => {
+  it('shows what is done, pages, rows and rows a second', () => {
+    const line = resourceLine(resource({ stage: 'extract', pages: 12, rows: 12_000 }), 4100.4, NOW);
+    expect(line).toMatch(/^tasks +extract +12 pages +12,000 rows +4,100 rows\/s$/);
+  });
+
+  it('says how long the service asked to be left alone', () => {
+    const waiting = resource({ stage: 'extract', waitingUntil: NOW + 12_300 });
+    expect(resourceLine(waiting, null, NOW)).toContain('waits 13 s, as the service asked');
+    expect(resourceLine({ ...waiting, waitingUntil: NOW - 1 }, null, NOW)).not.toContain('waits');
+  });
+
+  it('says what the last attempt failed with, on one line', () => {
+    const trouble = { message: 'the service answered 503\nat once', attempt: 4 };
+    const line = resourceLine(resource({ stage: 'extract', trouble }), 10, NOW);
+    expect(line).toContain('attempt 4 failed, trying again: the service answered 503 at once');
+    expect(line).not.toContain('rows/s');
+  });
+});
+
+describe('the rate', () => {
+  it('is taken over the last seconds and begins anew with a new run', () => {
+    const meter = new RateMeter();
+    expect(meter.rate('tasks', 0, 0)).toBeNull();
+    expect(meter.rate('tasks', 1000, 1000)).toBe(1000);
+    expect(meter.rate('tasks', 1000, 20_000)).toBeNull();
+    expect(meter.rate('tasks', 5, 21_000)).toBeNull();
+  });
+});
+
+describe('progress on something that is no terminal', () => {
+  function plain() {
+    let text = '';
+    const progress = progressOn({ write: (more) => (text += more) });
+    return { progress, lines: () => text.split('\n').filter((line) => line !== '') };
+  }
+
+  it('prints a line when the stage changes and otherwise every few seconds, with no control characters', () => {
+    const { progress, lines } = plain();
+    progress.show(view([resource()]), NOW);
+    for (let ms = 0; ms <= 6000; ms += 500) {
+      progress.show(view([resource({ stage: 'extract', pages: ms, rows: ms })]), NOW + ms);
+    }
+    progress.show(view([resource({ stage: 'published', report: report() })]), NOW + 6500);
+    progress.show(view([resource({ stage: 'published', report: report() })]), NOW + 60_000);
+    expect(lines().map((line) => line.split(/ +/)[1])).toEqual(['extract', 'extract', 'published']);
+    expect(lines().join('')).not.toContain('\x1b');
+  });
+
+  it('says once that no worker is there, with the remedy, and when one comes', () => {
+    const { progress, lines } = plain();
+    const absent = view([], { worker: 'absent' });
+    progress.show(absent, NOW);
+    progress.show(absent, NOW + 60_000);
+    progress.show(view([]), NOW + 61_000);
+    expect(lines()).toEqual([
+      expect.stringMatching(/No worker.*"worktrack".*worktrack worker/),
+      'A worker answers now.',
+    ]);
+  });
+});
+
+describe('progress on a terminal', () => {
+  it('is drawn in place and never wider than the terminal', () => {
+    let text = '';
+    const progress = progressOn({ isTTY: true, columns: 40, write: (more) => (text += more) });
+    const busy = resource({ stage: 'extract', trouble: { message: 'x'.repeat(100), attempt: 2 } });
+    progress.show(view([busy, busy]), NOW);
+    text = '';
+    progress.show(view([busy, busy]), NOW + 500);
+    expect(text.startsWith('\x1b[2A\r\x1b[J')).toBe(true);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: it is control characters that are taken out
+    const shown = text.replace(/\x1b\[[0-9;]*[A-Za-z]|\r/g, '').split('\n');
+    expect(Math.max(...shown.map((line) => line.length))).toBeLessThan(40);
+  });
+});

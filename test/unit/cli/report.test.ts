@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest';
+import { lookCommands } from '../../../src/cli/demo/look.js';
+import { countsText, publishedLines, troubleLines } from '../../../src/cli/report.js';
+import { jsonLine, textLine } from '../../../src/cli/runtime.js';
+import { statusJson, statusLines } from '../../../src/cli/status-lines.js';
+import type { RunCounts } from '../../../src/core/contract.js';
+import type { ResourceStatus } from '../../../src/temporal/status.js';
+import { failed, report } from './support.js';
+
+const COUNTS = { fetched: 3, inserted: 1200, updated: 1, unchanged: 0, deleted: 0, rows: 10 } as RunCounts;
+
+describe('the report of an export', () => {
+  it('gives each resource with the full URL of its snapshot folder', () => {
+    const lines = publishedLines(
+      { outcome: 'published', runs: [report({ counts: COUNTS })] },
+      's3://lake/worktrack',
+    );
+    expect(lines).toEqual([
+      'tasks  published  10 rows  1,200 new, 1 changed',
+      '  s3://lake/worktrack/tasks/snapshots/dt=2026-11-21/run=20261121T020000Z-1a2b3c4d/',
+    ]);
+  });
+
+  it('says nothing new where nothing is', () => {
+    expect(countsText(report({ counts: { ...COUNTS, inserted: 0, updated: 0 } }))).toBe('nothing new');
+  });
+
+  it('names the resource of every warning and every failure', () => {
+    const runs = [report({ warnings: ['a gap'] }), failed('Refused', 'the key is not valid')];
+    expect(troubleLines({ outcome: 'refused', runs })).toEqual([
+      'warning: tasks: a gap',
+      'refused: tasks: the key is not valid',
+    ]);
+  });
+
+  it('says a reason that several resources share once, and no name twice', () => {
+    const message = 'projects: the key is not valid';
+    const shared = [{ ...failed('Refused', message), resource: 'projects' }, failed('Refused', message)];
+    expect(troubleLines({ outcome: 'refused', runs: shared })).toEqual([
+      'refused: projects, tasks: projects: the key is not valid',
+    ]);
+    expect(troubleLines({ outcome: 'refused', runs: shared.slice(0, 1) })).toEqual([`refused: ${message}`]);
+  });
+});
+
+describe('status', () => {
+  const tasks: ResourceStatus = {
+    name: 'tasks',
+    checkpoint: { updatedSince: '2026-11-21T01:55:00Z' as never },
+    rows: 1234,
+    lastRun: { runId: 'r1' as never, outcome: 'published', publishedAt: '2026-11-21T02:00:00.000Z' },
+    warnings: ['a gap'],
+    error: null,
+    active: null,
+    from: 'latest.json',
+  };
+  const never: ResourceStatus = {
+    ...tasks,
+    name: 'new',
+    checkpoint: null,
+    rows: null,
+    lastRun: null,
+    warnings: [],
+    from: 'mirror',
+  };
+
+  it('as JSON has the keys of the contract and no others', () => {
+    expect(statusJson([{ name: 'acme', resources: [tasks] }])).toEqual({
+      connections: [
+        {
+          name: 'acme',
+          resources: [
+            {
+              name: 'tasks',
+              checkpoint: { updatedSince: '2026-11-21T01:55:00Z' },
+              rows: 1234,
+              lastRun: { runId: 'r1', outcome: 'published', publishedAt: '2026-11-21T02:00:00.000Z' },
+              warnings: ['a gap'],
+            },
+          ],
+        },
+      ],
+    });
+  });
+
+  it('as a table shows age and warnings, and says where no mirror answered', () => {
+    const now = Date.parse('2026-11-21T05:00:00Z');
+    const text = statusLines([{ name: 'acme', resources: [tasks, never] }], now).join('\n');
+    expect(text).toMatch(/tasks +1,234 +2026-11-21T01:55:00Z +r1 +published +3 h ago +idle/);
+    expect(text).toMatch(/new +- +none yet +- +never run/);
+    expect(text).toContain('warning: tasks: a gap');
+    expect(text).toContain('No mirror answers for tasks: from latest.json.');
+  });
+});
+
+describe('the commands that the demo prints', () => {
+  it('quote folders with spaces and leave the star to the shell', () => {
+    const result = { outcome: 'published', runs: [report()] } as const;
+    const text = lookCommands(result, '/my files/lake').join('\n');
+    expect(text).toContain(
+      "zcat '/my files/lake/tasks/snapshots/dt=2026-11-21/run=20261121T020000Z-1a2b3c4d/'*'.csv.gz' | head -5",
+    );
+    expect(text).toContain("read_csv('/my files/lake/tasks/snapshots/");
+  });
+});
+
+describe('a line of the log', () => {
+  const entry = {
+    level: 'WARN' as const,
+    message: 'slow',
+    timestampNanos: 1_795_226_400_000_000_000n,
+    meta: { resource: 'tasks', attempt: 2n, error: new Error('why'), note: 'two words' },
+  };
+
+  it('as JSON is one object with time, level, message and fields', () => {
+    const line = JSON.parse(jsonLine(entry));
+    expect(line).toMatchObject({ level: 'warn', message: 'slow', resource: 'tasks', attempt: '2' });
+    expect(line.time).toBe(new Date(1_795_226_400_000).toISOString());
+    expect(line.error).toContain('why');
+  });
+
+  it('as text quotes what has spaces', () => {
+    expect(textLine(entry)).toContain('WARN  slow resource=tasks attempt=2');
+    expect(textLine(entry)).toContain('note="two words"');
+  });
+});

@@ -1,0 +1,36 @@
+import type { RunReport } from '../../../src/core/contract.js';
+import { type ExportView, type ResourceView, waitingView } from '../../../src/temporal/export-view.js';
+
+export function report(changes: Partial<RunReport> = {}): RunReport {
+  return {
+    resource: 'tasks',
+    outcome: 'published',
+    runId: '20261121T020000Z-1a2b3c4d' as RunReport['runId'],
+    rows: 10,
+    counts: null,
+    snapshot:
+      'tasks/snapshots/dt=2026-11-21/run=20261121T020000Z-1a2b3c4d/_datapackage.json' as RunReport['snapshot'],
+    warnings: [],
+    error: null,
+    ...changes,
+  };
+}
+
+export function failed(type: NonNullable<RunReport['error']>['type'], message = 'it broke'): RunReport {
+  const outcome = type === 'Refused' ? 'refused' : 'failed';
+  return report({ outcome, rows: null, snapshot: null, error: { type, message } });
+}
+
+export function resource(changes: Partial<ResourceView> = {}): ResourceView {
+  return { ...waitingView('tasks'), ...changes };
+}
+
+export function view(resources: readonly ResourceView[], changes: Partial<ExportView> = {}): ExportView {
+  return {
+    workflowId: 'worktrack/acme/export',
+    resources,
+    worker: 'present',
+    taskQueue: 'worktrack',
+    ...changes,
+  };
+}

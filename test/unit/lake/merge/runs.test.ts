@@ -1,0 +1,444 @@
+import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { mergeTask } from '../../../../activities/merge/task.js';
+import type { Cells } from '../../../../src/api/json/record.js';
+import { fromByteString, type ObjectKey, type RunId } from '../../../../src/core/brands.js';
+import type { ResourceSettings } from '../../../../src/core/settings.js';
+import { ChunkBuffer, writeChunk } from '../../../../src/lake/chunk.js';
+import { inFolder, nameOf, runFolder } from '../../../../src/lake/layout.js';
+import { noCounts } from '../../../../src/lake/merge/merge.js';
+import { type MergePlan, planMerge, type TaskResult } from '../../../../src/lake/merge/plan.js';
+import { framingOf } from '../../../../src/lake/part/framing.js';
+import { indexKey } from '../../../../src/lake/part/index-file.js';
+import { BlockReader } from '../../../../src/lake/part/reader.js';
+import { profileFingerprint } from '../../../../src/lake/profile.js';
+import type { SortKey } from '../../../../src/lake/row.js';
+import type { Before, RunFile } from '../../../../src/lake/run-file.js';
+import { ColumnSet } from '../../../../src/lake/schema.js';
+import type { StagedChunk } from '../../../../src/lake/stage.js';
+import { addUp } from '../../../../src/lake/verify-run.js';
+import { toUtcSeconds } from '../../../../src/lake/watermark.js';
+import {
+  byKey,
+  bytes,
+  keysOf,
+  profileOf,
+  readIndex,
+  readPart,
+  rowsOf,
+  temporaryLake,
+} from '../data-plane.js';
+
+const lake = temporaryLake();
+
+/** A record: its id, and its fields in the order in which the service writes them. */
+type Fields = readonly (readonly [string, string | null])[];
+interface Fetch {
+  readonly id: string;
+  readonly fields: Fields;
+}
+interface Night {
+  /** What is staged together. */
+  readonly chunks: readonly (readonly Fetch[])[];
+  readonly gone: readonly string[];
+  /** Today's profile. */
+  readonly csv: {
+    readonly escapeFormulas: boolean;
+    readonly delimiter: string;
+    readonly compression: 'gzip' | 'none';
+  };
+}
+
+interface Known {
+  runId: RunId;
+  deleted: boolean;
+  values: Map<string, string | null>;
+}
+
+const anyFields: fc.Arbitrary<Fields> = fc
+  .uniqueArray(fc.constantFrom('name', 'note', 'tags', '_run_id'), { maxLength: 3 })
+  .chain((names) =>
+    fc.tuple(
+      ...names.map((name) => fc.tuple(fc.constant(name), fc.constantFrom('x', '', null, 'l\n"m"', 'a,b;c'))),
+    ),
+  );
+const idOf = (n: number) => `id-${String(n).padStart(3, '0')}`;
+/** Records from a stretch of the ids, so that parts come to stand for stretches, or from all of them. */
+const anyChunk: fc.Arbitrary<Fetch[]> = fc
+  .constantFrom([0, 9], [10, 19], [20, 29], [30, 39], [40, 60], [0, 60])
+  .chain(([min, max]) =>
+    fc.array(fc.record({ id: fc.integer({ min: min!, max: max! }).map(idOf), fields: anyFields }), {
+      minLength: 1,
+      maxLength: 20,
+    }),
+  );
+const anyNight: fc.Arbitrary<Night> = fc.record({
+  chunks: fc.array(anyChunk, { maxLength: 6 }),
+  gone: fc.array(fc.nat(60).map(idOf), { maxLength: 3 }),
+  csv: fc.record({
+    escapeFormulas: fc.constant(false),
+    delimiter: fc.constantFrom(',', ',', ',', ';'),
+    compression: fc.constantFrom('gzip' as const, 'gzip' as const, 'none' as const),
+  }),
+});
+
+function resourceOf(csv: Night['csv']): ResourceSettings {
+  const profile = profileOf({ csv: { ...csv, partBytes: 800 } });
+  return {
+    ...profile,
+    name: 'tasks',
+    path: 'tasks',
+    windowMs: null,
+    windowField: null,
+    updatedAtField: null,
+    fetchById: false,
+    badRecords: 'stop',
+    contract: 'evolve',
+    deletes: 'mark',
+  };
+}
+
+let lakes = 0;
+
+/** One mirror in a folder of its own; does a night's run as the activities do, without Temporal. */
+class Mirror {
+  readonly #name = `lake-${lakes++}`;
+  #runs = 0;
+  before: Before | null = null;
+  /** What the snapshot must hold. */
+  readonly model = new Map<string, Known>();
+
+  async night({ chunks, gone, csv }: Night): Promise<{ readonly run: RunFile; readonly plan: MergePlan }> {
+    const startedAt = Date.parse('2026-11-21T02:00:00Z') + this.#runs * 86_400_000;
+    const stamp = toUtcSeconds(startedAt).replaceAll(/[-:]/g, '');
+    const runId = `${stamp}-${String(this.#runs++).padStart(8, '0')}` as RunId;
+    const resource = { ...resourceOf(csv), name: this.#name };
+    const run = { resource, runId, startedAt, nominalStart: startedAt, before: this.before } as RunFile;
+    const columns = new ColumnSet(['id'], this.before?.columns ?? []);
+    const staged: StagedChunk[] = [];
+    let duplicates = 0;
+    for (const fetches of chunks) {
+      const buffer = new ChunkBuffer(resource);
+      for (const { id, fields } of fetches) {
+        const cells: Cells = [bytes(id)];
+        for (const [name, value] of fields)
+          cells[columns.columnOf(bytes(name))] = value === null ? null : bytes(value);
+        expect(buffer.add(cells, columns.names)).toBe(true);
+      }
+      const written = await writeChunk(
+        lake.store,
+        lake.newKey(framingOf(csv).extension),
+        buffer,
+        columns.toColumns(),
+        {
+          profile: resource,
+          runId,
+          syncedAt: toUtcSeconds(startedAt),
+          isNewer: null,
+        },
+      );
+      staged.push(written.chunk);
+      duplicates += written.duplicates;
+    }
+    const known = gone.filter((id) => this.model.has(id) && !chunks.flat().some((fetch) => fetch.id === id));
+    const plan = await this.#plan(run, columns, staged, known);
+    const fingerprint = profileFingerprint(resource);
+    const results = await Promise.all(plan.tasks.map((_, at) => this.#task(run, plan, at, known)));
+    const sum = addUp(results, {
+      fetched: chunks.flat().length,
+      duplicates,
+      quarantined: 0,
+      before: this.before?.rows ?? 0,
+      tasks: plan.tasks.length,
+    });
+    if ('problem' in sum) throw new Error(sum.problem);
+    const { delimiter, compression } = csv;
+    this.before = {
+      ...(this.before as Before),
+      runId,
+      rows: sum.counts.rows,
+      fingerprint,
+      columns: plan.columns,
+      parts: sum.parts,
+      delimiter,
+      compression,
+    };
+    const changed = this.#learn(runId, chunks.flat(), known);
+    const log = (await Promise.all(sum.changes.map(({ key }) => this.#rowsOfFile(key, delimiter)))).flat();
+    expect(log.map(({ cells }) => cells[0])).toEqual([...changed].sort(byKey));
+    return { run, plan };
+  }
+
+  async #plan(
+    run: RunFile,
+    columns: ColumnSet,
+    chunks: readonly StagedChunk[],
+    gone: readonly string[],
+  ): Promise<MergePlan> {
+    const { csv } = run.resource;
+    const blocks = await Promise.all(
+      chunks.map(async ({ key }) => (await readIndex(lake.store, key)).blocks),
+    );
+    const same = this.before?.fingerprint === profileFingerprint(run.resource);
+    const all = columns.toColumns();
+    return {
+      columns: all,
+      chunks,
+      gone: null,
+      ...(await planMerge({
+        before: this.before?.parts ?? [],
+        chunks,
+        blocks,
+        partBytes: csv.partBytes,
+        rewrite: same && this.before?.columns.length === all.length ? 'touched' : 'all',
+        gone: gone.map((id) => bytes(id) as SortKey),
+        keysOf: async (chunk, block) => {
+          const part = { key: chunks[chunk]!.key, blocks: blocks[chunk]!, framing: framingOf(csv) };
+          return keysOf(await new BlockReader(lake.store, part, 1).rows(block), 1, csv.delimiter);
+        },
+      })),
+    };
+  }
+
+  async #task(run: RunFile, plan: MergePlan, at: number, gone: readonly string[]): Promise<TaskResult> {
+    const task = plan.tasks[at]!;
+    if (task.kind === 'merge') {
+      const keys = gone.map((id) => bytes(id) as SortKey);
+      const signal = new AbortController().signal;
+      return {
+        task: at,
+        ...(await mergeTask({ store: lake.store, run, plan, task, gone: keys, token: '00000000', signal })),
+      };
+    }
+    const folder = runFolder(run.resource.name, 'snapshots', 'carried', run.runId);
+    const name = nameOf(task.part.key).replace(/^part-\d+/, `part-${String(task.number).padStart(5, '0')}`);
+    const copy = { ...task.part, key: inFolder(folder, name) };
+    await lake.store.copy(task.part.key, copy.key);
+    await lake.store.copy(indexKey(task.part.key), indexKey(copy.key));
+    const counts = { ...noCounts(), retained: task.part.rows, rows: task.part.rows };
+    return { task: at, counts, parts: [copy], changes: [] };
+  }
+
+  /** Brings the model up to date; returns the ids that the change log must name. */
+  #learn(runId: RunId, fetches: readonly Fetch[], gone: readonly string[]): Set<string> {
+    const changed = new Set<string>();
+    const latest = new Map(fetches.map((fetch) => [fetch.id, fetch]));
+    for (const { id, fields } of latest.values()) {
+      const values = new Map(fields.filter(([, value]) => value !== null));
+      const old = this.model.get(id);
+      const text = (map: Map<string, string | null>) => JSON.stringify([...map].sort());
+      if (old !== undefined && !old.deleted && text(old.values) === text(values)) continue;
+      this.model.set(id, { runId, deleted: false, values });
+      changed.add(id);
+    }
+    for (const id of gone) {
+      const old = this.model.get(id)!;
+      if (old.deleted) continue;
+      this.model.set(id, { ...old, runId, deleted: true });
+      changed.add(id);
+    }
+    return changed;
+  }
+
+  async #rowsOfFile(key: ObjectKey, delimiter: string) {
+    const file = await lake.store.read(key);
+    return rowsOf((key.endsWith('.gz') ? gunzipSync(file) : file).toString('latin1'), delimiter).slice(1);
+  }
+
+  /** The snapshot as a reader sees it, by id in the order of its rows. */
+  async read(): Promise<[string, Known][]> {
+    const { parts, columns, delimiter } = this.before!;
+    const rows = (await Promise.all(parts.map(({ key }) => this.#rowsOfFile(key, delimiter)))).flat();
+    const indexed = (await Promise.all(parts.map(({ key }) => readPart(lake.store, key, delimiter)))).flat();
+    expect(indexed).toEqual(rows);
+    return rows.map(({ runId, deletedAt, cells }) => {
+      expect(cells).toHaveLength(columns.length);
+      const values = new Map<string, string | null>();
+      for (const [at, cell] of cells.entries()) {
+        const field = columns[at]!.name.replace(/__field$/, '');
+        if (at > 0 && cell !== null) values.set(field, cell);
+      }
+      return [cells[0]!, { runId, deleted: deletedAt !== null, values }];
+    });
+  }
+}
+
+const sortedModel = (mirror: Mirror) =>
+  [...mirror.model]
+    .sort(([a], [b]) => byKey(a, b))
+    .map(([id, known]) => [id, { ...known, values: known.values }] as const);
+
+const CSV = { escapeFormulas: false, delimiter: ',', compression: 'gzip' } as const;
+const record = (n: number, value = 'x'): Fetch => ({
+  id: idOf(n),
+  fields: [['name', value]],
+});
+const range = (from: number, to: number): Fetch[] =>
+  Array.from({ length: to - from }, (_, at) => record(from + at));
+/** Parts end where blocks do, and a chunk this small is one block: four chunks make four parts. */
+const FIRST = [range(0, 15), range(15, 30), range(30, 45), range(45, 60)];
+
+describe('Night after night', () => {
+  it('the snapshot is what was fetched, and the change log what was new, whatever came', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyNight, { minLength: 1, maxLength: 6 }), async (nights) => {
+        const mirror = new Mirror();
+        let names: readonly string[] = ['id'];
+        for (const night of nights) {
+          await mirror.night(night);
+          const columns = mirror.before!.columns.map(({ name }) => name);
+          expect(columns.slice(0, names.length)).toEqual(names);
+          names = columns;
+          const found = await mirror.read();
+          expect(found).toEqual(sortedModel(mirror));
+          expect(mirror.before!.rows).toBe(found.length);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('a night without news carries every part over, byte for byte', async () => {
+    const mirror = new Mirror();
+    await mirror.night({ chunks: FIRST, gone: [], csv: CSV });
+    const first = mirror.before!.parts;
+    expect(first).toHaveLength(4);
+    const { plan } = await mirror.night({ chunks: [], gone: [], csv: CSV });
+    expect(plan.tasks.map(({ kind }) => kind)).toEqual(first.map(() => 'carry'));
+    expect(mirror.before!.parts.map(({ sha256 }) => sha256)).toEqual(first.map(({ sha256 }) => sha256));
+  });
+
+  it('news at the end rewrites the last part only', async () => {
+    const mirror = new Mirror();
+    await mirror.night({ chunks: FIRST, gone: [], csv: CSV });
+    const before = mirror.before!.parts.length;
+    const { plan } = await mirror.night({ chunks: [range(60, 62)], gone: [], csv: CSV });
+    expect(plan.tasks.map(({ kind }) => kind)).toEqual([...new Array(before - 1).fill('carry'), 'merge']);
+  });
+
+  it('a new field or another delimiter rewrites every part', async () => {
+    const mirror = new Mirror();
+    await mirror.night({ chunks: FIRST, gone: [], csv: CSV });
+    const field = await mirror.night({
+      chunks: [[{ id: 'id-001', fields: [['new', '1']] }]],
+      gone: [],
+      csv: CSV,
+    });
+    expect(field.plan.tasks.every(({ kind }) => kind === 'merge')).toBe(true);
+    const other = await mirror.night({ chunks: [], gone: [], csv: { ...CSV, delimiter: ';' } });
+    expect(other.plan.tasks.every(({ kind }) => kind === 'merge')).toBe(true);
+    expect(await mirror.read()).toEqual(sortedModel(mirror));
+  });
+
+  it('the same nights give the same bytes', async () => {
+    const nights: Night[] = [
+      { chunks: [range(0, 40), range(20, 60)], gone: [], csv: CSV },
+      { chunks: [[record(7, 'y')]], gone: ['id-009'], csv: CSV },
+    ];
+    const sums: string[][] = [];
+    for (let time = 0; time < 2; time++) {
+      const mirror = new Mirror();
+      for (const night of nights) await mirror.night(night);
+      sums.push(mirror.before!.parts.map(({ sha256 }) => sha256));
+    }
+    expect(sums[0]).toEqual(sums[1]);
+  });
+});
+
+describe('A staged chunk', () => {
+  const buffered = (rows: readonly (readonly (string | null)[])[], profile = profileOf()) => {
+    const buffer = new ChunkBuffer(profile);
+    for (const cells of rows)
+      buffer.add(
+        cells.map((cell) => (cell === null ? null : bytes(cell))),
+        ['id', 'u', 'v'],
+      );
+    return buffer;
+  };
+  const columns = ['id', 'u', 'v'].map((name) => ({ name, types: 0 }));
+  const stage = async (
+    buffer: ChunkBuffer,
+    isNewer: ((a: Cells, b: Cells) => boolean | null) | null = null,
+  ) => {
+    const options = {
+      profile: profileOf(),
+      runId: '20261121T020000Z-00000001' as RunId,
+      syncedAt: toUtcSeconds(0),
+      isNewer,
+    };
+    const written = await writeChunk(lake.store, lake.newKey(), buffer, columns, options);
+    return { ...written, rows: (await readPart(lake.store, written.chunk.key)).map(({ cells }) => cells) };
+  };
+
+  it('is sorted by key and has each key once: the one that was fetched last', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(40), { minLength: 1, maxLength: 300 }), async (ids) => {
+        const { rows, duplicates, chunk } = await stage(
+          buffered(ids.map((id, at) => [`k${id}`, null, String(at)])),
+        );
+        const last = new Map(ids.map((id, at) => [`k${id}`, String(at)]));
+        expect(rows).toEqual(
+          [...last].sort(([a], [b]) => byKey(a, b)).map(([id, value]) => [id, null, value]),
+        );
+        expect(duplicates).toBe(ids.length - last.size);
+        expect(chunk).toMatchObject({
+          rows: last.size,
+          first: rows[0]![0],
+          last: rows.at(-1)![0],
+          columns: 3,
+        });
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('prefers the row that is newer by a field of its own, and the later one where that does not say', async () => {
+    const isNewer = (a: Cells, b: Cells) => (a[1] && b[1] && a[1] !== b[1] ? a[1] > b[1] : null);
+    const rows = [
+      ['a', '2', 'x'],
+      ['a', '1', 'y'],
+      ['b', '1', 'x'],
+      ['b', '1', 'y'],
+      ['c', '9', 'x'],
+      ['c', null, 'y'],
+    ];
+    expect((await stage(buffered(rows), isNewer)).rows).toEqual([
+      ['a', '2', 'x'],
+      ['b', '1', 'y'],
+      ['c', null, 'y'],
+    ]);
+  });
+
+  it('has many blocks where rows are large, so that a merge can leave most of them alone', async () => {
+    const { chunk, rows } = await stage(
+      buffered(Array.from({ length: 600 }, (_, at) => [String(at + 1000), null, 'x'.repeat(1000)])),
+    );
+    expect(rows).toHaveLength(600);
+    const { blocks } = await readIndex(lake.store, chunk.key);
+    expect(blocks.length).toBeGreaterThan(7);
+    for (const block of blocks.slice(1)) expect(block.rawBytes).toBeLessThan(80_000);
+  });
+
+  it('refuses a record whose key is missing, null or empty', () => {
+    const buffer = new ChunkBuffer(profileOf({ key: ['source', 'sourceKey'] }));
+    const names = ['source', 'sourceKey'];
+    const refused: Cells[] = [[], [bytes('a')], [null, bytes('b')], [bytes('a'), bytes('')], new Array(2)];
+    for (const cells of refused) expect(buffer.add(cells, names)).toBe(false);
+    expect(buffer.add([bytes('0'), bytes('0')], names)).toBe(true);
+    expect(buffer.rows).toHaveLength(1);
+  });
+
+  it('holds cells as the rules leave them, in columns that came late, too', () => {
+    const buffer = new ChunkBuffer(
+      profileOf({ columns: { mask: { v: 'redact' } }, csv: { escapeFormulas: true } }),
+    );
+    buffer.add([bytes('1')], ['id']);
+    buffer.add([bytes('2'), bytes('=x'), bytes('secret')], ['id', 'u', 'v']);
+    buffer.add([bytes('3'), null, undefined], ['id', 'u', 'v']);
+    const rows = buffer.rows.map((cells) =>
+      cells.map((cell) => (cell == null ? cell : fromByteString(cell))),
+    );
+    expect(rows).toEqual([['1'], ['2', "'=x", '[redacted]'], ['3', null, undefined]]);
+  });
+});

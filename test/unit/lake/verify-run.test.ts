@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import type { ObjectKey } from '../../../src/core/brands.js';
+import type { PublishedPart } from '../../../src/lake/manifest.js';
+import { type MergeCounts, noCounts } from '../../../src/lake/merge/merge.js';
+import type { TaskResult } from '../../../src/lake/merge/plan.js';
+import type { SortKey } from '../../../src/lake/row.js';
+import { addUp, type Totals } from '../../../src/lake/verify-run.js';
+
+const part = (rows: number, first: string, last: string): PublishedPart => ({
+  key: `p-${first}` as ObjectKey,
+  bytes: 1,
+  rawBytes: 1,
+  rows,
+  crc32: '00000000',
+  sha256: '',
+  first: first as SortKey,
+  last: last as SortKey,
+});
+
+/** 20 rows before; 12 fetched, of which one was displaced while staging and one while merging, and one set aside. */
+const FIRST: TaskResult = {
+  task: 0,
+  counts: {
+    ...noCounts(),
+    fetched: 10,
+    duplicates: 1,
+    unchanged: 3,
+    inserted: 4,
+    updated: 2,
+    deleted: 2,
+    dropped: 1,
+    retained: 5,
+    rows: 15,
+  },
+  parts: [part(10, 'a', 'c'), part(5, 'd', 'f')],
+  changes: [part(8, 'a', 'f')],
+};
+const SECOND: TaskResult = {
+  task: 1,
+  counts: { ...noCounts(), retained: 8, rows: 8 },
+  parts: [part(8, 'g', 'k')],
+  changes: [],
+};
+const TOTALS: Totals = { fetched: 12, duplicates: 1, quarantined: 1, before: 20, tasks: 2 };
+
+describe('What a run reports', () => {
+  it('is added up when it agrees, with the parts in the order of the tasks', () => {
+    const sum = addUp([SECOND, FIRST], TOTALS);
+    if ('problem' in sum) throw new Error(sum.problem);
+    expect(sum.counts).toEqual({
+      ...noCounts(),
+      ...{
+        fetched: 11,
+        duplicates: 2,
+        unchanged: 3,
+        inserted: 4,
+        updated: 2,
+        deleted: 2,
+        dropped: 1,
+        retained: 13,
+        rows: 23,
+      },
+    });
+    expect(sum.parts.map(({ first }) => first)).toEqual(['a', 'd', 'g']);
+    expect(sum.changes).toEqual(FIRST.changes);
+  });
+
+  it('of nothing over nothing agrees', () => {
+    const nothing = { fetched: 0, duplicates: 0, quarantined: 0, before: 0, tasks: 0 };
+    expect(addUp([], nothing)).toEqual({ counts: noCounts(), parts: [], changes: [] });
+  });
+
+  it.each(Object.keys(noCounts()) as (keyof MergeCounts)[])(
+    'is refused when the count of %s is off by one',
+    (name) => {
+      for (const off of [1, -1]) {
+        const wrong = { ...FIRST, counts: { ...FIRST.counts, [name]: FIRST.counts[name] + off } };
+        expect(addUp([wrong, SECOND], TOTALS)).toHaveProperty('problem');
+      }
+    },
+  );
+
+  it.each(Object.keys(TOTALS) as (keyof Totals)[])('is refused when %s is off by one', (name) => {
+    for (const off of [1, -1])
+      expect(addUp([FIRST, SECOND], { ...TOTALS, [name]: TOTALS[name] + off })).toHaveProperty('problem');
+  });
+
+  it('is refused when a part or a piece of the change log has a row more or less', () => {
+    for (const rows of [9, 11]) {
+      expect(
+        addUp([{ ...FIRST, parts: [part(rows, 'a', 'c'), FIRST.parts[1]!] }, SECOND], TOTALS),
+      ).toHaveProperty('problem');
+    }
+    for (const rows of [7, 9])
+      expect(addUp([{ ...FIRST, changes: [part(rows, 'a', 'f')] }, SECOND], TOTALS)).toHaveProperty(
+        'problem',
+      );
+  });
+
+  it('is refused when a task is missing or was counted twice', () => {
+    expect(addUp([FIRST], TOTALS)).toHaveProperty('problem');
+    expect(addUp([FIRST, SECOND, SECOND], TOTALS)).toHaveProperty('problem');
+    expect(addUp([FIRST, { ...FIRST, task: 1 }], TOTALS)).toHaveProperty('problem');
+  });
+
+  it.each([
+    ['share a key', 'f', 'k'],
+    ['overlap', 'e', 'k'],
+    ['are out of order', '0', '1'],
+  ])('is refused when two parts %s', (_, first, last) => {
+    const sum = addUp([FIRST, { ...SECOND, parts: [part(8, first, last)] }], TOTALS);
+    expect(sum).toEqual({ problem: 'the keys of part 2 overlap those of the part before' });
+  });
+
+  it('says in words what disagrees, with both numbers', () => {
+    expect(addUp([FIRST, SECOND], { ...TOTALS, before: 19 })).toMatchObject({
+      problem: expect.stringContaining('rows before + inserted - dropped and rows after: 22 and 23'),
+    });
+  });
+});

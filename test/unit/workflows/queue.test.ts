@@ -1,0 +1,107 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { RunAnswer, RunReport, RunRequest } from '../../../src/core/contract.js';
+import { answerOf, enqueue, nextBatch, remember } from '../../../workflows/queue.js';
+
+const request = (requestId: string, more: Partial<RunRequest> = {}): RunRequest => ({
+  requestId,
+  replyTo: null,
+  mode: 'increment',
+  reconcile: false,
+  adopt: false,
+  allowDeletes: false,
+  nominalStart: 0,
+  ...more,
+});
+const answer = (requestId: string, rows = 1): RunAnswer => ({
+  requestId,
+  report: { resource: 'tasks', outcome: 'published', rows } as RunReport,
+});
+
+const anyRequest: fc.Arbitrary<RunRequest> = fc.record({
+  requestId: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+  replyTo: fc.constantFrom(null, 'w1', 'w2'),
+  mode: fc.constantFrom('full' as const, 'increment' as const),
+  reconcile: fc.boolean(),
+  adopt: fc.boolean(),
+  allowDeletes: fc.boolean(),
+  nominalStart: fc.nat(3),
+});
+const wants = ({ mode, reconcile, adopt, allowDeletes }: RunRequest) =>
+  JSON.stringify([mode, reconcile, adopt, allowDeletes]);
+
+describe('The queue of a mirror', () => {
+  it('takes a request that comes again for the same one: it keeps its place, and the answer goes where it was asked for last', () => {
+    const waiting = [request('a'), request('b')].reduce<RunRequest[]>(enqueue, []);
+    const again = enqueue(waiting, request('a', { replyTo: 'new' }));
+    expect(again).toEqual([request('a', { replyTo: 'new' }), request('b')]);
+    expect(waiting).toEqual([request('a'), request('b')]);
+  });
+
+  it('never holds a request twice, and keeps the order of arrival', () => {
+    fc.assert(
+      fc.property(fc.array(anyRequest), (arrivals) => {
+        const waiting = arrivals.reduce<RunRequest[]>(enqueue, []);
+        const ids = waiting.map(({ requestId }) => requestId);
+        expect(ids).toEqual([...new Set(arrivals.map(({ requestId }) => requestId))]);
+        for (const held of waiting) {
+          expect(held).toEqual(arrivals.findLast(({ requestId }) => requestId === held.requestId));
+        }
+      }),
+    );
+  });
+
+  it('runs once for all that want the same, oldest first, and loses nobody', () => {
+    fc.assert(
+      fc.property(fc.array(anyRequest), (arrivals) => {
+        const waiting = arrivals.reduce<RunRequest[]>(enqueue, []);
+        const served: RunRequest[] = [];
+        const kinds: string[] = [];
+        for (let next = nextBatch(waiting); next !== null; next = nextBatch(next.rest)) {
+          const { first, all } = next.batch;
+          expect(all[0]).toEqual(first);
+          for (const one of all) expect(wants(one)).toBe(wants(first));
+          kinds.push(wants(first));
+          served.push(...all);
+        }
+        const byId = (a: RunRequest, b: RunRequest) => (a.requestId < b.requestId ? -1 : 1);
+        expect([...served].sort(byId)).toEqual([...waiting].sort(byId));
+        expect(kinds).toEqual([...new Set(waiting.map(wants))]);
+      }),
+    );
+  });
+
+  it.each<[string, Partial<RunRequest>]>([
+    ['a full pass', { mode: 'full' }],
+    ['one that may conclude deletes', { reconcile: true }],
+    ['an adoption', { adopt: true }],
+    ['one that allows many deletes', { allowDeletes: true }],
+  ])('does not take an increment and %s for the same', (_, more) => {
+    const next = nextBatch([request('a'), request('b', more), request('c')])!;
+    expect(next.batch.all.map(({ requestId }) => requestId)).toEqual(['a', 'c']);
+    expect(next.rest.map(({ requestId }) => requestId)).toEqual(['b']);
+  });
+
+  it('is empty when nobody waits', () => {
+    expect(nextBatch([])).toBeNull();
+  });
+});
+
+describe('The memory of a mirror', () => {
+  it('answers a request from what it answered last', () => {
+    const answered = [answer('a', 1), answer('b', 2), answer('a', 3)].reduce<RunAnswer[]>(remember, []);
+    expect(answerOf(answered, 'a')).toEqual(answer('a', 3));
+    expect(answerOf(answered, 'b')).toEqual(answer('b', 2));
+    expect(answerOf(answered, 'c')).toBeUndefined();
+    expect(answered).toHaveLength(2);
+  });
+
+  it('is bounded, and forgets the oldest first', () => {
+    const ids = Array.from({ length: 120 }, (_, at) => `r${at}`);
+    const answered = ids.map((id) => answer(id)).reduce<RunAnswer[]>(remember, []);
+    expect(answered.map(({ requestId }) => requestId)).toEqual(ids.slice(-50));
+    const again = remember(answered, answer('r70', 9));
+    expect(again).toHaveLength(50);
+    expect(again.at(-1)).toEqual(answer('r70', 9));
+  });
+});

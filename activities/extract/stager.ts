@@ -1,6 +1,6 @@
 import type { ListEnvelope } from '../../src/api/json/page.js';
-import type { Cells } from '../../src/api/json/record.js';
 import type { ObjectKey } from '../../src/core/brands.js';
+import type { Cells } from '../../src/core/cells.js';
 import type { ExtractInput } from '../../src/core/contract.js';
 import { ChunkBuffer, writeChunk } from '../../src/lake/chunk.js';
 import { quarantineKey } from '../../src/lake/layout.js';

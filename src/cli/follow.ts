@@ -35,9 +35,11 @@ export async function followToEnd(temporal: TemporalClient, followed: Followed):
   const again = followed.local === true ? 'the same command again' : followCommand(followed);
   const left = followed.local === true ? 'The export is broken off' : 'The export goes on';
   const resume = `${followed.local === true ? 'To go on with it' : 'To follow it again'}: ${again}`;
+  let told = false;
   const interrupts = listenForInterrupts({
     windowMs: SECOND_PRESS_MS,
     onFirst() {
+      told = true;
       progress.end();
       output.note(`Leaving in ${SECOND_PRESS_MS / 1000} s. Ctrl-C again cancels the export.`);
       output.note(`${left}. ${resume}`);
@@ -62,7 +64,7 @@ export async function followToEnd(temporal: TemporalClient, followed: Followed):
     });
   } catch (error) {
     if (store.signal.aborted) throw withHint(store.signal.reason, `${left}. ${resume}`);
-    if (interrupts.detach.aborted) throw new DetachedError(`${left}. ${resume}`);
+    if (interrupts.detach.aborted) throw new DetachedError(`${left}. ${told ? '' : resume}`.trim());
     if (error instanceof WorkflowNotFoundError) {
       const where = `the namespace "${temporal.namespace}" of Temporal at ${temporal.address}`;
       throw new UsageError(`There is no export "${workflowId}" in ${where}. Correct --follow.`);

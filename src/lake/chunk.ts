@@ -1,5 +1,5 @@
-import type { Cells } from '../api/json/record.js';
 import type { ByteString, ObjectKey, RunId, UtcSeconds } from '../core/brands.js';
+import type { Cells } from '../core/cells.js';
 import { type Cell, writeRows } from './csv.js';
 import { framingOf } from './part/framing.js';
 import { BLOCK_BYTES, PartWriter } from './part/writer.js';

@@ -1,5 +1,5 @@
-import type { Cells } from '../api/json/record.js';
 import type { ByteString } from '../core/brands.js';
+import type { Cells } from '../core/cells.js';
 import { cellEnd, readCell } from './csv.js';
 import { payloadAt } from './row.js';
 

@@ -1,5 +1,5 @@
-import type { Cells } from '../api/json/record.js';
 import { type ObjectKey, toByteString } from '../core/brands.js';
+import type { Cells } from '../core/cells.js';
 import type { CsvSettings } from '../core/settings.js';
 import { type Cell, writeRows } from './csv.js';
 import type { Column } from './schema.js';

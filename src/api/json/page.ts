@@ -1,7 +1,8 @@
 import type { ByteString, Cursor } from '../../core/brands.js';
 import { fromByteString } from '../../core/brands.js';
+import type { Cells } from '../../core/cells.js';
 import { BrokenPromiseError } from '../errors/broken-promise-error.js';
-import type { Cells, FieldColumns } from './record.js';
+import type { FieldColumns } from './record.js';
 import { RecordReader } from './record.js';
 import { JsonScanner } from './scanner.js';
 
@@ -44,7 +45,8 @@ export function readListPage(body: ByteString, options: PageOptions): ListEnvelo
   if (scanner.peek() !== -1) scanner.fail('text follows the end of the value');
 
   if (rows === null) breakPromise(body, 'the envelope has no "data"');
-  const { limit, nextCursor } = (page as PageFields | null) ?? breakPromise(body, 'the envelope has no "page"');
+  const { limit, nextCursor } =
+    (page as PageFields | null) ?? breakPromise(body, 'the envelope has no "page"');
   return { rows, limit, nextCursor, replaced: scanner.replaced };
 }
 
@@ -133,5 +135,8 @@ function breakPromise(body: ByteString, what: string, row: number | null = null)
   scanner.peek();
   scanner.skip();
   if (scanner.peek() !== -1) scanner.fail('text follows the end of the value');
-  throw new BrokenPromiseError(`the service's answer is not the list envelope of the specification: ${what}`, { row });
+  throw new BrokenPromiseError(
+    `the service's answer is not the list envelope of the specification: ${what}`,
+    { row },
+  );
 }

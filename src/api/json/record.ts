@@ -1,8 +1,6 @@
 import type { ByteString } from '../../core/brands.js';
+import type { Cells } from '../../core/cells.js';
 import type { JsonScanner } from './scanner.js';
-
-/** A record's values by column: `null` or a hole where it has none, `''` for the empty string. */
-export type Cells = (ByteString | null | undefined)[];
 
 /** Observed JSON types, one bit each, so that a column's mixture is one number. */
 export const JsonType = {

@@ -39,7 +39,7 @@ function liveProgress(screen: Screen): ProgressView {
   return {
     show(view, now = Date.now()) {
       const spin = FRAMES[frame++ % FRAMES.length] ?? '';
-      const width = (screen.columns ?? 80) - 1;
+      const width = (screen.columns || 80) - 1;
       const worker = workerLine(view);
       const lines = view.resources.map((one) => {
         const line = resourceLine(one, meter.rate(one.resource, one.rows, now), now);

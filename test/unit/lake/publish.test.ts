@@ -75,7 +75,7 @@ class ScriptedStore {
     const details = { operation: 'swap', key, bucket: this.url, problem: 'no answer' };
     if (answer === 'unclear') throw new StoreUnclearError(details);
     if (answer === 'denied')
-      throw new StoreError({ ...details, kind: 'access', problem: 'denied', remedy: '' });
+      throw new StoreError({ ...details, kind: 'access-denied', problem: 'denied', remedy: '' });
     return answer === 'written' ? { outcome: 'written', etag: `v${this.#version}` } : { outcome: 'conflict' };
   }
 }
@@ -147,7 +147,7 @@ describe.each<[string, Pointer | null]>([
 
   it('passes on any other failure at once', async () => {
     const { outcome, swaps } = await swapped(before, [{ answer: 'denied' }]);
-    expect(outcome).toMatchObject({ kind: 'access' });
+    expect(outcome).toMatchObject({ kind: 'access-denied' });
     expect(swaps).toBe(1);
   });
 });

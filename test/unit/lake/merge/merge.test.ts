@@ -277,7 +277,7 @@ describe('A merge', () => {
         const { snapshot, changes, counts } = await merge(given);
         expect({ snapshot, changes, counts }).toEqual(model(given));
       }),
-      { numRuns: 250 },
+      { numRuns: 150 },
     );
   });
 

@@ -5,6 +5,7 @@ import { checkFence } from '../src/lake/fence.js';
 import { folderOf, pointerKey } from '../src/lake/layout.js';
 import { decodeManifest } from '../src/lake/manifest.js';
 import { decodePointer, type Pointer } from '../src/lake/pointer.js';
+import { keyFingerprint } from '../src/lake/profile.js';
 import type { Before, RunFile } from '../src/lake/run-file.js';
 import type { ObjectStore } from '../src/lake/store/index.js';
 import type { ActivityDeps } from './deps.js';
@@ -31,6 +32,7 @@ export function createBeginRun(deps: ActivityDeps): Activities['worktrack.beginR
     if ('message' in fence) throw finalFailure('Displaced', fence.message);
 
     const before = found === null ? null : await readBefore(store, found);
+    if (before !== null) checkKey(resource, before);
     if (before !== null) await checkOrganization(deps.connection(input.connection));
     const checkpoint = checkpointOf(input, before, fence.outcome);
     const reconcile =
@@ -58,6 +60,17 @@ export function createBeginRun(deps: ActivityDeps): Activities['worktrack.beginR
     await writeRun(store, input, run);
     return { mode, reconcile, proof: resource.fetchById ? 'by-id' : 'second-pass', giveUpAfterMs };
   };
+}
+
+/** Rows are told apart by their key: with another one, the same record would be there twice. */
+function checkKey(resource: ResourceSettings, before: Before): void {
+  if (keyFingerprint(resource) === keyFingerprint(before.profile)) return;
+  throw finalFailure(
+    'Configuration',
+    `${resource.name}: the key (${resource.key.join(', ')}), its masking, \`csv.lineBreaks\` or \`csv.escapeFormulas\` is not what ` +
+      `the snapshot of run ${before.runId} was written with (key ${before.profile.key.join(', ')}). Set it back, or give the ` +
+      'connection a new lake URL to start anew.',
+  );
 }
 
 /** Absence from a list means something only where the list shows everything, or dates say what it must show. */
@@ -108,7 +121,6 @@ async function readBefore(
     fingerprint: manifest.fingerprint,
     columns: manifest.columns,
     parts: manifest.parts,
-    delimiter: manifest.csv.delimiter,
-    compression: manifest.csv.compression,
+    profile: { key: manifest.key, csv: manifest.csv, columns: manifest.selection },
   };
 }

@@ -23,9 +23,8 @@ export function createFindAbsent(deps: ActivityDeps): Activities['worktrack.find
       const { before, resource } = run;
       const keys: SortKey[] = [];
       if (before !== null) {
-        const csv = { ...resource.csv, delimiter: before.delimiter };
         const serviceNow = stages.at(-1)!.readStart ?? run.startedAt;
-        const counts = canBeConcluded({ ...resource, csv }, before.columns, serviceNow);
+        const counts = canBeConcluded({ ...resource, csv: before.profile.csv }, before.columns, serviceNow);
         const parts = before.parts.filter((part) => part.rows > 0);
         for (const [at, part] of parts.entries()) {
           const reach = chunks.filter((chunk) => chunk.last >= part.first! && chunk.first <= part.last!);

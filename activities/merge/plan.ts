@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { Activities } from '../../src/core/contract.js';
-import { rowEnd } from '../../src/lake/csv.js';
+import { RowScanner } from '../../src/lake/csv.js';
 import { blowsFuse } from '../../src/lake/deletes.js';
 import { type MergePlan, planMerge } from '../../src/lake/merge/plan.js';
 import { framingOf } from '../../src/lake/part/framing.js';
@@ -91,7 +91,8 @@ async function keysOf(
   const reader = new BlockReader(store, { key: chunk.key, blocks, framing: framingOf(resource.csv) }, 1);
   const text = await reader.rows(at);
   const keys: SortKey[] = [];
-  for (let start = 0; start < text.length; start = rowEnd(text, start)) {
+  const scanner = new RowScanner(text);
+  for (let start = 0; start < text.length; start = scanner.end(start)) {
     keys.push(rowKey(text, payloadAt(text, start), resource.key.length, resource.csv.delimiter));
   }
   return keys;

@@ -1,5 +1,5 @@
 import type { ObjectKey } from '../../src/core/brands.js';
-import { adaptRows } from '../../src/lake/merge/adapt.js';
+import { adaptRows, type Written } from '../../src/lake/merge/adapt.js';
 import { type KeyRange, MergeSource } from '../../src/lake/merge/source.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { decodeIndex, indexKey } from '../../src/lake/part/index-file.js';
@@ -34,16 +34,20 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
   const { resource } = run;
   const fingerprint = profileFingerprint(resource);
   const batchBytes = Math.min(LONGEST_READ_BYTES, READ_AHEAD_BYTES / (2 * (chunks.length + 1)));
-  const today = { delimiter: resource.csv.delimiter, compression: resource.csv.compression, fingerprint };
-  const open = async (age: number, key: ObjectKey, written: typeof today): Promise<MergeSource> => {
+  const today = { profile: resource, fingerprint };
+  const open = async (
+    age: number,
+    key: ObjectKey,
+    written: Pick<Written, 'profile' | 'fingerprint'>,
+  ): Promise<MergeSource> => {
     const index = decodeIndex(await store.read(indexKey(key), { signal }));
-    const part = { key, blocks: index.blocks, framing: framingOf(written) };
+    const part = { key, blocks: index.blocks, framing: framingOf(written.profile.csv) };
     return new MergeSource({
       age,
       blocks: index.blocks,
       reader: new BlockReader(store, part, batchBytes, signal),
       keyColumns: resource.key.length,
-      delimiter: written.delimiter,
+      delimiter: written.profile.csv.delimiter,
       range,
       adapt:
         columns === null

@@ -107,9 +107,8 @@ async function publish(
     pages: stage.pages,
     counts,
     columns: plan.columns,
-    csv: resource.csv,
+    profile: { key: resource.key, csv: resource.csv, columns: resource.columns },
     fingerprint: profileFingerprint(resource),
-    key: resource.key,
     gap,
     warnings,
   };
@@ -170,10 +169,15 @@ function warningsOf(run: RunFile, stage: Stage, gap: ReturnType<typeof windowGap
         `(window of ${resource.name})`,
     );
   }
-  if (stage.quarantined > 0) warnings.push(`${stage.quarantined} records without their key were set aside`);
+  if (stage.quarantined > 0)
+    warnings.push(`${count(stage.quarantined, 'record')} without a key set aside under _quarantine/`);
   if (stage.replaced > 0)
-    warnings.push(`${stage.replaced} lone surrogates, which UTF-8 cannot carry, became U+FFFD`);
+    warnings.push(`${count(stage.replaced, 'lone surrogate')}, which UTF-8 cannot carry, became U+FFFD`);
   return warnings;
+}
+
+function count(n: number, thing: string): string {
+  return `${n} ${thing}${n === 1 ? '' : 's'}`;
 }
 
 function doesNotAddUp(run: RunFile, problem: string): Error {

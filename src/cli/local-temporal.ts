@@ -25,8 +25,9 @@ export interface LocalTemporal {
   stop(): Promise<void>;
 }
 
-/** A drain that needs the server must not hang where the server is gone already. */
+/** Longest drain of the worker; short where the server is gone, to which it could tell nothing any more. */
 const DRAIN_MS = 15_000;
+const LOST_DRAIN_MS = 2_000;
 
 /**
  * A Temporal server and a worker of this command's own.
@@ -56,7 +57,7 @@ export async function startLocalTemporal(options: LocalTemporalOptions): Promise
       failed,
       async stop() {
         worker.stop();
-        await Promise.race([done.catch(() => {}), delay(DRAIN_MS)]);
+        await Promise.race([done.catch(() => {}), delay(isAlive(server.pid) ? DRAIN_MS : LOST_DRAIN_MS)]);
         await temporal.close();
         await server.stop();
       },
@@ -64,6 +65,15 @@ export async function startLocalTemporal(options: LocalTemporalOptions): Promise
   } catch (error) {
     await server.stop();
     throw error;
+  }
+}
+
+/** A terminal's Ctrl-C goes to the server as well as to us. */
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
   }
 }
 

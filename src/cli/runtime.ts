@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { DefaultLogger, type LogEntry, Runtime } from '@temporalio/worker';
+import { DefaultLogger, type LogEntry, makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 
 export const LOG_FORMATS = ['text', 'json'] as const;
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
@@ -21,7 +21,9 @@ export function installRuntime({ format, level, file }: LogOptions): void {
   const target = file === undefined ? process.stderr : createWriteStream(file, { flags: 'a', mode: 0o600 });
   const lineOf = format === 'json' ? jsonLine : textLine;
   const logger = new DefaultLogger(upper(level), (entry) => void target.write(`${lineOf(entry)}\n`));
-  Runtime.install({ logger, shutdownSignals: [] });
+  // The SDK's core logs by itself unless it is told to use our logger.
+  const logging = { filter: makeTelemetryFilterString({ core: 'WARN' }), forward: {} };
+  Runtime.install({ logger, shutdownSignals: [], telemetryOptions: { logging } });
 }
 
 function upper(level: LogLevelName): LogEntry['level'] {

@@ -1,12 +1,15 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ConnectionSettings } from '../core/settings.js';
 import { pointerKey } from '../lake/layout.js';
 import { type ObjectStore, openStore, StoreError } from '../lake/store/index.js';
 import type { ExportView } from '../temporal/export-view.js';
-import { Patience, type ReachOptions } from '../temporal/reach.js';
+import { Patience, REACH_TIMEOUT_MS, type ReachOptions } from '../temporal/reach.js';
 
 const ASK_EVERY_MS = 5_000;
+/** A run in which nothing moves for so long may be waiting for the lake, whose client is patient. */
+const STILL_MS = 10_000;
 
-/** Finds out whether it is the lake that a troubled run waits for. */
+/** Finds out whether it is the lake that a run waits for. */
 export interface StoreWatch {
   /** To be told where the export stands. */
   look(view: ExportView): void;
@@ -16,46 +19,51 @@ export interface StoreWatch {
 }
 
 /**
- * While a run of the export is in trouble, asks the lake from here. Only what both worker and command cannot reach
- * counts as out of reach; a command without credentials of its own finds nothing wrong.
+ * While a run of the export is in trouble or stands still, asks the lake from here. Only what both worker and command
+ * cannot reach counts as out of reach; a command without credentials of its own finds nothing wrong.
  */
 export function watchStore({ lake, resources }: ConnectionSettings, options: ReachOptions): StoreWatch {
+  const { timeoutMs = REACH_TIMEOUT_MS } = options;
   const lost = new AbortController();
   const patience = new Patience(`The lake ${lake.url}`, options);
-  const name = resources[0]?.name ?? 'none';
+  const key = pointerKey(resources[0]?.name ?? 'none');
+  const stillMs = Math.min(STILL_MS, timeoutMs / 2);
+  const everyMs = Math.min(ASK_EVERY_MS, timeoutMs / 4);
   let store: ObjectStore | null = null;
+  let seen = '';
+  let movedAt = performance.now();
   let askedAt = Number.NEGATIVE_INFINITY;
-  let busy = false;
 
   async function ask(): Promise<void> {
     store ??= openStore(lake);
+    const trouble = await Promise.race([
+      store.head(key).then(() => null, whyUnreachable),
+      delay(everyMs, 'no answer', { ref: false }),
+    ]);
+    if (trouble === null) return patience.answered();
     try {
-      await store.head(pointerKey(name));
-      patience.answered();
-    } catch (error) {
-      if (!(error instanceof StoreError) || error.kind !== 'unreachable') return patience.answered();
-      try {
-        patience.failed(error.message);
-      } catch (outOfReach) {
-        lost.abort(outOfReach);
-      }
+      patience.failed(trouble);
+    } catch (outOfReach) {
+      lost.abort(outOfReach);
     }
   }
 
   return {
     signal: lost.signal,
-    look(view) {
-      const inTrouble = view.resources.some((one) => one.trouble !== null);
-      if (!inTrouble) return patience.answered();
+    look({ resources: views }) {
       const now = performance.now();
-      const isDue = now - askedAt >= Math.min(ASK_EVERY_MS, (options.timeoutMs ?? ASK_EVERY_MS) / 4);
-      if (busy || !isDue) return;
+      const state = JSON.stringify(views);
+      if (state !== seen) [seen, movedAt] = [state, now];
+      const isSuspect = views.some((one) => one.trouble !== null) || now - movedAt >= stillMs;
+      if (!isSuspect) return patience.answered();
+      if (now - askedAt < everyMs + 1_000) return;
       askedAt = now;
-      busy = true;
-      void ask().finally(() => {
-        busy = false;
-      });
+      void ask();
     },
     close: () => store?.close(),
   };
+}
+
+function whyUnreachable(error: unknown): string | null {
+  return error instanceof StoreError && error.kind === 'unreachable' ? error.message : null;
 }

@@ -44,21 +44,37 @@ export function readCell(cell: string): ByteString | null {
   return cell.slice(1, -1).replaceAll('""', '"') as ByteString;
 }
 
-/** Offset behind the LF of the row that starts at `at`; line breaks inside quotes do not end a row. */
-export function rowEnd(text: string, at: number): number {
-  let lineEnd = text.indexOf('\n', at);
-  if (lineEnd === -1) return text.length;
-  let quote = text.indexOf('"', at);
-  while (quote !== -1 && quote < lineEnd) {
-    const close = text.indexOf('"', quote + 1);
-    if (close === -1) return text.length;
-    if (close > lineEnd) {
-      lineEnd = text.indexOf('\n', close);
-      if (lineEnd === -1) return text.length;
-    }
-    quote = text.indexOf('"', close + 1);
+/**
+ * Finds where rows end; line breaks inside quotes do not end one. Rows must be asked for in ascending order: the
+ * next quotation mark is looked for once, and most text has few.
+ */
+export class RowScanner {
+  readonly #text: string;
+  #quote: number;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#quote = text.indexOf('"');
   }
-  return lineEnd + 1;
+
+  /** Offset behind the LF of the row that starts at `at`. */
+  end(at: number): number {
+    const text = this.#text;
+    let lineEnd = text.indexOf('\n', at);
+    if (this.#quote !== -1 && this.#quote < at) this.#quote = text.indexOf('"', at);
+    while (lineEnd !== -1 && this.#quote !== -1 && this.#quote < lineEnd) {
+      const close = text.indexOf('"', this.#quote + 1);
+      if (close === -1) return text.length;
+      if (close > lineEnd) lineEnd = text.indexOf('\n', close);
+      this.#quote = text.indexOf('"', close + 1);
+    }
+    return lineEnd === -1 ? text.length : lineEnd + 1;
+  }
+}
+
+/** Offset behind the LF of the row that starts at `at`. */
+export function rowEnd(text: string, at: number): number {
+  return new RowScanner(at === 0 ? text : text.slice(at)).end(0) + at;
 }
 
 /** All cells of one row, its LF left out. */

@@ -1,7 +1,8 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../core/brands.js';
 import type { RunCounts, RunMode } from '../core/contract.js';
-import type { CsvSettings } from '../core/settings.js';
+import type { ColumnSettings, CsvSettings } from '../core/settings.js';
 import { nameOf } from './layout.js';
+import type { Profile } from './profile.js';
 import type { SortKey } from './row.js';
 import { type Column, META_COLUMNS, typeNames } from './schema.js';
 import type { Gap } from './watermark.js';
@@ -33,9 +34,8 @@ export interface ManifestInput {
   readonly pages: number;
   readonly counts: RunCounts;
   readonly columns: readonly Column[];
-  readonly csv: CsvSettings;
+  readonly profile: Profile;
   readonly fingerprint: string;
-  readonly key: readonly string[];
   readonly parts: readonly PublishedPart[];
   readonly gap: Gap | null;
   readonly warnings: readonly string[];
@@ -46,7 +46,8 @@ const LAYOUT_VERSION = 1;
 
 /** `_datapackage.json`: a Frictionless tabular data package with what is ours under `worktrack` (DESIGN 6). */
 export function encodeManifest(input: ManifestInput): Buffer {
-  const { columns, csv, parts } = input;
+  const { columns, parts } = input;
+  const { csv } = input.profile;
   const gzip = csv.compression === 'gzip';
   const schema = {
     fields: [
@@ -89,7 +90,7 @@ export function encodeManifest(input: ManifestInput): Buffer {
       runId: input.runId,
       previousRunId: input.previousRunId,
       mode: input.mode,
-      key: input.key,
+      key: input.profile.key,
       updatedSince: input.updatedSince,
       checkpoint: { updatedSince: input.checkpoint },
       startedAt: new Date(input.startedAt).toISOString(),
@@ -99,6 +100,7 @@ export function encodeManifest(input: ManifestInput): Buffer {
       gap: input.gap,
       warnings: input.warnings,
       csv,
+      selection: input.profile.columns,
       fingerprint: input.fingerprint,
       columns,
       parts: parts.map(({ key, ...part }) => ({ path: nameOf(key), ...part })),
@@ -113,7 +115,10 @@ export interface Manifest {
   readonly previousRunId: RunId | null;
   readonly fingerprint: string;
   readonly columns: readonly Column[];
+  readonly key: readonly string[];
   readonly csv: CsvSettings;
+  /** Columns that were left out or masked. */
+  readonly selection: ColumnSettings;
   readonly counts: RunCounts;
   readonly parts: readonly PublishedPart[];
   readonly warnings: readonly string[];

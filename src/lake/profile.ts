@@ -27,29 +27,72 @@ function sorted(record: object): [string, unknown][] {
   return Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** Whether a column may reach the lake at all. */
-export function isWanted({ key, columns }: Profile): (name: string) => boolean {
+/**
+ * What decides the text of a row's key. It must stay the same for as long as a resource is mirrored: rows are
+ * told apart and sorted by it.
+ */
+export function keyFingerprint({ key, csv, columns }: Profile): string {
+  const masks = key.map((field) => maskOf(columns, [columnName(field)]));
+  return JSON.stringify([key, masks, csv.lineBreaks, csv.escapeFormulas]);
+}
+
+/** Whether a column may reach the lake at all. What is said of a nested field goes for what it is flattened to. */
+export function isWanted(profile: Profile): (name: string) => boolean {
+  const { key, columns } = profile;
   const keys = new Set(key.map(columnName));
   const excluded = new Set(columns.exclude);
   const included = columns.include === null ? null : new Set(columns.include);
-  return (name) => keys.has(name) || (!excluded.has(name) && (included === null || included.has(name)));
+  return (name) => {
+    const names = lineage(profile, name);
+    const kept = included === null || names.some((one) => included.has(one));
+    return keys.has(name) || (kept && !names.some((one) => excluded.has(one)));
+  };
+}
+
+/** A column's name and, where nested values are flattened, the names of the fields around it: `a.b` and `a`. */
+function lineage({ csv }: Profile, name: string): string[] {
+  const names = [name];
+  if (csv.nested !== 'flatten') return names;
+  for (let at = name.lastIndexOf(csv.separator); at > 0; at = name.lastIndexOf(csv.separator, at - 1)) {
+    names.push(name.slice(0, at));
+  }
+  return names;
+}
+
+/** The mask of the nearest name. A field may be called `constructor`: only what the configuration names is a mask. */
+function maskOf({ mask }: ColumnSettings, names: readonly string[]): 'hash' | 'redact' | undefined {
+  const name = names.find((one) => Object.hasOwn(mask, one));
+  return name === undefined ? undefined : mask[name];
 }
 
 /** What happens to a column's values on their way to the lake; `null` for nothing, which is the common case. */
 export type CellRule = ((cell: ByteString) => ByteString) | null;
 
-/** The rule for one column, made once for a run: masking, then escaping of line breaks, then of formulas. */
-export function cellRule(profile: Profile, column: string): CellRule {
-  const rules: ((cell: ByteString) => ByteString)[] = [];
-  // A field may be called `constructor`: only what the configuration names is a mask.
-  const masks = profile.columns.mask;
-  const mask = Object.hasOwn(masks, column) ? masks[column] : undefined;
-  if (mask === 'hash') rules.push(hashed);
-  if (mask === 'redact') rules.push(() => REDACTED);
-  if (mask === undefined) {
-    if (profile.csv.lineBreaks === 'escape') rules.push(escapeLineBreaks);
-    if (profile.csv.escapeFormulas) rules.push(escapeFormula);
-  }
+type RuleName = 'hash' | 'redact' | 'lineBreaks' | 'formulas';
+
+/** Rules of one column in the order of their use: masking, or escaping of line breaks and then of formulas. */
+function ruleNames(profile: Profile, column: string): RuleName[] {
+  const mask = maskOf(profile.columns, lineage(profile, column));
+  if (mask !== undefined) return [mask];
+  const names: RuleName[] = [];
+  if (profile.csv.lineBreaks === 'escape') names.push('lineBreaks');
+  if (profile.csv.escapeFormulas) names.push('formulas');
+  return names;
+}
+
+/**
+ * The rule for one column, made once for a run.
+ *
+ * @param before the profile that the cells were written with already: its rules are not used again
+ */
+export function cellRule(profile: Profile, column: string, before?: Profile): CellRule {
+  const done = before === undefined ? [] : ruleNames(before, column);
+  // What is masked is no longer text that needs escaping.
+  if (done[0] === 'redact' || (done[0] === 'hash' && !ruleNames(profile, column).includes('redact')))
+    return null;
+  const rules = ruleNames(profile, column)
+    .filter((name) => !done.includes(name))
+    .map((name) => RULES[name]);
   if (rules.length === 0) return null;
   return (cell) => rules.reduce((value, rule) => rule(value), cell);
 }
@@ -78,3 +121,10 @@ function escapeFormula(cell: ByteString): ByteString {
   if (Number.isNaN(first) || plain) return cell;
   return FORMULA.test(fromByteString(cell)) ? (`'${cell}` as ByteString) : cell;
 }
+
+const RULES: Readonly<Record<RuleName, (cell: ByteString) => ByteString>> = {
+  hash: hashed,
+  redact: () => REDACTED,
+  lineBreaks: escapeLineBreaks,
+  formulas: escapeFormula,
+};

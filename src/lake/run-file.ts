@@ -2,6 +2,7 @@ import type { ObjectKey, RunId, UtcSeconds } from '../core/brands.js';
 import type { RunMode } from '../core/contract.js';
 import type { HttpSettings, ResourceSettings, RetentionSettings, SyncSettings } from '../core/settings.js';
 import type { PublishedPart } from './manifest.js';
+import type { Profile } from './profile.js';
 import type { Column } from './schema.js';
 
 /** The snapshot that a run starts from. */
@@ -14,9 +15,8 @@ export interface Before {
   readonly fingerprint: string;
   readonly columns: readonly Column[];
   readonly parts: readonly PublishedPart[];
-  /** How its rows are written, for reading them. */
-  readonly delimiter: string;
-  readonly compression: 'gzip' | 'none';
+  /** How its rows are written. */
+  readonly profile: Profile;
 }
 
 /**

@@ -24,9 +24,12 @@ export function typeBits(names: readonly string[]): number {
   return TYPE_NAMES.reduce((bits, name, bit) => (names.includes(name) ? bits | (1 << bit) : bits), 0);
 }
 
-/** Name of a field's column: one that is called like ours gets a suffix (DESIGN 3.8). */
+/**
+ * Name of a field's column: one that is called like ours gets a suffix (DESIGN 3.8), and so does one that is called
+ * like that already, so that no two fields share a column.
+ */
 export function columnName(field: string): string {
-  return (META_COLUMNS as readonly string[]).includes(field) ? `${field}__field` : field;
+  return /^_(?:run_id|synced_at|deleted_at)(?:__field)*$/.test(field) ? `${field}__field` : field;
 }
 
 /**

@@ -13,8 +13,13 @@ export interface ResourceView {
   readonly rows: number;
   /** Milliseconds since 1970 until which the service asked to be left alone. */
   readonly waitingUntil: number | null;
-  /** What the last attempt failed with, while the next one is waited for. */
-  readonly trouble: { readonly message: string; readonly attempt: number } | null;
+  /** What the last attempt failed with. `retry`: whether the next one is still waited for. */
+  readonly trouble: {
+    readonly message: string;
+    /** Number of the attempt that failed, from 1. */
+    readonly attempt: number;
+    readonly retry: 'waiting' | 'running';
+  } | null;
   /** There once its run is over. */
   readonly report: RunReport | null;
 }

@@ -6,6 +6,9 @@ import { type ResourceView, waitingView } from './export-view.js';
 
 type Activity = NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number];
 
+/** `PENDING_ACTIVITY_STATE_STARTED`: a worker has the attempt. */
+const STARTED = 2;
+
 /** A mirror's own account of itself. @throws an error of the SDK when no worker answers, or there is no such mirror */
 export function queryMirror(
   temporal: TemporalClient,
@@ -56,7 +59,8 @@ export async function viewMirror(
 function troubleOf(activity: Activity): ResourceView['trouble'] {
   const message = activity.lastFailure?.message;
   if (message === undefined || message === null || message === '') return null;
-  return { message, attempt: activity.attempt ?? 1 };
+  const attempt = Math.max(1, (activity.attempt ?? 2) - 1);
+  return { message, attempt, retry: activity.state === STARTED ? 'running' : 'waiting' };
 }
 
 async function heartbeatOf(temporal: TemporalClient, activity: Activity): Promise<ExtractHeartbeat | null> {

@@ -30,7 +30,7 @@ describe('records that break a promise', () => {
     await stack.startWorker();
     const result = await stack.export();
     expect(result.runs[0]).toMatchObject({ outcome: 'published', rows: 1 });
-    expect(result.runs[0]!.warnings.join()).toContain('2 records without their key were set aside');
+    expect(result.runs[0]!.warnings.join()).toContain('2 records without a key set aside');
     expect((await readSnapshot(stack.store, 'tasks')).rows.map((row) => row.externalId)).toEqual(['E-1']);
     const kept: string[] = [];
     for await (const { key } of stack.store.list('_quarantine/tasks/')) {

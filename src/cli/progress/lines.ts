@@ -6,8 +6,10 @@ export function resourceLine(view: ResourceView, rate: number | null, now: numbe
   const name = view.resource.padEnd(18);
   const stage = stageText(view).padEnd(11);
   if (view.stage === 'waiting') return `${name} ${stage}`.trimEnd();
-  const parts = [`${counted(view.pages, 'page')}`.padStart(11), `${counted(view.rows, 'row')}`.padStart(14)];
-  if (view.stage === 'extract' && rate !== null && rate > 0 && view.trouble === null)
+  // Of a run that was over before anyone looked, the pages are not known.
+  const pages = view.report !== null && view.pages === 0 ? '' : counted(view.pages, 'page');
+  const parts = [pages.padStart(11), `${counted(view.rows, 'row')}`.padStart(14)];
+  if (view.stage === 'extract' && rate !== null && rate > 0 && view.trouble?.retry !== 'waiting')
     parts.push(`${count(rate)} rows/s`);
   const waiting = waitText(view, now);
   if (waiting !== null) parts.push(waiting);
@@ -16,8 +18,10 @@ export function resourceLine(view: ResourceView, rate: number | null, now: numbe
 
 /** What a resource waits for, in words; `null` when it works. */
 export function waitText({ waitingUntil, trouble }: ResourceView, now: number): string | null {
-  if (trouble !== null)
-    return `attempt ${trouble.attempt} failed, trying again: ${clip(trouble.message, 160)}`;
+  if (trouble !== null) {
+    const next = trouble.retry === 'waiting' ? 'will try again' : 'trying again';
+    return `attempt ${trouble.attempt} failed, ${next}: ${clip(trouble.message, 160)}`;
+  }
   if (waitingUntil === null || waitingUntil <= now) return null;
   return `waits ${Math.ceil((waitingUntil - now) / 1000)} s, as the service asked`;
 }

@@ -61,12 +61,13 @@ function cut(line: string, width: number): string {
   return line.length > width ? `${line.slice(0, width - 1)}…` : line;
 }
 
-/** A log gets a line when something changes, and one every so often. */
+/** A log gets a line when the stage changes; one every so often while something moves; and one a minute in any case. */
 const PLAIN_EVERY_MS = 5_000;
+const PLAIN_ANYWAY_MS = 60_000;
 
 function plainProgress(screen: Screen): ProgressView {
   const meter = new RateMeter();
-  const said = new Map<string, { what: string; at: number }>();
+  const said = new Map<string, { what: string; line: string; at: number }>();
   let worker: string | null = null;
   return {
     show(view, now = Date.now()) {
@@ -75,15 +76,16 @@ function plainProgress(screen: Screen): ProgressView {
       if (missing === null && worker !== null) screen.write('A worker answers now.\n');
       worker = missing;
       for (const one of view.resources) {
+        if (one.stage === 'waiting') continue;
         const rate = meter.rate(one.resource, one.rows, now);
+        const line = resourceLine(one, rate, now);
         const what = `${one.stage} ${clip(one.trouble?.message ?? '', 200)}`;
         const last = said.get(one.resource);
-        const isWork = one.report === null && one.stage !== 'waiting';
-        const isDue = last !== undefined && isWork && now - last.at >= PLAIN_EVERY_MS;
+        const wait = last?.line === line ? PLAIN_ANYWAY_MS : PLAIN_EVERY_MS;
+        const isDue = last !== undefined && one.report === null && now - last.at >= wait;
         if (last?.what === what && !isDue) continue;
-        said.set(one.resource, { what, at: now });
-        if (last === undefined && one.stage === 'waiting') continue;
-        screen.write(`${resourceLine(one, rate, now)}\n`);
+        said.set(one.resource, { what, line, at: now });
+        screen.write(`${line}\n`);
       }
     },
     end() {},

@@ -6,7 +6,7 @@ import { type Column, META_COLUMNS } from '../schema.js';
 /** How the rows of a part came to be written. */
 export interface Written {
   readonly columns: number;
-  readonly delimiter: string;
+  readonly profile: Profile;
   readonly fingerprint: string;
 }
 
@@ -21,23 +21,23 @@ export function adaptRows(
 ): ((row: ByteString) => ByteString) | null {
   const missing = today.columns.length - written.columns;
   if (written.fingerprint !== today.fingerprint)
-    return rewriter(written.delimiter, today.columns, today.profile);
+    return rewriter(written.profile, today.columns, today.profile);
   if (missing === 0) return null;
   const tail = `${today.profile.csv.delimiter.repeat(missing)}\n`;
   return (row) => (row.slice(0, -1) + tail) as ByteString;
 }
 
 function rewriter(
-  delimiter: string,
+  before: Profile,
   columns: readonly Column[],
   profile: Profile,
 ): (row: ByteString) => ByteString {
   const wanted = isWanted(profile);
   const rules = columns.map((column) =>
-    wanted(column.name) ? (cellRule(profile, column.name) ?? keep) : drop,
+    wanted(column.name) ? (cellRule(profile, column.name, before) ?? keep) : drop,
   );
   return (row) => {
-    const cells: Cell[] = readRow(row, delimiter);
+    const cells: Cell[] = readRow(row, before.csv.delimiter);
     const offset = META_COLUMNS.length;
     for (const [at, rule] of rules.entries()) {
       const cell = cells[offset + at];

@@ -1,5 +1,5 @@
 import type { ByteString } from '../../core/brands.js';
-import { rowEnd } from '../csv.js';
+import { RowScanner } from '../csv.js';
 import type { Block } from '../part/index-file.js';
 import type { BlockReader } from '../part/reader.js';
 import type { SortKey } from '../row.js';
@@ -33,6 +33,7 @@ export class MergeSource {
   readonly #options: SourceOptions;
   #block = 0;
   #text: ByteString | null = null;
+  #rows: RowScanner | null = null;
   #start = 0;
   #end = 0;
 
@@ -68,6 +69,7 @@ export class MergeSource {
   async open(): Promise<void> {
     if (this.#text !== null || this.key === null) return;
     this.#text = await this.#options.reader.rows(this.#block);
+    this.#rows = new RowScanner(this.#text);
     this.#start = 0;
     this.#readKey();
   }
@@ -83,7 +85,7 @@ export class MergeSource {
     this.#start = this.#end;
     if (this.#start >= this.#text!.length) return false;
     const { delimiter, keyColumns, range } = this.#options;
-    this.#end = rowEnd(this.#text!, this.#start);
+    this.#end = this.#rows!.end(this.#start);
     this.key = rowKey(this.#text!, payloadAt(this.#text!, this.#start), keyColumns, delimiter);
     if (range.to !== null && this.key >= range.to) this.#finish();
     return true;

@@ -19,9 +19,9 @@ describe('a progress line', () => {
   });
 
   it('says what the last attempt failed with, on one line', () => {
-    const trouble = { message: 'the service answered 503\nat once', attempt: 4 };
+    const trouble = { message: 'the service answered 503\nat once', attempt: 4, retry: 'waiting' } as const;
     const line = resourceLine(resource({ stage: 'extract', trouble }), 10, NOW);
-    expect(line).toContain('attempt 4 failed, trying again: the service answered 503 at once');
+    expect(line).toContain('attempt 4 failed, will try again: the service answered 503 at once');
     expect(line).not.toContain('rows/s');
   });
 });
@@ -55,6 +55,13 @@ describe('progress on something that is no terminal', () => {
     expect(lines().join('')).not.toContain('\x1b');
   });
 
+  it('repeats a line in which nothing moves once a minute only', () => {
+    const { progress, lines } = plain();
+    const still = view([resource({ stage: 'publish', pages: 1, rows: 5 })]);
+    for (let s = 0; s <= 61; s++) progress.show(still, NOW + s * 1000);
+    expect(lines()).toHaveLength(2);
+  });
+
   it('says once that no worker is there, with the remedy, and when one comes', () => {
     const { progress, lines } = plain();
     const absent = view([], { worker: 'absent' });
@@ -72,7 +79,10 @@ describe('progress on a terminal', () => {
   it('is drawn in place and never wider than the terminal', () => {
     let text = '';
     const progress = progressOn({ isTTY: true, columns: 40, write: (more) => (text += more) });
-    const busy = resource({ stage: 'extract', trouble: { message: 'x'.repeat(100), attempt: 2 } });
+    const busy = resource({
+      stage: 'extract',
+      trouble: { message: 'x'.repeat(100), attempt: 2, retry: 'running' },
+    });
     progress.show(view([busy, busy]), NOW);
     text = '';
     progress.show(view([busy, busy]), NOW + 500);

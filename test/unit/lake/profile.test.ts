@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ByteString, fromByteString } from '../../../src/core/brands.js';
-import { cellRule, isWanted, type Profile, profileFingerprint } from '../../../src/lake/profile.js';
+import { type ByteString, fromByteString, toByteString } from '../../../src/core/brands.js';
+import {
+  cellRule,
+  isWanted,
+  keyFingerprint,
+  type Profile,
+  profileFingerprint,
+} from '../../../src/lake/profile.js';
 import { anyText, bytes, profileOf } from './data-plane.js';
 
 const apply = (profile: Profile, column: string, text: string): string => {
@@ -136,5 +142,48 @@ describe('A cell rule', () => {
   it('disarms a formula that is not well-formed UTF-8 as well', () => {
     const cell = '=\xff\xfe' as ByteString;
     expect(cellRule(profileOf({ csv: { escapeFormulas: true } }), 'a')!(cell)).toBe(`'${cell}`);
+  });
+});
+
+describe('What is said of a nested field', () => {
+  const flat = profileOf({
+    csv: { nested: 'flatten' },
+    columns: { exclude: ['person'], mask: { contact: 'redact' } },
+  });
+
+  it('goes for the columns that it is flattened to', () => {
+    expect(isWanted(flat)('person.email')).toBe(false);
+    expect(isWanted(flat)('person')).toBe(false);
+    expect(isWanted(flat)('personal')).toBe(true);
+    expect(cellRule(flat, 'contact.email')!(toByteString('a@b'))).toBe('[redacted]');
+    expect(cellRule(flat, 'contacts')).toBeNull();
+  });
+});
+
+describe('A formula', () => {
+  const rule = cellRule(profileOf({ csv: { escapeFormulas: true } }), 'v')!;
+
+  it.each(['=1+1', '+cmd', '-2+3', '@sum', '\t=1', '\r=1', '\uff1d1'])('%j is made text', (cell) => {
+    expect(rule(toByteString(cell))).toBe(`'${toByteString(cell)}`);
+  });
+
+  it.each(['5', '1e21', 'plain', "'=1", ''])('%j is none, and stays', (cell) => {
+    expect(rule(toByteString(cell))).toBe(cell);
+  });
+});
+
+describe('The fingerprint of a key', () => {
+  const base = profileOf({ key: ['id'] });
+
+  it('changes with whatever changes the text of keys, and with nothing else', () => {
+    expect(keyFingerprint(profileOf({ key: ['id'], csv: { delimiter: ';' } }))).toBe(keyFingerprint(base));
+    for (const other of [
+      profileOf({ key: ['other'] }),
+      profileOf({ key: ['id'], csv: { escapeFormulas: true } }),
+      profileOf({ key: ['id'], csv: { lineBreaks: 'escape' } }),
+      profileOf({ key: ['id'], columns: { mask: { id: 'hash' } } }),
+    ]) {
+      expect(keyFingerprint(other)).not.toBe(keyFingerprint(base));
+    }
   });
 });

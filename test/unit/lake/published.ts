@@ -70,9 +70,8 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
       rows,
     },
     columns,
-    csv,
+    profile: { key: [columns[0]!.name], csv, columns: { include: null, exclude: [], mask: {} } },
     fingerprint: '0123456789abcdef',
-    key: [columns[0]!.name],
     gap: null,
     warnings: [],
   };

@@ -200,7 +200,7 @@ async function merge(
       delimiter: ',',
       range,
       adapt: adaptRows(
-        { columns: written, delimiter: ',', fingerprint: 'f' },
+        { columns: written, profile, fingerprint: 'f' },
         { columns: all, profile, fingerprint: 'f' },
       ),
     });
@@ -429,7 +429,8 @@ describe('A merge', () => {
 
 describe('Rows of another profile', () => {
   const columns = ['k', 'v', 'w'].map((name) => ({ name, types: 0 }));
-  const adapt = (today: typeof profile, text: string, written = { columns: 3, delimiter: ';' }) =>
+  const then = profileOf({ key: ['k'], csv: { delimiter: ';' } });
+  const adapt = (today: typeof profile, text: string, written = { columns: 3, profile: then }) =>
     adaptRows({ ...written, fingerprint: 'then' }, { columns, profile: today, fingerprint: 'now' })!(
       bytes(text) as never,
     );
@@ -437,7 +438,7 @@ describe('Rows of another profile', () => {
 
   it('are written anew with the delimiter and the rules of today, and with columns that came since', () => {
     const today = profileOf({ csv: { escapeFormulas: true } });
-    expect(adapt(today, `${meta}1;"=a;b"\n`, { columns: 2, delimiter: ';' })).toBe(
+    expect(adapt(today, `${meta}1;"=a;b"\n`, { columns: 2, profile: then })).toBe(
       `${OLD_RUN},${OLD_TIME},,1,'=a;b,\n`,
     );
     expect(adapt(today, `${meta}1;"";"a,b"\n`)).toBe(`${OLD_RUN},${OLD_TIME},,1,"","a,b"\n`);
@@ -451,6 +452,25 @@ describe('Rows of another profile', () => {
   it('are masked where a mask was added, nulls left alone', () => {
     const today = profileOf({ key: ['k'], columns: { mask: { v: 'redact', w: 'redact' } } });
     expect(adapt(today, `${meta}1;secret;\n`)).toBe(`${OLD_RUN},${OLD_TIME},,1,[redacted],\n`);
+  });
+
+  it('are not masked or escaped a second time', () => {
+    const masked = profileOf({ key: ['k'], csv: { lineBreaks: 'escape' }, columns: { mask: { v: 'hash' } } });
+    const today = profileOf({
+      key: ['k'],
+      csv: { lineBreaks: 'escape' },
+      columns: { mask: { v: 'hash' }, exclude: ['x'] },
+    });
+    const text = `${OLD_RUN},${OLD_TIME},,1,5e884898,a\\\\nb\n`;
+    expect(adapt(today, text, { columns: 3, profile: masked })).toBe(text);
+  });
+
+  it('are redacted where a hash is no longer enough', () => {
+    const hashed = profileOf({ key: ['k'], columns: { mask: { v: 'hash' } } });
+    const today = profileOf({ key: ['k'], columns: { mask: { v: 'redact' } } });
+    expect(adapt(today, `${OLD_RUN},${OLD_TIME},,1,5e884898,x\n`, { columns: 3, profile: hashed })).toBe(
+      `${OLD_RUN},${OLD_TIME},,1,[redacted],x\n`,
+    );
   });
 
   it('stay tombstones', () => {

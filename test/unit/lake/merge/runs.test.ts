@@ -153,7 +153,7 @@ class Mirror {
       tasks: plan.tasks.length,
     });
     if ('problem' in sum) throw new Error(sum.problem);
-    const { delimiter, compression } = csv;
+    const { delimiter } = csv;
     this.before = {
       ...(this.before as Before),
       runId,
@@ -161,8 +161,7 @@ class Mirror {
       fingerprint,
       columns: plan.columns,
       parts: sum.parts,
-      delimiter,
-      compression,
+      profile: resource,
     };
     const changed = this.#learn(runId, chunks.flat(), known);
     const log = (await Promise.all(sum.changes.map(({ key }) => this.#rowsOfFile(key, delimiter)))).flat();
@@ -248,7 +247,8 @@ class Mirror {
 
   /** The snapshot as a reader sees it, by id in the order of its rows. */
   async read(): Promise<[string, Known][]> {
-    const { parts, columns, delimiter } = this.before!;
+    const { parts, columns, profile } = this.before!;
+    const { delimiter } = profile.csv;
     const rows = (await Promise.all(parts.map(({ key }) => this.#rowsOfFile(key, delimiter)))).flat();
     const indexed = (await Promise.all(parts.map(({ key }) => readPart(lake.store, key, delimiter)))).flat();
     expect(indexed).toEqual(rows);

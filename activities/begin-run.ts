@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import type { UtcSeconds } from '../src/core/brands.js';
 import type { Activities, BeginRunInput } from '../src/core/contract.js';
 import type { ResourceSettings } from '../src/core/settings.js';
@@ -5,12 +6,13 @@ import { checkFence } from '../src/lake/fence.js';
 import { folderOf, pointerKey } from '../src/lake/layout.js';
 import { decodeManifest } from '../src/lake/manifest.js';
 import { decodePointer, type Pointer } from '../src/lake/pointer.js';
-import { keyFingerprint } from '../src/lake/profile.js';
+import { hasPlainId, keyFingerprint } from '../src/lake/profile.js';
 import type { Before, RunFile } from '../src/lake/run-file.js';
 import type { ObjectStore } from '../src/lake/store/index.js';
-import type { ActivityDeps } from './deps.js';
-import { writeRun } from './documents.js';
+import type { ActivityDeps, OpenConnection } from './deps.js';
+import { readRunIfThere, writeRun } from './documents.js';
 import { finalFailure } from './failures.js';
+import { heartbeating } from './heartbeat.js';
 import { checkOrganization } from './organization.js';
 
 /**
@@ -18,48 +20,60 @@ import { checkOrganization } from './organization.js';
  * its run file. An empty mirror takes up what it finds in the lake.
  */
 export function createBeginRun(deps: ActivityDeps): Activities['worktrack.beginRun'] {
-  return async (input) => {
-    const { settings, store } = deps.connection(input.connection);
-    const resource = settings.resources.find(({ name }) => name === input.resource);
-    if (resource === undefined) {
-      throw finalFailure(
-        'Configuration',
-        `connection "${input.connection}" has no resource "${input.resource}" any more`,
-      );
-    }
-    const found = await readPointer(store, input);
-    const fence = checkFence(found?.pointer ?? null, { ...input, baseUrl: settings.baseUrl });
-    if ('message' in fence) throw finalFailure('Displaced', fence.message);
+  return (input) =>
+    heartbeating(async () => {
+      const connection = deps.connection(input.connection);
+      // An attempt before this one may have fixed it already, from its worker's configuration.
+      const run = (await readRunIfThere(connection.store, input)) ?? (await fixRun(connection, input));
+      return {
+        mode: run.mode,
+        reconcile: run.reconcile,
+        proof: run.resource.fetchById && hasPlainId(run.resource) ? 'by-id' : 'second-pass',
+        pageSize: run.sync.pageSize,
+        giveUpAfterMs: run.giveUpAfterMs,
+      };
+    });
+}
 
-    const before = found === null ? null : await readBefore(store, found);
-    if (before !== null) checkKey(resource, before);
-    if (before !== null) await checkOrganization(deps.connection(input.connection));
-    const checkpoint = checkpointOf(input, before, fence.outcome);
-    const reconcile =
-      before !== null && mayReconcile(resource) && isDue(input, settings.sync.reconcileEveryMs);
-    const mode = checkpoint === null || before === null || reconcile ? 'full' : input.mode;
-    const giveUpAfterMs = settings.retries.giveUpAfterMs;
-    const run: RunFile = {
-      connection: input.connection,
-      baseUrl: settings.baseUrl,
-      resource,
-      sync: settings.sync,
-      http: settings.http,
-      runId: input.runId,
-      mode,
-      updatedSince: mode === 'increment' ? checkpoint : null,
-      checkpoint,
-      startedAt: input.startedAt,
-      nominalStart: input.nominalStart,
-      before,
-      warnings: [],
-      giveUpAfterMs,
-      retention: settings.retention,
-      reconcile,
-    };
-    await writeRun(store, input, run);
-    return { mode, reconcile, proof: resource.fetchById ? 'by-id' : 'second-pass', giveUpAfterMs };
-  };
+async function fixRun(connection: OpenConnection, input: BeginRunInput): Promise<RunFile> {
+  const { settings, store } = connection;
+  const resource = settings.resources.find(({ name }) => name === input.resource);
+  if (resource === undefined) {
+    throw finalFailure(
+      'Configuration',
+      `connection "${input.connection}" has no resource "${input.resource}" any more`,
+    );
+  }
+  const found = await readPointer(store, input);
+  const fence = checkFence(found?.pointer ?? null, { ...input, baseUrl: settings.baseUrl });
+  if ('message' in fence) throw finalFailure('Displaced', fence.message);
+
+  const before = found === null ? null : await readBefore(store, found);
+  if (before !== null) {
+    checkKey(resource, before);
+    if (!input.adopt) await checkOrganization(connection, Context.current().cancellationSignal);
+  }
+  const checkpoint = checkpointOf(input, before, fence.outcome);
+  const reconcile = before !== null && mayReconcile(resource) && isDue(input, settings.sync.reconcileEveryMs);
+  const mode = checkpoint === null || before === null || reconcile ? 'full' : input.mode;
+  return writeRun(store, input, {
+    connection: input.connection,
+    baseUrl: settings.baseUrl,
+    resource,
+    sync: settings.sync,
+    http: settings.http,
+    runId: input.runId,
+    mode,
+    updatedSince: mode === 'increment' ? checkpoint : null,
+    checkpoint,
+    startedAt: input.startedAt,
+    nominalStart: input.nominalStart,
+    before,
+    warnings: [],
+    giveUpAfterMs: settings.retries.giveUpAfterMs,
+    retention: settings.retention,
+    reconcile,
+  });
 }
 
 /** Rows are told apart by their key: with another one, the same record would be there twice. */

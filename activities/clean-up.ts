@@ -1,37 +1,56 @@
+import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../src/core/brands.js';
 import type { Activities } from '../src/core/contract.js';
-import { dateOf, MANIFEST, stagingPrefix, treePrefix } from '../src/lake/layout.js';
-import { parseRunDate } from '../src/lake/run-id.js';
+import {
+  dateOf,
+  folderOf,
+  indexedObjects,
+  MANIFEST,
+  nameOf,
+  stagingPrefix,
+  treePrefix,
+} from '../src/lake/layout.js';
+import type { Before, RunFile } from '../src/lake/run-file.js';
+import { isRunId, parseRunDate } from '../src/lake/run-id.js';
 import type { ObjectStore } from '../src/lake/store/index.js';
 import type { ActivityDeps } from './deps.js';
-import { readRun } from './documents.js';
+import { readRunIfThere } from './documents.js';
 import { heartbeating } from './heartbeat.js';
 import { removeAll } from './remove.js';
 import { removeOldSnapshots } from './retention.js';
 
+const DAY_MS = 24 * 60 * 60_000;
 const TREES = ['snapshots', 'changes'] as const;
 
 /**
  * Removes what a published run and failed runs before it no longer need: staging, unfinished uploads, folders
- * of runs that never were published, and snapshots that are no longer kept. The mirror is the resource's only writer, so nothing of a living run is there.
+ * of runs that never were published, and snapshots that are no longer kept.
  */
 export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp'] {
   return (input) =>
     heartbeating(async () => {
       const { store } = deps.connection(input.connection);
-      const { resource } = input;
-      // A retry finds the run file gone, and only staging left to do.
-      const run = await readRun(store, input).catch(() => null);
+      const { resource, runId } = input;
+      // A late attempt must not touch what a living run is writing: it stops when it hears that it is late, and
+      // names no run that began after its own.
+      const { cancellationSignal: signal } = Context.current();
+      const run = await readRunIfThere(store, input);
       if (run !== null) {
-        const since = run.before === null ? 0 : parseRunDate(run.before.runId);
         for (const tree of TREES) {
-          await removeUnpublished(store, treePrefix(resource, tree), since, run.nominalStart);
+          await removeUnpublished(store, treePrefix(resource, tree), run, signal);
         }
+        if (run.before !== null) await removeStrays(store, run.before);
         await removeOldSnapshots(store, input, run.retention, deps.now());
       }
+      signal.throwIfAborted();
       await store.abortUploads(`${resource}/`, 0);
-      await store.abortUploads(stagingPrefix(resource), 0);
-      await removeAll(store, stagingPrefix(resource));
+      for (const staged of await store.listFolders(stagingPrefix(resource))) {
+        signal.throwIfAborted();
+        if (!isRunId(staged) || staged > runId) continue;
+        const folder = `${stagingPrefix(resource)}${staged}/`;
+        await store.abortUploads(folder, 0);
+        await removeAll(store, folder);
+      }
     });
 }
 
@@ -39,17 +58,30 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
 async function removeUnpublished(
   store: ObjectStore,
   tree: string,
-  since: number,
-  until: number,
+  { before, nominalStart, runId }: RunFile,
+  signal: AbortSignal,
 ): Promise<void> {
-  const day = 24 * 60 * 60_000;
-  const from = `dt=${dateOf(Math.max(0, since - day))}`;
-  const to = `dt=${dateOf(until + day)}`;
+  const since = before === null ? 0 : parseRunDate(before.runId);
+  const from = `dt=${dateOf(Math.max(0, since - DAY_MS))}`;
+  const to = `dt=${dateOf(nominalStart + DAY_MS)}`;
   for (const date of await store.listFolders(tree)) {
     if (date < from || date > to) continue;
-    for (const run of await store.listFolders(`${tree}${date}/`)) {
-      const folder = `${tree}${date}/${run}/`;
+    for (const name of await store.listFolders(`${tree}${date}/`)) {
+      signal.throwIfAborted();
+      const id = name.replace(/^run=/, '');
+      if (!isRunId(id) || id >= runId) continue;
+      const folder = `${tree}${date}/${name}/`;
       if ((await store.head(`${folder}${MANIFEST}` as ObjectKey)) === null) await removeAll(store, folder);
     }
   }
+}
+
+/** Parts that an attempt given up for dead wrote into the folder of the run before after it was published. */
+async function removeStrays(store: ObjectStore, { manifest, parts }: Before): Promise<void> {
+  const accepted = new Set<string>(parts.flatMap((part) => indexedObjects(part.key)));
+  const strays: ObjectKey[] = [];
+  for await (const { key } of store.list(`${folderOf(manifest)}/`)) {
+    if (/^_?part-/.test(nameOf(key)) && !accepted.has(key)) strays.push(key);
+  }
+  await store.remove(strays);
 }

@@ -19,21 +19,27 @@ export function stagedKey(ref: RunRef, name: string): ObjectKey {
   return inFolder(stagingFolder(ref.resource, ref.runId), name);
 }
 
-export async function writeRun(store: ObjectStore, ref: RunRef, run: RunFile): Promise<void> {
-  await writeDocument(store, stagedKey(ref, RUN_FILE), run);
+/** Fixes what a run keeps to; of two attempts at once the first one's stays. Returns what is fixed. */
+export async function writeRun(store: ObjectStore, ref: RunRef, run: RunFile): Promise<RunFile> {
+  const key = stagedKey(ref, RUN_FILE);
+  const { outcome } = await store.swap(key, Buffer.from(JSON.stringify(run)), 'absent');
+  return outcome === 'written' ? run : readRun(store, ref);
+}
+
+export async function readRunIfThere(store: ObjectStore, ref: RunRef): Promise<RunFile | null> {
+  const found = await store.readIfExists(stagedKey(ref, RUN_FILE));
+  return found === null ? null : (JSON.parse(found.body.toString('utf8')) as RunFile);
 }
 
 /** @throws a final failure when somebody has removed the run's staging folder */
 export async function readRun(store: ObjectStore, ref: RunRef): Promise<RunFile> {
-  const found = await store.readIfExists(stagedKey(ref, RUN_FILE));
-  if (found === null) {
-    throw finalFailure(
-      'Lake',
-      `${ref.resource}: the staging folder of run ${ref.runId} is gone from the lake; the next run starts anew. ` +
-        'Does a lifecycle rule of the bucket remove objects below _staging/ too early?',
-    );
-  }
-  return JSON.parse(found.body.toString('utf8')) as RunFile;
+  const run = await readRunIfThere(store, ref);
+  if (run !== null) return run;
+  throw finalFailure(
+    'Lake',
+    `${ref.resource}: the staging folder of run ${ref.runId} is gone from the lake; the next run starts anew. ` +
+      'Does a lifecycle rule of the bucket remove objects below _staging/ too early?',
+  );
 }
 
 /** A stage and those of the calls before it, oldest first. */

@@ -2,6 +2,7 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { RefusedError, ServiceError, TransientError } from '../src/api/index.js';
 import { ConfigurationError } from '../src/core/configuration-error.js';
 import type { FailureType } from '../src/core/contract.js';
+import { DamagedError } from '../src/lake/damaged-error.js';
 import { StoreError } from '../src/lake/store/index.js';
 
 /** A final failure of one of the known kinds. */
@@ -44,7 +45,10 @@ export function toFailure(error: unknown): unknown {
     const type: FailureType = error.retryable ? 'Transient' : 'Lake';
     return ApplicationFailure.create({ type, message: error.message, nonRetryable: !error.retryable });
   }
-  return error;
+  if (error instanceof DamagedError || error instanceof SyntaxError)
+    return finalFailure('Lake', error.message);
+  // Only the message: what else an error carries has not been redacted.
+  return ApplicationFailure.create({ message: error instanceof Error ? error.message : String(error) });
 }
 
 function isAbort(error: unknown): boolean {

@@ -14,11 +14,14 @@ import {
 } from '@temporalio/workflow';
 import type { Activities, ExportInput, ExportResult, RunReport, RunRequest } from '../src/core/contract.js';
 import { mirrorWorkflowId } from '../src/core/contract.js';
+import { toRunError } from './failures.js';
 import { exportProgress, requestRun, runAnswered, withdrawRequest } from './messages.js';
 import { newMirror, resourceMirrorWorkflow } from './resource-mirror.js';
 
-/** A request is repeated after this long without an answer; the mirror knows it by its id. */
-const ASK_AGAIN_AFTER = '5 minutes';
+/** A request is repeated after this long without an answer, ms; the mirror knows it by its id. */
+const ASK_AGAIN_AFTER = 5 * 60_000;
+const ASK_AGAIN_AT_LEAST_EVERY = 60 * 60_000;
+const DAY = 24 * 60 * 60_000;
 
 const { 'worktrack.planExport': planExport } = proxyActivities<Activities>({
   startToCloseTimeout: '1 minute',
@@ -46,7 +49,7 @@ export async function exportWorkflow(input: ExportInput): Promise<ExportResult> 
   resources = plan.resources;
   const nominalStart = nominalTime();
   try {
-    await Promise.all(resources.map((resource) => ask(resource)));
+    await Promise.all(resources.map((resource) => askOrFail(resource)));
   } catch (error) {
     if (isCancellation(error)) await CancellationScope.nonCancellable(withdrawAll);
     throw error;
@@ -70,6 +73,17 @@ export async function exportWorkflow(input: ExportInput): Promise<ExportResult> 
     return `${workflowInfo().firstExecutionRunId}/${resource}`;
   }
 
+  /** A mirror that cannot be asked is that resource's failure, and no other's. */
+  async function askOrFail(resource: string): Promise<void> {
+    try {
+      await ask(resource);
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      const nothing = { runId: null, rows: null, counts: null, snapshot: null, warnings: [] };
+      reports.set(resource, { resource, outcome: 'failed', ...nothing, error: toRunError(error) });
+    }
+  }
+
   async function ask(resource: string): Promise<void> {
     const workflowId = mirrorWorkflowId(input.connection, resource);
     const request: RunRequest = {
@@ -82,11 +96,15 @@ export async function exportWorkflow(input: ExportInput): Promise<ExportResult> 
       nominalStart,
     };
     // A mirror gives up by itself; the margin is for requests that wait before this one.
-    const deadline = Date.now() + 4 * plan.giveUpAfterMs;
-    while (!reports.has(resource)) {
+    const deadline = Date.now() + DAY + 4 * plan.giveUpAfterMs;
+    for (
+      let wait = ASK_AGAIN_AFTER;
+      !reports.has(resource);
+      wait = Math.min(2 * wait, ASK_AGAIN_AT_LEAST_EVERY)
+    ) {
       await ensureMirror(input.connection, resource, workflowId);
       await getExternalWorkflowHandle(workflowId).signal(requestRun, request);
-      await condition(() => reports.has(resource), ASK_AGAIN_AFTER);
+      await condition(() => reports.has(resource), wait);
       if (!reports.has(resource) && Date.now() > deadline) {
         throw ApplicationFailure.nonRetryable(
           `${resource}: its mirror (workflow ${workflowId}) did not answer in time`,

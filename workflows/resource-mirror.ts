@@ -3,7 +3,6 @@ import {
   condition,
   continueAsNew,
   getExternalWorkflowHandle,
-  isCancellation,
   log,
   setHandler,
   workflowInfo,
@@ -24,6 +23,7 @@ export function newMirror(connection: string, resource: string): MirrorState {
     resource,
     checkpoint: null,
     published: null,
+    publishing: null,
     pageSize: null,
     reconciledAt: null,
     lastRun: null,
@@ -59,44 +59,57 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
     if (current?.wanted.delete(requestId) && current.wanted.size === 0) current.scope.cancel();
   });
 
-  for (;;) {
-    await condition(() => state.waiting.length > 0 || mustContinue());
-    const next = mustContinue() ? null : nextBatch(state.waiting);
-    if (next === null) break;
-    state = { ...state, waiting: next.rest };
-    const startedAt = Date.now();
-    active = {
-      runId: newRunId(startedAt, state.published?.runId ?? null),
-      startedAt,
-      phase: 'begin',
-      mode: next.batch.first.mode,
-      pages: 0,
-      rows: 0,
-    };
-    const scope = new CancellationScope();
-    current = {
-      batch: next.batch,
-      scope,
-      wanted: new Set(next.batch.all.map((request) => request.requestId)),
-    };
-    const report = await scope
-      .run(() => attempt(next.batch.first, active!))
-      .catch((error) => failed(active!, error));
-    active = null;
-    state = { ...state, lastRun: report };
-    for (const request of next.batch.all) {
-      const answer = { requestId: request.requestId, report };
-      state = { ...state, answered: remember(state.answered, answer) };
-      replies.push(reply(request.replyTo, answer));
-    }
-    current = null;
+  try {
+    await serve();
+  } finally {
+    await CancellationScope.nonCancellable(() => Promise.all(replies));
   }
-  await Promise.all(replies);
   await continueAsNew<typeof resourceMirrorWorkflow>(state);
 
+  /** Runs one batch of requests after the other, until the history has grown enough. */
+  async function serve(): Promise<void> {
+    for (;;) {
+      await condition(() => state.waiting.length > 0 || mustContinue());
+      const next = mustContinue() ? null : nextBatch(state.waiting);
+      if (next === null) break;
+      state = { ...state, waiting: next.rest };
+      const startedAt = Date.now();
+      active = {
+        runId: newRunId(startedAt, state.published?.runId ?? null),
+        startedAt,
+        phase: 'begin',
+        mode: next.batch.first.mode,
+        pages: 0,
+        rows: 0,
+      };
+      const scope = new CancellationScope();
+      current = {
+        batch: next.batch,
+        scope,
+        wanted: new Set(next.batch.all.map((request) => request.requestId)),
+      };
+      const report = await scope
+        .run(() => attempt(next.batch.first, active!))
+        .catch((error) => failed(active!, error));
+      active = null;
+      state = { ...state, lastRun: report };
+      for (const request of next.batch.all) {
+        const answer = { requestId: request.requestId, report };
+        state = { ...state, answered: remember(state.answered, answer) };
+        replies.push(reply(request.replyTo, answer));
+      }
+      current = null;
+    }
+  }
+
   async function attempt(request: RunRequest, run: ActiveRun): Promise<RunReport> {
-    const result = await runOnce(state, request, run, (changed) => {
-      active = changed;
+    const result = await runOnce(state, request, run, {
+      onChange(changed) {
+        active = changed;
+      },
+      onPublishing(runId) {
+        state = { ...state, publishing: runId };
+      },
     });
     const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize, reconciled } = result;
     // The checkpoint moves only here, after the swap (DESIGN 2).
@@ -104,6 +117,7 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
       ...state,
       checkpoint,
       pageSize,
+      publishing: null,
       reconciledAt: reconciled ? run.startedAt : state.reconciledAt,
       published: { runId, snapshot, rows: counts.rows, publishedAt },
     };
@@ -142,9 +156,11 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
 async function reply(workflowId: string | null, answer: RunAnswer): Promise<void> {
   if (workflowId === null) return;
   try {
-    await getExternalWorkflowHandle(workflowId).signal(runAnswered, answer);
-  } catch (error) {
-    if (isCancellation(error)) throw error;
+    // A mirror that is cancelled still owes its answers.
+    await CancellationScope.nonCancellable(() =>
+      getExternalWorkflowHandle(workflowId).signal(runAnswered, answer),
+    );
+  } catch {
     log.info('nobody is there any more to be told of the run', { workflowId });
   }
 }

@@ -1,4 +1,4 @@
-import { proxyActivities, uuid4 } from '@temporalio/workflow';
+import { CancellationScope, proxyActivities, uuid4 } from '@temporalio/workflow';
 import type { RunId } from '../src/core/brands.js';
 import type {
   ActiveRun,
@@ -33,33 +33,50 @@ const HEARTBEAT_TIMEOUT = '10 seconds';
 const MERGES_AT_ONCE = 2;
 const RETRY = { initialInterval: '1 second', maximumInterval: '1 minute' } as const;
 
-const quick = proxyActivities<Activities>({
-  startToCloseTimeout: '5 minutes',
-  scheduleToCloseTimeout: '1 hour',
+/** Asks the service and the store before anything is known of the configuration; by its default it gives up. */
+const begin = proxyActivities<Activities>({
+  startToCloseTimeout: '15 minutes',
+  scheduleToCloseTimeout: '6 hours',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
   retry: RETRY,
 });
 
+const tidy = proxyActivities<Activities>({
+  startToCloseTimeout: '1 hour',
+  scheduleToCloseTimeout: '2 hours',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
+  retry: RETRY,
+});
+
+/** What the mirror is told while a run goes on. */
+export interface RunEvents {
+  /** Every step, for queries. */
+  readonly onChange: (active: ActiveRun) => void;
+  /** From here on the pointer may name the run. */
+  readonly onPublishing: (runId: RunId) => void;
+}
+
 export interface RunResult extends PublishedRun {
   readonly runId: RunId;
-  readonly pageSize: number;
+  readonly pageSize: MirrorState['pageSize'];
   /** Whether the run saw everything that there is, so that the time until the next reconciliation counts from it. */
   readonly reconciled: boolean;
 }
 
 /**
  * One run of one resource: begin, extract, merge, publish. Throws what ended it; whatever was staged by then is
- * removed by the next good run. `onChange` gets every step, for queries.
+ * removed by the next good run.
  */
 export async function runOnce(
   state: MirrorState,
   request: RunRequest,
   active: ActiveRun,
-  onChange: (active: ActiveRun) => void,
+  { onChange, onPublishing }: RunEvents,
 ): Promise<RunResult> {
   const { connection, resource } = state;
   const { runId, startedAt } = active;
   const ref: RunRef = { connection, resource, runId };
-  const begun = await quick['worktrack.beginRun']({
+  const begun = await begin['worktrack.beginRun']({
     ...ref,
     mode: request.mode,
     reconcile: request.reconcile,
@@ -67,6 +84,7 @@ export async function runOnce(
     adopt: request.adopt,
     checkpoint: state.checkpoint,
     publishedRunId: state.published?.runId ?? null,
+    publishingRunId: state.publishing,
     startedAt,
     nominalStart: request.nominalStart,
   });
@@ -77,36 +95,55 @@ export async function runOnce(
     retry: RETRY,
   });
 
+  // Work on the lake takes as long as it takes, under its heartbeat; it is attempts that give up.
+  const work = proxyActivities<Activities>({
+    startToCloseTimeout: '1 day',
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry: { ...RETRY, maximumAttempts: Math.max(3, Math.ceil(begun.giveUpAfterMs / 60_000)) },
+  });
+
+  const learned = state.pageSize?.configured === begun.pageSize ? state.pageSize.learned : null;
   let now: ActiveRun = { ...active, mode: begun.mode, phase: 'extract' };
   onChange(now);
-  const extraction = new Extraction(ref, long, state.pageSize, (extracted) => {
+  const extraction = new Extraction(ref, long, learned, (extracted) => {
     now = { ...now, pages: extracted.pages, rows: extracted.rows };
     onChange(now);
   });
   await extraction.read('list');
-  const gone = begun.reconcile ? await proveGone(ref, begun, long, extraction) : null;
+  const gone = begun.reconcile ? await proveGone(ref, begun, work, extraction) : null;
   const { stage, pageSize } = extraction;
 
   onChange({ ...now, phase: 'merge' });
-  const { plan, batches } = await long['worktrack.planMerge']({
+  const { plan, batches } = await work['worktrack.planMerge']({
     ...ref,
     stage,
     gone,
     allowDeletes: request.allowDeletes,
   });
   const results = await inOrder(batches, MERGES_AT_ONCE, async (batch) => {
-    const merged = await long['worktrack.mergeParts']({ ...ref, plan, batch });
+    const merged = await work['worktrack.mergeParts']({ ...ref, plan, batch });
     return merged.result;
   });
 
   onChange({ ...now, phase: 'publish' });
-  const published = await long['worktrack.publish']({ ...ref, stage, plan, results });
-  return { ...published, runId, pageSize, reconciled: begun.reconcile || state.reconciledAt === null };
+  onPublishing(runId);
+  // Once it has begun it is seen through: a swap that nobody waits for would leave a pointer that nobody knows.
+  const published = await CancellationScope.nonCancellable(() =>
+    work['worktrack.publish']({ ...ref, stage, plan, results }),
+  );
+  const changedPageSize =
+    pageSize === begun.pageSize ? null : { configured: begun.pageSize, learned: pageSize };
+  return {
+    ...published,
+    runId,
+    pageSize: changedPageSize,
+    reconciled: begun.reconcile || state.reconciledAt === null,
+  };
 }
 
 /** Removes staging and what failed runs left. A run is published without it, so a failure here is no failure of the run. */
 export async function cleanUp(ref: RunRef): Promise<void> {
-  await quick['worktrack.cleanUp'](ref);
+  await tidy['worktrack.cleanUp'](ref);
 }
 
 /** Calls `task` for 0 to `count` - 1, at most `width` at a time, and returns the results in order. */

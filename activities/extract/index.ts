@@ -11,7 +11,7 @@ import { cursorHash, findPosition } from './position.js';
 import { Stager } from './stager.js';
 
 /** Chunks after which a call ends and the workflow makes another: it bounds what one stage document lists. */
-const CHUNKS_A_CALL = 64;
+const CHUNKS_A_CALL = 240;
 const LONGEST_CALL_MS = 20 * 60_000;
 const HEARTBEAT_MS = 1000;
 

@@ -80,6 +80,7 @@ export class PageChain {
 
   #accept(received: Received<ListEnvelope>): FetchedPage {
     const { nextCursor } = received.value;
+    this.#retried = false;
     if (nextCursor !== null) {
       const hash = cursorHash(nextCursor);
       if (this.#seen.has(hash)) throw this.#loops();

@@ -84,8 +84,10 @@ export class Stager {
       fetched: this.#ahead.fetched + received.value.rows.length,
       quarantined: this.#ahead.quarantined + quarantined,
       replaced: this.#ahead.replaced + received.value.replaced,
-      serviceStart: this.#ahead.serviceStart ?? received.serviceDate,
-      readStart: this.#ahead.readStart ?? received.serviceDate,
+      // Only a first response tells when a reading began: a later one would be too late.
+      serviceStart: this.#ahead.pages === 0 ? received.serviceDate : this.#ahead.serviceStart,
+      readStart: this.#ahead.readPages === 0 ? received.serviceDate : this.#ahead.readStart,
+      readPages: this.#ahead.readPages + 1,
     };
     this.#bodyBytes += received.bytes;
     if (done || this.#bodyBytes >= CHUNK_BODY_BYTES || Date.now() - this.#since >= CHUNK_MS)

@@ -90,7 +90,7 @@ async function publish(
       checkpoint: pointer.checkpoint,
       counts,
       publishedAt: Date.parse(pointer.publishedAt),
-      warnings,
+      warnings: firstOf(warnings),
     };
   }
   const manifest: Omit<ManifestInput, 'tree' | 'parts'> = {
@@ -130,15 +130,19 @@ async function publish(
     run.before === null ? 'absent' : { etag: run.before.etag },
   );
   if (swapped.outcome === 'lost') {
-    // A folder without a manifest is not taken for a published run, and the next good run removes it.
-    await store.remove([snapshot, changes]);
     throw finalFailure(
       'Displaced',
       `${resource.name}: while run ${run.runId} was under way, ${swapped.to} was published in its place by another mirror; ` +
         'nothing of this run is visible. If this mirror is the right one, take over with `worktrack export --adopt`.',
     );
   }
-  return { snapshot, checkpoint: { updatedSince: checkpoint }, counts, publishedAt, warnings };
+  return {
+    snapshot,
+    checkpoint: { updatedSince: checkpoint },
+    counts,
+    publishedAt,
+    warnings: firstOf(warnings),
+  };
 }
 
 /** Removes what other attempts left in a run's folder, then writes its manifest, last. */
@@ -150,14 +154,15 @@ async function completeFolder(
   manifest: Omit<ManifestInput, 'tree' | 'parts'>,
 ): Promise<ObjectKey> {
   const folder = runFolder(run.resource.name, tree, dateOf(run.nominalStart), run.runId);
-  const accepted = new Set<string>(parts.flatMap((part) => indexedObjects(part.key)));
+  // The manifest of an attempt before is written over, never removed: the pointer may name it by now.
+  const manifestKey = inFolder(folder, MANIFEST);
+  const accepted = new Set<string>([manifestKey, ...parts.flatMap((part) => indexedObjects(part.key))]);
   const strays: ObjectKey[] = [];
   for await (const { key } of store.list(`${folder}/`)) if (!accepted.has(key)) strays.push(key);
   await store.remove(strays);
-  const key = inFolder(folder, MANIFEST);
   const body = encodeManifest({ ...manifest, tree: tree === 'snapshots' ? 'snapshot' : 'changes', parts });
-  await store.write(key, body, { contentType: 'application/json' });
-  return key;
+  await store.write(manifestKey, body, { contentType: 'application/json' });
+  return manifestKey;
 }
 
 function warningsOf(run: RunFile, stage: Stage, gap: ReturnType<typeof windowGap>): string[] {
@@ -174,6 +179,15 @@ function warningsOf(run: RunFile, stage: Stage, gap: ReturnType<typeof windowGap
   if (stage.replaced > 0)
     warnings.push(`${count(stage.replaced, 'lone surrogate')}, which UTF-8 cannot carry, became U+FFFD`);
   return warnings;
+}
+
+/** The manifest keeps all warnings; a history and a mirror's state must stay small. */
+const WARNINGS_TOLD = 20;
+
+function firstOf(warnings: readonly string[]): readonly string[] {
+  const more = warnings.length - WARNINGS_TOLD;
+  if (more <= 0) return warnings;
+  return [...warnings.slice(0, WARNINGS_TOLD), `and ${more} more, in the manifest`];
 }
 
 function count(n: number, thing: string): string {

@@ -127,8 +127,12 @@ export interface MirrorState {
   readonly resource: string;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly published: Published | null;
-  /** The page size that the service accepted last, in rows; `null`: the configured one. */
-  readonly pageSize: number | null;
+  /**
+   * The run whose publishing was begun last and of whose end nothing was heard: if the pointer names it, it is ours.
+   */
+  readonly publishing: RunId | null;
+  /** A smaller page size that had to be found, in rows, and the configured one that it stands for; `null`: none. */
+  readonly pageSize: { readonly configured: number; readonly learned: number } | null;
   /** When the last run began that could conclude deletes, milliseconds since 1970. */
   readonly reconciledAt: number | null;
   readonly lastRun: RunReport | null;
@@ -151,6 +155,7 @@ export interface BeginRunInput extends RunRef {
   readonly adopt: boolean;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly publishedRunId: RunId | null;
+  readonly publishingRunId: RunId | null;
   readonly startedAt: number;
   readonly nominalStart: number;
 }
@@ -161,6 +166,8 @@ export interface RunBegun {
   readonly reconcile: boolean;
   /** How a record's absence is proven: by asking for it, or by a second pass. */
   readonly proof: 'by-id' | 'second-pass';
+  /** As configured, in rows. */
+  readonly pageSize: number;
   readonly giveUpAfterMs: number;
 }
 

@@ -7,6 +7,8 @@ export interface Claim {
   readonly resource: string;
   /** What this mirror published last; `null` for one that has published nothing. */
   readonly publishedRunId: RunId | null;
+  /** A run of ours of whose publishing nothing was heard. */
+  readonly publishingRunId: RunId | null;
   readonly adopt: boolean;
 }
 
@@ -41,7 +43,7 @@ export function checkFence(pointer: Pointer | null, claim: Claim): Fence {
   if (publishedRunId === null || pointer.runId === publishedRunId) {
     return { outcome: publishedRunId === null ? 'adopted' : 'ours' };
   }
-  if (adopt) return { outcome: 'adopted' };
+  if (adopt || pointer.runId === claim.publishingRunId) return { outcome: 'adopted' };
   return {
     outcome: 'displaced',
     message:

@@ -36,6 +36,12 @@ export function keyFingerprint({ key, csv, columns }: Profile): string {
   return JSON.stringify([key, masks, csv.lineBreaks, csv.escapeFormulas]);
 }
 
+/** Whether a row's sort key is the record's id as the service writes it, so that the service can be asked for it. */
+export function hasPlainId(profile: Profile): boolean {
+  const [field, ...others] = profile.key;
+  return field !== undefined && others.length === 0 && cellRule(profile, columnName(field)) === null;
+}
+
 /** Whether a column may reach the lake at all. What is said of a nested field goes for what it is flattened to. */
 export function isWanted(profile: Profile): (name: string) => boolean {
   const { key, columns } = profile;

@@ -29,7 +29,9 @@ export interface Stage {
   /** Which reading of the list this is, from 0, and what it asks for. */
   readonly read: number;
   readonly updatedSince: UtcSeconds | null;
-  /** `Date` of this reading's first response, milliseconds since 1970. */
+  /** Pages of this reading. */
+  readonly readPages: number;
+  /** `Date` of this reading's first response, milliseconds since 1970; `null` where it had none. */
   readonly readStart: number | null;
   /** Times that this reading began again because its cursor had expired. */
   readonly restarts: number;

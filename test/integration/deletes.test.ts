@@ -143,6 +143,24 @@ describe('a key of another organization', () => {
   let stack: Stack;
   afterEach(() => stack?.stop());
 
+  it('is not suspected because a few known projects are gone', async () => {
+    stack = await startStack({
+      resources: '[projects, tasks]',
+      simulator: { counts: { projects: 8, tasks: 3 } },
+    });
+    await stack.startWorker();
+    await stack.export();
+    const { admin } = stack.simulator;
+    const ids = admin.records('projects').map((text) => (JSON.parse(text) as { id: string }).id);
+    admin.remove('projects', [ids[0]!, ids.at(-1)!]);
+    expect((await stack.export()).outcome).toBe('published');
+    // Fewer known ones than prove anything.
+    admin.remove('projects', ids.slice(1, -1));
+    const result = await stack.export();
+    expect(result.runs[1]).toMatchObject({ resource: 'tasks', outcome: 'refused' });
+    expect((await stack.export({ adopt: true })).outcome).toBe('published');
+  });
+
   it('is noticed before anything is merged', async () => {
     stack = await startStack({
       apiKey: 'ours',

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ExportResult, MirrorStatus } from '../../src/core/contract.js';
+import { newMirror } from '../../workflows/resource-mirror.js';
 import { readPointer, readSnapshot } from '../support/snapshot.js';
 import { type Stack, startStack, until } from '../support/stack.js';
 
@@ -134,5 +135,75 @@ describe('a mirror', () => {
     expect(displaced.runs[0]!.error).toMatchObject({ type: 'Displaced' });
     expect(displaced.runs[0]!.error!.message).toContain('20300101T000000Z-deadbeef');
     expect((await stack.export({ adopt: true })).outcome).toBe('published');
+  });
+
+  it('knows a run as its own whose publishing it began and heard no more of', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 4 } }, resources: '[projects]' });
+    await stack.startWorker();
+    await stack.export();
+    const { runId } = await readPointer(stack.store, 'projects');
+    const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
+    const { published } = await status('projects');
+    const begin = async (publishing: string | null) => {
+      await mirror.terminate('begin anew');
+      const state = {
+        ...newMirror(stack.connection, 'projects'),
+        published: { ...published!, runId: '20200101T000000Z-00000000' },
+        publishing,
+      };
+      await stack.temporal.client.workflow.start('resourceMirrorWorkflow', {
+        workflowId: stack.mirrorId('projects'),
+        taskQueue: stack.taskQueue,
+        args: [state],
+      });
+      return stack.export();
+    };
+    expect((await begin(null)).runs[0]!.error).toMatchObject({ type: 'Displaced' });
+    expect(await begin(runId)).toMatchObject({ outcome: 'published', runs: [{ rows: 4 }] });
+    expect((await stack.export()).outcome).toBe('published');
+  });
+
+  it('answers the export that waits for it when it is cancelled itself, and ends', async () => {
+    stack = await startStack({
+      simulator: { counts: { projects: 50 } },
+      resources: '[projects]',
+      yaml: '    sync: { pageSize: 1 }\n',
+    });
+    stack.simulator.admin.faults.add({
+      match: { resource: 'projects' },
+      fault: { kind: 'latency', ms: 200 },
+    });
+    await stack.startWorker();
+    const exporting = stack.export();
+    await until(() => (stack.simulator.admin.stats().byRoute['GET projects'] ?? 0) > 2, 'pages are read');
+    const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
+    await mirror.cancel();
+    expect((await exporting).runs[0]!.outcome).toBe('cancelled');
+    await until(async () => (await mirror.describe()).status.name === 'CANCELLED', 'the mirror has ended');
+  });
+
+  it('takes a page size that is configured anew, and remembers a smaller one that it had to find', async () => {
+    stack = await startStack({
+      simulator: { counts: { projects: 30 }, tooLargeLimit: 'refuse', pageMax: 20 },
+      resources: '[projects]',
+      yaml: '    sync: { pageSize: 40 }\n',
+    });
+    const { admin } = stack.simulator;
+    const limits = () => {
+      const found = admin.stats().recent.flatMap(({ path }) => /limit=(\d+)/.exec(path)?.[1] ?? []);
+      admin.resetStats();
+      return found;
+    };
+    const first = await stack.startWorker();
+    await stack.export();
+    expect(limits()).toEqual(['40', '20', '20']);
+    await stack.export({ full: true });
+    expect(limits()).toEqual(['20', '20']);
+    await first.stop();
+    const [connection] = stack.settings.connections;
+    const smaller = { ...connection!, sync: { ...connection!.sync, pageSize: 15 } };
+    await stack.startWorker({ ...stack.settings, connections: [smaller] });
+    await stack.export({ full: true });
+    expect(limits()).toEqual(['15', '15']);
   });
 });

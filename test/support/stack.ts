@@ -50,7 +50,7 @@ export interface Stack {
   /** The bucket's folder on disk. */
   readonly lakeFolder: string;
   /** Starts a worker in this process. */
-  startWorker(): Promise<{ stop(): Promise<void> }>;
+  startWorker(settings?: Settings): Promise<{ stop(): Promise<void> }>;
   /** Starts an export and waits for its end; a failed one gives its result too. */
   export(input?: Partial<ExportInput>): Promise<ExportResult>;
   history(workflowId: string): Promise<History>;
@@ -114,8 +114,8 @@ ${options.yaml ?? ''}`;
     temporal,
     store,
     lakeFolder: join(servers.s3DataFolder, bucket, 'lake'),
-    async startWorker() {
-      const worker = await createWorker({ settings, taskQueue, address });
+    async startWorker(changed = settings) {
+      const worker = await createWorker({ settings: changed, taskQueue, address });
       const done = worker.run();
       const handle = {
         async stop() {

@@ -33,7 +33,7 @@ export function lookCommands({ runs }: ExportResult, lakeFolder: string): string
     `  cat ${shell(`${folder}_datapackage.json`)}`,
     `  cat ${shell(`${lakeFolder}/${entries.resource}/latest.json`)}`,
     'In DuckDB:',
-    `  SELECT * FROM read_csv('${csv.replaceAll("'", "''")}', header = true, all_varchar = true) LIMIT 10;`,
+    `  SELECT * FROM read_csv('${csv.replaceAll("'", "''")}', header = true, all_varchar = true, allow_quoted_nulls = false) LIMIT 10;`,
   ];
 }
 

@@ -182,7 +182,7 @@ async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: Sour
   } else if (
     fetched === null ||
     isUnchanged(before, fetched) ||
-    options.isNewer?.(before, fetched) === true
+    (!isTombstone(before) && options.isNewer?.(before, fetched) === true)
   ) {
     counts.unchanged++;
     snapshot.add(key, before);

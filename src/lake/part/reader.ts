@@ -1,5 +1,6 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
 import { crc32 } from '../crc32.js';
+import { DamagedError } from '../damaged-error.js';
 import type { ObjectStore } from '../store/index.js';
 import type { Framing } from './framing.js';
 import type { Block } from './index-file.js';
@@ -57,10 +58,12 @@ export class BlockReader {
     const block = this.#blocks[at]!;
     const packed = await this.packed(at);
     const raw = await this.#framing.unpack(packed, block.rawBytes).catch((cause: unknown) => {
-      throw new Error(`block ${at} of ${this.#key} is damaged: it cannot be unpacked`, { cause });
+      throw new DamagedError(`block ${at} of ${this.#key} is damaged: it cannot be unpacked`, { cause });
     });
     if (raw.length !== block.rawBytes || crc32(raw) !== block.rawCrc32) {
-      throw new Error(`block ${at} of ${this.#key} is damaged: its checksum is not the one in its index`);
+      throw new DamagedError(
+        `block ${at} of ${this.#key} is damaged: its checksum is not the one in its index`,
+      );
     }
     return raw.toString('latin1') as ByteString;
   }

@@ -1,5 +1,6 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
 import { crc32, crc32Combine } from '../crc32.js';
+import { DamagedError } from '../damaged-error.js';
 import type { SortKey } from '../row.js';
 import type { ObjectStore, ObjectWriter, WrittenObject } from '../store/index.js';
 import type { Framing } from './framing.js';
@@ -100,7 +101,7 @@ export class PartWriter {
 
   async #enqueue(block: Pending): Promise<void> {
     if (this.#last !== null && block.first <= this.#last) {
-      throw new Error(`rows out of order in ${this.key}: a key came twice or too late`);
+      throw new DamagedError(`rows out of order in ${this.key}: a key came twice or too late`);
     }
     this.#first ??= block.first;
     this.#last = block.last;

@@ -105,7 +105,12 @@ describe('The fence', () => {
     connection: 'acme',
     baseUrl: 'https://tracker.example.com',
   };
-  const mine = { connection: 'acme', baseUrl: 'https://tracker.example.com', resource: 'tasks' };
+  const mine = {
+    connection: 'acme',
+    baseUrl: 'https://tracker.example.com',
+    resource: 'tasks',
+    publishingRunId: null,
+  };
   const other = { ...mine, connection: 'other' };
   const elsewhere = { ...mine, baseUrl: 'https://elsewhere.example.com' };
 

@@ -152,7 +152,7 @@ function model(given: Scenario): Merged {
       JSON.stringify(old.cells) === JSON.stringify(winner.cells);
     if (old === undefined) {
       counts.inserted++;
-    } else if (same || isNewer(old, winner)) {
+    } else if (same || (old.deletedAt === null && isNewer(old, winner))) {
       counts.unchanged++;
       snapshot.push(old);
       continue;

@@ -17,6 +17,7 @@ export interface ExportOptions extends GlobalOptions {
   readonly resource?: readonly string[];
   readonly full?: boolean;
   readonly adopt?: boolean;
+  readonly allowDeletes?: boolean;
   readonly local?: boolean;
   readonly json?: boolean;
   /** The workflow id of an export that goes on already. */
@@ -42,7 +43,10 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
 }
 
 /** @throws ConfigurationError for a resource that the configuration does not have */
-function inputOf({ resource, full, adopt }: ExportOptions, connection: ConnectionSettings): ExportInput {
+function inputOf(
+  { resource, full, adopt, allowDeletes }: ExportOptions,
+  connection: ConnectionSettings,
+): ExportInput {
   const resources = selectResources(connection, resource).map(({ name }) => name);
   return {
     connection: connection.name,
@@ -50,6 +54,7 @@ function inputOf({ resource, full, adopt }: ExportOptions, connection: Connectio
     ...(resource === undefined ? {} : { resources }),
     ...(full === true ? { full } : {}),
     ...(adopt === true ? { adopt } : {}),
+    ...(allowDeletes === true ? { allowDeletes } : {}),
   };
 }
 

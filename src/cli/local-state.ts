@@ -18,8 +18,8 @@ export function localStateFolder(
 
 /** The same command again takes up the export that it left: equal wishes have an equal id. */
 export function localExportId(input: ExportInput): string {
-  const { resources = null, full = false, adopt = false } = input;
-  return `${exportWorkflowId(input.connection)}/local-${digest(JSON.stringify([resources, full, adopt]))}`;
+  const { resources = null, full = false, adopt = false, allowDeletes = false } = input;
+  return `${exportWorkflowId(input.connection)}/local-${digest(JSON.stringify([resources, full, adopt, allowDeletes]))}`;
 }
 
 function digest(text: string): string {

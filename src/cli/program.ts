@@ -71,6 +71,7 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
     .option('--resource <name>', 'only this resource; may be given more than once', collect)
     .option('--full', 'read everything again, not only what changed')
     .option('--adopt', 'take over a lake that somebody else wrote last')
+    .option('--allow-deletes', 'publish although more than a tenth of the rows are gone from the service')
     .option('--local', 'bring a Temporal server (state kept on disk) and a worker along')
     .option('--follow <workflow-id>', 'start nothing; follow an export that is going on')
     .option('--json', 'print one JSON object');

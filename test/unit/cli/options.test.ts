@@ -25,13 +25,13 @@ describe('options', () => {
 
 describe('what export --local keeps', () => {
   it('lies in the state folder, one for each configuration file', () => {
-    const env = { XDG_STATE_HOME: '/state', HOME: '/home/a' };
-    const one = localStateFolder('worktrack.yaml', env, '/work');
+    const env = { XDG_STATE_HOME: '/state', HOME: '/users/a' };
+    const one = localStateFolder('worktrack.yaml', env, '/srv');
     expect(one).toMatch(/^\/state\/temporal-worktrack\/[0-9a-f]{12}$/);
-    expect(localStateFolder('/work/worktrack.yaml', env, '/elsewhere')).toBe(one);
-    expect(localStateFolder('other.yaml', env, '/work')).not.toBe(one);
-    expect(localStateFolder('x', { HOME: '/home/a' }, '/')).toContain(
-      '/home/a/.local/state/temporal-worktrack/',
+    expect(localStateFolder('/srv/worktrack.yaml', env, '/elsewhere')).toBe(one);
+    expect(localStateFolder('other.yaml', env, '/srv')).not.toBe(one);
+    expect(localStateFolder('x', { HOME: '/users/a' }, '/')).toContain(
+      '/users/a/.local/state/temporal-worktrack/',
     );
   });
 

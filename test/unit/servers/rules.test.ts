@@ -12,10 +12,10 @@ import { versitygwArgs, versitygwEnvironment } from '../../../src/servers/versit
 
 describe('the cache folder', () => {
   it('is the one asked for, else the XDG one, else under HOME', () => {
-    const home = { HOME: '/home/a' };
+    const home = { HOME: '/users/a' };
     expect(cacheRoot({ ...home, XDG_CACHE_HOME: '/x', WORKTRACK_CACHE: '/w' })).toBe('/w');
     expect(cacheRoot({ ...home, XDG_CACHE_HOME: '/x', WORKTRACK_CACHE: '' })).toBe('/x/temporal-worktrack');
-    expect(cacheRoot(home)).toBe('/home/a/.cache/temporal-worktrack');
+    expect(cacheRoot(home)).toBe('/users/a/.cache/temporal-worktrack');
   });
 
   it('is a folder of this user where HOME is unset or empty', () => {

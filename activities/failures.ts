@@ -48,7 +48,12 @@ export function toFailure(error: unknown): unknown {
   if (error instanceof DamagedError || error instanceof SyntaxError)
     return finalFailure('Lake', error.message);
   // Only the message: what else an error carries has not been redacted.
-  return ApplicationFailure.create({ message: error instanceof Error ? error.message : String(error) });
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError) {
+    const defect = `a defect of the connector, please report it: ${error.name}: ${message}`;
+    return ApplicationFailure.create({ message: defect, nonRetryable: true });
+  }
+  return ApplicationFailure.create({ message });
 }
 
 function isAbort(error: unknown): boolean {

@@ -40,6 +40,8 @@ export class PageChain {
   readonly #options: PageOptions;
   readonly #seen: Set<string>;
   #at: ChainPosition;
+  /** Whether the cursor that is due was refused once already. */
+  #retried = false;
 
   constructor(options: PageOptions, at: ChainPosition, seen: Set<string>) {
     this.#options = options;
@@ -55,7 +57,7 @@ export class PageChain {
       } catch (error) {
         if (!(error instanceof RejectedError || error instanceof NotFoundError)) throw error;
         if (this.#at.cursor === null) this.#retreatFirstPage(error);
-        else await this.#retreatCursor(error);
+        else this.#retreatCursor(error);
       }
     }
   }
@@ -117,7 +119,7 @@ export class PageChain {
   }
 
   /** A cursor that is no longer taken, after one more try: the list is read again, what is staged stays of use. */
-  async #retreatCursor(error: RejectedError | NotFoundError): Promise<void> {
+  #retreatCursor(error: RejectedError | NotFoundError): void {
     if (!this.#retried) {
       this.#retried = true;
       return;
@@ -127,6 +129,4 @@ export class PageChain {
     this.#seen.clear();
     this.#at = { ...this.#at, cursor: null, chain: this.#at.chain + 1, restarts: this.#at.restarts + 1 };
   }
-
-  #retried = false;
 }

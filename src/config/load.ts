@@ -43,7 +43,7 @@ export function loadSettings({ file, env, cwd }: LoadOptions): Settings {
   }
   throw new ConfigurationError(
     `no configuration found: --config is not given, $WORKTRACK_CONFIG is not set, and ${cwd} has none of ${CONFIG_FILES.join(', ')}`,
-    { remedy: '`worktrack init` and the README show a minimal worktrack.yaml.' },
+    { remedy: 'The README shows a minimal worktrack.yaml.' },
   );
 }
 

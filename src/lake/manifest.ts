@@ -1,6 +1,7 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../core/brands.js';
 import type { RunCounts, RunMode } from '../core/contract.js';
 import type { ColumnSettings, CsvSettings } from '../core/settings.js';
+import { DamagedError } from './damaged-error.js';
 import { nameOf } from './layout.js';
 import type { Profile } from './profile.js';
 import type { SortKey } from './row.js';
@@ -128,8 +129,15 @@ export interface Manifest {
 /** @param folder the key of the manifest's folder: parts are named relative to it */
 export function decodeManifest(body: Buffer, folder: ObjectKey): Manifest {
   const { worktrack } = JSON.parse(body.toString('utf8')) as {
-    worktrack: Omit<Manifest, 'parts'> & { parts: (Omit<PublishedPart, 'key'> & { path: string })[] };
+    worktrack: Omit<Manifest, 'parts'> & { layout: number } & {
+      parts: (Omit<PublishedPart, 'key'> & { path: string })[];
+    };
   };
+  if (worktrack.layout !== LAYOUT_VERSION) {
+    throw new DamagedError(
+      `${folder} was written in layout ${worktrack.layout}, and this version reads layout ${LAYOUT_VERSION}; use the version that wrote it`,
+    );
+  }
   return {
     ...worktrack,
     parts: worktrack.parts.map(({ path, ...part }) => ({ ...part, key: `${folder}/${path}` as ObjectKey })),

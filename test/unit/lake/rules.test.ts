@@ -11,6 +11,7 @@ import {
   partName,
   runFolder,
 } from '../../../src/lake/layout.js';
+import { decodeManifest } from '../../../src/lake/manifest.js';
 import { isLater, newerCells, newerRows } from '../../../src/lake/newer.js';
 import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/pointer.js';
 import { isRunId, parseRunDate } from '../../../src/lake/run-id.js';
@@ -219,5 +220,14 @@ describe('The newer of two rows', () => {
     expect(newer(row('a', '', null), row('a', 'z', '2'))).toBeNull();
     expect(newerCells(1)([bytes('a'), bytes('2')], [bytes('a'), bytes('1')])).toBe(true);
     expect(newerCells(1)([bytes('a')], [bytes('a'), bytes('1')])).toBeNull();
+  });
+});
+
+describe('A manifest of another layout', () => {
+  it('is not read as one of ours', () => {
+    const body = Buffer.from(JSON.stringify({ worktrack: { layout: 2, parts: [] } }));
+    expect(() => decodeManifest(body, 'tasks/snapshots/dt=2026-11-21/run=x' as ObjectKey)).toThrow(
+      'layout 2',
+    );
   });
 });

@@ -10,10 +10,18 @@ interface Owner {
   readonly host: string;
 }
 
+export interface LockOptions {
+  readonly signal: AbortSignal;
+  /** Hears once who holds the lock. */
+  readonly onWait?: (pid: number) => void;
+  /** Default: half a second. */
+  readonly askEveryMs?: number;
+}
+
 /** A live owner touches its lock this often; one not touched for `staleAfterMs` belongs to nobody any more. */
 const touchEveryMs = 5_000;
 const staleAfterMs = 60_000;
-const askEveryMs = 500;
+const defaultAskEveryMs = 500;
 
 async function readOwner(lock: string): Promise<Owner | null> {
   try {
@@ -58,22 +66,19 @@ async function take(lock: string, owner: Owner): Promise<boolean> {
 /**
  * Runs `work` while no other process holds the lock folder, and waits for it until `signal` aborts. A lock is stale
  * when its process on this machine is gone, or when nobody (the cache may lie in a home shared between machines) has
- * touched it for a minute. `onWait` hears once who holds it.
+ * touched it for a minute.
  */
-export async function withLock<T>(
-  lock: string,
-  options: { readonly signal: AbortSignal; readonly onWait?: (pid: number) => void },
-  work: () => Promise<T>,
-): Promise<T> {
+export async function withLock<T>(lock: string, options: LockOptions, work: () => Promise<T>): Promise<T> {
   await mkdir(dirname(lock), { recursive: true });
   const owner: Owner = { token: randomUUID(), pid: process.pid, host: hostname() };
+  const askEveryMs = options.askEveryMs ?? defaultAskEveryMs;
   const graves: string[] = [];
   let waited = false;
   while (!(await take(lock, owner))) {
     const other = await readOwner(lock);
     if (other === null) {
       // Being released just now, or not ours to read.
-      await delay(50, undefined, { signal: options.signal });
+      await delay(Math.min(50, askEveryMs), undefined, { signal: options.signal });
       continue;
     }
     if (await isStale(lock, other)) {
@@ -100,6 +105,9 @@ export async function withLock<T>(
     return await work();
   } finally {
     clearInterval(touch);
-    await Promise.all([lock, ...graves].map((folder) => rm(folder, { recursive: true, force: true })));
+    // Moved away in one step before it is removed: while a folder is emptied, the next owner could take its place.
+    const released = `${lock}.${owner.token}`;
+    await rename(lock, released).catch(() => undefined);
+    await Promise.all([released, ...graves].map((folder) => rm(folder, { recursive: true, force: true })));
   }
 }

@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { ByteString, ObjectKey } from '../src/core/brands.js';
 import { fromByteString } from '../src/core/brands.js';
 import type { Activities, RunRef } from '../src/core/contract.js';
+import { inParallel } from '../src/core/in-parallel.js';
 import { canBeConcluded } from '../src/lake/deletes.js';
 import { findAbsent } from '../src/lake/merge/absent.js';
 import type { SortKey } from '../src/lake/row.js';
@@ -9,7 +10,6 @@ import type { ActivityDeps } from './deps.js';
 import { readDocument, readRun, readStages, stagedKey, writeDocument } from './documents.js';
 import { heartbeating } from './heartbeat.js';
 import { openSources } from './merge/sources.js';
-import { inParallel } from './parallel.js';
 
 /** Looks for live rows of the snapshot that none of the readings fetched (DESIGN 3.5). */
 export function createFindAbsent(deps: ActivityDeps): Activities['worktrack.findAbsent'] {

@@ -1,6 +1,5 @@
 import { RefusedError } from '../src/api/index.js';
 import { fromByteString } from '../src/core/brands.js';
-import { RowScanner } from '../src/lake/csv.js';
 import { folderOf, pointerKey } from '../src/lake/layout.js';
 import { decodeManifest, type Manifest, type PublishedPart } from '../src/lake/manifest.js';
 import { framingOf } from '../src/lake/part/framing.js';
@@ -8,7 +7,7 @@ import { decodeIndex, indexKey } from '../src/lake/part/index-file.js';
 import { BlockReader } from '../src/lake/part/reader.js';
 import { decodePointer } from '../src/lake/pointer.js';
 import { hasPlainId } from '../src/lake/profile.js';
-import { isTombstone, payloadAt, rowKey, type SortKey } from '../src/lake/row.js';
+import { rowKeys, type SortKey } from '../src/lake/row.js';
 import type { ObjectStore } from '../src/lake/store/index.js';
 import type { OpenConnection } from './deps.js';
 import { finalFailure } from './failures.js';
@@ -79,10 +78,5 @@ async function keysOfBlock(
   const { blocks } = decodeIndex(await store.read(indexKey(key)));
   const reader = new BlockReader(store, { key, blocks, framing: framingOf(csv) }, 1);
   const text = await reader.rows(which === 'first' ? 0 : blocks.length - 1);
-  const scanner = new RowScanner(text);
-  const keys: SortKey[] = [];
-  for (let start = 0; start < text.length; start = scanner.end(start)) {
-    if (!isTombstone(text, start)) keys.push(rowKey(text, payloadAt(text, start), 1, csv.delimiter));
-  }
-  return keys;
+  return rowKeys(text, 1, csv.delimiter, 'live');
 }

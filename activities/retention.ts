@@ -1,12 +1,12 @@
 import type { ObjectKey, RunId } from '../src/core/brands.js';
 import type { RunRef } from '../src/core/contract.js';
+import { inParallel } from '../src/core/in-parallel.js';
 import type { RetentionSettings } from '../src/core/settings.js';
 import { inFolder, MANIFEST, pointerKey, runFolder, type Tree, treePrefix } from '../src/lake/layout.js';
 import { decodePointer, type Pointer } from '../src/lake/pointer.js';
 import { type SnapshotRun, snapshotsToRemove } from '../src/lake/retention.js';
 import { isRunId, parseRunDate } from '../src/lake/run-id.js';
 import type { ObjectStore } from '../src/lake/store/index.js';
-import { inParallel } from './parallel.js';
 import { removeAll } from './remove.js';
 
 /** Folders that one call removes at most: what is left over, the next run's call does. */

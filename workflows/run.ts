@@ -8,6 +8,7 @@ import type {
   RunRef,
   RunRequest,
 } from '../src/core/contract.js';
+import { inParallel } from '../src/core/in-parallel.js';
 import { parseRunDate } from '../src/lake/run-id.js';
 import { Extraction } from './extraction.js';
 import { proveGone } from './prove-gone.js';
@@ -120,7 +121,8 @@ export async function runOnce(
     gone,
     allowDeletes: request.allowDeletes,
   });
-  const results = await inOrder(batches, MERGES_AT_ONCE, async (batch) => {
+  const numbers = Array.from({ length: batches }, (_, batch) => batch);
+  const results = await inParallel(numbers, MERGES_AT_ONCE, async (batch) => {
     const merged = await work['worktrack.mergeParts']({ ...ref, plan, batch });
     return merged.result;
   });
@@ -144,15 +146,4 @@ export async function runOnce(
 /** Removes staging and what failed runs left. A run is published without it, so a failure here is no failure of the run. */
 export async function cleanUp(ref: RunRef): Promise<void> {
   await tidy['worktrack.cleanUp'](ref);
-}
-
-/** Calls `task` for 0 to `count` - 1, at most `width` at a time, and returns the results in order. */
-async function inOrder<T>(count: number, width: number, task: (n: number) => Promise<T>): Promise<T[]> {
-  const results: T[] = new Array(count);
-  let next = 0;
-  const lane = async (): Promise<void> => {
-    for (let n = next++; n < count; n = next++) results[n] = await task(n);
-  };
-  await Promise.all(Array.from({ length: Math.min(width, count) }, lane));
-  return results;
 }

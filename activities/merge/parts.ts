@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import type { Activities } from '../../src/core/contract.js';
+import { inParallel } from '../../src/core/in-parallel.js';
 import { dateOf, inFolder, nameOf, runFolder } from '../../src/lake/layout.js';
 import type { PublishedPart } from '../../src/lake/manifest.js';
 import { noCounts } from '../../src/lake/merge/merge.js';
@@ -12,7 +13,6 @@ import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { ActivityDeps } from '../deps.js';
 import { readDocument, readRun, stagedKey, writeDocument } from '../documents.js';
 import { heartbeating } from '../heartbeat.js';
-import { inParallel } from '../parallel.js';
 import { mergeTask } from './task.js';
 
 const COPIES_AT_ONCE = 16;

@@ -1,13 +1,13 @@
 import { Context } from '@temporalio/activity';
 import type { Activities } from '../../src/core/contract.js';
-import { RowScanner } from '../../src/lake/csv.js';
+import { inParallel } from '../../src/core/in-parallel.js';
 import { blowsFuse } from '../../src/lake/deletes.js';
 import { type MergePlan, planMerge } from '../../src/lake/merge/plan.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { type Block, decodeIndex, indexKey } from '../../src/lake/part/index-file.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
 import { profileFingerprint } from '../../src/lake/profile.js';
-import { payloadAt, rowKey, type SortKey } from '../../src/lake/row.js';
+import { rowKeys, type SortKey } from '../../src/lake/row.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import { type Column, ColumnSet, schemaChanges } from '../../src/lake/schema.js';
 import type { StagedChunk } from '../../src/lake/stage.js';
@@ -16,7 +16,6 @@ import type { ActivityDeps } from '../deps.js';
 import { readDocument, readRun, readStages, stagedKey, writeDocument } from '../documents.js';
 import { finalFailure } from '../failures.js';
 import { heartbeating } from '../heartbeat.js';
-import { inParallel } from '../parallel.js';
 
 const READS_AT_ONCE = 16;
 
@@ -89,11 +88,5 @@ async function keysOf(
   at: number,
 ): Promise<SortKey[]> {
   const reader = new BlockReader(store, { key: chunk.key, blocks, framing: framingOf(resource.csv) }, 1);
-  const text = await reader.rows(at);
-  const keys: SortKey[] = [];
-  const scanner = new RowScanner(text);
-  for (let start = 0; start < text.length; start = scanner.end(start)) {
-    keys.push(rowKey(text, payloadAt(text, start), resource.key.length, resource.csv.delimiter));
-  }
-  return keys;
+  return rowKeys(await reader.rows(at), resource.key.length, resource.csv.delimiter, 'all');
 }

@@ -1,4 +1,5 @@
 import type { ObjectKey } from '../../src/core/brands.js';
+import { inParallel } from '../../src/core/in-parallel.js';
 import { adaptRows, type Written } from '../../src/lake/merge/adapt.js';
 import { type KeyRange, MergeSource } from '../../src/lake/merge/source.js';
 import { framingOf } from '../../src/lake/part/framing.js';
@@ -8,7 +9,6 @@ import { profileFingerprint } from '../../src/lake/profile.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import type { Column } from '../../src/lake/schema.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { inParallel } from '../parallel.js';
 
 /** What all sources of a task may read ahead together, in bytes: it bounds the memory of a merge. */
 const READ_AHEAD_BYTES = 16 * 1024 * 1024;

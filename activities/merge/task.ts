@@ -1,3 +1,4 @@
+import { inParallel } from '../../src/core/in-parallel.js';
 import { writeRows } from '../../src/lake/csv.js';
 import { dateOf, inFolder, nameOf, partName, runFolder, type Tree } from '../../src/lake/layout.js';
 import type { PublishedPart } from '../../src/lake/manifest.js';
@@ -13,7 +14,6 @@ import type { RunFile } from '../../src/lake/run-file.js';
 import { headerCells } from '../../src/lake/schema.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { toUtcSeconds } from '../../src/lake/watermark.js';
-import { inParallel } from '../parallel.js';
 import { openSources } from './sources.js';
 
 export interface TaskInput {

@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities, PublishedRun, RunCounts } from '../../src/core/contract.js';
+import { inParallel } from '../../src/core/in-parallel.js';
 import {
   dateOf,
   indexedObjects,
@@ -24,7 +25,6 @@ import type { ActivityDeps } from '../deps.js';
 import { readDocument, readRun, readStages } from '../documents.js';
 import { finalFailure } from '../failures.js';
 import { heartbeating } from '../heartbeat.js';
-import { inParallel } from '../parallel.js';
 import { headerOnlyPart } from './empty.js';
 
 const CHECKS_AT_ONCE = 16;

@@ -72,11 +72,6 @@ export class RowScanner {
   }
 }
 
-/** Offset behind the LF of the row that starts at `at`. */
-export function rowEnd(text: string, at: number): number {
-  return new RowScanner(at === 0 ? text : text.slice(at)).end(0) + at;
-}
-
 /** All cells of one row, its LF left out. */
 export function readRow(row: string, delimiter: string): (ByteString | null)[] {
   const cells: (ByteString | null)[] = [];

@@ -1,5 +1,5 @@
 import type { ByteString, RunId, UtcSeconds } from '../core/brands.js';
-import { cellEnd, readCell } from './csv.js';
+import { cellEnd, RowScanner, readCell } from './csv.js';
 
 /**
  * A row's text begins with `<runId>,<syncedAt>,<deletedAt>,`. Run ids and times have a fixed length, so what the
@@ -57,4 +57,20 @@ export function rowKey(text: string, at: number, keyColumns: number, delimiter: 
     start = end + 1;
   }
   return sortKey(values);
+}
+
+/** Sort keys of all rows of a text, in their order. @param which `live` leaves tombstones out */
+export function rowKeys(
+  text: string,
+  keyColumns: number,
+  delimiter: string,
+  which: 'all' | 'live',
+): SortKey[] {
+  const scanner = new RowScanner(text);
+  const keys: SortKey[] = [];
+  for (let at = 0; at < text.length; at = scanner.end(at)) {
+    if (which === 'live' && isTombstone(text, at)) continue;
+    keys.push(rowKey(text, payloadAt(text, at), keyColumns, delimiter));
+  }
+  return keys;
 }

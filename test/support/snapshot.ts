@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { type ByteString, fromByteString, type ObjectKey } from '../../src/core/brands.js';
-import { readRow, rowEnd } from '../../src/lake/csv.js';
+import { RowScanner, readRow } from '../../src/lake/csv.js';
 import { folderOf, pointerKey } from '../../src/lake/layout.js';
 import { decodeManifest } from '../../src/lake/manifest.js';
 import { decodePointer, type Pointer } from '../../src/lake/pointer.js';
@@ -44,8 +44,9 @@ export async function readTree(store: ObjectStore, manifestKey: ObjectKey): Prom
 
 function parse(text: string, delimiter: string): (string | null)[][] {
   const rows: (string | null)[][] = [];
+  const scanner = new RowScanner(text);
   for (let at = 0; at < text.length; ) {
-    const end = rowEnd(text, at);
+    const end = scanner.end(at);
     rows.push(
       readRow(text.slice(at, end), delimiter).map((cell) =>
         cell === null ? null : fromByteString(cell as ByteString),

@@ -18,6 +18,18 @@ export function lowerBound(sorted: readonly SortKey[], key: SortKey): number {
   return low;
 }
 
+/** Number of sorted keys that are not above a key: of bounds between ranges, the number of the key's range. */
+export function upperBound(sorted: readonly SortKey[], key: SortKey): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle]! <= key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 export function inRange(key: SortKey, { from, to }: KeyRange): boolean {
   return (from === null || key >= from) && (to === null || key < to);
 }

@@ -4,6 +4,7 @@ import type { Block } from '../part/index-file.js';
 import type { SortKey } from '../row.js';
 import type { Column } from '../schema.js';
 import type { StagedChunk } from '../stage.js';
+import { byKey, upperBound } from './keys.js';
 import type { MergeCounts } from './merge.js';
 import type { KeyRange } from './source.js';
 
@@ -103,7 +104,7 @@ function chunksIn(chunks: readonly StagedChunk[], { from, to }: KeyRange): numbe
 
 /** Boundaries that give parts of about the wanted size, from the first keys of all blocks. */
 function quantiles({ blocks, partBytes }: PlanInput): SortKey[] {
-  const all = blocks.flat().sort((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
+  const all = blocks.flat().sort((a, b) => byKey(a.first, b.first));
   const total = all.reduce((sum, block) => sum + block.rawBytes, 0);
   const target = total / Math.max(1, Math.round(total / partBytes));
   const bounds: SortKey[] = [];
@@ -125,11 +126,11 @@ async function fetchedBytes(
   const add = (range: number, bytes: number): void => {
     weights[range] = (weights[range] ?? 0) + bytes;
   };
-  for (const key of gone) add(rangeOf(bounds, key), 0);
+  for (const key of gone) add(upperBound(bounds, key), 0);
   for (const [chunk, list] of blocks.entries()) {
     for (const [at, block] of list.entries()) {
-      const from = rangeOf(bounds, block.first);
-      const to = rangeOf(bounds, block.last);
+      const from = upperBound(bounds, block.first);
+      const to = upperBound(bounds, block.last);
       const ranges = to - from + 1;
       if (ranges === 1) {
         add(from, block.rawBytes);
@@ -138,23 +139,11 @@ async function fetchedBytes(
         for (let range = from; range <= to; range++) add(range, block.rawBytes / ranges);
       } else {
         const rowBytes = block.rawBytes / block.rows;
-        for (const key of await keysOf(chunk, at)) add(rangeOf(bounds, key), rowBytes);
+        for (const key of await keysOf(chunk, at)) add(upperBound(bounds, key), rowBytes);
       }
     }
   }
   return weights;
-}
-
-/** Number of bounds that are not above the key. */
-function rangeOf(bounds: readonly SortKey[], key: SortKey): number {
-  let low = 0;
-  let high = bounds.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (bounds[middle]! <= key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 function batchesOf(tasks: readonly MergeTask[]): number[][] {

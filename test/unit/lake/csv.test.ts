@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ByteString } from '../../../src/core/brands.js';
-import { type Cell, cellEnd, readCell, readRow, rowEnd, writeRows } from '../../../src/lake/csv.js';
-import { anyCell, bytes } from './data-plane.js';
+import { type Cell, cellEnd, readCell, readRow, writeRows } from '../../../src/lake/csv.js';
+import { anyCell, bytes, rowEnd } from './data-plane.js';
 
 const DELIMITERS = [',', ';', '\t', '|'] as const;
 const anyTable = fc

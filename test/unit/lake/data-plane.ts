@@ -12,7 +12,7 @@ import {
   toByteString,
   type UtcSeconds,
 } from '../../../src/core/brands.js';
-import { type Cell, readRow, rowEnd, writeRows } from '../../../src/lake/csv.js';
+import { type Cell, RowScanner, readRow, writeRows } from '../../../src/lake/csv.js';
 import { framingOf } from '../../../src/lake/part/framing.js';
 import { decodeIndex, indexKey, type PartIndex } from '../../../src/lake/part/index-file.js';
 import { BlockReader } from '../../../src/lake/part/reader.js';
@@ -134,6 +134,11 @@ export async function writePart(
 
 export async function readIndex(store: ObjectStore, key: ObjectKey): Promise<PartIndex> {
   return decodeIndex(await store.read(indexKey(key)));
+}
+
+/** Offset behind the LF of the row that starts at `at`. */
+export function rowEnd(text: string, at: number): number {
+  return new RowScanner(text).end(at);
 }
 
 /** All rows of a part, read block by block through its index. */

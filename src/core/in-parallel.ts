@@ -1,4 +1,7 @@
-/** Calls `task` for each item, at most `width` at a time; results in the order of the items. The first failure wins. */
+/**
+ * Calls `task` for each item, at most `width` at a time; results in the order of the items. The first failure wins,
+ * and no further item is begun after it.
+ */
 export async function inParallel<T, R>(
   items: readonly T[],
   width: number,

@@ -24,7 +24,8 @@ export function nextBatch(waiting: readonly RunRequest[]): { batch: Batch; rest:
     other.mode === first.mode &&
     other.reconcile === first.reconcile &&
     other.adopt === first.adopt &&
-    other.allowDeletes === first.allowDeletes;
+    other.allowDeletes === first.allowDeletes &&
+    other.since === first.since;
   return { batch: { first, all: waiting.filter(equal) }, rest: waiting.filter((other) => !equal(other)) };
 }
 

@@ -16,22 +16,6 @@ import { cleanUp, newRunId, runOnce } from './run.js';
 /** Far below the server's own suggestion: a history stays small enough to be read and replayed in no time. */
 const EVENTS_BEFORE_CONTINUING = 1000;
 
-/** A mirror that has run nothing yet. */
-export function newMirror(connection: string, resource: string): MirrorState {
-  return {
-    connection,
-    resource,
-    checkpoint: null,
-    published: null,
-    publishing: null,
-    pageSize: null,
-    reconciledAt: null,
-    lastRun: null,
-    waiting: [],
-    answered: [],
-  };
-}
-
 /**
  * The only writer of one resource in the lake, for ever (DESIGN 2). Requests queue up and run one at a time; the
  * checkpoint is its state, carried from one continue-as-new to the next.

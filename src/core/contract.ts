@@ -82,6 +82,8 @@ export interface RunRequest {
   readonly reconcile: boolean;
   readonly adopt: boolean;
   readonly allowDeletes: boolean;
+  /** What an increment asks the service for in place of the checkpoint; `null`: from the checkpoint on. */
+  readonly since: UtcSeconds | null;
   /** Milliseconds since 1970: decides `dt=`. */
   readonly nominalStart: number;
 }

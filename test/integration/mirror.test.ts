@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ExportResult, MirrorStatus } from '../../src/core/contract.js';
-import { newMirror } from '../../workflows/resource-mirror.js';
+import { newMirror } from '../../src/core/mirror.js';
 import { readPointer, readSnapshot } from '../support/snapshot.js';
 import { type Stack, startStack, until } from '../support/stack.js';
 
@@ -72,6 +72,7 @@ describe('a mirror', () => {
       reconcile: false,
       allowDeletes: false,
       adopt: false,
+      since: null,
       nominalStart: Date.now(),
     };
     await mirror.signal('requestRun', request);

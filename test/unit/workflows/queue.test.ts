@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { UtcSeconds } from '../../../src/core/brands.js';
 import type { RunAnswer, RunReport, RunRequest } from '../../../src/core/contract.js';
 import { answerOf, enqueue, nextBatch, remember } from '../../../workflows/queue.js';
 
@@ -10,6 +11,7 @@ const request = (requestId: string, more: Partial<RunRequest> = {}): RunRequest 
   reconcile: false,
   adopt: false,
   allowDeletes: false,
+  since: null,
   nominalStart: 0,
   ...more,
 });
@@ -25,10 +27,11 @@ const anyRequest: fc.Arbitrary<RunRequest> = fc.record({
   reconcile: fc.boolean(),
   adopt: fc.boolean(),
   allowDeletes: fc.boolean(),
+  since: fc.constantFrom(null, '2026-01-01T00:00:00Z' as UtcSeconds),
   nominalStart: fc.nat(3),
 });
-const wants = ({ mode, reconcile, adopt, allowDeletes }: RunRequest) =>
-  JSON.stringify([mode, reconcile, adopt, allowDeletes]);
+const wants = ({ mode, reconcile, adopt, allowDeletes, since }: RunRequest) =>
+  JSON.stringify([mode, reconcile, adopt, allowDeletes, since]);
 
 describe('The queue of a mirror', () => {
   it('takes a request that comes again for the same one: it keeps its place, and the answer goes where it was asked for last', () => {

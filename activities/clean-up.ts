@@ -1,22 +1,14 @@
 import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../src/core/brands.js';
 import type { Activities } from '../src/core/contract.js';
-import {
-  dateOf,
-  folderOf,
-  indexedObjects,
-  MANIFEST,
-  nameOf,
-  stagingPrefix,
-  treePrefix,
-} from '../src/lake/layout.js';
-import type { Before, RunFile } from '../src/lake/run-file.js';
+import { dateOf, folderOf, MANIFEST, stagingPrefix, treePrefix } from '../src/lake/layout.js';
+import type { RunFile } from '../src/lake/run-file.js';
 import { isRunId, parseRunDate } from '../src/lake/run-id.js';
 import type { ObjectStore } from '../src/lake/store/index.js';
 import type { ActivityDeps } from './deps.js';
 import { readRunIfThere } from './documents.js';
 import { heartbeating } from './heartbeat.js';
-import { removeAll } from './remove.js';
+import { removeAll, removeStrayParts } from './remove.js';
 import { removeOldSnapshots } from './retention.js';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -39,7 +31,10 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
         for (const tree of TREES) {
           await removeUnpublished(store, treePrefix(resource, tree), run, signal);
         }
-        if (run.before !== null) await removeStrays(store, run.before);
+        if (run.before !== null) {
+          // An attempt given up for dead may have written after its run was published.
+          await removeStrayParts(store, folderOf(run.before.manifest), run.before.parts);
+        }
         await removeOldSnapshots(store, input, run.retention, deps.now());
       }
       signal.throwIfAborted();
@@ -74,14 +69,4 @@ async function removeUnpublished(
       if ((await store.head(`${folder}${MANIFEST}` as ObjectKey)) === null) await removeAll(store, folder);
     }
   }
-}
-
-/** Parts that an attempt given up for dead wrote into the folder of the run before after it was published. */
-async function removeStrays(store: ObjectStore, { manifest, parts }: Before): Promise<void> {
-  const accepted = new Set<string>(parts.flatMap((part) => indexedObjects(part.key)));
-  const strays: ObjectKey[] = [];
-  for await (const { key } of store.list(`${folderOf(manifest)}/`)) {
-    if (/^_?part-/.test(nameOf(key)) && !accepted.has(key)) strays.push(key);
-  }
-  await store.remove(strays);
 }

@@ -19,7 +19,10 @@ export function createFindAbsent(deps: ActivityDeps): Activities['worktrack.find
       const run = await readRun(store, input);
       const stages = await readStages(store, input.stage);
       const among = input.among === null ? null : new Set(await readDocument<SortKey[]>(store, input.among));
-      const chunks = stages.filter((stage) => stage.read >= input.sinceRead).flatMap((stage) => stage.chunks);
+      const chunks = stages
+        .filter((stage) => stage.read >= input.sinceRead)
+        .flatMap((stage) => stage.chunks)
+        .filter((chunk) => chunk.reapplied !== true);
       const { before, resource } = run;
       const keys: SortKey[] = [];
       if (before !== null) {
@@ -34,7 +37,7 @@ export function createFindAbsent(deps: ActivityDeps): Activities['worktrack.find
             columns: null,
             range: { from: part.first, to: parts[at + 1]?.first ?? null },
             before: part.key,
-            chunks: reach.map((chunk) => chunk.key),
+            chunks: reach,
             signal: Context.current().cancellationSignal,
           });
           await findAbsent(sources, counts, (key) => {

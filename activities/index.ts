@@ -1,14 +1,18 @@
 import type { Activities } from '../src/core/contract.js';
-import { createBeginRun } from './begin-run.js';
+import { createBeginRun } from './begin/index.js';
 import { createCleanUp } from './clean-up.js';
 import { createConfirmGone, createFindAbsent } from './deletes.js';
 import type { ActivityDeps } from './deps.js';
+import { createDiscardRun } from './discard.js';
 import { createExtractPages } from './extract/index.js';
 import { withFailures } from './failures.js';
 import { createMergeParts } from './merge/parts.js';
 import { createPlanMerge } from './merge/plan.js';
 import { createPlanExport } from './plan-export.js';
 import { createPublish } from './publish/index.js';
+import { createPurgeRecord } from './purge/index.js';
+import { createRollBack } from './rollback/index.js';
+import { createReapply } from './rollback/reapply.js';
 
 export type { ActivityDeps, OpenConnection } from './deps.js';
 
@@ -24,5 +28,9 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.mergeParts': withFailures(createMergeParts(deps)),
     'worktrack.publish': withFailures(createPublish(deps)),
     'worktrack.cleanUp': withFailures(createCleanUp(deps)),
+    'worktrack.discardRun': withFailures(createDiscardRun(deps)),
+    'worktrack.reapply': withFailures(createReapply(deps)),
+    'worktrack.rollBack': withFailures(createRollBack(deps)),
+    'worktrack.purgeRecord': withFailures(createPurgeRecord(deps)),
   };
 }

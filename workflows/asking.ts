@@ -10,7 +10,7 @@ import {
   startChild,
   workflowInfo,
 } from '@temporalio/workflow';
-import { mirrorWorkflowId, type RunReport, type RunRequest } from '../src/core/contract.js';
+import { type MirrorRequest, mirrorWorkflowId, type RunReport } from '../src/core/contract.js';
 import { newMirror } from '../src/core/mirror.js';
 import { requestRun, runAnswered, withdrawRequest } from './messages.js';
 import { resourceMirrorWorkflow } from './resource-mirror.js';
@@ -21,7 +21,8 @@ const ASK_AGAIN_AT_LEAST_EVERY = 60 * 60_000;
 const DAY = 24 * 60 * 60_000;
 
 /** What is asked of a mirror, without what the asking adds: an id and whom to answer. */
-export type Wish = Omit<RunRequest, 'requestId' | 'replyTo'>;
+export type Wish = WithoutAsker<MirrorRequest>;
+type WithoutAsker<Request> = Request extends unknown ? Omit<Request, 'requestId' | 'replyTo'> : never;
 
 /**
  * Asks the mirrors of a connection on behalf of this workflow, and gathers what they answer. One for each workflow:
@@ -55,7 +56,7 @@ export class Asking {
   async ask(resource: string, wish: Wish, name: string, giveUpAfterMs: number): Promise<RunReport> {
     const workflowId = mirrorWorkflowId(this.#connection, resource);
     const { firstExecutionRunId, workflowId: replyTo } = workflowInfo();
-    const request: RunRequest = { ...wish, requestId: `${firstExecutionRunId}/${name}`, replyTo };
+    const request: MirrorRequest = { ...wish, requestId: `${firstExecutionRunId}/${name}`, replyTo };
     this.#reports.delete(resource);
     this.#asked.set(resource, request.requestId);
     // A mirror gives up by itself; the margin is for requests that wait before this one.

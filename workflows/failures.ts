@@ -1,5 +1,5 @@
 import { ActivityFailure, ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow';
-import type { RunError, RunOutcome } from '../src/core/contract.js';
+import type { ActiveRun, RunError, RunOutcome } from '../src/core/contract.js';
 
 const KNOWN: readonly string[] = [
   'Refused',
@@ -41,4 +41,15 @@ function innermost(error: unknown): unknown {
 export function toOutcome(error: unknown): Exclude<RunOutcome, 'published'> {
   if (isCancellation(error)) return 'cancelled';
   return toRunError(error).type === 'Refused' ? 'refused' : 'failed';
+}
+
+/**
+ * Whether the next run may go on from the pages that a failed one had staged: when the cause lies outside of them. What
+ * may lie in them is tried once more, and then everything is read anew.
+ */
+export function mayResume(error: unknown, { resumed }: Pick<ActiveRun, 'resumed'>): boolean {
+  const { type } = toRunError(error);
+  if (toOutcome(error) === 'cancelled') return false;
+  if (type === 'Refused' || type === 'Transient' || type === 'Configuration') return true;
+  return (type === 'Lake' || type === 'Failed') && resumed === null;
 }

@@ -5,44 +5,63 @@ import {
   getExternalWorkflowHandle,
   log,
   setHandler,
+  uuid4,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { ActiveRun, MirrorState, RunAnswer, RunReport, RunRequest } from '../src/core/contract.js';
-import { toOutcome, toRunError } from './failures.js';
-import { mirrorStatus, requestRun, runAnswered, withdrawRequest } from './messages.js';
+import type {
+  ActiveRun,
+  MirrorRequest,
+  MirrorState,
+  MirrorStatus,
+  RunAnswer,
+  RunReport,
+} from '../src/core/contract.js';
+import { newMirror } from '../src/core/mirror.js';
+import { newRunId } from '../src/lake/run-id.js';
+import { mirrorDetails, showDetails } from './details.js';
+import { mayResume, toOutcome, toRunError } from './failures.js';
+import { mirrorStatus, requestAnswer, requestRun, runAnswered, sync, withdrawRequest } from './messages.js';
+import { discardRun, perform } from './perform.js';
 import { answerOf, type Batch, enqueue, nextBatch, remember } from './queue.js';
-import { cleanUp, newRunId, runOnce } from './run.js';
+import { checkSyncInput, syncRequest } from './sync-request.js';
 
 /** Far below the server's own suggestion: a history stays small enough to be read and replayed in no time. */
 const EVENTS_BEFORE_CONTINUING = 1000;
 
 /**
- * The only writer of one resource in the lake, for ever (DESIGN 2). Requests queue up and run one at a time; the
+ * The only writer of one resource in the lake, for ever (DESIGN 2). Requests queue up and are met one at a time; the
  * checkpoint is its state, carried from one continue-as-new to the next.
  */
 export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void> {
-  let state = initial;
+  // What an earlier version did not know of is as in a new mirror.
+  let state: MirrorState = { ...newMirror(initial.connection, initial.resource), ...initial };
   let active: ActiveRun | null = null;
   let current: { batch: Batch; scope: CancellationScope; wanted: Set<string> } | null = null;
   const replies: Promise<void>[] = [];
 
-  setHandler(mirrorStatus, () => {
+  const status = (): MirrorStatus => {
     const { connection, resource, checkpoint, published, lastRun, waiting } = state;
     return { connection, resource, checkpoint, published, active, waiting: waiting.length, lastRun };
-  });
-  setHandler(requestRun, (request) => {
-    const answer = answerOf(state.answered, request.requestId);
-    if (answer !== undefined) replies.push(reply(request.replyTo, answer));
-    else if (current?.batch.all.some((other) => other.requestId === request.requestId))
-      current.wanted.add(request.requestId);
-    else state = { ...state, waiting: enqueue(state.waiting, request) };
-  });
+  };
+  setHandler(mirrorStatus, status);
+  setHandler(requestAnswer, (requestId) => answerOf(state.answered, requestId)?.report ?? null);
+  setHandler(requestRun, accept);
+  setHandler(
+    sync,
+    (input) => {
+      const request = syncRequest(input, uuid4(), Date.now());
+      accept(request);
+      return { requestId: request.requestId };
+    },
+    { validator: checkSyncInput },
+  );
   setHandler(withdrawRequest, (requestId) => {
     state = { ...state, waiting: state.waiting.filter((request) => request.requestId !== requestId) };
     // A run stops only when nobody else waits for it.
     if (current?.wanted.delete(requestId) && current.wanted.size === 0) current.scope.cancel();
   });
 
+  showDetails(mirrorDetails(status()));
   try {
     await serve();
   } finally {
@@ -50,84 +69,81 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
   }
   await continueAsNew<typeof resourceMirrorWorkflow>(state);
 
-  /** Runs one batch of requests after the other, until the history has grown enough. */
+  function accept(request: MirrorRequest): void {
+    const answer = answerOf(state.answered, request.requestId);
+    if (answer !== undefined) replies.push(reply(request.replyTo, answer));
+    else if (current?.batch.all.some((other) => other.requestId === request.requestId))
+      current.wanted.add(request.requestId);
+    else state = { ...state, waiting: enqueue(state.waiting, request) };
+  }
+
+  /** Meets one batch of requests after the other, until the history has grown enough. */
   async function serve(): Promise<void> {
     for (;;) {
       await condition(() => state.waiting.length > 0 || mustContinue());
       const next = mustContinue() ? null : nextBatch(state.waiting);
       if (next === null) break;
-      state = { ...state, waiting: next.rest };
-      const startedAt = Date.now();
-      active = {
-        runId: newRunId(startedAt, state.published?.runId ?? null),
-        startedAt,
-        phase: 'begin',
-        mode: next.batch.first.mode,
-        pages: 0,
-        rows: 0,
-      };
+      const { first, all } = next.batch;
       const scope = new CancellationScope();
-      current = {
-        batch: next.batch,
-        scope,
-        wanted: new Set(next.batch.all.map((request) => request.requestId)),
-      };
-      const report = await scope
-        .run(() => attempt(next.batch.first, active!))
-        .catch((error) => failed(active!, error));
-      active = null;
-      state = { ...state, lastRun: report };
-      for (const request of next.batch.all) {
-        const answer = { requestId: request.requestId, report };
+      current = { batch: next.batch, scope, wanted: new Set(all.map((request) => request.requestId)) };
+      state = { ...state, waiting: next.rest };
+      const report = await scope.run(() => attempt(first));
+      change(null);
+      state = { ...state, lastRun: first.kind === 'run' ? report : state.lastRun };
+      for (const { requestId, replyTo } of all) {
+        const answer = { requestId, report };
         state = { ...state, answered: remember(state.answered, answer) };
-        replies.push(reply(request.replyTo, answer));
+        replies.push(reply(replyTo, answer));
       }
       current = null;
+      showDetails(mirrorDetails(status()));
     }
   }
 
-  async function attempt(request: RunRequest, run: ActiveRun): Promise<RunReport> {
-    const result = await runOnce(state, request, run, {
-      onChange(changed) {
-        active = changed;
-      },
-      onPublishing(runId) {
-        state = { ...state, publishing: runId };
-      },
-    });
-    const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize, reconciled } = result;
-    // The checkpoint moves only here, after the swap (DESIGN 2).
-    state = {
-      ...state,
-      checkpoint,
-      pageSize,
-      publishing: null,
-      reconciledAt: reconciled ? run.startedAt : state.reconciledAt,
-      published: { runId, snapshot, rows: counts.rows, publishedAt },
+  function change(changed: ActiveRun | null): void {
+    active = changed;
+    showDetails(mirrorDetails(status()));
+  }
+
+  /** Never throws: what goes wrong is the answer. */
+  async function attempt(request: MirrorRequest): Promise<RunReport> {
+    const startedAt = Date.now();
+    const begun: ActiveRun = {
+      runId: newRunId(startedAt, state.published?.runId ?? null, uuid4()),
+      ...{ startedAt, phase: 'begin', pages: 0, rows: 0, resumed: null },
+      mode: request.kind === 'run' ? request.mode : 'increment',
     };
+    change(begun);
+    try {
+      return await perform(request, begun, { state: () => state, onState, onChange: change });
+    } catch (error) {
+      const failed = active ?? begun;
+      if (toOutcome(error) === 'cancelled') await discard(failed);
+      state = { ...state, resumable: resumableAfter(failed, error) };
+      const { resource } = state;
+      const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
+      const { runId } = failed;
+      return { resource, outcome: toOutcome(error), runId, ...nothing, error: toRunError(error) };
+    }
+  }
+
+  function onState(changes: Partial<MirrorState>): void {
+    state = { ...state, ...changes };
+  }
+
+  function resumableAfter(run: ActiveRun, error: unknown): MirrorState['resumable'] {
+    // A run that never came to reading leaves what there was.
+    if (run.phase === 'begin') return state.resumable;
+    return mayResume(error, run) ? run.runId : null;
+  }
+
+  async function discard({ runId }: ActiveRun): Promise<void> {
     const { connection, resource } = state;
-    await CancellationScope.nonCancellable(() => cleanUp({ connection, resource, runId })).catch((error) => {
-      log.warn('published, but staging could not be removed; the next run will do it', {
+    await discardRun({ connection, resource, runId }).catch((error) => {
+      log.warn('what a cancelled run wrote could not be removed; the next run will do it', {
         error: toRunError(error).message,
       });
     });
-    return {
-      resource,
-      outcome: 'published',
-      runId,
-      rows: counts.rows,
-      counts,
-      snapshot,
-      warnings,
-      error: null,
-    };
-  }
-
-  function failed(run: ActiveRun, error: unknown): RunReport {
-    const outcome = toOutcome(error);
-    const { resource } = state;
-    const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
-    return { resource, outcome, runId: run.runId, ...nothing, error: toRunError(error) };
   }
 
   function mustContinue(): boolean {

@@ -1,4 +1,4 @@
-import { CancellationScope, proxyActivities, uuid4 } from '@temporalio/workflow';
+import { CancellationScope, proxyActivities } from '@temporalio/workflow';
 import type { RunId } from '../src/core/brands.js';
 import type {
   ActiveRun,
@@ -9,24 +9,8 @@ import type {
   RunRequest,
 } from '../src/core/contract.js';
 import { inParallel } from '../src/core/in-parallel.js';
-import { parseRunDate } from '../src/lake/run-id.js';
 import { Extraction } from './extraction.js';
 import { proveGone } from './prove-gone.js';
-
-/**
- * `20261121T020000Z-` and eight hexadecimal digits (DESIGN 6). Run ids sort in the order of publishing: two runs in
- * one second are a second apart in name.
- *
- * @param after the run that was published last
- */
-export function newRunId(startedAt: number, after: RunId | null): RunId {
-  const second = Math.floor(startedAt / 1000) * 1000;
-  const last = after === null ? 0 : parseRunDate(after);
-  // A clock that was far ahead once must not name all later runs.
-  const time = second === last ? second + 1000 : second;
-  const stamp = new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');
-  return `${stamp}-${uuid4().slice(0, 8)}` as RunId;
-}
 
 /** A silent worker is given up after this; a new attempt goes on from what was staged. */
 const HEARTBEAT_TIMEOUT = '10 seconds';
@@ -38,13 +22,6 @@ const RETRY = { initialInterval: '1 second', maximumInterval: '1 minute' } as co
 const begin = proxyActivities<Activities>({
   startToCloseTimeout: '15 minutes',
   scheduleToCloseTimeout: '6 hours',
-  heartbeatTimeout: HEARTBEAT_TIMEOUT,
-  retry: RETRY,
-});
-
-const tidy = proxyActivities<Activities>({
-  startToCloseTimeout: '1 hour',
-  scheduleToCloseTimeout: '2 hours',
   heartbeatTimeout: HEARTBEAT_TIMEOUT,
   retry: RETRY,
 });
@@ -84,8 +61,10 @@ export async function runOnce(
     reconciledAt: state.reconciledAt,
     adopt: request.adopt,
     checkpoint: state.checkpoint,
+    since: request.since,
     publishedRunId: state.published?.runId ?? null,
     publishingRunId: state.publishing,
+    resumable: state.resumable,
     startedAt,
     nominalStart: request.nominalStart,
   });
@@ -104,9 +83,13 @@ export async function runOnce(
   });
 
   const learned = state.pageSize?.configured === begun.pageSize ? state.pageSize.learned : null;
-  let now: ActiveRun = { ...active, mode: begun.mode, phase: 'extract' };
+  let now: ActiveRun = {
+    ...{ ...active, mode: begun.mode, phase: 'extract', resumed: begun.resumed?.runId ?? null },
+    ...{ pages: begun.resumed?.extracted.pages ?? 0, rows: begun.resumed?.extracted.rows ?? 0 },
+  };
   onChange(now);
-  const extraction = new Extraction(ref, long, learned, (extracted) => {
+  const taken = begun.reapply ? await work['worktrack.reapply'](ref) : (begun.resumed?.extracted ?? null);
+  const extraction = new Extraction(ref, long, { taken, pageSize: learned }, (extracted) => {
     now = { ...now, pages: extracted.pages, rows: extracted.rows };
     onChange(now);
   });
@@ -123,7 +106,10 @@ export async function runOnce(
   });
   const numbers = Array.from({ length: batches }, (_, batch) => batch);
   const results = await inParallel(numbers, MERGES_AT_ONCE, async (batch) => {
-    const merged = await work['worktrack.mergeParts']({ ...ref, plan, batch });
+    const merged = await work['worktrack.mergeParts'].executeWithOptions(
+      { summary: `${resource}: ${batch + 1} of ${batches}` },
+      [{ ...ref, plan, batch }],
+    );
     return merged.result;
   });
 
@@ -141,9 +127,4 @@ export async function runOnce(
     pageSize: changedPageSize,
     reconciled: begun.reconcile || state.reconciledAt === null,
   };
-}
-
-/** Removes staging and what failed runs left. A run is published without it, so a failure here is no failure of the run. */
-export async function cleanUp(ref: RunRef): Promise<void> {
-  await tidy['worktrack.cleanUp'](ref);
 }

@@ -3,7 +3,7 @@ import type { Cursor, ObjectKey } from '../../src/core/brands.js';
 import type { ExtractInput } from '../../src/core/contract.js';
 import { nameOf } from '../../src/lake/layout.js';
 import type { RunFile } from '../../src/lake/run-file.js';
-import type { Stage } from '../../src/lake/stage.js';
+import { firstStage, type Stage } from '../../src/lake/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { runStart, toUtcSeconds } from '../../src/lake/watermark.js';
 import { readDocument, readStages, stagedKey } from '../documents.js';
@@ -43,7 +43,7 @@ export async function findPosition(
 ): Promise<Position> {
   const before = input.after === null ? [] : await readStages(store, input.after);
   const staged = attempt > 1 ? await lastStaged(store, input) : null;
-  const stage = staged?.stage ?? firstStage(input, run, before.at(-1));
+  const stage = staged?.stage ?? takeUp(input, run, before.at(-1));
   const chain = before.filter((earlier) => earlier.chain === stage.chain);
   const seen = new Set([...chain.flatMap((earlier) => earlier.seen), ...stage.seen]);
   return { stage, key: staged?.key ?? null, seen };
@@ -60,37 +60,17 @@ async function lastStaged(
   return last === null ? null : { key: last, stage: await readDocument<Stage>(store, last) };
 }
 
-function firstStage(input: ExtractInput, run: RunFile, before: Stage | undefined): Stage {
+function takeUp(input: ExtractInput, run: RunFile, before: Stage | undefined): Stage {
   if (before !== undefined) {
     const stage = { ...before, previous: input.after, chunks: [], seen: [], done: false };
     return before.read === input.read.number ? stage : nextRead(input, run, stage);
   }
-  return {
-    previous: null,
-    chunks: [],
-    cursor: null,
-    done: false,
-    seen: [],
-    read: input.read.number,
-    updatedSince: run.updatedSince,
-    readPages: 0,
-    readStart: null,
-    restarts: 0,
-    chain: 0,
-    pages: 0,
-    fetched: 0,
-    duplicates: 0,
-    quarantined: 0,
-    replaced: 0,
-    serviceStart: null,
-    pageSize: input.pageSize ?? run.sync.pageSize,
-    columns: run.before?.columns ?? [],
-  };
+  return firstStage(run, input.pageSize);
 }
 
 /** A new reading: of the whole list again, or of what changed since the last reading began. */
 function nextRead(input: ExtractInput, run: RunFile, before: Stage): Stage {
-  const clocks = { startedAt: run.startedAt, serviceStart: before.readStart };
+  const clocks = { startedAt: run.readSince, serviceStart: before.readStart };
   const since = toUtcSeconds(runStart(clocks, 'earliest') - run.sync.overlapMs);
   return {
     ...before,

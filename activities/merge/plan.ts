@@ -69,7 +69,7 @@ function guard(run: RunFile, columns: readonly Column[], deletes: number, allowD
       { resource: resource.name },
     );
   }
-  const changes = schemaChanges(before.columns, columns);
+  const changes = schemaChanges(run.columns, columns);
   if (resource.contract === 'freeze' && changes.length > 0) {
     throw finalFailure(
       'BrokenPromise',

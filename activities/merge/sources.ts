@@ -1,13 +1,16 @@
-import type { ObjectKey } from '../../src/core/brands.js';
+import type { ByteString, ObjectKey } from '../../src/core/brands.js';
 import { inParallel } from '../../src/core/in-parallel.js';
+import { stagingFolder } from '../../src/lake/layout.js';
 import { adaptRows, type Written } from '../../src/lake/merge/adapt.js';
 import { type KeyRange, MergeSource } from '../../src/lake/merge/source.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { decodeIndex, indexKey } from '../../src/lake/part/index-file.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
 import { profileFingerprint } from '../../src/lake/profile.js';
+import { withRunId } from '../../src/lake/row.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import type { Column } from '../../src/lake/schema.js';
+import type { StagedChunk } from '../../src/lake/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 
 /** What all sources of a task may read ahead together, in bytes: it bounds the memory of a merge. */
@@ -24,7 +27,7 @@ export interface SourcesInput {
   /** A part of the snapshot before. */
   readonly before: ObjectKey | null;
   /** Staged chunks, oldest first. */
-  readonly chunks: readonly ObjectKey[];
+  readonly chunks: readonly Pick<StagedChunk, 'key' | 'reapplied'>[];
   readonly signal: AbortSignal;
 }
 
@@ -39,6 +42,7 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
     age: number,
     key: ObjectKey,
     written: Pick<Written, 'profile' | 'fingerprint'>,
+    reapplied = false,
   ): Promise<MergeSource> => {
     const index = decodeIndex(await store.read(indexKey(key), { signal }));
     const part = { key, blocks: index.blocks, framing: framingOf(written.profile.csv) };
@@ -49,17 +53,31 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
       keyColumns: resource.key.length,
       delimiter: written.profile.csv.delimiter,
       range,
+      reapplied,
       adapt:
         columns === null
           ? null
-          : adaptRows({ ...written, columns: index.columns }, { columns, profile: resource, fingerprint }),
+          : inTurn(
+              adaptRows({ ...written, columns: index.columns }, { columns, profile: resource, fingerprint }),
+              isForeign(key) && !reapplied ? (row) => withRunId(row, run.runId) : null,
+            ),
     });
   };
+  // Pages that a failed run had read were staged under its name.
+  const own = `${stagingFolder(run.resource.name, run.runId)}/`;
+  const isForeign = (key: ObjectKey): boolean => key !== before && !key.startsWith(own);
   const fetched = await inParallel(
-    chunks.map((key, at) => ({ key, age: at + 1 })),
+    chunks.map(({ key, reapplied }, at) => ({ key, reapplied, age: at + 1 })),
     OPENED_AT_ONCE,
-    ({ key, age }) => open(age, key, today),
+    ({ key, age, reapplied }) => open(age, key, today, reapplied === true),
   );
   if (before === null || run.before === null) return fetched;
   return [await open(0, before, run.before), ...fetched];
+}
+
+type Adapt = (row: ByteString) => ByteString;
+
+function inTurn(first: Adapt | null, second: Adapt | null): Adapt | null {
+  if (first === null || second === null) return first ?? second;
+  return (row) => second(first(row));
 }

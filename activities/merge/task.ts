@@ -39,7 +39,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
     columns: plan.columns,
     range: input.task.range,
     before: input.task.before?.key ?? null,
-    chunks: input.task.chunks.map((at) => plan.chunks[at]!.key),
+    chunks: input.task.chunks.map((at) => plan.chunks[at]!),
     signal: input.signal,
   });
   const snapshot = series(input, 'snapshots');

@@ -75,12 +75,12 @@ async function publish(
   const problem = problems.find((found) => found !== null);
   if (problem) throw doesNotAddUp(run, problem);
 
-  const clocks = { startedAt: run.startedAt, serviceStart: stage.serviceStart };
-  const checkpoint = nextCheckpoint(clocks, run.sync, run.checkpoint);
+  const clocks = { startedAt: run.readSince, serviceStart: stage.serviceStart };
+  const checkpoint = nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince);
   const gap = windowGap(run.checkpoint, resource.windowMs, clocks);
-  const schema = run.before === null ? [] : schemaChanges(run.before.columns, plan.columns);
-  const warnings = [...run.warnings, ...warningsOf(run, stage, gap), ...schema];
+  const schema = run.before === null ? [] : schemaChanges(run.columns, plan.columns);
   const counts: RunCounts = sum.counts;
+  const warnings = [...run.warnings, ...warningsOf(run, stage, gap, sum.counts.reapplied), ...schema];
   // An attempt before this one may have done it and died before it could say so: what is published is not written again.
   const there = await store.readIfExists(pointerKey(resource.name));
   const pointer = there === null ? null : decodePointer(there.body);
@@ -165,13 +165,24 @@ async function completeFolder(
   return manifestKey;
 }
 
-function warningsOf(run: RunFile, stage: Stage, gap: ReturnType<typeof windowGap>): string[] {
+function warningsOf(
+  run: RunFile,
+  stage: Stage,
+  gap: ReturnType<typeof windowGap>,
+  reapplied: number,
+): string[] {
   const { resource } = run;
   const warnings: string[] = [];
   if (gap !== null) {
     warnings.push(
       `gap: the last run was so long ago that the service no longer lists what changed from ${gap.from} to ${gap.to} ` +
         `(window of ${resource.name})`,
+    );
+  }
+  if (reapplied > 0) {
+    warnings.push(
+      `${count(reapplied, 'row')} that run ${run.before?.runId} lacks and the service no longer lists came back from the ` +
+        'change logs of the runs that were rolled back',
     );
   }
   if (stage.quarantined > 0)

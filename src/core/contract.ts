@@ -49,6 +49,14 @@ export interface RunReport {
   readonly snapshot: ObjectKey | null;
   readonly warnings: readonly string[];
   readonly error: RunError | null;
+  /** Of a purge: where the record was. */
+  readonly purged?: PurgeCounts;
+}
+
+/** What a purge removed: rows, and the snapshots and change logs that held them. */
+export interface PurgeCounts {
+  readonly snapshots: number;
+  readonly changeLogs: number;
 }
 
 export interface ExportInput {
@@ -72,11 +80,41 @@ export interface ExportProgress {
   readonly runs: readonly { readonly resource: string; readonly report: RunReport | null }[];
 }
 
-/** A run that somebody asks a mirror for. The same id again is the same request. */
-export interface RunRequest {
+export interface BackfillInput {
+  readonly connection: string;
+  /** Absent: all that are configured. */
+  readonly resources?: readonly string[];
+  /** Reads what changed since then; absent: everything. */
+  readonly since?: UtcSeconds;
+  /** Reads everything, and may conclude that records are gone (DESIGN 3.5). */
+  readonly reconcile?: boolean;
+  readonly allowDeletes?: boolean;
+}
+
+export interface RollbackInput {
+  readonly connection: string;
+  readonly resource: string;
+  /** A published run, earlier than the one that `latest.json` names. */
+  readonly to: RunId;
+}
+
+export interface PurgeInput {
+  readonly connection: string;
+  readonly resource: string;
+  /** The values of the record's key, in the order of the key's fields, as the service writes them. */
+  readonly key: readonly string[];
+}
+
+/** Something that somebody asks a mirror for. The same id again is the same request. */
+interface Requested {
   readonly requestId: string;
   /** Workflow that wants the answer by signal; `null` for none. */
   readonly replyTo: string | null;
+}
+
+/** Read from the service and publish. */
+export interface RunRequest extends Requested {
+  readonly kind: 'run';
   readonly mode: RunMode;
   /** A full pass that may conclude that records are gone (DESIGN 3.5). */
   readonly reconcile: boolean;
@@ -88,13 +126,38 @@ export interface RunRequest {
   readonly nominalStart: number;
 }
 
+/** Let `latest.json` name an earlier run, and go on from that run's checkpoint. */
+export interface RollbackRequest extends Requested {
+  readonly kind: 'rollback';
+  readonly to: RunId;
+}
+
+/** Remove one record from everything that is published. */
+export interface PurgeRequest extends Requested {
+  readonly kind: 'purge';
+  readonly key: readonly string[];
+}
+
+export type MirrorRequest = RunRequest | RollbackRequest | PurgeRequest;
+
+/** What the update `sync` asks for: an increment unless it says otherwise. */
+export interface SyncInput {
+  readonly mode?: RunMode;
+  readonly reconcile?: boolean;
+  readonly since?: UtcSeconds;
+}
+
+export interface SyncAccepted {
+  readonly requestId: string;
+}
+
 export interface RunAnswer {
   readonly requestId: string;
   readonly report: RunReport;
 }
 
 /** Where a run stands, for people who watch it. */
-export type RunPhase = 'begin' | 'extract' | 'merge' | 'publish' | 'clean-up';
+export type RunPhase = 'begin' | 'extract' | 'merge' | 'publish' | 'clean-up' | 'roll-back' | 'purge';
 
 export interface ActiveRun {
   readonly runId: RunId;
@@ -103,6 +166,8 @@ export interface ActiveRun {
   readonly mode: RunMode;
   readonly pages: number;
   readonly rows: number;
+  /** The failed run whose staged pages this one goes on from. */
+  readonly resumed: RunId | null;
 }
 
 /** What a mirror knows of the snapshot that it published last. */
@@ -138,7 +203,9 @@ export interface MirrorState {
   /** When the last run began that could conclude deletes, milliseconds since 1970. */
   readonly reconciledAt: number | null;
   readonly lastRun: RunReport | null;
-  readonly waiting: readonly RunRequest[];
+  /** A failed run whose staged pages the next run may go on from; `null`: none. */
+  readonly resumable: RunId | null;
+  readonly waiting: readonly MirrorRequest[];
   /** Newest last; bounded. A request that comes again is answered from here. */
   readonly answered: readonly RunAnswer[];
 }
@@ -156,8 +223,10 @@ export interface BeginRunInput extends RunRef {
   readonly reconciledAt: number | null;
   readonly adopt: boolean;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
+  readonly since: UtcSeconds | null;
   readonly publishedRunId: RunId | null;
   readonly publishingRunId: RunId | null;
+  readonly resumable: RunId | null;
   readonly startedAt: number;
   readonly nominalStart: number;
 }
@@ -171,6 +240,10 @@ export interface RunBegun {
   /** As configured, in rows. */
   readonly pageSize: number;
   readonly giveUpAfterMs: number;
+  /** Pages that a failed run before had staged, and that this one takes over. */
+  readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
+  /** Whether rows that a rollback left behind must be brought back (DESIGN 5, `rollback`). */
+  readonly reapply: boolean;
 }
 
 export interface ExtractInput extends RunRef {
@@ -266,6 +339,31 @@ export interface PublishedRun {
   readonly warnings: readonly string[];
 }
 
+/** Who this mirror is, for the fence (DESIGN 2). */
+export interface Fenced extends RunRef {
+  readonly publishedRunId: RunId | null;
+  readonly publishingRunId: RunId | null;
+}
+
+export interface RollBackInput extends Fenced {
+  readonly to: RunId;
+}
+
+export interface RolledBack extends Published {
+  readonly checkpoint: { readonly updatedSince: UtcSeconds };
+}
+
+export interface PurgeRecordInput extends Fenced {
+  readonly key: readonly string[];
+}
+
+export interface RecordPurged {
+  /** What `latest.json` names, with its rows counted anew; `null`: nothing is published. */
+  readonly published: Published | null;
+  readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
+  readonly purged: PurgeCounts;
+}
+
 /** Activities by the name under which a worker registers them: prefixed, so that they meet no one else's. */
 export interface Activities {
   'worktrack.planExport'(
@@ -279,10 +377,17 @@ export interface Activities {
   'worktrack.mergeParts'(input: MergePartsInput): Promise<MergedParts>;
   'worktrack.publish'(input: PublishInput): Promise<PublishedRun>;
   'worktrack.cleanUp'(input: RunRef): Promise<void>;
+  'worktrack.discardRun'(input: RunRef): Promise<void>;
+  'worktrack.reapply'(input: RunRef): Promise<ExtractResult>;
+  'worktrack.rollBack'(input: RollBackInput): Promise<RolledBack>;
+  'worktrack.purgeRecord'(input: PurgeRecordInput): Promise<RecordPurged>;
 }
 
 /** Names that clients and other workflows use. */
 export const EXPORT_WORKFLOW = 'exportWorkflow';
+export const BACKFILL_WORKFLOW = 'backfillWorkflow';
+export const ROLLBACK_WORKFLOW = 'rollbackWorkflow';
+export const PURGE_WORKFLOW = 'purgeWorkflow';
 export const MIRROR_WORKFLOW = 'resourceMirrorWorkflow';
 export const DEFAULT_TASK_QUEUE = 'worktrack';
 

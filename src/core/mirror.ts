@@ -11,6 +11,7 @@ export function newMirror(connection: string, resource: string): MirrorState {
     pageSize: null,
     reconciledAt: null,
     lastRun: null,
+    resumable: null,
     waiting: [],
     answered: [],
   };

@@ -114,6 +114,9 @@ export function encodeManifest(input: ManifestInput): Buffer {
 export interface Manifest {
   readonly runId: RunId;
   readonly previousRunId: RunId | null;
+  readonly checkpoint: { readonly updatedSince: UtcSeconds };
+  /** ISO 8601. */
+  readonly publishedAt: string;
   readonly fingerprint: string;
   readonly columns: readonly Column[];
   readonly key: readonly string[];
@@ -124,6 +127,15 @@ export interface Manifest {
   readonly parts: readonly PublishedPart[];
   readonly warnings: readonly string[];
   readonly gap: Gap | null;
+  /** Records that were removed after the run, oldest first; their keys are not kept. */
+  readonly purged?: readonly Purge[];
+}
+
+/** A purge as a manifest remembers it. */
+export interface Purge {
+  readonly runId: RunId;
+  /** Removed from this tree. */
+  readonly rows: number;
 }
 
 /** @param folder the key of the manifest's folder: parts are named relative to it */

@@ -13,6 +13,14 @@ export interface Pointer {
   readonly rows: number;
   readonly connection: string;
   readonly baseUrl: string;
+  /** After a rollback: the newest run that was left behind. The next run takes its columns over. */
+  readonly rolledBackFrom?: LeftBehind;
+}
+
+export interface LeftBehind {
+  readonly runId: RunId;
+  /** Key of its change log's `_datapackage.json`: change logs are never removed, snapshots are. */
+  readonly changes: ObjectKey;
 }
 
 export function encodePointer(pointer: Pointer): Buffer {

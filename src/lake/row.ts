@@ -30,6 +30,11 @@ export function rowPrefix(
   return `${runId}${delimiter}${syncedAt}${delimiter}${deletedAt ?? ''}${delimiter}`;
 }
 
+/** The same row under another run's name. */
+export function withRunId(row: ByteString, runId: RunId): ByteString {
+  return (runId + row.slice(RUN_ID_LENGTH)) as ByteString;
+}
+
 /** The same row with `_run_id` and `_deleted_at` set; `_synced_at` stays, for nothing newer was read. */
 export function entomb(row: ByteString, runId: RunId, deletedAt: UtcSeconds, delimiter: string): ByteString {
   const syncedAt = row.slice(RUN_ID_LENGTH + 1, RUN_ID_LENGTH + 1 + TIME_LENGTH) as UtcSeconds;

@@ -1,5 +1,5 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../core/brands.js';
-import type { RunMode } from '../core/contract.js';
+import type { ExtractResult, RunMode } from '../core/contract.js';
 import type { HttpSettings, ResourceSettings, RetentionSettings, SyncSettings } from '../core/settings.js';
 import type { PublishedPart } from './manifest.js';
 import type { Profile } from './profile.js';
@@ -35,6 +35,11 @@ export interface RunFile {
   readonly updatedSince: UtcSeconds | null;
   readonly checkpoint: UtcSeconds | null;
   readonly startedAt: number;
+  /**
+   * When reading began, by the workflow's clock: before `startedAt` in a run that goes on from a failed one's pages.
+   * Milliseconds since 1970.
+   */
+  readonly readSince: number;
   readonly nominalStart: number;
   readonly before: Before | null;
   readonly warnings: readonly string[];
@@ -42,6 +47,12 @@ export interface RunFile {
   readonly retention: RetentionSettings;
   /** Whether the run may conclude deletes (DESIGN 3.5). */
   readonly reconcile: boolean;
+  /** Data columns that are known when the run begins: those of the snapshot before, and what a rollback left behind. */
+  readonly columns: readonly Column[];
+  /** What a failed run had staged, taken over. */
+  readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
+  /** Change logs whose rows come back where the snapshot before lacks them, oldest first: manifests. */
+  readonly reapply: readonly ObjectKey[];
 }
 
 export const RUN_FILE = 'run.json';

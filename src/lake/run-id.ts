@@ -13,3 +13,19 @@ export function parseRunDate(runId: RunId): number {
   if (Number.isNaN(start)) throw new RangeError(`"${runId}" is no run id, like 20261121T020000Z-1a2b3c4d`);
   return start;
 }
+
+/**
+ * `20261121T020000Z-` and eight hexadecimal digits (DESIGN 6). Run ids sort in the order of publishing: two runs in
+ * one second are a second apart in name.
+ *
+ * @param after the run that was published last
+ * @param random begins with eight hexadecimal digits, such as a UUID
+ */
+export function newRunId(startedAt: number, after: RunId | null, random: string): RunId {
+  const second = Math.floor(startedAt / 1000) * 1000;
+  const last = after === null ? 0 : parseRunDate(after);
+  // A clock that was far ahead once must not name all later runs.
+  const time = second === last ? second + 1000 : second;
+  const stamp = new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');
+  return `${stamp}-${random.slice(0, 8)}` as RunId;
+}

@@ -1,5 +1,6 @@
 import type { Cursor, ObjectKey, UtcSeconds } from '../core/brands.js';
 import type { SortKey } from './row.js';
+import type { RunFile } from './run-file.js';
 import type { Column } from './schema.js';
 
 /** A sorted run of fetched rows, staged as a part of its own with unique keys. */
@@ -12,6 +13,8 @@ export interface StagedChunk {
   readonly last: SortKey;
   /** Data columns in its header: a prefix of the run's. */
   readonly columns: number;
+  /** Rows of change logs and not of the service: they count only for keys that nobody else has. */
+  readonly reapplied?: true;
 }
 
 /**
@@ -47,4 +50,29 @@ export interface Stage {
   readonly serviceStart: number | null;
   readonly pageSize: number;
   readonly columns: readonly Column[];
+}
+
+/** Where a run begins that has staged nothing. @param pageSize rows; `null` for the configured one */
+export function firstStage(run: RunFile, pageSize: number | null): Stage {
+  return {
+    previous: null,
+    chunks: [],
+    cursor: null,
+    done: false,
+    seen: [],
+    read: 0,
+    updatedSince: run.updatedSince,
+    readPages: 0,
+    readStart: null,
+    restarts: 0,
+    chain: 0,
+    pages: 0,
+    fetched: 0,
+    duplicates: 0,
+    quarantined: 0,
+    replaced: 0,
+    serviceStart: null,
+    pageSize: pageSize ?? run.sync.pageSize,
+    columns: run.columns,
+  };
 }

@@ -23,12 +23,19 @@ export function runStart(clocks: RunClocks, clock: SyncSettings['clock']): numbe
   return clock === 'service' ? clocks.serviceStart : Math.min(clocks.startedAt, clocks.serviceStart);
 }
 
-/** The next `updatedSince`: the start of the run less the overlap, and never before the checkpoint that there is. */
+/**
+ * The next `updatedSince`: the start of the run less the overlap, and never before the checkpoint that there is. A run
+ * that asked for less than what changed since the checkpoint leaves it where it is (DESIGN 2).
+ *
+ * @param asked the run's `updatedSince`; `null` for everything
+ */
 export function nextCheckpoint(
   clocks: RunClocks,
   sync: Pick<SyncSettings, 'clock' | 'overlapMs'>,
   checkpoint: UtcSeconds | null,
+  asked: UtcSeconds | null,
 ): UtcSeconds {
+  if (checkpoint !== null && asked !== null && asked > checkpoint) return checkpoint;
   const next = toUtcSeconds(runStart(clocks, sync.clock) - sync.overlapMs);
   return checkpoint !== null && checkpoint > next ? checkpoint : next;
 }

@@ -29,6 +29,7 @@ describe('a reconciliation', () => {
       reconcile: true,
       adopt: false,
       allowDeletes: false,
+      kind: 'run',
       since: null,
       nominalStart: Date.now(),
       ...more,

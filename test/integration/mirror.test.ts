@@ -72,6 +72,7 @@ describe('a mirror', () => {
       reconcile: false,
       allowDeletes: false,
       adopt: false,
+      kind: 'run',
       since: null,
       nominalStart: Date.now(),
     };

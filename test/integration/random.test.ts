@@ -122,6 +122,7 @@ describe(`random months (seed ${SEED})`, () => {
           reconcile: true,
           adopt: false,
           allowDeletes: true,
+          kind: 'run',
           since: null,
           nominalStart: Date.now(),
         });

@@ -113,7 +113,7 @@ it('records a reconciliation with a second pass', async () => {
     adopt: false,
     allowDeletes: false,
   };
-  await handle.signal('requestRun', { ...request, since: null, nominalStart: Date.now() });
+  await handle.signal('requestRun', { ...request, kind: 'run', since: null, nominalStart: Date.now() });
   await until(
     async () => (await handle.query<MirrorStatus>('status')).lastRun?.counts?.deleted === 1,
     'it is marked',

@@ -24,6 +24,8 @@ export interface MergeCounts {
   retained: number;
   /** In the new snapshot. */
   rows: number;
+  /** Of the inserted, rows of change logs that a rollback had left behind. */
+  reapplied: number;
 }
 
 export function noCounts(): MergeCounts {
@@ -37,6 +39,7 @@ export function noCounts(): MergeCounts {
     dropped: 0,
     retained: 0,
     rows: 0,
+    reapplied: 0,
   };
 }
 
@@ -121,10 +124,7 @@ async function mergeRun(
     const row = source.row();
     if (source.age > 0) {
       counts.fetched++;
-      counts.inserted++;
-      counts.rows++;
-      snapshot.add(key, row);
-      changes?.add(key, row);
+      insert(options, counts, key, row, source.reapplied);
     } else if (gone.has(key) && options.deletes !== 'keep' && !isTombstone(row)) {
       remove(options, counts, key, row);
     } else {
@@ -140,6 +140,25 @@ async function mergeRun(
   }
   await snapshot.relieve();
   await changes?.relieve();
+}
+
+/** A row of a key that the snapshot lacks. A delete that was left behind brings nothing back where deleted rows go. */
+function insert(
+  options: MergeOptions,
+  counts: MergeCounts,
+  key: SortKey,
+  row: ByteString,
+  reapplied: boolean,
+): void {
+  if (reapplied && options.deletes === 'drop' && isTombstone(row)) {
+    counts.duplicates++;
+    return;
+  }
+  counts.inserted++;
+  counts.rows++;
+  if (reapplied) counts.reapplied++;
+  options.snapshot.add(key, row);
+  options.changes?.add(key, row);
 }
 
 function remove(options: MergeOptions, counts: MergeCounts, key: SortKey, row: ByteString): void {
@@ -158,6 +177,7 @@ function remove(options: MergeOptions, counts: MergeCounts, key: SortKey, row: B
 async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: SourceHeap): Promise<void> {
   const key = heap.top!.key!;
   let before: ByteString | null = null;
+  let left: ByteString | null = null;
   let fetched: ByteString | null = null;
   for (let top = heap.top; top !== undefined && top.key === key; top = heap.top) {
     await top.open();
@@ -166,33 +186,58 @@ async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: Sour
       before = row;
     } else {
       counts.fetched++;
-      if (fetched !== null) counts.duplicates++;
+      if (left !== null || fetched !== null) counts.duplicates++;
       // Sources come oldest first, so a later one wins unless the rows themselves say otherwise.
-      if (fetched === null || options.isNewer?.(fetched, row) !== true) fetched = row;
+      if (top.reapplied) left = row;
+      else if (fetched === null || options.isNewer?.(fetched, row) !== true) fetched = row;
     }
     if (!top.step()) await top.nextBlock();
     heap.settle();
   }
+  settle(options, counts, key, { before, left, fetched });
+  await options.snapshot.relieve();
+  await options.changes?.relieve();
+}
+
+/** What the sources have of one key: the snapshot, change logs that were left behind, the service. */
+interface Versions {
+  readonly before: ByteString | null;
+  readonly left: ByteString | null;
+  readonly fetched: ByteString | null;
+}
+
+function settle(
+  options: MergeOptions,
+  counts: MergeCounts,
+  key: SortKey,
+  { before, left, fetched }: Versions,
+): void {
   const { snapshot, changes } = options;
-  counts.rows++;
   if (before === null) {
-    counts.inserted++;
-    snapshot.add(key, fetched!);
-    changes?.add(key, fetched!);
+    insert(options, counts, key, (fetched ?? left)!, fetched === null);
+  } else if (fetched === null) {
+    // Rows of change logs alone: the snapshot has the key already.
+    counts.duplicates++;
+    if (options.gone.has(key) && options.deletes !== 'keep' && !isTombstone(before)) {
+      remove(options, counts, key, before);
+    } else {
+      counts.retained++;
+      counts.rows++;
+      snapshot.add(key, before);
+    }
   } else if (
-    fetched === null ||
     isUnchanged(before, fetched) ||
     (!isTombstone(before) && options.isNewer?.(before, fetched) === true)
   ) {
     counts.unchanged++;
+    counts.rows++;
     snapshot.add(key, before);
   } else {
     counts.updated++;
+    counts.rows++;
     snapshot.add(key, fetched);
     changes?.add(key, fetched);
   }
-  await snapshot.relieve();
-  await changes?.relieve();
 }
 
 /** Cell for cell: the payloads are the same text. A tombstone whose record is back has changed. */

@@ -19,6 +19,8 @@ export interface SourceOptions {
   readonly keyColumns: number;
   readonly delimiter: string;
   readonly range: KeyRange;
+  /** Rows of change logs: they count only for keys that no other source has. */
+  readonly reapplied?: boolean;
   /** Makes a row of this source one of today's; `null` where its rows already are, so that blocks can be moved whole. */
   readonly adapt: ((row: ByteString) => ByteString) | null;
 }
@@ -29,6 +31,7 @@ export interface SourceOptions {
  */
 export class MergeSource {
   readonly age: number;
+  readonly reapplied: boolean;
   key: SortKey | null = null;
   readonly #options: SourceOptions;
   #block = 0;
@@ -40,6 +43,7 @@ export class MergeSource {
   constructor(options: SourceOptions) {
     this.#options = options;
     this.age = options.age;
+    this.reapplied = options.reapplied === true;
     const { from } = options.range;
     while (from !== null && this.#block < options.blocks.length && options.blocks[this.#block]!.last < from) {
       this.#block++;
@@ -53,7 +57,7 @@ export class MergeSource {
 
   /** The block that comes next if it could be moved as it is: unopened, inside the range, and written like today's. */
   get wholeBlock(): Block | null {
-    if (this.#text !== null || this.#options.adapt !== null) return null;
+    if (this.#text !== null || this.#options.adapt !== null || this.reapplied) return null;
     const block = this.#options.blocks[this.#block];
     return block !== undefined && this.#contains(block) ? block : null;
   }

@@ -3,16 +3,16 @@ import type { ByteString } from '../../core/brands.js';
 import { crc32, crc32ToHex } from '../crc32.js';
 import type { PublishedPart } from '../manifest.js';
 import { framingOf } from '../part/framing.js';
+import { gunzipper, plainUnpacker } from '../part/gunzip.js';
 import { decodeIndex, indexKey, type PartIndex } from '../part/index-file.js';
+import { RowSplitter } from '../part/row-splitter.js';
 import { checkObject } from '../publish.js';
 import type { SortKey } from '../row.js';
 import type { ObjectStore } from '../store/index.js';
 import { ObjectNotFoundError } from '../store/index.js';
 import { BlockCheck, indexProblem } from './block-check.js';
 import { Findings } from './findings.js';
-import { gunzipper, plainUnpacker } from './gunzip.js';
 import { RowCheck } from './row-check.js';
-import { RowSplitter } from './row-splitter.js';
 
 export interface PartRules {
   /** The header's text with its LF. */

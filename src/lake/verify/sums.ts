@@ -1,6 +1,7 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import type { Manifest } from '../manifest.js';
 import type { Pointer } from '../pointer.js';
+import { purgedRows } from '../purge.js';
 
 export interface Published {
   readonly pointerKey: ObjectKey;
@@ -26,7 +27,7 @@ export function checkSums({ pointerKey, pointer, snapshot, changes }: Published)
     checks.push([
       where,
       'rows of the change log and inserted + updated + deleted',
-      sumRows(changes),
+      sumRows(changes) + purgedRows(changes),
       changed,
     ]);
     for (const name of Object.keys(counts) as (keyof typeof counts)[]) {

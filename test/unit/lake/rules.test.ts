@@ -28,7 +28,7 @@ describe('The next checkpoint', () => {
   it('is never later than either clock less the overlap, unless it stands there already', () => {
     fc.assert(
       fc.property(clocks, overlap, anyCheckpoint, (times, overlapMs, checkpoint) => {
-        const next = nextCheckpoint(times, { clock: 'earliest', overlapMs }, checkpoint);
+        const next = nextCheckpoint(times, { clock: 'earliest', overlapMs }, checkpoint, null);
         const latest = Math.min(times.startedAt, times.serviceStart ?? times.startedAt) - overlapMs;
         if (next !== checkpoint) expect(fromUtcSeconds(next)).toBeLessThanOrEqual(latest);
         // And no earlier than it must be: rounding costs less than a second.
@@ -45,7 +45,7 @@ describe('The next checkpoint', () => {
         anyCheckpoint,
         fc.constantFrom('earliest' as const, 'service' as const),
         (times, overlapMs, checkpoint, clock) => {
-          const next = nextCheckpoint(times, { clock, overlapMs }, checkpoint);
+          const next = nextCheckpoint(times, { clock, overlapMs }, checkpoint, null);
           expect(next).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
           if (checkpoint !== null)
             expect(fromUtcSeconds(next)).toBeGreaterThanOrEqual(fromUtcSeconds(checkpoint));
@@ -58,9 +58,9 @@ describe('The next checkpoint', () => {
     const sync = { clock: 'service', overlapMs: 60_000 } as const;
     const startedAt = Date.parse('2026-11-21T02:00:00Z');
     const serviceStart = Date.parse('2026-11-21T02:10:00.999Z');
-    expect(nextCheckpoint({ startedAt, serviceStart }, sync, null)).toBe('2026-11-21T02:09:00Z');
-    expect(nextCheckpoint({ startedAt, serviceStart: null }, sync, null)).toBe('2026-11-21T01:59:00Z');
-    expect(nextCheckpoint({ startedAt, serviceStart }, { ...sync, clock: 'earliest' }, null)).toBe(
+    expect(nextCheckpoint({ startedAt, serviceStart }, sync, null, null)).toBe('2026-11-21T02:09:00Z');
+    expect(nextCheckpoint({ startedAt, serviceStart: null }, sync, null, null)).toBe('2026-11-21T01:59:00Z');
+    expect(nextCheckpoint({ startedAt, serviceStart }, { ...sync, clock: 'earliest' }, null, null)).toBe(
       '2026-11-21T01:59:00Z',
     );
   });

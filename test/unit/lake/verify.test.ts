@@ -10,8 +10,8 @@ import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import { crc32, crc32ToHex } from '../../../src/lake/crc32.js';
 import { pointerKey } from '../../../src/lake/layout.js';
 import { indexKey } from '../../../src/lake/part/index-file.js';
+import { RowSplitter } from '../../../src/lake/part/row-splitter.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
-import { RowSplitter } from '../../../src/lake/verify/row-splitter.js';
 import { verifySnapshot } from '../../../src/lake/verify.js';
 import { type PublishedRun, publishRun } from './published.js';
 

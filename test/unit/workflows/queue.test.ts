@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { UtcSeconds } from '../../../src/core/brands.js';
-import type { RunAnswer, RunReport, RunRequest } from '../../../src/core/contract.js';
+import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
+import type { MirrorRequest, RunAnswer, RunReport, RunRequest } from '../../../src/core/contract.js';
 import { answerOf, enqueue, nextBatch, remember } from '../../../workflows/queue.js';
 
 const request = (requestId: string, more: Partial<RunRequest> = {}): RunRequest => ({
+  kind: 'run',
   requestId,
   replyTo: null,
   mode: 'increment',
@@ -20,9 +21,13 @@ const answer = (requestId: string, rows = 1): RunAnswer => ({
   report: { resource: 'tasks', outcome: 'published', rows } as RunReport,
 });
 
-const anyRequest: fc.Arbitrary<RunRequest> = fc.record({
+const asker = {
   requestId: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
   replyTo: fc.constantFrom(null, 'w1', 'w2'),
+};
+const anyRun: fc.Arbitrary<RunRequest> = fc.record({
+  kind: fc.constant('run' as const),
+  ...asker,
   mode: fc.constantFrom('full' as const, 'increment' as const),
   reconcile: fc.boolean(),
   adopt: fc.boolean(),
@@ -30,12 +35,25 @@ const anyRequest: fc.Arbitrary<RunRequest> = fc.record({
   since: fc.constantFrom(null, '2026-01-01T00:00:00Z' as UtcSeconds),
   nominalStart: fc.nat(3),
 });
-const wants = ({ mode, reconcile, adopt, allowDeletes, since }: RunRequest) =>
-  JSON.stringify([mode, reconcile, adopt, allowDeletes, since]);
+const runId = fc.constantFrom(
+  '20261121T020000Z-00000001',
+  '20261121T020000Z-00000002',
+) as fc.Arbitrary<RunId>;
+const anyRequest: fc.Arbitrary<MirrorRequest> = fc.oneof(
+  anyRun,
+  fc.record({ kind: fc.constant('rollback' as const), ...asker, to: runId }),
+  fc.record({ kind: fc.constant('purge' as const), ...asker, key: fc.constantFrom(['1'], ['1', '2']) }),
+);
+const wants = (request: MirrorRequest): string => {
+  if (request.kind === 'rollback') return `rollback ${request.to}`;
+  if (request.kind === 'purge') return `purge ${JSON.stringify(request.key)}`;
+  const { mode, reconcile, adopt, allowDeletes, since } = request;
+  return JSON.stringify([mode, reconcile, adopt, allowDeletes, since]);
+};
 
 describe('The queue of a mirror', () => {
   it('takes a request that comes again for the same one: it keeps its place, and the answer goes where it was asked for last', () => {
-    const waiting = [request('a'), request('b')].reduce<RunRequest[]>(enqueue, []);
+    const waiting = [request('a'), request('b')].reduce<MirrorRequest[]>(enqueue, []);
     const again = enqueue(waiting, request('a', { replyTo: 'new' }));
     expect(again).toEqual([request('a', { replyTo: 'new' }), request('b')]);
     expect(waiting).toEqual([request('a'), request('b')]);
@@ -44,7 +62,7 @@ describe('The queue of a mirror', () => {
   it('never holds a request twice, and keeps the order of arrival', () => {
     fc.assert(
       fc.property(fc.array(anyRequest), (arrivals) => {
-        const waiting = arrivals.reduce<RunRequest[]>(enqueue, []);
+        const waiting = arrivals.reduce<MirrorRequest[]>(enqueue, []);
         const ids = waiting.map(({ requestId }) => requestId);
         expect(ids).toEqual([...new Set(arrivals.map(({ requestId }) => requestId))]);
         for (const held of waiting) {
@@ -57,8 +75,8 @@ describe('The queue of a mirror', () => {
   it('runs once for all that want the same, oldest first, and loses nobody', () => {
     fc.assert(
       fc.property(fc.array(anyRequest), (arrivals) => {
-        const waiting = arrivals.reduce<RunRequest[]>(enqueue, []);
-        const served: RunRequest[] = [];
+        const waiting = arrivals.reduce<MirrorRequest[]>(enqueue, []);
+        const served: MirrorRequest[] = [];
         const kinds: string[] = [];
         for (let next = nextBatch(waiting); next !== null; next = nextBatch(next.rest)) {
           const { first, all } = next.batch;
@@ -67,7 +85,7 @@ describe('The queue of a mirror', () => {
           kinds.push(wants(first));
           served.push(...all);
         }
-        const byId = (a: RunRequest, b: RunRequest) => (a.requestId < b.requestId ? -1 : 1);
+        const byId = (a: MirrorRequest, b: MirrorRequest) => (a.requestId < b.requestId ? -1 : 1);
         expect([...served].sort(byId)).toEqual([...waiting].sort(byId));
         expect(kinds).toEqual([...new Set(waiting.map(wants))]);
       }),

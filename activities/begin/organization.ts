@@ -1,16 +1,16 @@
-import { RefusedError } from '../src/api/index.js';
-import { fromByteString } from '../src/core/brands.js';
-import { folderOf, pointerKey } from '../src/lake/layout.js';
-import { decodeManifest, type Manifest, type PublishedPart } from '../src/lake/manifest.js';
-import { framingOf } from '../src/lake/part/framing.js';
-import { decodeIndex, indexKey } from '../src/lake/part/index-file.js';
-import { BlockReader } from '../src/lake/part/reader.js';
-import { decodePointer } from '../src/lake/pointer.js';
-import { hasPlainId } from '../src/lake/profile.js';
-import { rowKeys, type SortKey } from '../src/lake/row.js';
-import type { ObjectStore } from '../src/lake/store/index.js';
-import type { OpenConnection } from './deps.js';
-import { finalFailure } from './failures.js';
+import { RefusedError } from '../../src/api/index.js';
+import { fromByteString } from '../../src/core/brands.js';
+import { folderOf, pointerKey } from '../../src/lake/layout.js';
+import { decodeManifest, type Manifest, type PublishedPart } from '../../src/lake/manifest.js';
+import { framingOf } from '../../src/lake/part/framing.js';
+import { decodeIndex, indexKey } from '../../src/lake/part/index-file.js';
+import { BlockReader } from '../../src/lake/part/reader.js';
+import { decodePointer } from '../../src/lake/pointer.js';
+import { hasPlainId } from '../../src/lake/profile.js';
+import { rowKeys, type SortKey } from '../../src/lake/row.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import type { OpenConnection } from '../deps.js';
+import { finalFailure } from '../failures.js';
 
 /** Known projects that are asked for until one is found. */
 const ASKED_FOR = 10;

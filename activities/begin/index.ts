@@ -1,19 +1,18 @@
 import { Context } from '@temporalio/activity';
-import type { UtcSeconds } from '../src/core/brands.js';
-import type { Activities, BeginRunInput } from '../src/core/contract.js';
-import type { ResourceSettings } from '../src/core/settings.js';
-import { checkFence } from '../src/lake/fence.js';
-import { folderOf, pointerKey } from '../src/lake/layout.js';
-import { decodeManifest } from '../src/lake/manifest.js';
-import { decodePointer, type Pointer } from '../src/lake/pointer.js';
-import { hasPlainId, keyFingerprint } from '../src/lake/profile.js';
-import type { Before, RunFile } from '../src/lake/run-file.js';
-import type { ObjectStore } from '../src/lake/store/index.js';
-import type { ActivityDeps, OpenConnection } from './deps.js';
-import { readRunIfThere, writeRun } from './documents.js';
-import { finalFailure } from './failures.js';
-import { heartbeating } from './heartbeat.js';
+import type { UtcSeconds } from '../../src/core/brands.js';
+import type { Activities, BeginRunInput } from '../../src/core/contract.js';
+import type { ResourceSettings } from '../../src/core/settings.js';
+import { hasPlainId, keyFingerprint } from '../../src/lake/profile.js';
+import type { Before, RunFile } from '../../src/lake/run-file.js';
+import { ColumnSet } from '../../src/lake/schema.js';
+import type { ActivityDeps, OpenConnection } from '../deps.js';
+import { readRunIfThere, writeRun } from '../documents.js';
+import { finalFailure } from '../failures.js';
+import { heartbeating } from '../heartbeat.js';
+import { passFence, readBefore } from './before.js';
+import { inheritance } from './left-behind.js';
 import { checkOrganization } from './organization.js';
+import { findResumable } from './resume.js';
 
 /**
  * Reads the configuration and the pointer, checks that this mirror may write, and fixes what the run keeps to in
@@ -31,6 +30,8 @@ export function createBeginRun(deps: ActivityDeps): Activities['worktrack.beginR
         proof: run.resource.fetchById && hasPlainId(run.resource) ? 'by-id' : 'second-pass',
         pageSize: run.sync.pageSize,
         giveUpAfterMs: run.giveUpAfterMs,
+        resumed: run.resumed,
+        reapply: run.reapply.length > 0 && run.resumed === null,
       };
     });
 }
@@ -44,37 +45,48 @@ async function fixRun(connection: OpenConnection, input: BeginRunInput): Promise
       `connection "${input.connection}" has no resource "${input.resource}" any more`,
     );
   }
-  const found = await readPointer(store, input);
-  const fence = checkFence(found?.pointer ?? null, { ...input, baseUrl: settings.baseUrl });
-  if ('message' in fence) throw finalFailure('Displaced', fence.message);
-
+  const { found, outcome } = await passFence(store, { ...input, baseUrl: settings.baseUrl });
   const before = found === null ? null : await readBefore(store, found);
   if (before !== null) {
     checkKey(resource, before);
     if (!input.adopt) await checkOrganization(connection, Context.current().cancellationSignal);
   }
-  const checkpoint = checkpointOf(input, before, fence.outcome);
+  const checkpoint = checkpointOf(input, before, outcome);
   const reconcile = before !== null && mayReconcile(resource) && isDue(input, settings.sync.reconcileEveryMs);
   const mode = checkpoint === null || before === null || reconcile ? 'full' : input.mode;
-  return writeRun(store, input, {
+  const left = found === null ? NOTHING_LEFT : await inheritance(store, resource, found.pointer);
+  const question = {
     connection: input.connection,
     baseUrl: settings.baseUrl,
     resource,
+    mode,
+    updatedSince: mode === 'increment' ? (input.since ?? checkpoint) : null,
+    checkpoint,
+    before,
+    reapply: left.reapply,
+  };
+  const again =
+    input.resumable === null
+      ? null
+      : await findResumable(store, question, { failed: input.resumable, now: input.startedAt });
+  return writeRun(store, input, {
+    ...question,
     sync: settings.sync,
     http: settings.http,
     runId: input.runId,
-    mode,
-    updatedSince: mode === 'increment' ? checkpoint : null,
-    checkpoint,
     startedAt: input.startedAt,
+    readSince: again?.readSince ?? input.startedAt,
     nominalStart: input.nominalStart,
-    before,
     warnings: [],
     giveUpAfterMs: settings.retries.giveUpAfterMs,
     retention: settings.retention,
     reconcile,
+    columns: new ColumnSet(resource.key, [...(before?.columns ?? []), ...left.columns]).toColumns(),
+    resumed: again?.resumed ?? null,
   });
 }
+
+const NOTHING_LEFT = { columns: [], reapply: [] };
 
 /** Rows are told apart by their key: with another one, the same record would be there twice. */
 function checkKey(resource: ResourceSettings, before: Before): void {
@@ -92,8 +104,12 @@ function mayReconcile({ deletes, windowMs, windowField }: ResourceSettings): boo
   return deletes !== 'keep' && (windowMs === null || windowField !== null);
 }
 
-function isDue({ reconcile, reconciledAt, startedAt }: BeginRunInput, everyMs: number | null): boolean {
-  return reconcile || (everyMs !== null && reconciledAt !== null && startedAt - reconciledAt >= everyMs);
+function isDue(input: BeginRunInput, everyMs: number | null): boolean {
+  const { reconcile, reconciledAt, startedAt, since } = input;
+  if (reconcile) return true;
+  // Who asks for a stretch of time does not want everything read.
+  if (everyMs === null || reconciledAt === null || since !== null) return false;
+  return startedAt - reconciledAt >= everyMs;
 }
 
 /** Of a snapshot taken over from the lake, its own checkpoint: the mirror's belongs to another snapshot. */
@@ -101,40 +117,4 @@ function checkpointOf(input: BeginRunInput, before: Before | null, fence: string
   if (fence === 'empty') return null;
   if (fence === 'adopted') return before?.checkpoint ?? null;
   return input.checkpoint?.updatedSince ?? before?.checkpoint ?? null;
-}
-
-async function readPointer(store: ObjectStore, input: BeginRunInput) {
-  const found = await store.readIfExists(pointerKey(input.resource));
-  if (found === null) return null;
-  try {
-    return { pointer: decodePointer(found.body), etag: found.etag };
-  } catch (error) {
-    throw finalFailure('Lake', `${store.url}/${pointerKey(input.resource)}: ${(error as Error).message}`);
-  }
-}
-
-async function readBefore(
-  store: ObjectStore,
-  { pointer, etag }: { pointer: Pointer; etag: string },
-): Promise<Before> {
-  const found = await store.readIfExists(pointer.snapshot);
-  if (found === null) {
-    throw finalFailure(
-      'Lake',
-      `${store.url}/${pointer.snapshot}, the snapshot that latest.json names, is gone. Restore it, or point ` +
-        '`latest.json` at an earlier run.',
-    );
-  }
-  const manifest = decodeManifest(found.body, folderOf(pointer.snapshot));
-  return {
-    runId: pointer.runId,
-    etag,
-    manifest: pointer.snapshot,
-    checkpoint: pointer.checkpoint.updatedSince,
-    rows: manifest.counts.rows,
-    fingerprint: manifest.fingerprint,
-    columns: manifest.columns,
-    parts: manifest.parts,
-    profile: { key: manifest.key, csv: manifest.csv, columns: manifest.selection },
-  };
 }

@@ -1,0 +1,47 @@
+import type { ByteString } from '../../core/brands.js';
+import { DamagedError } from '../damaged-error.js';
+import type { PublishedPart } from '../manifest.js';
+import type { ObjectStore } from '../store/index.js';
+import { gunzipper, plainUnpacker } from './gunzip.js';
+import { RowSplitter } from './row-splitter.js';
+
+export interface RowsOptions {
+  readonly compression: 'gzip' | 'none';
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * The rows of a part in their order, without its header, a piece of the object at a time: for parts without a block
+ * index, such as those of change logs. Memory: a row and a few buffers.
+ *
+ * @throws DamagedError when the object is not what the manifest says of it
+ */
+export async function* readRows(
+  store: ObjectStore,
+  part: Pick<PublishedPart, 'key' | 'rows'>,
+  { compression, signal }: RowsOptions,
+): AsyncGenerator<ByteString[]> {
+  const unpacker = compression === 'gzip' ? gunzipper() : plainUnpacker;
+  const splitter = new RowSplitter();
+  let rows = -1;
+  const taken = (piece: Buffer): ByteString[] => {
+    const found = [...splitter.push(piece.toString('latin1'))];
+    if (rows === -1 && found.length > 0) found.shift();
+    else if (rows === -1) return found;
+    rows = Math.max(rows, 0) + found.length;
+    return found;
+  };
+  try {
+    for await (const chunk of store.stream(part.key, { signal })) {
+      for await (const piece of unpacker.push(chunk)) yield taken(piece);
+    }
+    for await (const piece of unpacker.end()) yield taken(piece);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code?.startsWith('Z_') !== true) throw error;
+    throw new DamagedError(`${part.key} is no whole gzip file: ${(error as Error).message}`);
+  } finally {
+    unpacker.close();
+  }
+  if (splitter.rest() !== '' || Math.max(rows, 0) !== part.rows)
+    throw new DamagedError(`${part.key} does not hold the ${part.rows} rows that its manifest says`);
+}

@@ -14,6 +14,8 @@ export {
 export { ConfigurationError } from './core/configuration-error.js';
 export {
   type ActiveRun,
+  BACKFILL_WORKFLOW,
+  type BackfillInput,
   DEFAULT_TASK_QUEUE,
   EXPORT_WORKFLOW,
   type ExportInput,
@@ -24,12 +26,19 @@ export {
   MIRROR_WORKFLOW,
   type MirrorStatus,
   mirrorWorkflowId,
+  PURGE_WORKFLOW,
+  type PurgeCounts,
+  type PurgeInput,
+  ROLLBACK_WORKFLOW,
+  type RollbackInput,
   type RunCounts,
   type RunError,
   type RunMode,
   type RunOutcome,
   type RunPhase,
   type RunReport,
+  type SyncAccepted,
+  type SyncInput,
 } from './core/contract.js';
 export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';
 export { type ObjectStore, openStore, StoreError, type StoreErrorKind } from './lake/store/index.js';
@@ -51,7 +60,15 @@ export {
 } from './temporal/schedule.js';
 export type { ScheduleChange } from './temporal/schedule-diff.js';
 export type { ScheduledRun } from './temporal/schedule-runs.js';
-export { manualExportId, type StartExportOptions, startExport } from './temporal/start-export.js';
+export {
+  manualId,
+  requestSync,
+  type StartOptions,
+  startBackfill,
+  startExport,
+  startPurge,
+  startRollback,
+} from './temporal/start.js';
 export { type ResourceStatus, readStatus, type StatusOptions } from './temporal/status.js';
 export { VERSION } from './temporal/version.js';
 export { createWorker, type WorktrackWorker, type WorktrackWorkerOptions } from './temporal/worker.js';

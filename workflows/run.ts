@@ -1,4 +1,4 @@
-import { CancellationScope, proxyActivities } from '@temporalio/workflow';
+import { ActivityCancellationType, CancellationScope, proxyActivities } from '@temporalio/workflow';
 import type { RunId } from '../src/core/brands.js';
 import type {
   ActiveRun,
@@ -17,6 +17,9 @@ const HEARTBEAT_TIMEOUT = '10 seconds';
 /** Merge activities of one run at a time, shared by all workers: each one keeps two cores busy and holds some 50 MiB. */
 const MERGES_AT_ONCE = 2;
 const RETRY = { initialInterval: '1 second', maximumInterval: '1 minute' } as const;
+
+/** A cancelled run is over when nobody writes for it any more: only then can what it wrote be removed. */
+const STAYS_UNTIL_DONE = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED;
 
 /** Asks the service and the store before anything is known of the configuration; by its default it gives up. */
 const begin = proxyActivities<Activities>({
@@ -73,12 +76,14 @@ export async function runOnce(
     scheduleToCloseTimeout: begun.giveUpAfterMs,
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: RETRY,
+    cancellationType: STAYS_UNTIL_DONE,
   });
 
   // Work on the lake takes as long as it takes, under its heartbeat; it is attempts that give up.
   const work = proxyActivities<Activities>({
     startToCloseTimeout: '1 day',
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    cancellationType: STAYS_UNTIL_DONE,
     retry: { ...RETRY, maximumAttempts: Math.max(3, Math.ceil(begun.giveUpAfterMs / 60_000)) },
   });
 

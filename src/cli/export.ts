@@ -1,16 +1,14 @@
 import { selectConnection, selectResources } from '../config/index.js';
 import type { ExportInput, ExportResult } from '../core/contract.js';
 import type { ConnectionSettings } from '../core/settings.js';
-import type { TemporalClient } from '../temporal/connect.js';
-import { grpcMessage, isUnreachable } from '../temporal/grpc.js';
-import { reach } from '../temporal/reach.js';
-import { manualExportId, startExport } from '../temporal/start-export.js';
+import { startExport } from '../temporal/start.js';
 import { readSettings, withTemporal } from './context.js';
 import { type ExitCode, exitCodeOf } from './exit-code.js';
-import { type Followed, followToEnd } from './follow.js';
-import { type GlobalOptions, reachTimeoutMs } from './options.js';
+import { followToEnd } from './follow.js';
+import type { GlobalOptions } from './options.js';
 import { output, printJson } from './output.js';
 import { publishedLines, troubleLines } from './report.js';
+import { startAndFollow } from './start-and-follow.js';
 import { UsageError } from './usage-error.js';
 
 export interface ExportOptions extends GlobalOptions {
@@ -34,11 +32,12 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
     const { runLocalExport } = await import('./local.js');
     return finish(await runLocalExport(options, settings, connection, input), options, connection);
   }
-  const result = await withTemporal(options, async (temporal) => {
-    const workflowId = options.follow ?? (await start(temporal, input, options));
-    const followed: Followed = { workflowId, options, connection, input };
-    return followToEnd(temporal, followed);
-  });
+  const followed = { what: 'export', options, connection, resources: input.resources } as const;
+  const { follow } = options;
+  const result =
+    follow === undefined
+      ? await startAndFollow(followed, (temporal, start) => startExport(temporal, input, start))
+      : await withTemporal(options, (temporal) => followToEnd(temporal, { ...followed, workflowId: follow }));
   return finish(result, options, connection);
 }
 
@@ -58,30 +57,17 @@ function inputOf(
   };
 }
 
-async function start(temporal: TemporalClient, input: ExportInput, options: ExportOptions): Promise<string> {
-  // One id for all attempts: a start whose answer was lost is not made twice.
-  const workflowId = manualExportId(input.connection);
-  await reach(
-    `Temporal at ${temporal.address}`,
-    () => startExport(temporal, input, { workflowId, taskQueue: options.taskQueue }),
-    isUnreachable,
-    grpcMessage,
-    { timeoutMs: reachTimeoutMs(process.env), onTrouble: output.note },
-  );
-  output.note(`Export of ${input.connection}: ${workflowId}`);
-  return workflowId;
-}
-
-/** Prints what became of an export. */
+/** Prints what became of an export or of what is like one. */
 export function finish(
   result: ExportResult,
   { json }: Pick<ExportOptions, 'json'>,
   { lake }: ConnectionSettings,
+  what = 'export',
 ): ExitCode {
   if (json === true) printJson(result);
   else for (const line of publishedLines(result, lake.url)) output.out(line);
   for (const line of troubleLines(result)) output.note(line);
   if (result.outcome === 'cancelled')
-    output.note('The export was cancelled; what was published before it stays.');
+    output.note(`The ${what} was cancelled; what was published before it stays.`);
   return exitCodeOf(result);
 }

@@ -1,5 +1,5 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
-import type { ExportInput, ExportResult } from '../core/contract.js';
+import type { ExportResult } from '../core/contract.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import type { TemporalClient } from '../temporal/connect.js';
 import { followExport } from '../temporal/follow.js';
@@ -17,7 +17,10 @@ export interface Followed {
   readonly workflowId: string;
   readonly options: GlobalOptions;
   readonly connection: ConnectionSettings;
-  readonly input: ExportInput;
+  /** Absent: all that are configured. */
+  readonly resources?: readonly string[] | undefined;
+  /** For messages: what is followed. */
+  readonly what: 'export' | 'backfill' | 'rollback' | 'purge';
   /** The server and the worker end with this command (`--local`); what they know stays on disk. */
   readonly local?: boolean;
 }
@@ -28,12 +31,12 @@ export interface Followed {
  * @throws DetachedError after Ctrl-C; OutOfReachError
  */
 export async function followToEnd(temporal: TemporalClient, followed: Followed): Promise<ExportResult> {
-  const { workflowId, connection, input } = followed;
+  const { workflowId, connection, what } = followed;
   const reachOptions = { timeoutMs: reachTimeoutMs(process.env), onTrouble: output.note };
   const progress = progressOn(process.stderr);
   const store = watchStore(connection, reachOptions);
   const again = followed.local === true ? 'the same command again' : followCommand(followed);
-  const left = followed.local === true ? 'The export is broken off' : 'The export goes on';
+  const left = `The ${what} ${followed.local === true ? 'is broken off' : 'goes on'}`;
   const resume = `${followed.local === true ? 'To go on with it' : 'To follow it again'}: ${again}`;
   let told = false;
   const interrupts = listenForInterrupts({
@@ -41,11 +44,11 @@ export async function followToEnd(temporal: TemporalClient, followed: Followed):
     onFirst() {
       told = true;
       progress.end();
-      output.note(`Leaving in ${SECOND_PRESS_MS / 1000} s. Ctrl-C again cancels the export.`);
+      output.note(`Leaving in ${SECOND_PRESS_MS / 1000} s. Ctrl-C again cancels the ${what}.`);
       output.note(`${left}. ${resume}`);
     },
     onCancel() {
-      output.note('Cancelling the export. Ctrl-C again leaves without waiting for it.');
+      output.note(`Cancelling the ${what}. Ctrl-C again leaves without waiting for it.`);
       temporal.client.workflow
         .getHandle(workflowId)
         .cancel()
@@ -55,7 +58,7 @@ export async function followToEnd(temporal: TemporalClient, followed: Followed):
   try {
     return await followExport(temporal, workflowId, {
       ...reachOptions,
-      resources: input.resources ?? connection.resources.map(({ name }) => name),
+      resources: followed.resources ?? connection.resources.map(({ name }) => name),
       signal: AbortSignal.any([interrupts.detach, store.signal]),
       onView(view) {
         progress.show(view);
@@ -67,7 +70,7 @@ export async function followToEnd(temporal: TemporalClient, followed: Followed):
     if (interrupts.detach.aborted) throw new DetachedError(`${left}. ${told ? '' : resume}`.trim());
     if (error instanceof WorkflowNotFoundError) {
       const where = `the namespace "${temporal.namespace}" of Temporal at ${temporal.address}`;
-      throw new UsageError(`There is no export "${workflowId}" in ${where}. Correct --follow.`);
+      throw new UsageError(`There is no ${what} "${workflowId}" in ${where}. Correct --follow.`);
     }
     throw withHint(error, `${left}. ${resume}`);
   } finally {
@@ -90,7 +93,7 @@ export function followCommand({
   workflowId,
   options,
   connection,
-}: Omit<Followed, 'input' | 'local'>): string {
+}: Pick<Followed, 'workflowId' | 'options' | 'connection'>): string {
   const given = [
     ['--config', options.config],
     ['--connection', options.connection ?? connection.name],

@@ -4,7 +4,7 @@ import type { ExportInput, ExportResult } from '../core/contract.js';
 import { DEFAULT_TASK_QUEUE } from '../core/contract.js';
 import type { ConnectionSettings, Settings } from '../core/settings.js';
 import { withLock } from '../servers/lock.js';
-import { startExport } from '../temporal/start-export.js';
+import { startExport } from '../temporal/start.js';
 import { followToEnd } from './follow.js';
 import { localExportId, localStateFolder } from './local-state.js';
 import { startLocalTemporal } from './local-temporal.js';
@@ -36,7 +36,10 @@ export async function runLocalExport(
         taskQueue,
         workflowId: localExportId(input),
       });
-      const followed = followToEnd(local.temporal, { workflowId, options, connection, input, local: true });
+      const { resources } = input;
+      const followed = followToEnd(local.temporal, {
+        ...{ workflowId, options, connection, resources, what: 'export', local: true },
+      });
       return await Promise.race([followed, local.failed]);
     } finally {
       await local.stop();

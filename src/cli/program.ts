@@ -76,6 +76,18 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
     .option('--follow <workflow-id>', 'start nothing; follow an export that is going on')
     .option('--json', 'print one JSON object');
 
+  add<import('./backfill.js').BackfillOptions>(
+    program,
+    'backfill',
+    'read again, everything or since a time; never moves a checkpoint back',
+    async (options) => (await import('./backfill.js')).runBackfill(options),
+  )
+    .option('--resource <name>', 'only this resource; may be given more than once', collect)
+    .option('--since <time>', 'only what changed since this date or time (default: everything)')
+    .option('--reconcile', 'read everything, and conclude which records are gone')
+    .option('--allow-deletes', 'publish although more than a tenth of the rows are gone from the service')
+    .option('--json', 'print one JSON object');
+
   add<GlobalOptions & { json?: boolean }>(
     program,
     'status',
@@ -90,6 +102,26 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
     async (options) => (await import('./verify.js')).runVerify(options),
   )
     .option('--resource <name>', 'only this resource; may be given more than once', collect)
+    .option('--json', 'print one JSON object');
+
+  add<import('./rollback.js').RollbackOptions>(
+    program,
+    'rollback',
+    'let latest.json name an earlier published run, and go on from its checkpoint',
+    async (options) => (await import('./rollback.js')).runRollback(options),
+  )
+    .requiredOption('--resource <name>', 'the resource')
+    .requiredOption('--to <run>', 'the run, like 20261121T020000Z-1a2b3c4d')
+    .option('--json', 'print one JSON object');
+
+  add<import('./purge.js').PurgeOptions>(
+    program,
+    'purge',
+    'remove one record from all snapshots and change logs of a resource',
+    async (options) => (await import('./purge.js')).runPurge(options),
+  )
+    .requiredOption('--resource <name>', 'the resource')
+    .requiredOption('--key <value>', "the record's key; once for each of its fields, in their order", collect)
     .option('--json', 'print one JSON object');
 
   const schedule = program.command('schedule').description('the nightly Schedule of a connection');

@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import type { ExportResult } from '../../core/contract.js';
 import { followExport } from '../../temporal/follow.js';
-import { startExport } from '../../temporal/start-export.js';
+import { startExport } from '../../temporal/start.js';
 import { type ExitCode, exitCodeOf } from '../exit-code.js';
 import { type GlobalOptions, positive } from '../options.js';
 import { output } from '../output.js';

@@ -70,7 +70,8 @@ describe('What a run reports', () => {
     expect(addUp([], nothing)).toEqual({ counts: noCounts(), parts: [], changes: [] });
   });
 
-  it.each(Object.keys(noCounts()) as (keyof MergeCounts)[])(
+  // `reapplied` says where some of the inserted rows came from; nothing else knows their number.
+  it.each(Object.keys(noCounts()).filter((name) => name !== 'reapplied') as (keyof MergeCounts)[])(
     'is refused when the count of %s is off by one',
     (name) => {
       for (const off of [1, -1]) {

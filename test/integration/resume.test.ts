@@ -1,0 +1,88 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { DEMO_ORGANIZATION } from '../../src/simulator/index.js';
+import { assertRowEquals } from '../support/oracle.js';
+import { readPointer, readSnapshot } from '../support/snapshot.js';
+import { type Stack, startStack, until } from '../support/stack.js';
+
+const KEY = 'wt_a_key_that_will_be_revoked';
+
+describe('the run after one that failed', () => {
+  let stack: Stack;
+  afterEach(() => stack?.stop());
+
+  const pages = () => stack.simulator.admin.stats().byRoute['GET tasks'] ?? 0;
+
+  /** An export that reads slowly, and whose key is revoked when it has staged something. */
+  async function refusedHalfWay(): Promise<void> {
+    const { admin } = stack.simulator;
+    const rule = admin.faults.add({ match: { resource: 'tasks' }, fault: { kind: 'latency', ms: 150 } });
+    const failed = stack.export();
+    await until(async () => {
+      for await (const { key } of stack.store.list('_staging/tasks/'))
+        if (key.includes('/stage-')) return true;
+      return false;
+    }, 'pages are staged');
+    admin.keys.revoke('nightly');
+    expect(await failed).toMatchObject({ outcome: 'refused' });
+    admin.faults.remove(rule);
+  }
+
+  const start = () =>
+    startStack({
+      apiKey: KEY,
+      simulator: {
+        awkward: false,
+        counts: { tasks: 4000 },
+        keys: [{ key: KEY, name: 'nightly', organization: DEMO_ORGANIZATION, grants: ['*'] }],
+      },
+      resources: '[tasks]',
+      yaml: '    sync: { pageSize: 50 }\n',
+    });
+  const repair = () =>
+    stack.simulator.admin.keys.add({
+      key: KEY,
+      name: 'nightly',
+      organization: DEMO_ORGANIZATION,
+      grants: ['*'],
+    });
+
+  it('goes on from the pages that were staged once the key is good again, and misses no change', async () => {
+    stack = await start();
+    await stack.startWorker();
+    await refusedHalfWay();
+    const readBefore = pages();
+    const { admin } = stack.simulator;
+    // One of these was read already.
+    admin.touch('tasks', { count: 3, pick: 'spread' });
+    repair();
+    const result = await stack.export();
+    expect(result).toMatchObject({ outcome: 'published', runs: [{ rows: 4000 }] });
+    const readAfter = pages() - readBefore;
+    expect(readAfter).toBeLessThan(80);
+    expect(readAfter + readBefore).toBeLessThan(80 + 10);
+    const runId = result.runs[0]!.runId!;
+    const first = await readSnapshot(stack.store, 'tasks');
+    expect(new Set(first.rows.map((row) => row._run_id))).toEqual(new Set([runId]));
+    expect((await stack.export()).outcome).toBe('published');
+    const rows = new Map((await readSnapshot(stack.store, 'tasks')).rows.map((row) => [row.id, row]));
+    for (const text of admin.records('tasks'))
+      assertRowEquals(rows.get((JSON.parse(text) as { id: string }).id)!, text);
+    for await (const { key } of stack.store.list('_staging/')) expect.unreachable(`${key} is still there`);
+  });
+
+  it('reads anew when it is to read with other settings', async () => {
+    stack = await start();
+    const worker = await stack.startWorker();
+    await refusedHalfWay();
+    await worker.stop();
+    repair();
+    const [connection] = stack.settings.connections;
+    const [tasks] = connection!.resources;
+    const changed = { ...tasks!, columns: { ...tasks!.columns, exclude: ['name'] } };
+    await stack.startWorker({ ...stack.settings, connections: [{ ...connection!, resources: [changed] }] });
+    const before = pages();
+    expect((await stack.export()).outcome).toBe('published');
+    expect(pages() - before).toBeGreaterThanOrEqual(80);
+    expect((await readPointer(stack.store, 'tasks')).rows).toBe(4000);
+  });
+});

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { afterEach, it } from 'vitest';
 import type { MirrorStatus } from '../../src/core/contract.js';
+import { DEMO_ORGANIZATION } from '../../src/simulator/index.js';
+import { requestSync } from '../../src/temporal/start.js';
 import { type Stack, type StackOptions, startStack, until } from '../support/stack.js';
 
 /**
@@ -133,6 +135,79 @@ it('records a continue-as-new', async () => {
   await mirror('continued-as-new', first);
   await stack.export();
   await mirror('after-continue-as-new');
+});
+
+async function ran(workflow: string, path: string, args: object): Promise<void> {
+  const workflowId = `${stack.connection}-${path}`;
+  const handle = await stack.temporal.client.workflow.start(workflow, {
+    workflowId,
+    taskQueue: stack.taskQueue,
+    args: [{ connection: stack.connection, ...args }],
+  });
+  await handle.result().catch(() => {});
+  await record(workflow, path, workflowId);
+}
+
+it('records a rollback and the run after it, and a purge', async () => {
+  await started({
+    resources: '[time-entries]',
+    simulator: { awkward: false, counts: { 'time-entries': 20 } },
+  });
+  const first = (await stack.export()).runs[0]!.runId!;
+  const created = stack.simulator.admin.create('time-entries', { startedAt: new Date().toISOString() });
+  await stack.export();
+  await ran('rollbackWorkflow', 'to-an-earlier-run', { resource: 'time-entries', to: first });
+  await ran('rollbackWorkflow', 'to-no-run', { resource: 'time-entries', to: '20200101T000000Z-00000000' });
+  await stack.export();
+  await ran('purgeWorkflow', 'of-a-record', { resource: 'time-entries', key: [created] });
+  await record('resourceMirrorWorkflow', 'rolled-back-and-purged', stack.mirrorId('time-entries'));
+});
+
+it('records a backfill during a nightly run, one that fails, and the update sync', async () => {
+  await started({
+    simulator: { awkward: false, counts: { projects: 200 } },
+    yaml: '    sync: { pageSize: 20 }\n',
+  });
+  await stack.export();
+  const rule = stack.simulator.admin.faults.add({
+    match: { resource: 'projects' },
+    fault: { kind: 'latency', ms: 100 },
+  });
+  stack.simulator.admin.touch('projects', { count: 100, pick: 'spread' });
+  const nightly = stack.export();
+  await ran('backfillWorkflow', 'during-a-nightly-run', {});
+  await nightly;
+  stack.simulator.admin.faults.remove(rule);
+  await ran('backfillWorkflow', 'of-no-resource', { resources: ['nothing'] });
+  const { connection, taskQueue } = stack;
+  await requestSync(stack.temporal, { connection, resource: 'projects' }, { taskQueue });
+  const status = () =>
+    stack.temporal.client.workflow.getHandle(stack.mirrorId('projects')).query<MirrorStatus>('status');
+  await until(async () => (await status()).active === null, 'the mirror rests');
+  await mirror('backfilled');
+});
+
+it('records a run that goes on from the pages of one that was refused', async () => {
+  const key = { key: 'wt_recorded', name: 'recorded', organization: DEMO_ORGANIZATION, grants: ['*'] };
+  await started({
+    apiKey: key.key,
+    simulator: { awkward: false, counts: { projects: 400 }, keys: [key] },
+    yaml: '    sync: { pageSize: 5 }\n',
+  });
+  const { admin } = stack.simulator;
+  const rule = admin.faults.add({ match: { resource: 'projects' }, fault: { kind: 'latency', ms: 150 } });
+  const refused = stack.export();
+  await until(async () => {
+    for await (const { key } of stack.store.list('_staging/projects/'))
+      if (key.includes('/stage-')) return true;
+    return false;
+  }, 'pages are staged');
+  admin.keys.revoke(key.name);
+  await refused;
+  admin.faults.remove(rule);
+  admin.keys.add(key);
+  await stack.export();
+  await mirror('resumed');
 });
 
 async function stop(): Promise<void> {

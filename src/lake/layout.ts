@@ -20,6 +20,13 @@ export function runFolder(resource: string, tree: Tree, date: string, runId: Run
   return key(`${resource}/${tree}/dt=${date}/run=${runId}`);
 }
 
+/** Date of the `dt=` that an object of a run lies below. @throws RangeError for another object */
+export function dateOfRun(object: ObjectKey): string {
+  const date = /(?:^|\/)dt=(\d{4}-\d\d-\d\d)\/run=[^/]+\//.exec(object)?.[1];
+  if (date === undefined) throw new RangeError(`${object} is in no run's folder`);
+  return date;
+}
+
 export function treePrefix(resource: string, tree: Tree): string {
   return `${resource}/${tree}/`;
 }

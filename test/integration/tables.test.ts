@@ -2,13 +2,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { folderOf, pointerKey } from '../../src/lake/layout.js';
 import { decodeManifest } from '../../src/lake/manifest.js';
 import { META_COLUMNS } from '../../src/lake/schema.js';
 import { Duck } from '../support/duckdb.js';
+import { writeFolderConfig } from '../support/folder-config.js';
 import { assertRowEquals } from '../support/oracle.js';
 import { runCommand } from '../support/processes.js';
 import { requestRun } from '../support/request-run.js';
@@ -58,10 +59,7 @@ describe('what the lake publishes, as its readers get at it', () => {
       resources: '[projects, tasks, time-entries, members]',
     });
     await stack.startWorker();
-    folderConfig = join(stack.folder, 'folder.yaml');
-    const yaml = await readFile(stack.configFile, 'utf8');
-    const lake = `lake: { url: "${pathToFileURL(stack.lakeFolder).href}" }`;
-    await writeFile(folderConfig, yaml.replace(/lake: \{.*\}/, lake));
+    folderConfig = await writeFolderConfig(stack);
     duck = await Duck.open();
 
     const { admin } = stack.simulator;

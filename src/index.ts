@@ -49,7 +49,7 @@ export type { Manifest, PublishedPart } from './lake/manifest.js';
 export type { Pointer } from './lake/pointer.js';
 export { maskedColumns } from './lake/profile.js';
 export { type PublishedSnapshot, readPublished, readPublishedOn } from './lake/published.js';
-export { readRows, rowTexts } from './lake/rows.js';
+export { readRows } from './lake/rows.js';
 export { SnapshotNotFoundError } from './lake/snapshot-not-found-error.js';
 export { type ObjectStore, openStore, StoreError, type StoreErrorKind } from './lake/store/index.js';
 export { type ConnectOptions, connectTemporal, type TemporalClient } from './temporal/connect.js';

@@ -10,6 +10,7 @@ import { readRunIfThere } from './documents.js';
 import { heartbeating } from './heartbeat.js';
 import { removeAll, removeStrayParts } from './remove.js';
 import { removeOldSnapshots } from './retention.js';
+import { moveAside } from './rollback/aside.js';
 
 const DAY_MS = 24 * 60 * 60_000;
 const TREES = ['snapshots', 'changes'] as const;
@@ -35,6 +36,7 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
           // An attempt given up for dead may have written after its run was published.
           await removeStrayParts(store, folderOf(run.before.manifest), run.before.parts);
         }
+        await moveAside(store, resource, run.leftBehind, signal);
         await removeOldSnapshots(store, input, run.retention, deps.now());
       }
       signal.throwIfAborted();

@@ -5,8 +5,8 @@ import { inFolder, MANIFEST, pointerKey, runFolder } from '../src/lake/layout.js
 import { decodePointer } from '../src/lake/pointer.js';
 import { type SnapshotRun, snapshotsToRemove } from '../src/lake/retention.js';
 import { parseRunDate } from '../src/lake/run-id.js';
+import { listDates, listRuns, publishedRuns } from '../src/lake/runs.js';
 import type { ObjectStore } from '../src/lake/store/index.js';
-import { listDates, listRuns, readChain } from './chain.js';
 import { removeAll } from './remove.js';
 
 /** Folders that one call removes at most: what is left over, the next run's call does. */
@@ -31,10 +31,8 @@ export async function removeOldSnapshots(
   const dates = await listDates(store, resource, 'snapshots');
   const snapshots = await listRuns(store, resource, 'snapshots', dates);
   const changes = await listRuns(store, resource, 'changes', dates);
-  const chain = new Map([[pointer.runId, Date.parse(pointer.publishedAt)]]);
-  // It need not go further back than there are snapshots.
-  for await (const run of readChain(store, resource, pointer.changes, changes))
-    chain.set(run.runId, run.publishedAt);
+  const chain = new Map<RunId, number>();
+  for await (const one of publishedRuns(store, pointer, changes)) chain.set(one.runId, one.publishedAt);
   const published: SnapshotRun[] = [];
   const strays: SnapshotRun[] = [];
   for (const [run, date] of snapshots) {

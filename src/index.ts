@@ -41,6 +41,25 @@ export {
   type SyncInput,
 } from './core/contract.js';
 export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';
+export {
+  clashingResources,
+  type DaySnapshot,
+  DDL_VIEWS,
+  type DdlInput,
+  type DdlView,
+  DIALECTS,
+  type Dialect,
+  ddlStatements,
+  type Integers,
+  renderDdl,
+  type Statement,
+} from './lake/ddl.js';
+export type { Manifest, PublishedPart } from './lake/manifest.js';
+export type { Pointer } from './lake/pointer.js';
+export { maskedColumns } from './lake/profile.js';
+export { type PublishedSnapshot, readPublished, readPublishedOn } from './lake/published.js';
+export { readRows } from './lake/rows.js';
+export { SnapshotNotFoundError } from './lake/snapshot-not-found-error.js';
 export { type ObjectStore, openStore, StoreError, type StoreErrorKind } from './lake/store/index.js';
 export { type ConnectOptions, connectTemporal, type TemporalClient } from './temporal/connect.js';
 export { exportResultOf } from './temporal/export-result.js';

@@ -118,7 +118,9 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
       return await perform(request, begun, { state: () => state, onState, onChange: change });
     } catch (error) {
       const failed = active ?? begun;
-      if (toOutcome(error) === 'cancelled') await discard(failed);
+      const { type } = toRunError(error);
+      // Nobody will ever want what these wrote.
+      if (toOutcome(error) === 'cancelled' || type === 'Displaced') await discard(failed);
       state = { ...state, resumable: resumableAfter(failed, error) };
       const { resource } = state;
       const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
@@ -140,7 +142,7 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
   async function discard({ runId }: ActiveRun): Promise<void> {
     const { connection, resource } = state;
     await discardRun({ connection, resource, runId }).catch((error) => {
-      log.warn('what a cancelled run wrote could not be removed; the next run will do it', {
+      log.warn('what a run wrote that is over could not be removed; the next run will do it', {
         error: toRunError(error).message,
       });
     });

@@ -31,7 +31,8 @@ export function createBeginRun(deps: ActivityDeps): Activities['worktrack.beginR
         pageSize: run.sync.pageSize,
         giveUpAfterMs: run.giveUpAfterMs,
         resumed: run.resumed,
-        reapply: run.reapply.length > 0 && run.resumed === null,
+        // What left the window since can be had from nowhere else; the rest comes from the service again.
+        reapply: run.leftBehind.length > 0 && run.resource.windowMs !== null && run.resumed === null,
       };
     });
 }
@@ -54,7 +55,7 @@ async function fixRun(connection: OpenConnection, input: BeginRunInput): Promise
   const checkpoint = checkpointOf(input, before, outcome);
   const reconcile = before !== null && mayReconcile(resource) && isDue(input, settings.sync.reconcileEveryMs);
   const mode = checkpoint === null || before === null || reconcile ? 'full' : input.mode;
-  const left = found === null ? NOTHING_LEFT : await inheritance(store, resource, found.pointer);
+  const left = found === null ? NOTHING_LEFT : await inheritance(store, resource.name, found.pointer);
   const question = {
     connection: input.connection,
     baseUrl: settings.baseUrl,
@@ -63,7 +64,7 @@ async function fixRun(connection: OpenConnection, input: BeginRunInput): Promise
     updatedSince: mode === 'increment' ? (input.since ?? checkpoint) : null,
     checkpoint,
     before,
-    reapply: left.reapply,
+    leftBehind: left.leftBehind,
   };
   const again =
     input.resumable === null
@@ -86,7 +87,7 @@ async function fixRun(connection: OpenConnection, input: BeginRunInput): Promise
   });
 }
 
-const NOTHING_LEFT = { columns: [], reapply: [] };
+const NOTHING_LEFT = { columns: [], leftBehind: [] };
 
 /** Rows are told apart by their key: with another one, the same record would be there twice. */
 function checkKey(resource: ResourceSettings, before: Before): void {

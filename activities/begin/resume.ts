@@ -11,7 +11,7 @@ const YOUNG_ENOUGH_MS = 24 * 60 * 60_000;
 /** What decides whether pages that were read for one run are of use to another. */
 type Question = Pick<
   RunFile,
-  'connection' | 'baseUrl' | 'resource' | 'mode' | 'updatedSince' | 'checkpoint' | 'before' | 'reapply'
+  'connection' | 'baseUrl' | 'resource' | 'mode' | 'updatedSince' | 'checkpoint' | 'before' | 'leftBehind'
 >;
 
 /** A failed run's pages and what they say of time. */
@@ -53,10 +53,19 @@ function asked({
   updatedSince,
   checkpoint,
   before,
-  reapply,
+  leftBehind,
 }: Question): string {
   const snapshot = before === null ? null : [before.runId, before.etag];
-  return JSON.stringify([connection, baseUrl, resource, mode, updatedSince, checkpoint, snapshot, reapply]);
+  return JSON.stringify([
+    connection,
+    baseUrl,
+    resource,
+    mode,
+    updatedSince,
+    checkpoint,
+    snapshot,
+    leftBehind,
+  ]);
 }
 
 /** Names sort by call and attempt, and each goes on from the one before. */

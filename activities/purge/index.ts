@@ -1,13 +1,13 @@
 import { Context } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
 import type { Activities, PurgeRecordInput } from '../../src/core/contract.js';
-import { folderOf, pointerKey, stagingPrefix } from '../../src/lake/layout.js';
+import { folderOf, pointerKey, rolledBackRoot, stagingPrefix } from '../../src/lake/layout.js';
 import type { Manifest } from '../../src/lake/manifest.js';
 import { decodePointer, encodePointer, type Pointer } from '../../src/lake/pointer.js';
 import { purgedRows, recountRows } from '../../src/lake/purge.js';
+import { listDates, listRuns, manifestOf, type RunFolders } from '../../src/lake/runs.js';
 import { type ObjectStore, StoreUnclearError } from '../../src/lake/store/index.js';
 import { passFence, readSnapshot } from '../begin/before.js';
-import { listDates, listRuns, manifestOf, type RunFolders } from '../chain.js';
 import type { ActivityDeps } from '../deps.js';
 import { finalFailure } from '../failures.js';
 import { heartbeating } from '../heartbeat.js';
@@ -27,17 +27,16 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
       const { found } = await passFence(store, { ...input, baseUrl: settings.baseUrl, adopt: false });
       if (found !== null) await checkKey(store, found.pointer, input);
       await removeAll(store, stagingPrefix(input.resource));
-      const [snapshots, changes] = await Promise.all([
-        folders(store, input, 'snapshots'),
-        folders(store, input, 'changes'),
-      ]);
-      let inSnapshots = 0;
-      let inChangeLogs = 0;
-      for (const runId of new Set([...snapshots.keys(), ...changes.keys()])) {
-        Context.current().cancellationSignal.throwIfAborted();
-        const removed = await purgeRun(store, input, { runId, snapshots, changes });
-        if (removed.snapshot) inSnapshots++;
-        if (removed.changes) inChangeLogs++;
+      const purged = { snapshots: 0, changeLogs: 0 };
+      for (const root of [input.resource, rolledBackRoot(input.resource)]) {
+        const snapshots = await folders(store, root, 'snapshots');
+        const changes = await folders(store, root, 'changes');
+        for (const runId of new Set([...snapshots.keys(), ...changes.keys()])) {
+          Context.current().cancellationSignal.throwIfAborted();
+          const removed = await purgeRun(store, input, { root, runId, snapshots, changes });
+          if (removed.snapshot) purged.snapshots++;
+          if (removed.changes) purged.changeLogs++;
+        }
       }
       const pointer = found === null ? null : await recount(store, input);
       return {
@@ -46,7 +45,7 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
           publishedAt: Date.parse(pointer.publishedAt),
         },
         checkpoint: pointer?.checkpoint ?? null,
-        purged: { snapshots: inSnapshots, changeLogs: inChangeLogs },
+        purged,
       };
     });
 }
@@ -64,23 +63,24 @@ async function checkKey(
   );
 }
 
-async function folders(
-  store: ObjectStore,
-  { resource }: PurgeRecordInput,
-  tree: 'snapshots' | 'changes',
-): Promise<RunFolders> {
-  return listRuns(store, resource, tree, await listDates(store, resource, tree));
+async function folders(store: ObjectStore, root: string, tree: 'snapshots' | 'changes'): Promise<RunFolders> {
+  return listRuns(store, root, tree, await listDates(store, root, tree));
 }
 
 async function purgeRun(
   store: ObjectStore,
-  { resource, runId: by, key: values }: PurgeRecordInput,
-  run: { readonly runId: RunId; readonly snapshots: RunFolders; readonly changes: RunFolders },
+  { runId: by, key: values }: PurgeRecordInput,
+  run: {
+    readonly root: string;
+    readonly runId: RunId;
+    readonly snapshots: RunFolders;
+    readonly changes: RunFolders;
+  },
 ): Promise<{ snapshot: boolean; changes: boolean }> {
   const signal = Context.current().cancellationSignal;
   const purged: Record<'snapshots' | 'changes', Manifest | null> = { snapshots: null, changes: null };
   for (const tree of ['snapshots', 'changes'] as const) {
-    const manifest = manifestOf(resource, tree, run[tree], run.runId);
+    const manifest = manifestOf(run.root, tree, run[tree], run.runId);
     if (manifest === null) continue;
     purged[tree] = await purgeTree(store, { tree, manifest, values, by, signal });
     // A run that never was complete is of no use to anybody.
@@ -94,7 +94,7 @@ async function purgeRun(
       Manifest | null,
     ][]) {
       if (manifest === null || manifest.counts.rows === rows) continue;
-      const key = manifestOf(resource, tree, run[tree], run.runId)!;
+      const key = manifestOf(run.root, tree, run[tree], run.runId)!;
       await store.write(key, recountRows(await store.read(key), rows), { contentType: 'application/json' });
     }
   }

@@ -7,7 +7,7 @@ import { copyRows } from '../../src/lake/part/copy-rows.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { decodeIndex, indexKey } from '../../src/lake/part/index-file.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
-import { readRows } from '../../src/lake/part/rows.js';
+import { readPartRows } from '../../src/lake/part/rows.js';
 import { PartWriter } from '../../src/lake/part/writer.js';
 import { partsAround, replacePart, storedKey } from '../../src/lake/purge.js';
 import { payloadAt, rowKey, rowKeys, type SortKey } from '../../src/lake/row.js';
@@ -64,7 +64,7 @@ async function holds(
   { tree, signal }: TreePurge,
 ): Promise<boolean> {
   if (tree === 'changes') {
-    for await (const rows of readRows(store, part, { compression: csv.compression, signal })) {
+    for await (const rows of readPartRows(store, part, { compression: csv.compression, signal })) {
       for (const row of rows) {
         const found = rowKey(row, payloadAt(row), fields.length, csv.delimiter);
         if (found >= key) return found === key;
@@ -97,7 +97,7 @@ async function writeWithout(
     signal,
   });
   try {
-    await copyRows(readRows(store, part, { compression: csv.compression, signal }), writer, {
+    await copyRows(readPartRows(store, part, { compression: csv.compression, signal }), writer, {
       keyColumns: fields.length,
       delimiter: csv.delimiter,
       each: (row, key) => (key === gone ? null : row),

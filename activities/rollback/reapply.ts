@@ -7,7 +7,7 @@ import { decodeManifest, type Manifest, type PublishedPart } from '../../src/lak
 import { adaptRows } from '../../src/lake/merge/adapt.js';
 import { copyRows } from '../../src/lake/part/copy-rows.js';
 import { framingOf } from '../../src/lake/part/framing.js';
-import { readRows } from '../../src/lake/part/rows.js';
+import { readPartRows } from '../../src/lake/part/rows.js';
 import { PartWriter } from '../../src/lake/part/writer.js';
 import { profileFingerprint } from '../../src/lake/profile.js';
 import type { RunFile } from '../../src/lake/run-file.js';
@@ -29,7 +29,7 @@ export function createReapply(deps: ActivityDeps): Activities['worktrack.reapply
       const run = await readRun(store, input);
       const { info, cancellationSignal: signal } = Context.current();
       const chunks: StagedChunk[] = [];
-      for (const key of run.reapply) {
+      for (const key of run.leftBehind) {
         const log = decodeManifest(await store.read(key), folderOf(key));
         for (const part of log.parts.filter(({ rows }) => rows > 0)) {
           const name = `left-${info.attempt}-${chunks.length}`;
@@ -74,7 +74,7 @@ async function stagePart(
     signal,
   });
   try {
-    await copyRows(readRows(store, part, { compression: log.csv.compression, signal }), writer, {
+    await copyRows(readPartRows(store, part, { compression: log.csv.compression, signal }), writer, {
       keyColumns: log.key.length,
       delimiter: log.csv.delimiter,
       each: (row) => (adapt === null ? row : adapt(row)),

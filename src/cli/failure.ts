@@ -36,6 +36,10 @@ export function failureOf(error: unknown, env: Readonly<Record<string, string | 
     case 'UsageError':
     case 'ServerEnvironmentError':
       return { code: EXIT.usage, message: error.message };
+    case 'SnapshotNotFoundError':
+      return { code: EXIT.usage, message: withRemedy };
+    case 'DamagedError':
+      return { code: EXIT.failed, message: error.message };
     case 'ScheduleNotFoundError':
       return { code: EXIT.usage, message: 'There is no schedule yet; `worktrack schedule apply` makes it.' };
     case 'ServerInstallError':

@@ -124,6 +124,32 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
     .requiredOption('--key <value>', "the record's key; once for each of its fields, in their order", collect)
     .option('--json', 'print one JSON object');
 
+  add<import('./ddl.js').DdlCommandOptions>(
+    program,
+    'ddl',
+    'print statements that read what is published, to be pasted into an engine',
+    async (options) => (await import('./ddl.js')).runDdl(options),
+  )
+    .addOption(
+      new Option('--dialect <engine>', 'which engine the statements are for')
+        .choices(['duckdb', 'athena', 'spark'])
+        .default('duckdb'),
+    )
+    .option('--resource <name>', 'only this resource; may be given more than once', collect)
+    .option('--dt <date>', 'the last published run of this day, 2026-11-21, instead of the current state');
+
+  program
+    .command('cat')
+    .description('print rows of a published snapshot as they lie in the lake: CSV, the header first')
+    .argument('<resource>', 'resource of the configuration')
+    .option('--limit <n>', 'so many rows; 0 for all', '20')
+    .option('--dt <date>', 'the last published run of this day, 2026-11-21, instead of the current state')
+    .option('--json', 'print one JSON object, in which null and the empty text are told apart')
+    .action(async (resource: string, _options: object, command: Command) => {
+      const { runCat } = await import('./cat.js');
+      onEnd(await runCat(resource, command.optsWithGlobals()));
+    });
+
   const schedule = program.command('schedule').description('the nightly Schedule of a connection');
   for (const [action, text] of Object.entries(SCHEDULE) as [ScheduleAction, string][]) {
     const command = add<import('./schedule.js').ScheduleOptions>(schedule, action, text, async (options) =>

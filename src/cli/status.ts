@@ -1,11 +1,11 @@
 import { selectConnection } from '../config/index.js';
 import type { ConnectionSettings, Settings } from '../core/settings.js';
-import { openStore, StoreError } from '../lake/store/index.js';
 import type { TemporalClient } from '../temporal/connect.js';
-import { OutOfReachError, reach } from '../temporal/reach.js';
+import { OutOfReachError } from '../temporal/reach.js';
 import { type ResourceStatus, readStatus } from '../temporal/status.js';
 import { openTemporal, readSettings } from './context.js';
 import { EXIT, type ExitCode } from './exit-code.js';
+import { withLake } from './lake.js';
 import { type GlobalOptions, reachTimeoutMs } from './options.js';
 import { output, printJson } from './output.js';
 import { type ConnectionStatus, statusJson, statusLines } from './status-lines.js';
@@ -45,20 +45,9 @@ async function tryTemporal(options: GlobalOptions): Promise<TemporalClient | nul
   }
 }
 
-async function statusOf(
+function statusOf(
   temporal: TemporalClient | null,
   connection: ConnectionSettings,
 ): Promise<ResourceStatus[]> {
-  const store = openStore(connection.lake);
-  try {
-    return await reach(
-      `The lake ${connection.lake.url}`,
-      () => readStatus(temporal, connection, store),
-      (error) => error instanceof StoreError && error.retryable,
-      (error) => (error instanceof Error ? error.message : String(error)),
-      { timeoutMs: reachTimeoutMs(process.env), onTrouble: output.note },
-    );
-  } finally {
-    store.close();
-  }
+  return withLake(connection, ({ store, reached }) => reached(() => readStatus(temporal, connection, store)));
 }

@@ -14,6 +14,10 @@ export type { Integers, Statement } from './ddl/table.js';
 export const DIALECTS = ['duckdb', 'athena', 'spark'] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
+/** What statements are made for: the current snapshot, days of the past, the change logs of all runs. */
+export const DDL_VIEWS = ['current', 'days', 'changes'] as const;
+export type DdlView = (typeof DDL_VIEWS)[number];
+
 export interface DdlInput {
   readonly dialect: Dialect;
   readonly lake: LakeSettings;
@@ -25,6 +29,8 @@ export interface DdlInput {
   readonly days?: readonly DaySnapshot[] | undefined;
   /** Columns that are masked by the configuration: they are texts, whatever types were seen. */
   readonly masked?: readonly string[] | undefined;
+  /** Default: all of them. */
+  readonly views?: readonly DdlView[] | undefined;
   /** Default: `bigint`. */
   readonly integers?: Integers | undefined;
 }
@@ -64,29 +70,48 @@ export function ddlStatements(input: DdlInput): Statement[] {
     columns: run.columns,
     csv: run.csv,
   });
-  const sources: TableSource[] = [
-    ofRun(name, `${resource} as of run ${pointer.runId}`, pointer.snapshot, manifest),
-    ...(input.days ?? []).map((day) =>
-      ofRun(
-        `${name}_on_${viewName(day.date).slice(1)}`,
-        `${resource} on ${day.date}`,
-        day.snapshot,
-        day.manifest,
+  const sources: Readonly<Record<DdlView, () => TableSource[]>> = {
+    current: () => [ofRun(name, `${resource} as of run ${pointer.runId}`, pointer.snapshot, manifest)],
+    days: () =>
+      (input.days ?? []).map((day) =>
+        ofRun(dayView(resource, day.date), `${resource} on ${day.date}`, day.snapshot, day.manifest),
       ),
-    ),
-    {
-      ...ofRun(
-        `${name}_changes`,
-        `What each run found new or changed in ${resource}`,
-        pointer.snapshot,
-        manifest,
-      ),
-      folder: `${resource}/changes` as ObjectKey,
-      shape: 'tree',
-    },
-  ];
+    changes: () => [
+      {
+        ...ofRun(
+          `${name}_changes`,
+          `What each run found new or changed in ${resource}`,
+          pointer.snapshot,
+          manifest,
+        ),
+        folder: `${resource}/changes` as ObjectKey,
+        shape: 'tree',
+      },
+    ],
+  };
   const setup = dialect === 'duckdb' ? duckdbSetup(lake) : [];
-  return [...setup, ...sources.flatMap(TABLES[dialect])];
+  return [
+    ...setup,
+    ...(input.views ?? DDL_VIEWS).flatMap((view) => sources[view]()).flatMap(TABLES[dialect]),
+  ];
+}
+
+function dayView(resource: string, date: string): string {
+  return `${viewName(resource)}_on_${viewName(date).slice(1)}`;
+}
+
+/** Two resources whose views would have the same name, so that one would take the other's place; `null` for none. */
+export function clashingResources(resources: readonly string[]): readonly [string, string] | null {
+  const owners = new Map<string, string>();
+  for (const resource of resources) {
+    const name = viewName(resource);
+    for (const view of [name, `${name}_text`, `${name}_changes`, `${name}_changes_text`]) {
+      const owner = owners.get(view);
+      if (owner !== undefined) return [owner, resource];
+      owners.set(view, resource);
+    }
+  }
+  return null;
 }
 
 const TABLES: Readonly<Record<Dialect, (source: TableSource) => Statement[]>> = {
@@ -95,14 +120,18 @@ const TABLES: Readonly<Record<Dialect, (source: TableSource) => Statement[]>> = 
   spark: sparkTable,
 };
 
-/** A script of the statements with their comments; checks are comments themselves, for each costs a whole read. */
+/**
+ * A script of the statements with their comments, each once. Only what defines something is run by it: a check costs a
+ * whole read, and a set-up may be there already, or be made in another way.
+ */
 export function renderDdl(statements: readonly Statement[]): string {
-  return statements
+  const all = new Map(statements.map((statement) => [statement.sql, statement]));
+  return [...all.values()]
     .map(({ kind, about, sql }) => {
       const comments = about.map(comment).join('');
       return kind === 'define'
         ? `${comments}${sql};\n`
-        : `${comments}${sql.split('\n').map(comment).join('')}`;
+        : `${comments}${`${sql};`.split('\n').map(comment).join('')}`;
     })
     .join('\n');
 }

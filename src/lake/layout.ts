@@ -20,6 +20,13 @@ export function runFolder(resource: string, tree: Tree, date: string, runId: Run
   return key(`${resource}/${tree}/dt=${date}/run=${runId}`);
 }
 
+/** Date of the `dt=` that an object of a run lies below. @throws RangeError for another object */
+export function dateOfRun(object: ObjectKey): string {
+  const date = /(?:^|\/)dt=(\d{4}-\d\d-\d\d)\/run=[^/]+\//.exec(object)?.[1];
+  if (date === undefined) throw new RangeError(`${object} is in no run's folder`);
+  return date;
+}
+
 export function treePrefix(resource: string, tree: Tree): string {
   return `${resource}/${tree}/`;
 }
@@ -57,6 +64,14 @@ export function stagingFolder(resource: string, runId: RunId): ObjectKey {
 /** Records without their key, set aside: `badRecords: quarantine` (DESIGN 3.2). */
 export function quarantineKey(resource: string, runId: RunId, name: string): ObjectKey {
   return key(`_quarantine/${resource}/${runId}/${name}.csv`);
+}
+
+/**
+ * Where the change logs of runs go that were rolled back, once another run has been published: whoever reads `changes/`
+ * then sees the runs on the chain and no others (DESIGN 6).
+ */
+export function rolledBackRoot(resource: string): string {
+  return `_rolled-back/${resource}`;
 }
 
 /** A part and what belongs to it: its block index. */

@@ -71,6 +71,11 @@ function maskOf({ mask }: ColumnSettings, names: readonly string[]): 'hash' | 'r
   return name === undefined ? undefined : mask[name];
 }
 
+/** Those of a header's data columns whose values are hashes or stand-ins. */
+export function maskedColumns(profile: Profile, names: readonly string[]): string[] {
+  return names.filter((name) => maskOf(profile.columns, lineage(profile, name)) !== undefined);
+}
+
 /** What happens to a column's values on their way to the lake; `null` for nothing, which is the common case. */
 export type CellRule = ((cell: ByteString) => ByteString) | null;
 

@@ -51,8 +51,8 @@ export interface RunFile {
   readonly columns: readonly Column[];
   /** What a failed run had staged, taken over. */
   readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
-  /** Change logs whose rows come back where the snapshot before lacks them, oldest first: manifests. */
-  readonly reapply: readonly ObjectKey[];
+  /** Manifests of the change logs of runs that were rolled back, oldest first. */
+  readonly leftBehind: readonly ObjectKey[];
 }
 
 export const RUN_FILE = 'run.json';

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ExportResult, MirrorStatus, RunReport } from '../../src/core/contract.js';
 import { assertRowEquals } from '../support/oracle.js';
 import { startWorkerProcess } from '../support/processes.js';
+import { requestRun } from '../support/request-run.js';
 import { readSnapshot } from '../support/snapshot.js';
 import { type Stack, startStack, until } from '../support/stack.js';
 
@@ -115,23 +115,7 @@ describe(`random months (seed ${SEED})`, () => {
         const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId(resource));
         const known = await mirror.query<MirrorStatus>('status').catch(() => null);
         if (known === null) return stack.export();
-        await mirror.signal('requestRun', {
-          requestId: randomBytes(4).toString('hex'),
-          replyTo: null,
-          mode: 'full',
-          reconcile: true,
-          adopt: false,
-          allowDeletes: true,
-          kind: 'run',
-          since: null,
-          nominalStart: Date.now(),
-        });
-        await until(async () => {
-          const status = await mirror.query<MirrorStatus>('status').catch(() => null);
-          if (status?.lastRun == null || status.lastRun.runId === known.lastRun?.runId) return false;
-          runs.push(status.lastRun);
-          return true;
-        }, `${resource} is reconciled`);
+        runs.push(await requestRun(stack, resource, { mode: 'full', reconcile: true, allowDeletes: true }));
       }
       return { outcome: runs.every((run) => run.outcome === 'published') ? 'published' : 'failed', runs };
     }

@@ -51,6 +51,13 @@ describe('a rollback', () => {
     expect(after.rows.filter((row) => row.mood === 'sunny').length).toBe(3);
     expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
     expect(await readPointer(stack.store, 'tasks')).not.toHaveProperty('rolledBackFrom');
+    // Whoever reads all change logs sees the runs on the chain alone.
+    const logs: string[] = [];
+    for await (const { key } of stack.store.list('')) if (key.includes('/changes/')) logs.push(key);
+    const of = (run: string, root: string) => logs.some((key) => key.startsWith(root) && key.includes(run));
+    expect(of(runOf(second), 'tasks/')).toBe(false);
+    expect(of(runOf(second), '_rolled-back/tasks/')).toBe(true);
+    expect(of(runOf(third), 'tasks/')).toBe(true);
   });
 
   it('keeps a column that only runs which were left behind have seen', async () => {

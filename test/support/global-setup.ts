@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { resolveServer, startTemporalDevServer, startVersitygw } from '../../src/servers/index.js';
+import { type Frictionless, findFrictionless } from './frictionless.js';
 
 /** Where the servers are that all integration tests share; each test has names of its own on them. */
 export interface SharedServers {
@@ -16,6 +17,7 @@ export interface SharedServers {
   readonly s3SecretAccessKey: string;
   /** Objects are plain files below it. */
   readonly s3DataFolder: string;
+  readonly frictionless: Frictionless;
 }
 
 declare module 'vitest' {
@@ -24,12 +26,16 @@ declare module 'vitest' {
   }
 }
 
-/** Starts the servers once for all files. They were installed in a step before (`npm run servers`). */
+/**
+ * Starts the servers once for all files. They were installed in a step before (`npm run servers`); the validator, which
+ * only tests need, is installed here, where no test counts the time.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'worktrack-test-'));
   const temporalCli = (await resolveServer('temporal')).path;
   const versitygw = (await resolveServer('versitygw')).path;
   const testServer = (await resolveServer('test-server')).path;
+  const frictionless = await findFrictionless();
   const temporal = await startTemporalDevServer({
     executable: temporalCli,
     headless: true,
@@ -52,6 +58,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     s3AccessKeyId: s3.accessKeyId,
     s3SecretAccessKey: s3.secretAccessKey,
     s3DataFolder: dataDir,
+    frictionless,
   });
   return async () => {
     await Promise.all([temporal.stop(), s3.stop()]);

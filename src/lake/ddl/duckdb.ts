@@ -59,12 +59,14 @@ export function duckdbSetup(lake: LakeSettings): Statement[] {
   options.push(`SCOPE ${sqlString(lake.url)}`);
   return [
     {
-      kind: 'define',
-      about: ['Reading from S3.'],
+      kind: 'setup',
+      about: [
+        'Before anything else, in a session that does not read from S3 yet, without the marks in front:',
+      ],
       sql: 'INSTALL httpfs; LOAD httpfs; INSTALL aws; LOAD aws',
     },
     {
-      kind: 'define',
+      kind: 'setup',
       about: [
         "Credentials as the AWS tools find them; for others: KEY_ID '…', SECRET '…' instead of PROVIDER.",
       ],

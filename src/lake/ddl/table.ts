@@ -4,8 +4,11 @@ import type { Column } from '../schema.js';
 
 /** One statement. */
 export interface Statement {
-  /** `define` makes something and may be run again; `check` is a query for people who want to know. */
-  readonly kind: 'define' | 'check';
+  /**
+   * `define` makes something and may be run again; `setup` must come before it in a session that cannot reach the lake
+   * yet; `check` is a query for people who want to know.
+   */
+  readonly kind: 'define' | 'setup' | 'check';
   /** Lines of a comment; they hold no line break. */
   readonly about: readonly string[];
   /** Without a semicolon. */

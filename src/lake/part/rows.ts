@@ -16,7 +16,7 @@ export interface RowsOptions {
  *
  * @throws DamagedError when the object is not what the manifest says of it
  */
-export async function* readRows(
+export async function* readPartRows(
   store: ObjectStore,
   part: Pick<PublishedPart, 'key' | 'rows'>,
   { compression, signal }: RowsOptions,
@@ -33,15 +33,24 @@ export async function* readRows(
   };
   try {
     for await (const chunk of store.stream(part.key, { signal })) {
-      for await (const piece of unpacker.push(chunk)) yield taken(piece);
+      for await (const piece of readable(part.key, unpacker.push(chunk))) yield taken(piece);
     }
-    for await (const piece of unpacker.end()) yield taken(piece);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code?.startsWith('Z_') !== true) throw error;
-    throw new DamagedError(`${part.key} is no whole gzip file: ${(error as Error).message}`);
+    for await (const piece of readable(part.key, unpacker.end())) yield taken(piece);
   } finally {
     unpacker.close();
   }
-  if (splitter.rest() !== '' || Math.max(rows, 0) !== part.rows)
+  if (splitter.rest() !== '') throw new DamagedError(`${part.key} ends within a row`);
+  if (Math.max(rows, 0) !== part.rows)
     throw new DamagedError(`${part.key} does not hold the ${part.rows} rows that its manifest says`);
+}
+
+async function* readable(key: string, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* pieces;
+  } catch (cause) {
+    throw new DamagedError(
+      `${key} is no whole gzip file: ${(cause as Error).message}; \`worktrack verify\` says what else is wrong`,
+      { cause },
+    );
+  }
 }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import type { CsvSettings, LakeSettings } from '../../../src/core/settings.js';
 import { type AliasRules, columnAliases, plainLower, printable } from '../../../src/lake/ddl/aliases.js';
-import { type DdlInput, ddlStatements, renderDdl } from '../../../src/lake/ddl.js';
+import { clashingResources, type DdlInput, ddlStatements, renderDdl } from '../../../src/lake/ddl.js';
 import { folderOf, pointerKey } from '../../../src/lake/layout.js';
 import { decodeManifest } from '../../../src/lake/manifest.js';
 import { encodePointer } from '../../../src/lake/pointer.js';
@@ -240,6 +240,33 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     expect(script).toContain(
       `'s3://lake/acme/${input.resource}/snapshots/dt=2026-11-21/run=${RUN}/part-*.csv.gz'`,
     );
+  });
+});
+
+describe('A script for several resources', () => {
+  it('says once how to reach S3, and runs nothing of it', async () => {
+    const inputs = [await publish([column('id', 'string')], []), await publish([column('id', 'string')], [])];
+    const script = renderDdl(inputs.flatMap((input) => ddlStatements({ ...input, lake: S3 })));
+    expect(script.match(/LOAD httpfs;/g)).toHaveLength(1);
+    expect(script.match(/^-- CREATE OR REPLACE SECRET/gm)).toHaveLength(1);
+    expect(script).not.toMatch(/^(?!--).*(INSTALL|SECRET)/m);
+    expect(script.match(/^CREATE OR REPLACE VIEW/gm)).toHaveLength(8);
+  });
+
+  it('holds only the views that were asked for', async () => {
+    const input = await publish([column('id', 'string')], []);
+    const script = renderDdl(ddlStatements({ ...input, views: ['changes'] }));
+    expect(script.match(/^CREATE OR REPLACE VIEW "\w+"/gm)).toHaveLength(2);
+    expect(script).not.toContain('/snapshots/');
+  });
+
+  it('is not made for resources whose views would have the same name', () => {
+    expect(clashingResources(['tasks', 'time-entries', 'time_entries'])).toEqual([
+      'time-entries',
+      'time_entries',
+    ]);
+    expect(clashingResources(['tasks', 'tasks-changes'])).toEqual(['tasks', 'tasks-changes']);
+    expect(clashingResources(['tasks', 'projects', 'task'])).toBeNull();
   });
 });
 

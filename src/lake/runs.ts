@@ -1,8 +1,9 @@
-import type { ObjectKey, RunId } from '../src/core/brands.js';
-import { inParallel } from '../src/core/in-parallel.js';
-import { inFolder, MANIFEST, runFolder, type Tree, treePrefix } from '../src/lake/layout.js';
-import { isRunId } from '../src/lake/run-id.js';
-import type { ObjectStore } from '../src/lake/store/index.js';
+import type { ObjectKey, RunId } from '../core/brands.js';
+import { inParallel } from '../core/in-parallel.js';
+import { inFolder, MANIFEST, runFolder, type Tree, treePrefix } from './layout.js';
+import type { Pointer } from './pointer.js';
+import { isRunId } from './run-id.js';
+import type { ObjectStore } from './store/index.js';
 
 const LISTINGS_AT_ONCE = 8;
 
@@ -19,12 +20,11 @@ export interface ChainedRun {
 }
 
 /** Names of the `dt=` folders of a tree. */
-export async function listDates(store: ObjectStore, resource: string, tree: Tree): Promise<string[]> {
-  const names = await store.listFolders(treePrefix(resource, tree));
-  return names.filter((name) => /^dt=\d{4}-\d\d-\d\d$/.test(name));
+export function listDates(store: ObjectStore, resource: string, tree: Tree): Promise<string[]> {
+  return store.listFolders(treePrefix(resource, tree));
 }
 
-/** @param dates names of `dt=` folders to look into */
+/** @param dates names of the folders to look into, `dt=2026-11-21`; what is no such name is left out */
 export async function listRuns(
   store: ObjectStore,
   resource: string,
@@ -32,13 +32,14 @@ export async function listRuns(
   dates: readonly string[],
 ): Promise<RunFolders> {
   const prefix = treePrefix(resource, tree);
-  const runs = await inParallel(dates, LISTINGS_AT_ONCE, (date) => store.listFolders(`${prefix}${date}/`));
+  const known = dates.filter((date) => /^dt=\d{4}-\d\d-\d\d$/.test(date));
+  const runs = await inParallel(known, LISTINGS_AT_ONCE, (date) => store.listFolders(`${prefix}${date}/`));
   const folders = new Map<RunId, string>();
   for (const [at, names] of runs.entries()) {
     for (const name of names) {
       const run = name.replace(/^run=/, '');
       // Folders that are not ours stay.
-      if (isRunId(run)) folders.set(run, dates[at]!.slice('dt='.length));
+      if (isRunId(run)) folders.set(run, known[at]!.slice('dt='.length));
     }
   }
   return folders;
@@ -82,4 +83,19 @@ export async function* readChain(
     yield { runId, publishedAt: Date.parse(publishedAt), changes: key };
     key = previousRunId === null ? null : manifestOf(resource, 'changes', changes, previousRunId);
   }
+}
+
+/**
+ * The runs that count as published, the last one first: the chain of previous runs from `latest.json` (DESIGN 6).
+ *
+ * @param changes folders of change logs; one object is read for each run that is asked for
+ */
+export async function* publishedRuns(
+  store: ObjectStore,
+  { resource, runId, publishedAt, changes: newest }: Pointer,
+  changes: RunFolders,
+): AsyncGenerator<Pick<ChainedRun, 'runId' | 'publishedAt'>> {
+  // It is published, whatever became of its change log.
+  yield { runId, publishedAt: Date.parse(publishedAt) };
+  for await (const run of readChain(store, resource, newest, changes)) if (run.runId !== runId) yield run;
 }

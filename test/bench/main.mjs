@@ -1,0 +1,227 @@
+// Speed, side by side with a bare loop, in one run on real servers (Linux).
+//
+//   npm run bench [-- --sizes 5000,200000,2000000 --rounds 3 --skip latency,scale]
+//
+// What it prints are medians; what it compares alternates. CPU is that of our own processes: the worker's, and the bare
+// loop's. Time is from asking for the export to the answer that it is published.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { configure, measureExport, median, setUp, startService, startWorker } from './stage.mjs';
+
+const { values } = parseArgs({
+  options: {
+    sizes: { type: 'string', default: '5000,200000,2000000' },
+    rounds: { type: 'string', default: '3' },
+    skip: { type: 'string', default: '' },
+  },
+});
+const sizes = values.sizes.split(',').map(Number);
+const skip = new Set(values.skip.split(','));
+const RESOURCE = 'time-entries';
+/** Rows of the export that warms a process up. */
+const WARM_UP = 5000;
+/** A large resource is measured less often. */
+const LARGE = 1_000_000;
+
+const stage = await setUp();
+try {
+  for (const rows of sizes) await compare(rows);
+  if (!skip.has('latency')) await latency();
+  if (!skip.has('scale')) await scale();
+} finally {
+  await stage.stop();
+}
+process.exit(0);
+
+/** The bare loop against first full exports and increments of one size. */
+async function compare(rows) {
+  const service = await startService({ [RESOURCE]: rows, tasks: WARM_UP });
+  const rounds = rows >= LARGE ? 1 : Number(values.rounds);
+  title(`${count(rows)} rows, ${rounds === 1 ? 'one round' : `median of ${rounds} rounds`}`);
+  try {
+    say(`the service alone: ${count(await ceiling(service, rows))} rows/s`);
+    const bare = [];
+    const full = [];
+    const nights = { 'newest 0.1 %': [], 'spread 0.1 %': [], 'spread 5 %': [], 'nothing changed': [] };
+    for (let round = 0; round < rounds; round++) {
+      bare.push(await bareLoop(service, `bare-${rows}-${round}`));
+      const connection = await warmConnection(service, 'with0');
+      const { worker } = connection;
+      full.push(await measureExport(stage, connection, [worker.pid], { resources: [RESOURCE] }));
+      for (const [name, share, pick] of [
+        ['newest 0.1 %', 0.001, 'newest'],
+        ['spread 0.1 %', 0.001, 'spread'],
+        ['spread 5 %', 0.05, 'spread'],
+        ['nothing changed', 0, 'spread'],
+      ]) {
+        await service.touch(RESOURCE, Math.max(share === 0 ? 0 : 1, Math.round(rows * share)), pick);
+        nights[name].push(await measureExport(stage, connection, [worker.pid], { resources: [RESOURCE] }));
+      }
+      await worker.stop();
+    }
+    const of = (list, field) => median(list.map((one) => one[field]));
+    const rate = (list) => rows / of(list, 'seconds');
+    const perCpu = (list) => rows / of(list, 'cpu');
+    const line = (name, list) => [
+      name,
+      `${of(list, 'seconds').toFixed(2)} s`,
+      `${count(rate(list))} rows/s`,
+      `${count(perCpu(list))} rows/CPU s`,
+      `${of(list, 'peakMiB').toFixed(0)} MiB peak`,
+      list[0].events === undefined ? '' : `${of(list, 'events')} events`,
+      list[0].received === undefined
+        ? ''
+        : `${mib(of(list, 'received'))} MiB in, ${mib(of(list, 'sent'))} MiB out`,
+    ];
+    print([line('bare loop', bare), line('first full export', full)]);
+    print(
+      Object.entries(nights).map(([name, list]) => [
+        `increment, ${name}`,
+        `${of(list, 'seconds').toFixed(2)} s`,
+        `${of(list, 'cpu').toFixed(2)} CPU s`,
+        `${((100 * of(list, 'seconds')) / of(full, 'seconds')).toFixed(1)} % of the full export`,
+        `${mib(of(list, 'received'))} MiB in, ${mib(of(list, 'sent'))} MiB out`,
+      ]),
+    );
+    say(
+      `ratio to the bare loop: ${(rate(full) / rate(bare)).toFixed(2)} in rows/s, ${(perCpu(full) / perCpu(bare)).toFixed(2)} in rows per CPU second`,
+    );
+  } finally {
+    service.stop();
+  }
+}
+
+/** Four resources behind 50 ms of latency, with one worker and with two. */
+async function latency() {
+  const counts = { [RESOURCE]: 100_000, tasks: 50_000, projects: 25_000, members: 25_000 };
+  const service = await startService(counts);
+  title('50 ms of latency per request, four resources');
+  try {
+    for (const name of Object.keys(counts)) await fetchPage(service, name, null);
+    await service.latency(50);
+    const resources = Object.keys(counts).filter((name) => name !== 'members');
+    const connection = await configure(stage, service.url, {
+      resources: [...resources, 'members', 'clients'],
+    });
+    const worker = await startWorker(stage, connection);
+    await measureExport(stage, connection, [worker.pid], { resources: ['clients'] });
+    const result = await measureExport(stage, connection, [worker.pid], { resources: Object.keys(counts) });
+    await worker.stop();
+    const floor = (counts[RESOURCE] / 1000) * 0.05;
+    say(
+      `${count(result.rows)} rows in ${result.seconds.toFixed(2)} s; the slowest resource's pages times latency: ` +
+        `${floor.toFixed(2)} s; ratio ${(result.seconds / floor).toFixed(2)}`,
+    );
+  } finally {
+    service.stop();
+  }
+}
+
+/** Many resources behind 50 ms of latency: one worker process against two. */
+async function scale() {
+  const resources = ['projects', 'tasks', 'time-entries', 'calendar-entries', 'members', 'clients', 'tags'];
+  const service = await startService(Object.fromEntries(resources.map((name) => [name, 20_000])));
+  title(
+    '50 ms of latency, seven resources, pages of 100 rows, two connections of one request at a time each',
+  );
+  try {
+    await service.latency(50);
+    for (const workers of [1, 2]) {
+      const connection = await configure(stage, service.url, {
+        resources,
+        yaml: '    sync: { pageSize: 100 }\n    http: { concurrency: 2 }\n',
+      });
+      const started = await Promise.all(
+        Array.from({ length: workers }, () => startWorker(stage, connection)),
+      );
+      const pids = started.map(({ pid }) => pid);
+      const { seconds } = await measureExport(stage, connection, pids);
+      for (const worker of started) await worker.stop();
+      say(`${workers} worker process${workers === 1 ? '' : 'es'}: ${seconds.toFixed(2)} s`);
+    }
+  } finally {
+    service.stop();
+  }
+}
+
+/** A connection whose worker has exported something small. */
+async function warmConnection(service) {
+  const connection = await configure(stage, service.url, { resources: ['tasks', RESOURCE] });
+  const worker = await startWorker(stage, connection);
+  await measureExport(stage, connection, [worker.pid], { resources: ['tasks'] });
+  return { ...connection, worker };
+}
+
+async function bareLoop(service, object) {
+  const { endpoint, region } = stage.s3;
+  const child = spawn(
+    process.execPath,
+    [
+      fileURLToPath(new URL('bare-loop.mjs', import.meta.url)),
+      service.url,
+      endpoint,
+      region,
+      object,
+      RESOURCE,
+      String(WARM_UP),
+    ],
+    { env: stage.env, stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  let out = '';
+  child.stdout.on('data', (piece) => {
+    out += piece;
+  });
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`the bare loop ended with ${code}`);
+  return JSON.parse(out);
+}
+
+/** Rows a second that the service gives to somebody who does nothing with them. */
+async function ceiling(service, rows) {
+  const started = performance.now();
+  let read = 0;
+  for (let cursor = null; ; ) {
+    const text = await fetchPage(service, RESOURCE, cursor);
+    read += 1000;
+    cursor = /"nextCursor":"([^"]+)"/.exec(text.slice(-400))?.[1] ?? null;
+    if (cursor === null) break;
+  }
+  return Math.min(read, rows) / ((performance.now() - started) / 1000);
+}
+
+async function fetchPage({ url }, resource, cursor) {
+  const query = new URLSearchParams({ limit: '1000', ...(cursor === null ? {} : { cursor }) });
+  const answer = await fetch(`${url}/api/public/v2/${resource}?${query}`, {
+    headers: { authorization: 'Bearer bench' },
+  });
+  return answer.text();
+}
+
+function title(text) {
+  console.log(`\n${text}`);
+}
+
+function say(text) {
+  console.log(`  ${text}`);
+}
+
+function print(rows) {
+  const widths = rows[0].map((_, at) => Math.max(...rows.map((row) => row[at].length)));
+  for (const row of rows)
+    say(
+      row
+        .map((cell, at) => cell.padEnd(widths[at]))
+        .join('  ')
+        .trimEnd(),
+    );
+}
+
+function count(value) {
+  return Math.round(value).toLocaleString('en-US');
+}
+
+function mib(bytes) {
+  return (bytes / 1024 / 1024).toFixed(1);
+}

@@ -1,0 +1,181 @@
+// What benchmarks run on: a Temporal server, an S3 server and a service in processes of their own, and workers whose time,
+// CPU and memory are read from /proc (Linux).
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const dist = new URL('../../dist/src/', import.meta.url);
+const { ensureBucket, resolveServer, startTemporalDevServer, startVersitygw } = await import(
+  new URL('servers/index.js', dist)
+);
+const { connectTemporal } = await import(new URL('temporal/connect.js', dist));
+
+/** CPU seconds are counted in ticks of this many a second. */
+const TICKS = 100;
+const KEY = 'bench';
+/** Rows that the simulator makes up unless told not to. */
+const RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries', 'members', 'clients', 'tags'];
+
+export async function setUp() {
+  const folder = await mkdtemp(join(tmpdir(), 'worktrack-bench-'));
+  const [temporal, s3] = await Promise.all([
+    startTemporalDevServer({
+      executable: (await resolveServer('temporal')).path,
+      headless: true,
+      logFile: join(folder, 'temporal.log'),
+    }),
+    startVersitygw({
+      executable: (await resolveServer('versitygw')).path,
+      dataDir: join(folder, 's3'),
+      iamDir: join(folder, 'iam'),
+    }),
+  ]);
+  await ensureBucket(s3, 'lake');
+  const { client, close } = await connectTemporal({ address: temporal.address });
+  const env = {
+    ...process.env,
+    BENCH_KEY: KEY,
+    TEMPORAL_ADDRESS: temporal.address,
+    AWS_ACCESS_KEY_ID: s3.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+  };
+  return {
+    folder,
+    s3,
+    client,
+    env,
+    async stop() {
+      await close();
+      await Promise.all([temporal.kill(), s3.kill()]);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A service with so many plain rows per resource, in a process of its own. */
+export async function startService(counts) {
+  const flags = RESOURCES.flatMap((name) => [`--${name}`, String(counts[name] ?? 0)]);
+  const child = spawn(
+    process.execPath,
+    [
+      '--max-old-space-size=12000',
+      fileURLToPath(new URL('simulator/main.js', dist)),
+      ...['--port', '0', '--plain', '--gzip', 'off', ...flags],
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, WORKTRACK_SIMULATOR_KEY: KEY } },
+  );
+  const [line] = await once(child.stdout, 'data');
+  const { url } = JSON.parse(String(line));
+  const control = async (method, path, body) => {
+    const answer = await fetch(`${url}/__control/${path}`, {
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!answer.ok) throw new Error(`${method} ${path}: the service answered ${answer.status}`);
+    return answer.json().catch(() => null);
+  };
+  return {
+    url,
+    touch: (resource, count, pick) => control('POST', `records/${resource}`, { touch: { count, pick } }),
+    latency: (ms) => control('POST', 'faults', { match: {}, fault: { kind: 'latency', ms } }),
+    requests: async () => (await control('GET', 'stats')).requests,
+    stop: () => child.kill('SIGKILL'),
+  };
+}
+
+let configurations = 0;
+
+/** A connection with a lake of its own. */
+export async function configure({ folder, s3 }, url, { resources, yaml = '' }) {
+  const name = `bench${configurations++}`;
+  const file = join(folder, `${name}.yaml`);
+  await writeFile(
+    file,
+    `connections:
+  ${name}:
+    baseUrl: ${url}
+    apiKey: { env: BENCH_KEY }
+    lake: { url: "s3://lake/${name}", endpoint: "${s3.endpoint}", region: ${s3.region}, forcePathStyle: true }
+    resources: [${resources.join(', ')}]
+${yaml}`,
+  );
+  return { name, file };
+}
+
+/** A worker in a process of its own. */
+export async function startWorker(stage, { file, name }) {
+  const child = spawn(
+    process.execPath,
+    [
+      ...(process.env.BENCH_NODE_OPTIONS ?? '--max-old-space-size=128').split(' ').filter(Boolean),
+      fileURLToPath(new URL('cli/main.js', dist)),
+      ...['worker', '--config', file, '--task-queue', name],
+    ],
+    { env: stage.env, stdio: ['ignore', 'ignore', process.env.BENCH_VERBOSE ? 'inherit' : 'ignore'] },
+  );
+  return {
+    pid: child.pid,
+    async stop() {
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    },
+  };
+}
+
+/** Runs an export to its end; returns its report and what it cost. */
+export async function measureExport({ client }, { name }, pids, input = {}) {
+  const before = await Promise.all(pids.map(usage));
+  const started = performance.now();
+  const handle = await client.workflow.start('exportWorkflow', {
+    workflowId: `${name}-${started}`,
+    taskQueue: name,
+    args: [{ connection: name, ...input }],
+  });
+  const result = await handle.result();
+  const seconds = (performance.now() - started) / 1000;
+  const after = await Promise.all(pids.map(usage));
+  const sum = (field) => after.reduce((all, one, at) => all + one[field] - before[at][field], 0);
+  const mirrors = await Promise.all(
+    result.runs.map(({ resource }) =>
+      client.workflow.getHandle(`worktrack/${name}/mirror/${resource}`).describe(),
+    ),
+  );
+  const events = mirrors.reduce(
+    (all, one) => all + one.historyLength,
+    (await handle.describe()).historyLength,
+  );
+  return {
+    seconds,
+    cpu: sum('cpu'),
+    received: sum('received'),
+    sent: sum('sent'),
+    peakMiB: Math.max(...after.map((one) => one.peakMiB)),
+    events,
+    runs: result.runs,
+    rows: result.runs.reduce((all, run) => all + run.rows, 0),
+  };
+}
+
+/** What a process has used so far: CPU seconds, bytes that it read and wrote, peak resident memory. */
+export async function usage(pid) {
+  const [stat, status, io] = await Promise.all(
+    ['stat', 'status', 'io'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8')),
+  );
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return {
+    cpu: (Number(fields[11]) + Number(fields[12])) / TICKS,
+    peakMiB: Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024,
+    received: Number(/rchar: (\d+)/.exec(io)?.[1]),
+    sent: Number(/wchar: (\d+)/.exec(io)?.[1]),
+  };
+}
+
+export function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { bundleWorkflowCode, type WorkflowBundleOption } from '@temporalio/worker';
+import { bundleWorkflowCode, DefaultLogger, type WorkflowBundleOption } from '@temporalio/worker';
 import type { DataConverter } from './connect.js';
 import { PACKAGE_ROOT } from './version.js';
 
@@ -19,6 +19,7 @@ export async function bundleWorkflows(
   { payloadConverterPath, failureConverterPath }: DataConverter = {},
 ): Promise<{ code: string }> {
   return bundleWorkflowCode({
+    logger: new DefaultLogger('WARN'),
     workflowsPath: built(`dist/workflows/${list}.js`),
     ...(payloadConverterPath === undefined ? {} : { payloadConverterPath }),
     ...(failureConverterPath === undefined ? {} : { failureConverterPath }),

@@ -28,14 +28,13 @@ if (existsSync(assets)) cpSync(assets, path.join(root, 'dist/src/assets'), { rec
 const main = path.join(root, 'dist/src/cli/main.js');
 if (existsSync(main)) chmodSync(main, 0o755);
 
-/** The inline source map, which the SDK wants, names sources by their absolute paths: below the package it says the same. */
+/** The inline source map, which the SDK wants, names files by their absolute paths: from the package on will do. */
 function withoutMachinePaths(code) {
   return code.replace(
     /(sourceMappingURL=data:application\/json;charset=utf-8;base64,)(\S+)/,
     (_, head, base64) => {
-      const map = JSON.parse(Buffer.from(base64, 'base64').toString('utf8'));
-      const sources = map.sources.map((source) => source.replaceAll(root, ''));
-      return head + Buffer.from(JSON.stringify({ ...map, sources })).toString('base64');
+      const map = Buffer.from(base64, 'base64').toString('utf8');
+      return head + Buffer.from(map.replaceAll(root, '')).toString('base64');
     },
   );
 }

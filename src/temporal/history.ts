@@ -1,5 +1,6 @@
-import { type History, historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
+import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { ConfigurationError } from '../core/configuration-error.js';
+import { readHistoryJson } from './history-json.js';
 
 /** A history to be replayed, and what to call it. */
 export interface RecordedHistory {
@@ -27,7 +28,7 @@ export function parseHistory(name: string, text: string): RecordedHistory {
     throw noHistory(name, `it begins with event ${String(first.eventId)}, not with the start of a workflow`);
   if (hasDecodedPayloads(events)) throw noHistory(name, 'its payloads were decoded for reading');
   try {
-    return { name, history: historyFromJSON({ events }) };
+    return { name, history: readHistoryJson(events) };
   } catch (cause) {
     throw noHistory(name, cause instanceof Error ? cause.message : String(cause), cause);
   }

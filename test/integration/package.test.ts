@@ -52,19 +52,13 @@ describe('the packed package', () => {
     await mkdir(installed, { recursive: true });
     const unpacked = await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed], folder);
     expect(unpacked.code, unpacked.printed).toBe(0);
-    const { dependencies, peerDependencies } = JSON.parse(
-      await readFile(join(installed, 'package.json'), 'utf8'),
-    ) as Manifest;
+    const { dependencies, peerDependencies } = await manifest(installed);
     for (const name of [
-      ...Object.keys(dependencies),
-      ...Object.keys(peerDependencies),
+      ...Object.keys({ ...dependencies, ...peerDependencies }),
       '@types/node',
       'typescript',
-    ]) {
-      const link = join(app, 'node_modules', name);
-      await mkdir(dirname(link), { recursive: true });
-      await symlink(join(MODULES, name), link);
-    }
+    ])
+      await link(name);
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -88,7 +82,7 @@ describe('the packed package', () => {
   });
 
   it('is found right by type checkers and bundlers (attw, publint)', async () => {
-    // Node's own CommonJS modules `require` ES modules only from 20.19 on: that is our oldest.
+    // All modules are ES modules, which Node's oldest that we promise can `require`, too.
     const types = await node(
       '@arethetypeswrong/cli/dist/index.js',
       [tarball, '--profile', 'esm-only', '--no-color', '--no-emoji'],
@@ -151,14 +145,37 @@ describe('the packed package', () => {
       });
     });
 
-    it('runs the command, too', async () => {
+    it('runs the command, with two copies of protobufjs as a plain installation has them', async () => {
+      await detach('@temporalio/common', 'protobufjs');
       const main = join(installed, 'dist/src/cli/main.js');
-      const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as Manifest;
-      const printed = await run(process.execPath, [main, '--version'], app);
-      expect(printed.stdout.trim()).toBe(version);
+      const { version } = await manifest(ROOT);
+      expect((await run(process.execPath, [main, '--version'], app)).stdout.trim()).toBe(version);
       const history = join(ROOT, 'test/replay/histories/exportWorkflow.published.json');
       const replayed = await run(process.execPath, [main, 'replay', history], app);
       expect(replayed.code, replayed.printed).toBe(0);
     });
   });
+
+  /** Gives the application a copy of a module of its own, with a copy of one of its dependencies inside. */
+  async function detach(name: string, dependency: string): Promise<void> {
+    const copy = join(app, 'node_modules', name);
+    await rm(copy);
+    await cp(join(MODULES, name), copy, { recursive: true });
+    const { dependencies } = await manifest(copy);
+    for (const one of Object.keys(dependencies)) {
+      if (one !== dependency) await link(one);
+    }
+    await cp(join(MODULES, dependency), join(copy, 'node_modules', dependency), { recursive: true });
+  }
+
+  async function link(name: string): Promise<void> {
+    const path = join(app, 'node_modules', name);
+    if (existsSync(path)) return;
+    await mkdir(dirname(path), { recursive: true });
+    await symlink(join(MODULES, name), path);
+  }
 });
+
+async function manifest(of: string): Promise<Manifest> {
+  return JSON.parse(await readFile(join(of, 'package.json'), 'utf8')) as Manifest;
+}

@@ -1,6 +1,6 @@
 /**
- * The public surface of temporal-worktrack: connect, run a worker or add to yours, start and follow exports, keep the Schedule,
- * read the status, replay histories. Workflows for your own bundle are in `temporal-worktrack/workflows`.
+ * The public surface of temporal-worktrack: connect, run a worker or add to yours, start and follow exports, keep the
+ * Schedule, read the status, replay histories. Workflows for your own bundle are in `temporal-worktrack/workflows`.
  */
 export {
   configJsonSchema,

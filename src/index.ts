@@ -1,6 +1,6 @@
 /**
- * The public surface of temporal-worktrack: connect, run a worker, start and follow exports, keep the Schedule,
- * read the status. Workflows for your own bundle are in `temporal-worktrack/workflows`.
+ * The public surface of temporal-worktrack: connect, run a worker or add to yours, start and follow exports, keep the
+ * Schedule, read the status, replay histories. Workflows for your own bundle are in `temporal-worktrack/workflows`.
  */
 export {
   configJsonSchema,
@@ -61,11 +61,19 @@ export { type PublishedSnapshot, readPublished, readPublishedOn } from './lake/p
 export { readRows } from './lake/rows.js';
 export { SnapshotNotFoundError } from './lake/snapshot-not-found-error.js';
 export { type ObjectStore, openStore, StoreError, type StoreErrorKind } from './lake/store/index.js';
-export { type ConnectOptions, connectTemporal, type TemporalClient } from './temporal/connect.js';
+export {
+  type ConnectOptions,
+  connectTemporal,
+  type TemporalClient,
+  temporalClientOf,
+} from './temporal/connect.js';
 export { exportResultOf } from './temporal/export-result.js';
 export type { ExportView, ResourceView } from './temporal/export-view.js';
 export { type FollowOptions, followExport } from './temporal/follow.js';
+export { parseHistory, type RecordedHistory } from './temporal/history.js';
+export { WorktrackPlugin, type WorktrackPluginOptions } from './temporal/plugin.js';
 export { OutOfReachError, type ReachOptions } from './temporal/reach.js';
+export { type ReplayedHistory, replayHistories } from './temporal/replay.js';
 export {
   type AppliedSchedule,
   applySchedule,
@@ -79,6 +87,7 @@ export {
 } from './temporal/schedule.js';
 export type { ScheduleChange } from './temporal/schedule-diff.js';
 export type { ScheduledRun } from './temporal/schedule-runs.js';
+export { type ServerHistoriesOptions, serverHistories } from './temporal/server-histories.js';
 export {
   manualId,
   requestSync,
@@ -90,4 +99,9 @@ export {
 } from './temporal/start.js';
 export { type ResourceStatus, readStatus, type StatusOptions } from './temporal/status.js';
 export { VERSION } from './temporal/version.js';
-export { createWorker, type WorktrackWorker, type WorktrackWorkerOptions } from './temporal/worker.js';
+export {
+  createWorker,
+  type DeploymentVersion,
+  type WorktrackWorker,
+  type WorktrackWorkerOptions,
+} from './temporal/worker.js';

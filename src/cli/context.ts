@@ -4,6 +4,7 @@ import type { ConnectionSettings, Settings } from '../core/settings.js';
 import { connectTemporal, type TemporalClient, temporalConfig } from '../temporal/connect.js';
 import { grpcMessage, isDenied, isNamespaceMissing } from '../temporal/grpc.js';
 import { reach } from '../temporal/reach.js';
+import { readDataConverter } from './data-converter.js';
 import { type GlobalOptions, reachTimeoutMs } from './options.js';
 import { output } from './output.js';
 
@@ -20,7 +21,10 @@ export function readConnection(options: GlobalOptions): ConnectionSettings {
 /** Where Temporal is. @throws ConfigurationError for a profile or variable that cannot be read */
 export function temporalPlace(options: GlobalOptions): { address: string; namespace: string } {
   try {
-    const { connectionOptions, namespace } = temporalConfig(options);
+    const { connectionOptions, namespace } = temporalConfig({
+      address: options.address,
+      namespace: options.namespace,
+    });
     return { address: connectionOptions.address, namespace };
   } catch (cause) {
     throw new ConfigurationError(`Temporal's configuration cannot be read: ${grpcMessage(cause)}`, {
@@ -41,9 +45,10 @@ export async function openTemporal(
   onTrouble: (message: string) => void = output.note,
 ): Promise<TemporalClient> {
   const { address, namespace } = temporalPlace(options);
+  const dataConverter = await readDataConverter(options);
   return reach(
     `Temporal at ${address}`,
-    () => connectTemporal({ ...options, namespace }),
+    () => connectTemporal({ address, namespace, dataConverter }),
     (error) => !isDenied(error),
     grpcMessage,
     { timeoutMs, onTrouble },

@@ -8,6 +8,8 @@ export interface GlobalOptions {
   readonly address?: string;
   readonly namespace?: string;
   readonly taskQueue?: string;
+  /** Path of a module. */
+  readonly dataConverter?: string;
 }
 
 /** For options that may be given more than once. */

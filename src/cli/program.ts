@@ -29,6 +29,10 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
     .option('--task-queue <name>', 'task queue in Temporal (default: worktrack)')
     .option('--address <host:port>', 'Temporal server (default: TEMPORAL_ADDRESS or the profile)')
     .option('--namespace <name>', 'namespace in Temporal (default: TEMPORAL_NAMESPACE or the profile)')
+    .option(
+      '--data-converter <module>',
+      'module that exports your data converter (default: WORKTRACK_DATA_CONVERTER)',
+    )
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('after', EXIT_CODES)
     .exitOverride();
@@ -60,7 +64,13 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
         .choices(['trace', 'debug', 'info', 'warn', 'error'])
         .default('info'),
     )
-    .option('--max-activities <n>', 'activities at a time in this process (default: 16)');
+    .option('--max-activities <n>', 'activities at a time in this process (default: 16)')
+    .option('--max-cached-workflows <n>', 'workflows kept in memory (default: by the memory at hand)')
+    .option(
+      '--deployment-name <name>',
+      'turns worker versioning on, with --build-id (default: WORKTRACK_DEPLOYMENT_NAME)',
+    )
+    .option('--build-id <id>', 'this build of the deployment (default: WORKTRACK_BUILD_ID)');
 
   add<import('./export.js').ExportOptions>(
     program,
@@ -148,6 +158,19 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
     .action(async (resource: string, _options: object, command: Command) => {
       const { runCat } = await import('./cat.js');
       onEnd(await runCat(resource, command.optsWithGlobals()));
+    });
+
+  program
+    .command('replay')
+    .description('replay histories against this build; before an upgrade')
+    .argument('[files...]', 'histories as `temporal workflow show --output json` and the UI write them')
+    .option('--from-server', 'the histories of our workflows on the server, running ones first')
+    .option('--workflow-id <id>', 'only this workflow; with --from-server')
+    .option('--limit <n>', 'at most so many histories; with --from-server (default: 100)')
+    .option('--json', 'print one JSON object')
+    .action(async (files: string[], _options: object, command: Command) => {
+      const { runReplay } = await import('./replay.js');
+      onEnd(await runReplay(files, command.optsWithGlobals()));
     });
 
   const schedule = program.command('schedule').description('the nightly Schedule of a connection');

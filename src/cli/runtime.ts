@@ -26,6 +26,13 @@ export function installRuntime({ format, level, file }: LogOptions): void {
   Runtime.install({ logger, shutdownSignals: [], telemetryOptions: { logging } });
 }
 
+/** For commands that tell by themselves what the SDK would log. Errors of the SDK itself still show. */
+export function silenceRuntime(): void {
+  const logging = { filter: makeTelemetryFilterString({ core: 'ERROR' }), forward: {} };
+  const logger = new DefaultLogger('ERROR', () => {});
+  Runtime.install({ logger, shutdownSignals: [], telemetryOptions: { logging } });
+}
+
 function upper(level: LogLevelName): LogEntry['level'] {
   return level.toUpperCase() as LogEntry['level'];
 }

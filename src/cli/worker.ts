@@ -1,39 +1,47 @@
 import { grpcMessage, isDenied } from '../temporal/grpc.js';
 import { reach } from '../temporal/reach.js';
-import { createWorker } from '../temporal/worker.js';
+import { createWorker, type DeploymentVersion } from '../temporal/worker.js';
 import { readSettings, temporalPlace, toUserError } from './context.js';
+import { readDataConverter } from './data-converter.js';
+import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { EXIT, type ExitCode } from './exit-code.js';
 import { type GlobalOptions, positive, reachTimeoutMs } from './options.js';
 import { lastWords, output } from './output.js';
 import { installRuntime, LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevelName } from './runtime.js';
 import { UsageError } from './usage-error.js';
 
-export interface WorkerCommandOptions extends GlobalOptions {
+export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
   readonly logFormat: string;
   readonly logLevel: string;
   readonly maxActivities?: string;
+  readonly maxCachedWorkflows?: string;
 }
 
 /** `worktrack worker`: works until SIGTERM or Ctrl-C, then drains; a second signal ends it at once. */
 export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode> {
   const format = oneOf<LogFormat>('--log-format', options.logFormat, LOG_FORMATS);
   const level = oneOf<LogLevelName>('--log-level', options.logLevel, LOG_LEVELS);
-  const maxConcurrentActivities =
-    options.maxActivities === undefined ? undefined : positive('--max-activities', options.maxActivities);
+  const limits = {
+    maxConcurrentActivities: optional('--max-activities', options.maxActivities),
+    maxCachedWorkflows: optional('--max-cached-workflows', options.maxCachedWorkflows),
+  };
+  const deployment = readDeployment(options, process.env);
+  const dataConverter = await readDataConverter(options);
   const settings = readSettings(options);
   const place = temporalPlace(options);
+  const { taskQueue } = options;
   installRuntime({ format, level });
   const stopping = new AbortController();
   const release = listenForStop(stopping);
   try {
     const worker = await reach(
       `Temporal at ${place.address}`,
-      () => createWorker({ ...options, settings, maxConcurrentActivities }),
+      () => createWorker({ ...place, taskQueue, settings, ...limits, deployment, dataConverter }),
       (error) => !isDenied(error) && isTransport(error),
       grpcMessage,
       { timeoutMs: reachTimeoutMs(process.env), onTrouble: output.note, signal: stopping.signal },
     );
-    if (format === 'text') announce(worker, settings);
+    if (format === 'text') announce(worker, settings, deployment);
     if (stopping.signal.aborted) worker.stop();
     else stopping.signal.addEventListener('abort', () => worker.stop(), { once: true });
     await worker.run();
@@ -50,11 +58,21 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
 function announce(
   worker: { taskQueue: string; namespace: string; address: string },
   settings: { connections: readonly { name: string; resources: readonly unknown[] }[] },
+  deployment: DeploymentVersion | undefined,
 ): void {
   const { taskQueue, namespace, address } = worker;
   const served = settings.connections.map(({ name, resources }) => `${name} (${resources.length} resources)`);
   output.note(`Worker on task queue "${taskQueue}", namespace "${namespace}", Temporal at ${address}`);
   output.note(`Serves ${served.join(', ')}. SIGTERM or Ctrl-C drains it.`);
+  if (deployment === undefined) return;
+  const { deploymentName, buildId } = deployment;
+  output.note(
+    `Build ${buildId} of deployment ${deploymentName}; it gets work once it is current: temporal worker deployment set-current-version --deployment-name ${deploymentName} --build-id ${buildId}`,
+  );
+}
+
+function optional(option: string, text: string | undefined): number | undefined {
+  return text === undefined ? undefined : positive(option, text);
 }
 
 function listenForStop(stopping: AbortController): () => void {

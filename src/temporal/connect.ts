@@ -1,5 +1,7 @@
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, type DataConverter } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
+
+export type { DataConverter };
 
 /** A client with its connection, configured the way Temporal's own tools are (DESIGN 4). */
 export interface TemporalClient {
@@ -13,6 +15,8 @@ export interface ConnectOptions {
   /** Overrides what the environment and the profile say. */
   readonly address?: string | undefined;
   readonly namespace?: string | undefined;
+  /** Converters and codecs (encryption, say); clients and workers must have the same. Default: the SDK's, plain JSON. */
+  readonly dataConverter?: DataConverter | undefined;
 }
 
 /** Address, namespace, TLS and API key from `TEMPORAL_*` and the profile, for clients and workers alike. */
@@ -31,10 +35,22 @@ export function temporalConfig(options: ConnectOptions = {}) {
 export async function connectTemporal(options: ConnectOptions = {}): Promise<TemporalClient> {
   const { connectionOptions, namespace } = temporalConfig(options);
   const connection = await Connection.connect(connectionOptions);
+  const { dataConverter } = options;
   return {
-    client: new Client({ connection, namespace }),
+    client: new Client({ connection, namespace, ...(dataConverter === undefined ? {} : { dataConverter }) }),
     namespace,
     address: connectionOptions.address,
     close: () => connection.close(),
+  };
+}
+
+/** For applications that have a client of the SDK already; closing its connection stays their business. */
+export function temporalClientOf(client: Client): TemporalClient {
+  const { options } = client.connection as Partial<Connection>;
+  return {
+    client,
+    namespace: client.options.namespace,
+    address: options?.address ?? 'an address of the application',
+    close: async () => {},
   };
 }

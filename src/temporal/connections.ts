@@ -7,20 +7,24 @@ import { VERSION } from './version.js';
 
 /** The connections of a worker, opened when first used and shared by all its activities. */
 export interface Connections extends ActivityDeps {
-  /** Tells activities to hand over. */
-  drain(): void;
+  /** What is used afterwards is opened anew. */
   close(): Promise<void>;
 }
 
-export function openConnections(settings: Settings, logger?: StoreLogger): Connections {
+export interface ConnectionsOptions {
+  readonly logger?: StoreLogger | undefined;
+  /** Whether activities are to hand over. Default: never. */
+  readonly draining?: (() => boolean) | undefined;
+}
+
+export function openConnections(
+  settings: Settings,
+  { logger, draining = () => false }: ConnectionsOptions = {},
+): Connections {
   const open = new Map<string, OpenConnection>();
-  let draining = false;
   return {
     now: Date.now,
-    draining: () => draining,
-    drain() {
-      draining = true;
-    },
+    draining,
     connection(name) {
       const known = open.get(name);
       if (known !== undefined) return known;
@@ -46,11 +50,12 @@ export function openConnections(settings: Settings, logger?: StoreLogger): Conne
       return opened;
     },
     async close() {
-      for (const { client, store } of open.values()) {
+      const closing = [...open.values()];
+      open.clear();
+      for (const { client, store } of closing) {
         await client.close();
         store.close();
       }
-      open.clear();
     },
   };
 }

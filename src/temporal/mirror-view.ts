@@ -3,6 +3,7 @@ import type { Payload } from '@temporalio/common';
 import { type ExtractHeartbeat, type MirrorStatus, mirrorWorkflowId } from '../core/contract.js';
 import type { TemporalClient } from './connect.js';
 import { type ResourceView, waitingView } from './export-view.js';
+import { decodePayload, failureMessage } from './payloads.js';
 
 type Activity = NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number];
 
@@ -48,7 +49,7 @@ export async function viewMirror(
       pages: Math.max(pages, beat?.pages ?? 0),
       rows: Math.max(rows, beat?.rows ?? 0),
       waitingUntil: beat?.waitingUntil ?? null,
-      trouble: pending.map(troubleOf).find((trouble) => trouble !== null) ?? null,
+      trouble: await troubleOf(temporal, pending),
     };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return waitingView(resource);
@@ -56,17 +57,19 @@ export async function viewMirror(
   }
 }
 
-function troubleOf(activity: Activity): ResourceView['trouble'] {
-  const message = activity.lastFailure?.message;
-  if (message === undefined || message === null || message === '') return null;
-  const attempt = Math.max(1, (activity.attempt ?? 2) - 1);
-  return { message, attempt, retry: activity.state === STARTED ? 'running' : 'waiting' };
+async function troubleOf(
+  temporal: TemporalClient,
+  pending: readonly Activity[],
+): Promise<ResourceView['trouble']> {
+  const failing = pending.find(({ lastFailure }) => lastFailure?.message);
+  if (failing === undefined) return null;
+  const message = await failureMessage(temporal.client, failing.lastFailure!);
+  const attempt = Math.max(1, (failing.attempt ?? 2) - 1);
+  return { message, attempt, retry: failing.state === STARTED ? 'running' : 'waiting' };
 }
 
 async function heartbeatOf(temporal: TemporalClient, activity: Activity): Promise<ExtractHeartbeat | null> {
-  let payloads = (activity.heartbeatDetails?.payloads ?? []) as Payload[];
-  const { payloadCodecs, payloadConverter } = temporal.client.options.loadedDataConverter;
-  for (const codec of payloadCodecs) payloads = await codec.decode(payloads);
-  const [first] = payloads;
-  return first === undefined ? null : payloadConverter.fromPayload<ExtractHeartbeat>(first);
+  const [first] = activity.heartbeatDetails?.payloads ?? [];
+  if (first === undefined) return null;
+  return decodePayload<ExtractHeartbeat>(temporal.client, first as Payload);
 }

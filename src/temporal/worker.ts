@@ -1,19 +1,28 @@
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
-import { createActivities } from '../../activities/index.js';
 import { DEFAULT_TASK_QUEUE } from '../core/contract.js';
 import type { Settings } from '../core/settings.js';
-import { shippedBundle } from './bundle.js';
+import { bundleFor } from './bundle.js';
 import { type ConnectOptions, temporalConfig } from './connect.js';
-import { type Connections, openConnections } from './connections.js';
+import { WorktrackPlugin } from './plugin.js';
 
-/** Time that activities have to save their position when a worker is told to stop. */
-const SHUTDOWN_GRACE = '30 seconds';
+/** Which build of which deployment a worker is, for worker deployment versioning. */
+export interface DeploymentVersion {
+  readonly deploymentName: string;
+  readonly buildId: string;
+}
 
 export interface WorktrackWorkerOptions extends ConnectOptions {
   readonly settings: Settings;
   readonly taskQueue?: string | undefined;
-  /** Activities at a time in this process. */
+  /** Activities at a time in this process. Default: 16. */
   readonly maxConcurrentActivities?: number | undefined;
+  /** Workflows kept in memory between their tasks. Default: the SDK's, by the memory at hand. */
+  readonly maxCachedWorkflows?: number | undefined;
+  /**
+   * Turns worker deployment versioning on: the worker gets no task until its version is made current on the server
+   * (`temporal worker deployment set-current-version`). Default: off.
+   */
+  readonly deployment?: DeploymentVersion | undefined;
   /** Whatever else the SDK's worker takes. */
   readonly worker?: Partial<WorkerOptions> | undefined;
 }
@@ -24,7 +33,7 @@ export interface WorktrackWorker {
   readonly address: string;
   /** Runs until `stop` or a failure of the worker itself. */
   run(): Promise<void>;
-  /** Drains: takes no more tasks, lets those under way save where they are. */
+  /** Drains: takes no more tasks, lets those under way save where they are. Before `run`, that one ends at once. */
   stop(): void;
 }
 
@@ -33,40 +42,56 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
   const { connectionOptions, namespace } = temporalConfig(options);
   const taskQueue = options.taskQueue ?? DEFAULT_TASK_QUEUE;
   const connection = await NativeConnection.connect(connectionOptions);
-  const connections: Connections = openConnections(options.settings, console);
   try {
+    const { plugins = [], ...more } = options.worker ?? {};
     const worker = await Worker.create({
       connection,
       namespace,
       taskQueue,
-      workflowBundle: shippedBundle(),
-      activities: { ...createActivities(connections) },
       // Workflows here do next to nothing: one thread is enough, and each holds an isolate in memory.
       workflowThreadPoolSize: 1,
-      maxConcurrentActivityTaskExecutions: options.maxConcurrentActivities ?? 16,
-      shutdownGraceTime: SHUTDOWN_GRACE,
-      ...options.worker,
+      ...(await optionsOf(options)),
+      ...more,
+      plugins: [...plugins, new WorktrackPlugin({ settings: options.settings })],
     });
+    let stopped = false;
     return {
       taskQueue,
       namespace,
       address: connectionOptions.address,
       async run() {
         try {
-          await worker.run();
+          const running = worker.run();
+          if (stopped) worker.shutdown();
+          await running;
         } finally {
-          await connections.close();
           await connection.close();
         }
       },
       stop() {
-        connections.drain();
-        worker.shutdown();
+        stopped = true;
+        // The SDK throws for a worker that does not run yet, or stops already.
+        if (worker.getState() === 'RUNNING') worker.shutdown();
       },
     };
   } catch (error) {
-    await connections.close();
     await connection.close();
     throw error;
   }
+}
+
+async function optionsOf(options: WorktrackWorkerOptions): Promise<Partial<WorkerOptions>> {
+  const { dataConverter, maxConcurrentActivities, maxCachedWorkflows, deployment } = options;
+  return {
+    workflowBundle: await bundleFor(deployment === undefined ? 'index' : 'versioned', dataConverter),
+    maxConcurrentActivityTaskExecutions: maxConcurrentActivities ?? 16,
+    ...(dataConverter === undefined ? {} : { dataConverter }),
+    ...(maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows }),
+    ...(deployment === undefined ? {} : { workerDeploymentOptions: versioned(deployment) }),
+  };
+}
+
+/** Every workflow of ours says by itself how it is versioned (workflows/versioned.ts); the default is for others. */
+function versioned(version: DeploymentVersion): NonNullable<WorkerOptions['workerDeploymentOptions']> {
+  return { version: { ...version }, useWorkerVersioning: true, defaultVersioningBehavior: 'PINNED' };
 }

@@ -17,11 +17,24 @@ const compiled = spawnSync(process.execPath, [tsc, '-p', path.join(root, 'tsconf
 });
 if (compiled.status !== 0) process.exit(compiled.status ?? 1);
 
-const { bundleWorkflows, SHIPPED_BUNDLE } = await import(path.join(root, 'dist/src/temporal/bundle.js'));
-const { code } = await bundleWorkflows(path.join(root, 'dist/workflows/index.js'));
-writeFileSync(SHIPPED_BUNDLE, code);
+const { bundleWorkflows, SHIPPED_BUNDLES } = await import(path.join(root, 'dist/src/temporal/bundle.js'));
+for (const [list, file] of Object.entries(SHIPPED_BUNDLES)) {
+  const { code } = await bundleWorkflows(list);
+  writeFileSync(file, withoutMachinePaths(code));
+}
 
 const assets = path.join(root, 'src/assets');
 if (existsSync(assets)) cpSync(assets, path.join(root, 'dist/src/assets'), { recursive: true });
 const main = path.join(root, 'dist/src/cli/main.js');
 if (existsSync(main)) chmodSync(main, 0o755);
+
+/** The inline source map, which the SDK wants, names files by their absolute paths: from the package on will do. */
+function withoutMachinePaths(code) {
+  return code.replace(
+    /(sourceMappingURL=data:application\/json;charset=utf-8;base64,)(\S+)/,
+    (_, head, base64) => {
+      const map = Buffer.from(base64, 'base64').toString('utf8');
+      return head + Buffer.from(map.replaceAll(root, '')).toString('base64');
+    },
+  );
+}

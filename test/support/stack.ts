@@ -17,8 +17,8 @@ import {
   type SimulatorOptions,
   startSimulator,
 } from '../../src/simulator/index.js';
-import { connectTemporal, type TemporalClient } from '../../src/temporal/connect.js';
-import { createWorker } from '../../src/temporal/worker.js';
+import { connectTemporal, type DataConverter, type TemporalClient } from '../../src/temporal/connect.js';
+import { createWorker, type WorktrackWorkerOptions } from '../../src/temporal/worker.js';
 import type { SharedServers } from './global-setup.js';
 
 export interface StackOptions {
@@ -32,6 +32,8 @@ export interface StackOptions {
   readonly baseUrl?: string;
   /** Another Temporal than the shared one. */
   readonly temporalAddress?: string;
+  /** Of the client and of the workers. */
+  readonly dataConverter?: DataConverter;
 }
 
 /** A connection of a test's own on the shared servers: service, bucket, task queue, client. */
@@ -50,7 +52,10 @@ export interface Stack {
   /** The bucket's folder on disk. */
   readonly lakeFolder: string;
   /** Starts a worker in this process. */
-  startWorker(settings?: Settings): Promise<{ stop(): Promise<void> }>;
+  startWorker(
+    settings?: Settings,
+    options?: Partial<WorktrackWorkerOptions>,
+  ): Promise<{ stop(): Promise<void> }>;
   /** Starts an export and waits for its end; a failed one gives its result too. */
   export(input?: Partial<ExportInput>): Promise<ExportResult>;
   history(workflowId: string): Promise<History>;
@@ -98,7 +103,8 @@ ${options.yaml ?? ''}`;
     bucket,
   );
   const settings = parseSettings(yaml, configFile);
-  const temporal = await connectTemporal({ address });
+  const { dataConverter } = options;
+  const temporal = await connectTemporal({ address, dataConverter });
   const store = openStore(settings.connections[0]!.lake);
   const workers: { stop(): Promise<void> }[] = [];
   const mirrorId = (resource: string): string => mirrorWorkflowId(connection, resource);
@@ -114,8 +120,8 @@ ${options.yaml ?? ''}`;
     temporal,
     store,
     lakeFolder: join(servers.s3DataFolder, bucket, 'lake'),
-    async startWorker(changed = settings) {
-      const worker = await createWorker({ settings: changed, taskQueue, address });
+    async startWorker(changed = settings, more = {}) {
+      const worker = await createWorker({ settings: changed, taskQueue, address, dataConverter, ...more });
       const done = worker.run();
       const handle = {
         async stop() {

@@ -1,0 +1,119 @@
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ExportView } from '../../src/temporal/export-view.js';
+import { followExport } from '../../src/temporal/follow.js';
+import { replayHistories } from '../../src/temporal/replay.js';
+import { startExport } from '../../src/temporal/start.js';
+import { readStatus } from '../../src/temporal/status.js';
+import { dataConverter } from '../support/encryption.mjs';
+import { runCommand, startWorkerProcess } from '../support/processes.js';
+import { type Stack, startStack, until } from '../support/stack.js';
+
+const MODULE = fileURLToPath(new URL('../support/encryption.mjs', import.meta.url));
+
+describe('with a data converter of the user that encrypts', () => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { projects: 30 } },
+      resources: '[projects, { name: nothing, path: nothing }]',
+      yaml: '    sync: { pageSize: 10 }\n',
+      dataConverter,
+    });
+  });
+  afterAll(() => stack?.stop());
+
+  it('an export is followed to its end, with the page and the trouble of the attempt under way', async () => {
+    const worker = await stack.startWorker();
+    const { faults } = stack.simulator.admin;
+    const trouble = { match: { resource: 'projects' }, fault: { kind: 'status', status: 503 } } as const;
+    faults.add(trouble);
+    const workflowId = await startExport(
+      stack.temporal,
+      { connection: stack.connection },
+      { taskQueue: stack.taskQueue },
+    );
+    let last: ExportView | null = null;
+    const views: ExportView[] = [];
+    const following = followExport(stack.temporal, workflowId, {
+      everyMs: 50,
+      onView(view) {
+        last = view;
+        views.push(view);
+      },
+    });
+    following.catch(() => {});
+    const projects = () => last?.resources.find(({ resource }) => resource === 'projects');
+    await until(() => (projects()?.trouble ?? null) !== null, 'an attempt has failed');
+    expect(projects()!.trouble!.message).toContain('503');
+    faults.clear();
+    faults.add({ match: { resource: 'projects' }, fault: { kind: 'latency', ms: 400 } });
+    const result = await following.catch((error: unknown) => error);
+    // What fails carries its outcomes in the failure, which is encrypted too.
+    expect(result).toMatchObject({
+      outcome: 'failed',
+      runs: [
+        { resource: 'projects', outcome: 'published', rows: 30 },
+        { resource: 'nothing', outcome: 'failed' },
+      ],
+    });
+    // Only a heartbeat knows of pages while the activity is still reading.
+    expect(
+      views.some(({ resources }) =>
+        resources.some(({ stage, pages }) => stage === 'extract' && pages > 0 && pages < 3),
+      ),
+    ).toBe(true);
+    const [status] = await readStatus(stack.temporal, stack.settings.connections[0]!, stack.store);
+    expect(status).toMatchObject({ name: 'projects', from: 'mirror', rows: 30 });
+    await worker.stop();
+  });
+
+  it('no payload and no failure of a history can be read without the key, and all replay with it', async () => {
+    let histories = 0;
+    let payloads = 0;
+    // Others in this namespace have memos that this codec cannot read.
+    const query = `TaskQueue = "${stack.taskQueue}"`;
+    for await (const { workflowId, runId } of stack.temporal.client.workflow.list({ query })) {
+      histories++;
+      const history = await stack.temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
+      visit(history.events!, (key, value) => {
+        if (key === 'encoding') {
+          payloads++;
+          expect(Buffer.from(value as Uint8Array).toString()).toBe('binary/encrypted');
+        }
+        if (key === 'message' && value !== '') expect(value).toBe('Encoded failure');
+        if (key === 'stackTrace') expect(value).toBe('');
+      });
+      for await (const replayed of replayHistories([{ name: workflowId, history }], { dataConverter }))
+        expect(replayed).toMatchObject({ outcome: 'replayed' });
+    }
+    expect(histories).toBe(3);
+    expect(payloads).toBeGreaterThan(20);
+  });
+
+  it('the commands take it from a module', async () => {
+    const env = { WORKTRACK_DATA_CONVERTER: MODULE };
+    const global = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
+    const worker = await startWorkerProcess(stack, env);
+    const exported = await runCommand(stack, ['export', ...global, '--resource', 'projects', '--json'], env);
+    expect(exported.code, exported.stderr).toBe(0);
+    expect(JSON.parse(exported.stdout)).toMatchObject({ outcome: 'published' });
+    const replayed = await runCommand(stack, [
+      ...['replay', '--from-server', '--workflow-id', stack.mirrorId('projects')],
+      ...['--data-converter', MODULE],
+    ]);
+    expect(replayed.code, replayed.stdout + replayed.stderr).toBe(0);
+    await worker.signal('SIGTERM');
+    const slip = await runCommand(stack, ['status', ...global, '--data-converter', stack.configFile]);
+    expect(slip.code).toBe(2);
+    expect(slip.stderr).toContain(`${stack.configFile}, which --data-converter names, cannot be loaded`);
+  });
+});
+
+function visit(value: unknown, see: (key: string, value: unknown) => void): void {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return;
+  for (const [key, inner] of Object.entries(value)) {
+    see(key, inner);
+    visit(inner, see);
+  }
+}

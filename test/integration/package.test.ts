@@ -1,0 +1,181 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Stack, startStack } from '../support/stack.js';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const MODULES = join(ROOT, 'node_modules');
+
+interface Manifest {
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+}
+
+/** Runs a program to its end and gives what it printed, however it ended. */
+async function run(program: string, args: readonly string[], cwd: string, env = process.env) {
+  try {
+    const { stdout } = await promisify(execFile)(program, args, { cwd, env, maxBuffer: 2 ** 26 });
+    return { code: 0, stdout, printed: stdout };
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+    return { code, stdout, printed: stdout + stderr };
+  }
+}
+
+const node = (script: string, args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv) =>
+  run(process.execPath, [join(MODULES, script), ...args], cwd, env);
+
+describe('the packed package', () => {
+  let folder: string;
+  let tarball: string;
+  let app: string;
+  let installed: string;
+
+  /** An application with the package from its tarball; everything else is what the package says that it needs. */
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'worktrack-package-'));
+    const packed = await run(
+      'npm',
+      ['pack', '--json', '--ignore-scripts', '--pack-destination', folder],
+      ROOT,
+    );
+    expect(packed.code, packed.printed).toBe(0);
+    tarball = join(folder, (await readdir(folder)).find((name) => name.endsWith('.tgz'))!);
+    app = join(folder, 'app');
+    installed = join(app, 'node_modules/temporal-worktrack');
+    await cp(join(ROOT, 'test/support/example-app'), app, { recursive: true });
+    await mkdir(installed, { recursive: true });
+    const unpacked = await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed], folder);
+    expect(unpacked.code, unpacked.printed).toBe(0);
+    const { dependencies, peerDependencies } = await manifest(installed);
+    for (const name of [
+      ...Object.keys({ ...dependencies, ...peerDependencies }),
+      '@types/node',
+      'typescript',
+    ])
+      await link(name);
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it('holds what runs and what tells of it, no tests, no maps and no path of the machine that built it', async () => {
+    const entries = await readdir(installed, { recursive: true, withFileTypes: true });
+    const files = entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(installed.length + 1));
+    expect(files.filter((name) => !name.startsWith('dist/')).sort()).toEqual([
+      'LICENSE',
+      'README.md',
+      'package.json',
+    ]);
+    expect(files.filter((name) => /(^|\/)test\/|\.test\.|\.map$|(?<!\.d)\.ts$/.test(name))).toEqual([]);
+    for (const name of files) {
+      const text = await readFile(join(installed, name), 'utf8');
+      const [, map = ''] = /sourceMappingURL=data:\S+?;base64,(\S+)/.exec(text) ?? [];
+      const all = text + Buffer.from(map, 'base64').toString('utf8');
+      if (all.includes(ROOT)) throw new Error(`${name} names ${ROOT}`);
+    }
+  });
+
+  it('is found right by type checkers and bundlers (attw, publint)', async () => {
+    // All modules are ES modules, which Node's oldest that we promise can `require`, too.
+    const types = await node(
+      '@arethetypeswrong/cli/dist/index.js',
+      [tarball, '--profile', 'esm-only', '--no-color', '--no-emoji'],
+      folder,
+    );
+    expect(types.code, types.printed).toBe(0);
+    for (const entry of ['workflows', 'workflows/versioned', 'simulator'])
+      expect(types.stdout).toContain(`temporal-worktrack/${entry}`);
+    const linted = await node('publint/src/cli.js', ['run', tarball, '--strict'], folder);
+    expect(linted.code, linted.printed).toBe(0);
+  });
+
+  it('type-checks in an application, with `NodeNext` and with `Bundler`, and has sound types itself', async () => {
+    for (const args of [
+      ['-p', '.'],
+      ['-p', 'tsconfig.bundler.json'],
+    ]) {
+      const { code, printed } = await node('typescript/bin/tsc', args, app);
+      expect(code, printed).toBe(0);
+    }
+    // The SDK's types do not pass this with TypeScript 7; ours must.
+    const { printed } = await node(
+      'typescript/bin/tsc',
+      ['-p', '.', '--noEmit', '--skipLibCheck', 'false'],
+      app,
+    );
+    expect(printed.split('\n').filter((line) => line.includes('temporal-worktrack/'))).toEqual([]);
+  });
+
+  describe('in the application', () => {
+    let stack: Stack;
+    beforeAll(async () => {
+      stack = await startStack({
+        simulator: { awkward: false, counts: { projects: 12, tasks: 30 } },
+        resources: '[projects, tasks]',
+      });
+    });
+    afterAll(() => stack?.stop());
+
+    it('serves its worker: a workflow of its own exports, and so do the client helpers', async () => {
+      if (!existsSync(join(app, 'dist/main.js'))) {
+        expect((await node('typescript/bin/tsc', ['-p', '.'], app)).printed).toBe('');
+      }
+      const { code, stdout, printed } = await run(process.execPath, ['dist/main.js'], app, {
+        ...stack.env,
+        WORKTRACK_CONFIG: stack.configFile,
+        ADDRESS: stack.servers.temporalAddress,
+        TASK_QUEUE: stack.taskQueue,
+        CONNECTION: stack.connection,
+      });
+      expect(code, printed).toBe(0);
+      expect(JSON.parse(stdout.trim().split('\n').at(-1)!)).toMatchObject({
+        said: '42 rows are in the lake',
+        outcome: 'published',
+        runs: [
+          { resource: 'projects', outcome: 'published', rows: 12 },
+          { resource: 'tasks', outcome: 'published', rows: 30 },
+        ],
+        looked: true,
+      });
+    });
+
+    it('runs the command, with two copies of protobufjs as a plain installation has them', async () => {
+      await detach('@temporalio/common', 'protobufjs');
+      const main = join(installed, 'dist/src/cli/main.js');
+      const { version } = await manifest(ROOT);
+      expect((await run(process.execPath, [main, '--version'], app)).stdout.trim()).toBe(version);
+      const history = join(ROOT, 'test/replay/histories/exportWorkflow.published.json');
+      const replayed = await run(process.execPath, [main, 'replay', history], app);
+      expect(replayed.code, replayed.printed).toBe(0);
+    });
+  });
+
+  /** Gives the application a copy of a module of its own, with a copy of one of its dependencies inside. */
+  async function detach(name: string, dependency: string): Promise<void> {
+    const copy = join(app, 'node_modules', name);
+    await rm(copy);
+    await cp(join(MODULES, name), copy, { recursive: true });
+    const { dependencies } = await manifest(copy);
+    for (const one of Object.keys(dependencies)) {
+      if (one !== dependency) await link(one);
+    }
+    await cp(join(MODULES, dependency), join(copy, 'node_modules', dependency), { recursive: true });
+  }
+
+  async function link(name: string): Promise<void> {
+    const path = join(app, 'node_modules', name);
+    if (existsSync(path)) return;
+    await mkdir(dirname(path), { recursive: true });
+    await symlink(join(MODULES, name), path);
+  }
+});
+
+async function manifest(of: string): Promise<Manifest> {
+  return JSON.parse(await readFile(join(of, 'package.json'), 'utf8')) as Manifest;
+}

@@ -1,0 +1,3 @@
+import type { DataConverter } from '@temporalio/client';
+
+export declare const dataConverter: DataConverter;

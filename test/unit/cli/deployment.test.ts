@@ -1,0 +1,21 @@
+import { describe, expect, it } from 'vitest';
+import { readDeployment } from '../../../src/cli/deployment.js';
+
+describe('the deployment version of a worker', () => {
+  it('is none where nothing names it', () => {
+    expect(readDeployment({}, {})).toBeUndefined();
+    expect(readDeployment({}, { WORKTRACK_DEPLOYMENT_NAME: '', WORKTRACK_BUILD_ID: '' })).toBeUndefined();
+  });
+
+  it('comes from the options, else from the environment', () => {
+    const env = { WORKTRACK_DEPLOYMENT_NAME: 'tracking', WORKTRACK_BUILD_ID: '41' };
+    expect(readDeployment({}, env)).toEqual({ deploymentName: 'tracking', buildId: '41' });
+    expect(readDeployment({ buildId: '42' }, env)).toEqual({ deploymentName: 'tracking', buildId: '42' });
+  });
+
+  it('needs both parts, and a name that the server takes', () => {
+    expect(() => readDeployment({ deploymentName: 'tracking' }, {})).toThrow('give --build-id too');
+    expect(() => readDeployment({ buildId: '42' }, {})).toThrow('give --deployment-name too');
+    expect(() => readDeployment({ deploymentName: 'a.b', buildId: '42' }, {})).toThrow('found "a.b"');
+  });
+});

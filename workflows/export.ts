@@ -35,7 +35,8 @@ export async function exportWorkflow(input: ExportInput): Promise<ExportResult> 
   resources = plan.resources;
   const wish = {
     mode: input.full === true ? 'full' : 'increment',
-    reconcile: false,
+    // Whoever allows deletes wants them concluded, and not only on the night when a reconciliation is due.
+    reconcile: input.allowDeletes === true,
     adopt: input.adopt === true,
     allowDeletes: input.allowDeletes === true,
     since: null,

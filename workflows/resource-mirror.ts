@@ -75,8 +75,11 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
       const report = await scope
         .run(() => attempt(next.batch.first, active!))
         .catch((error) => failed(active!, error));
+      const lostRace = report.error?.type === 'Displaced' && active.phase !== 'begin';
       active = null;
-      state = { ...state, lastRun: report };
+      // A mirror that has lost its place to another stays displaced until it has published again.
+      const displaced = report.outcome !== 'published' && (lostRace || state.displaced);
+      state = { ...state, lastRun: report, displaced };
       for (const request of next.batch.all) {
         const answer = { requestId: request.requestId, report };
         state = { ...state, answered: remember(state.answered, answer) };

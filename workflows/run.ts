@@ -86,6 +86,7 @@ export async function runOnce(
     checkpoint: state.checkpoint,
     publishedRunId: state.published?.runId ?? null,
     publishingRunId: state.publishing,
+    displaced: state.displaced,
     startedAt,
     nominalStart: request.nominalStart,
   });

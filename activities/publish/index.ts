@@ -22,6 +22,7 @@ import type { ObjectStore } from '../../src/lake/store/index.js';
 import { type AddedUp, addUp } from '../../src/lake/verify-run.js';
 import { nextCheckpoint, windowGap } from '../../src/lake/watermark.js';
 import type { ActivityDeps } from '../deps.js';
+import { displaced } from '../displaced.js';
 import { readDocument, readRun, readStages } from '../documents.js';
 import { finalFailure } from '../failures.js';
 import { heartbeating } from '../heartbeat.js';
@@ -130,11 +131,7 @@ async function publish(
     run.before === null ? 'absent' : { etag: run.before.etag },
   );
   if (swapped.outcome === 'lost') {
-    throw finalFailure(
-      'Displaced',
-      `${resource.name}: while run ${run.runId} was under way, ${swapped.to} was published in its place by another mirror; ` +
-        'nothing of this run is visible. If this mirror is the right one, take over with `worktrack export --adopt`.',
-    );
+    throw displaced({ connection: run.connection, resource: resource.name, runId: run.runId }, swapped.to);
   }
   return {
     snapshot,

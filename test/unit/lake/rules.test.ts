@@ -111,7 +111,9 @@ describe('The fence', () => {
     baseUrl: 'https://tracker.example.com',
     resource: 'tasks',
     publishingRunId: null,
+    displaced: false,
   };
+  const beaten = { ...mine, displaced: true };
   const other = { ...mine, connection: 'other' };
   const elsewhere = { ...mine, baseUrl: 'https://elsewhere.example.com' };
 
@@ -121,6 +123,9 @@ describe('The fence', () => {
     ['a mirror whose pointer is gone stops', null, mine, OLD_RUN, false, 'vanished'],
     ['a mirror whose pointer is gone starts anew when told to', null, mine, OLD_RUN, true, 'empty'],
     ['an empty mirror takes up what it finds', pointer, mine, null, false, 'adopted'],
+    ['an empty mirror that lost a race stops', pointer, beaten, null, false, 'displaced'],
+    ['an empty mirror that lost a race takes over when told to', pointer, beaten, null, true, 'adopted'],
+    ['a mirror that lost a race goes on with its own run', pointer, beaten, OLD_RUN, false, 'ours'],
     ['a mirror goes on with its own run', pointer, mine, OLD_RUN, false, 'ours'],
     ['a mirror that is told to adopt goes on with its own run', pointer, mine, OLD_RUN, true, 'ours'],
     ['a mirror that finds another run stops', pointer, mine, NEW_RUN, false, 'displaced'],

@@ -131,6 +131,7 @@ async function readBefore(
     etag,
     manifest: pointer.snapshot,
     checkpoint: pointer.checkpoint.updatedSince,
+    startedAt: Date.parse(manifest.startedAt),
     rows: manifest.counts.rows,
     fingerprint: manifest.fingerprint,
     columns: manifest.columns,

@@ -101,7 +101,7 @@ async function publish(
     runId: run.runId,
     previousRunId: run.before?.runId ?? null,
     mode: run.mode,
-    updatedSince: run.updatedSince,
+    updatedSince: askedFor(run, stage),
     checkpoint,
     startedAt: run.startedAt,
     publishedAt,
@@ -162,6 +162,11 @@ async function completeFolder(
   return manifestKey;
 }
 
+/** What an increment asked for; a full pass asks for all, whatever its catch-up reads asked for. */
+function askedFor(run: RunFile, stage: Stage): RunFile['updatedSince'] {
+  return run.mode === 'increment' ? stage.updatedSince : run.updatedSince;
+}
+
 function warningsOf(run: RunFile, stage: Stage, gap: ReturnType<typeof windowGap>): string[] {
   const { resource } = run;
   const warnings: string[] = [];
@@ -169,6 +174,12 @@ function warningsOf(run: RunFile, stage: Stage, gap: ReturnType<typeof windowGap
     warnings.push(
       `gap: the last run was so long ago that the service no longer lists what changed from ${gap.from} to ${gap.to} ` +
         `(window of ${resource.name})`,
+    );
+  }
+  if (askedFor(run, stage) !== run.updatedSince) {
+    warnings.push(
+      `clock: the service's clock seems to have gone back since the run before; changes were read from ${stage.updatedSince} on ` +
+        `and not from ${run.updatedSince}`,
     );
   }
   if (stage.quarantined > 0)

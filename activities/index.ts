@@ -1,9 +1,10 @@
-import type { Activities } from '../src/core/contract.js';
+import type { Activities, RunRef } from '../src/core/contract.js';
 import { createBeginRun } from './begin/index.js';
 import { createCleanUp } from './clean-up.js';
 import { createConfirmGone, createFindAbsent } from './deletes.js';
 import type { ActivityDeps } from './deps.js';
 import { createDiscardRun } from './discard.js';
+import { noticingWinner } from './displaced.js';
 import { createExtractPages } from './extract/index.js';
 import { withFailures } from './failures.js';
 import { createMergeParts } from './merge/parts.js';
@@ -18,15 +19,17 @@ export type { ActivityDeps, OpenConnection } from './deps.js';
 
 /** All activities, by the names under which workflows ask for them. */
 export function createActivities(deps: ActivityDeps): Activities {
+  const ofRun = <Input extends RunRef, Output>(activity: (input: Input) => Promise<Output>) =>
+    noticingWinner(deps, withFailures(activity));
   return {
     'worktrack.planExport': withFailures(createPlanExport(deps)),
     'worktrack.beginRun': withFailures(createBeginRun(deps)),
-    'worktrack.extractPages': withFailures(createExtractPages(deps)),
-    'worktrack.findAbsent': withFailures(createFindAbsent(deps)),
-    'worktrack.confirmGone': withFailures(createConfirmGone(deps)),
-    'worktrack.planMerge': withFailures(createPlanMerge(deps)),
-    'worktrack.mergeParts': withFailures(createMergeParts(deps)),
-    'worktrack.publish': withFailures(createPublish(deps)),
+    'worktrack.extractPages': ofRun(createExtractPages(deps)),
+    'worktrack.findAbsent': ofRun(createFindAbsent(deps)),
+    'worktrack.confirmGone': ofRun(createConfirmGone(deps)),
+    'worktrack.planMerge': ofRun(createPlanMerge(deps)),
+    'worktrack.mergeParts': ofRun(createMergeParts(deps)),
+    'worktrack.publish': ofRun(createPublish(deps)),
     'worktrack.cleanUp': withFailures(createCleanUp(deps)),
     'worktrack.discardRun': withFailures(createDiscardRun(deps)),
     'worktrack.reapply': withFailures(createReapply(deps)),

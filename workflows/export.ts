@@ -11,7 +11,8 @@ export async function exportWorkflow(input: ExportInput): Promise<ExportResult> 
   return runAll(input, {
     kind: 'run',
     mode: input.full === true ? 'full' : 'increment',
-    reconcile: false,
+    // Whoever allows deletes wants them concluded, and not only on the night when a reconciliation is due.
+    reconcile: input.allowDeletes === true,
     adopt: input.adopt === true,
     allowDeletes: input.allowDeletes === true,
     since: null,

@@ -60,6 +60,7 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
     checkpoint,
     pageSize,
     publishing: null,
+    displaced: false,
     resumable: null,
     reconciledAt: reconciled ? active.startedAt : before.reconciledAt,
     published: { runId, snapshot, rows: counts.rows, publishedAt },
@@ -120,11 +121,12 @@ function refOf(mirror: Mirror, { runId }: ActiveRun): RunRef {
 }
 
 function fenced(mirror: Mirror, active: ActiveRun) {
-  const { published, publishing } = mirror.state();
+  const { published, publishing, displaced } = mirror.state();
   return {
     ...refOf(mirror, active),
     publishedRunId: published?.runId ?? null,
     publishingRunId: publishing,
+    displaced,
   };
 }
 

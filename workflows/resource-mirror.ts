@@ -121,7 +121,9 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
       const { type } = toRunError(error);
       // Nobody will ever want what these wrote.
       if (toOutcome(error) === 'cancelled' || type === 'Displaced') await discard(failed);
-      state = { ...state, resumable: resumableAfter(failed, error) };
+      // A mirror that has lost its place to another stays displaced until it has published again.
+      const displaced = state.displaced || (type === 'Displaced' && failed.phase !== 'begin');
+      state = { ...state, displaced, resumable: resumableAfter(failed, error) };
       const { resource } = state;
       const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
       const { runId } = failed;

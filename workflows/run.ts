@@ -68,6 +68,7 @@ export async function runOnce(
     publishedRunId: state.published?.runId ?? null,
     publishingRunId: state.publishing,
     resumable: state.resumable,
+    displaced: state.displaced,
     startedAt,
     nominalStart: request.nominalStart,
   });

@@ -19,6 +19,7 @@ export interface Claimant {
   readonly resource: string;
   readonly publishedRunId: RunId | null;
   readonly publishingRunId: RunId | null;
+  readonly displaced: boolean;
   readonly adopt: boolean;
 }
 
@@ -65,6 +66,7 @@ export async function readBefore(store: ObjectStore, { pointer, etag }: FoundPoi
     etag,
     manifest: pointer.snapshot,
     checkpoint: pointer.checkpoint.updatedSince,
+    startedAt: Date.parse(manifest.startedAt),
     rows: manifest.counts.rows,
     fingerprint: manifest.fingerprint,
     columns: manifest.columns,

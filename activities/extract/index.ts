@@ -23,7 +23,9 @@ const HEARTBEAT_MS = 1000;
 export function createExtractPages(deps: ActivityDeps): Activities['worktrack.extractPages'] {
   return async (input) => {
     const context = Context.current();
-    const { attempt } = context.info;
+    // Temporal's clock, as in the times that runs began at: this machine's may go wrong, and only lends its pace.
+    const { attempt, currentAttemptScheduledTimestampMs: scheduledAt } = context.info;
+    const begunAt = deps.now();
     const { client, store } = deps.connection(input.connection);
     const run = await readRun(store, input);
     const position = await findPosition(store, input, run, attempt);
@@ -57,6 +59,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
         run,
         columns,
         signal: context.cancellationSignal,
+        now: () => scheduledAt + deps.now() - begunAt,
         onWait: (until) => {
           waitingUntil = until;
         },

@@ -3,6 +3,7 @@ import { type ListEnvelope, readListPage } from '../../src/api/json/page.js';
 import { type Cursor, toByteString, type UtcSeconds } from '../../src/core/brands.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import type { ColumnSet } from '../../src/lake/schema.js';
+import { askAfterSetback } from '../../src/lake/watermark.js';
 import { finalFailure } from '../failures.js';
 import { cursorHash } from './position.js';
 
@@ -14,6 +15,8 @@ export interface PageOptions {
   readonly run: RunFile;
   readonly columns: ColumnSet;
   readonly signal: AbortSignal;
+  /** The workflows' clock, milliseconds since 1970. */
+  readonly now: () => number;
   readonly onWait: (until: number) => void;
 }
 
@@ -53,7 +56,10 @@ export class PageChain {
   async next(): Promise<FetchedPage> {
     for (;;) {
       try {
-        return this.#accept(await this.#request());
+        const received = await this.#request();
+        const earlier = this.#afterSetback(received);
+        if (earlier === null) return this.#accept(received);
+        this.#at = { ...this.#at, updatedSince: earlier };
       } catch (error) {
         if (!(error instanceof RejectedError || error instanceof NotFoundError)) throw error;
         if (this.#at.cursor === null) this.#retreatFirstPage(error);
@@ -78,6 +84,17 @@ export class PageChain {
       },
       (body) => readListPage(body, { columns, flatten }),
     );
+  }
+
+  /** Only the first page's `Date` tells that the service's clock has gone back; then it is asked for anew, from earlier. */
+  #afterSetback({ serviceDate }: Received<ListEnvelope>): UtcSeconds | null {
+    const { run, now } = this.#options;
+    const { cursor, updatedSince } = this.#at;
+    if (run.mode !== 'increment' || run.before === null || serviceDate === null) return null;
+    if (cursor !== null || updatedSince === null || updatedSince !== run.updatedSince) return null;
+    // Who asks for another stretch of time than what changed since the run before wants just that.
+    if (run.updatedSince !== run.checkpoint) return null;
+    return askAfterSetback(updatedSince, now() - run.before.startedAt, serviceDate, run.sync);
   }
 
   #accept(received: Received<ListEnvelope>): FetchedPage {

@@ -5,7 +5,7 @@ import { nameOf } from '../../src/lake/layout.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import { firstStage, type Stage } from '../../src/lake/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { runStart, toUtcSeconds } from '../../src/lake/watermark.js';
+import { askFrom, runStart } from '../../src/lake/watermark.js';
 import { readDocument, readStages, stagedKey } from '../documents.js';
 
 /** Where a call of `extractPages` takes up. */
@@ -71,7 +71,7 @@ function takeUp(input: ExtractInput, run: RunFile, before: Stage | undefined): S
 /** A new reading: of the whole list again, or of what changed since the last reading began. */
 function nextRead(input: ExtractInput, run: RunFile, before: Stage): Stage {
   const clocks = { startedAt: run.readSince, serviceStart: before.readStart };
-  const since = toUtcSeconds(runStart(clocks, 'earliest') - run.sync.overlapMs);
+  const since = askFrom(runStart(clocks, 'earliest'), run.sync);
   return {
     ...before,
     read: input.read.number,

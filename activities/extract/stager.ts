@@ -75,6 +75,7 @@ export class Stager {
     this.#ahead = {
       ...this.#ahead,
       cursor: next.cursor,
+      updatedSince: next.updatedSince,
       done,
       chain: next.chain,
       restarts: next.restarts,

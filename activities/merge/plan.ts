@@ -65,7 +65,7 @@ function guard(run: RunFile, columns: readonly Column[], deletes: number, allowD
     throw finalFailure(
       'BrokenPromise',
       `${resource.name}: ${deletes} of ${before.rows} rows are gone from the service, more than a tenth; nothing was ` +
-        'published. If that is true, run `worktrack export --allow-deletes`.',
+        `published. If that is true, run \`worktrack export --resource ${resource.name} --allow-deletes\`.`,
       { resource: resource.name },
     );
   }

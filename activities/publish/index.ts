@@ -22,6 +22,7 @@ import type { ObjectStore } from '../../src/lake/store/index.js';
 import { type AddedUp, addUp } from '../../src/lake/verify-run.js';
 import { nextCheckpoint, windowGap } from '../../src/lake/watermark.js';
 import type { ActivityDeps } from '../deps.js';
+import { displaced } from '../displaced.js';
 import { readDocument, readRun, readStages } from '../documents.js';
 import { finalFailure } from '../failures.js';
 import { heartbeating } from '../heartbeat.js';
@@ -100,7 +101,7 @@ async function publish(
     runId: run.runId,
     previousRunId: run.before?.runId ?? null,
     mode: run.mode,
-    updatedSince: run.updatedSince,
+    updatedSince: askedFor(run, stage),
     checkpoint,
     startedAt: run.startedAt,
     publishedAt,
@@ -130,11 +131,7 @@ async function publish(
     run.before === null ? 'absent' : { etag: run.before.etag },
   );
   if (swapped.outcome === 'lost') {
-    throw finalFailure(
-      'Displaced',
-      `${resource.name}: while run ${run.runId} was under way, ${swapped.to} was published in its place by another mirror; ` +
-        'nothing of this run is visible. If this mirror is the right one, take over with `worktrack export --adopt`.',
-    );
+    throw displaced({ connection: run.connection, resource: resource.name, runId: run.runId }, swapped.to);
   }
   return {
     snapshot,
@@ -165,6 +162,11 @@ async function completeFolder(
   return manifestKey;
 }
 
+/** What an increment asked for; a full pass asks for all, whatever its catch-up reads asked for. */
+function askedFor(run: RunFile, stage: Stage): RunFile['updatedSince'] {
+  return run.mode === 'increment' ? stage.updatedSince : run.updatedSince;
+}
+
 function warningsOf(
   run: RunFile,
   stage: Stage,
@@ -183,6 +185,12 @@ function warningsOf(
     warnings.push(
       `${count(reapplied, 'row')} that run ${run.before?.runId} lacks and the service no longer lists came back from the ` +
         'change logs of the runs that were rolled back',
+    );
+  }
+  if (askedFor(run, stage) !== run.updatedSince) {
+    warnings.push(
+      `clock: the service's clock seems to have gone back since the run before; changes were read from ${stage.updatedSince} on ` +
+        `and not from ${run.updatedSince}`,
     );
   }
   if (stage.quarantined > 0)

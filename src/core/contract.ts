@@ -198,6 +198,8 @@ export interface MirrorState {
    * The run whose publishing was begun last and of whose end nothing was heard: if the pointer names it, it is ours.
    */
   readonly publishing: RunId | null;
+  /** Whether another mirror won the place that the last run was to be published in. */
+  readonly displaced: boolean;
   /** A smaller page size that had to be found, in rows, and the configured one that it stands for; `null`: none. */
   readonly pageSize: { readonly configured: number; readonly learned: number } | null;
   /** When the last run began that could conclude deletes, milliseconds since 1970. */
@@ -227,6 +229,7 @@ export interface BeginRunInput extends RunRef {
   readonly publishedRunId: RunId | null;
   readonly publishingRunId: RunId | null;
   readonly resumable: RunId | null;
+  readonly displaced: boolean;
   readonly startedAt: number;
   readonly nominalStart: number;
 }
@@ -343,6 +346,7 @@ export interface PublishedRun {
 export interface Fenced extends RunRef {
   readonly publishedRunId: RunId | null;
   readonly publishingRunId: RunId | null;
+  readonly displaced: boolean;
 }
 
 export interface RollBackInput extends Fenced {

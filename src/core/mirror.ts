@@ -8,6 +8,7 @@ export function newMirror(connection: string, resource: string): MirrorState {
     checkpoint: null,
     published: null,
     publishing: null,
+    displaced: false,
     pageSize: null,
     reconciledAt: null,
     lastRun: null,

@@ -9,6 +9,8 @@ export interface Claim {
   readonly publishedRunId: RunId | null;
   /** A run of ours of whose publishing nothing was heard. */
   readonly publishingRunId: RunId | null;
+  /** Whether another mirror has won a race against this one, and it was not told to adopt since. */
+  readonly displaced: boolean;
   readonly adopt: boolean;
 }
 
@@ -40,14 +42,14 @@ export function checkFence(pointer: Pointer | null, claim: Claim): Fence {
         'Give each connection a lake URL of its own.',
     };
   }
-  if (publishedRunId === null || pointer.runId === publishedRunId) {
-    return { outcome: publishedRunId === null ? 'adopted' : 'ours' };
-  }
+  if (publishedRunId !== null && pointer.runId === publishedRunId) return { outcome: 'ours' };
   if (adopt || pointer.runId === claim.publishingRunId) return { outcome: 'adopted' };
+  if (publishedRunId === null && !claim.displaced) return { outcome: 'adopted' };
+  const ours = publishedRunId === null ? 'has published none' : `published run ${publishedRunId} last`;
   return {
     outcome: 'displaced',
     message:
-      `another mirror has written ${resource}: latest.json names ${who}, and this mirror published run ${publishedRunId} last. ` +
+      `another mirror has written ${resource}: latest.json names ${who}, and this mirror ${ours}. ` +
       'If this mirror is the right one, take over with `worktrack export --adopt`; else stop its worker.',
   };
 }

@@ -124,6 +124,8 @@ export interface Manifest {
   /** Columns that were left out or masked. */
   readonly selection: ColumnSettings;
   readonly counts: RunCounts;
+  /** ISO 8601. */
+  readonly startedAt: string;
   readonly parts: readonly PublishedPart[];
   readonly warnings: readonly string[];
   readonly gap: Gap | null;

@@ -11,6 +11,8 @@ export interface Before {
   readonly etag: string;
   readonly manifest: ObjectKey;
   readonly checkpoint: UtcSeconds;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
   readonly rows: number;
   readonly fingerprint: string;
   readonly columns: readonly Column[];

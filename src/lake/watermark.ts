@@ -24,6 +24,40 @@ export function runStart(clocks: RunClocks, clock: SyncSettings['clock']): numbe
 }
 
 /**
+ * Less than this is no overlap: whether `updatedSince` includes its own second is open, and a service may keep its
+ * times in whole seconds.
+ */
+const LEAST_OVERLAP_MS = 1000;
+
+/** What to ask for to have everything that has changed since a time, which need not be a whole second. */
+export function askFrom(start: number, { overlapMs }: Pick<SyncSettings, 'overlapMs'>): UtcSeconds {
+  return toUtcSeconds(start - Math.max(overlapMs, LEAST_OVERLAP_MS));
+}
+
+/** Two clocks' seconds begin at different times. */
+const CLOCK_NOISE_MS = 2000;
+
+/**
+ * What to ask for instead where the service's clock has gone back since the run before: changes after that bear earlier
+ * times than those that were read. `null` where it has not, or by no more than the overlap covers.
+ *
+ * @param asked what was asked for
+ * @param elapsed since the run before began, ms
+ * @param serviceNow the service's clock
+ */
+export function askAfterSetback(
+  asked: UtcSeconds,
+  elapsed: number,
+  serviceNow: number,
+  sync: Pick<SyncSettings, 'overlapMs'>,
+): UtcSeconds | null {
+  // When the run before began, on the clock as it goes now.
+  const since = askFrom(serviceNow - elapsed, sync);
+  const covered = Math.max(sync.overlapMs, CLOCK_NOISE_MS);
+  return fromUtcSeconds(since) < fromUtcSeconds(asked) - covered ? since : null;
+}
+
+/**
  * The next `updatedSince`: the start of the run less the overlap, and never before the checkpoint that there is. A run
  * that asked for less than what changed since the checkpoint leaves it where it is (DESIGN 2).
  *
@@ -36,7 +70,7 @@ export function nextCheckpoint(
   asked: UtcSeconds | null,
 ): UtcSeconds {
   if (checkpoint !== null && asked !== null && asked > checkpoint) return checkpoint;
-  const next = toUtcSeconds(runStart(clocks, sync.clock) - sync.overlapMs);
+  const next = askFrom(runStart(clocks, sync.clock), sync);
   return checkpoint !== null && checkpoint > next ? checkpoint : next;
 }
 

@@ -1,4 +1,5 @@
 import type { FaultBook } from './faults.js';
+import type { HookAction, HookMatch } from './hooks.js';
 import type { KeyRing } from './keys.js';
 import { DEMO_ORGANIZATION, retune, type TunableOptions } from './options.js';
 import { RecordsAdmin } from './records-admin.js';
@@ -41,6 +42,14 @@ export class SimulatorAdmin extends RecordsAdmin {
   /** Lets the clock run with real time from where it stands. */
   runClock(): void {
     this.#service.clock.run();
+  }
+
+  /**
+   * Runs `action` once, when the first request that matches has arrived and before it is answered: what changes there
+   * changes between two pages, and the answer waits for a promise.
+   */
+  beforeAnswer(match: HookMatch, action: HookAction): void {
+    this.#service.hooks.add(match, action);
   }
 
   stats(): StatsSnapshot {

@@ -89,7 +89,8 @@ export class FaultBook {
   }
 }
 
-function matches(match: NonNullable<FaultRule['match']>, call: Call): boolean {
+/** Whether a request is one that a rule is for; `nth` and `every` are for whoever counts. */
+export function matches(match: NonNullable<FaultRule['match']>, call: Call): boolean {
   if (match.method !== undefined && match.method !== call.method) return false;
   if (match.resource !== undefined && match.resource !== call.resource) return false;
   if (match.path !== undefined && !call.target.includes(match.path)) return false;

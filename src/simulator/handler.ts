@@ -23,13 +23,16 @@ export async function handleApi(
   const end = service.stats.begin(record);
   response.once('close', end);
   if (latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, latencyMs));
+  await service.hooks.run(call);
   if (fault?.kind === 'hang') return;
   if (fault?.kind === 'reset') {
     request.socket.resetAndDestroy();
     return;
   }
   const body = await readBody(request, LARGEST_BODY);
-  response.setHeader('date', new Date(service.clock.now()).toUTCString());
+  if (service.options.date === 'send')
+    response.setHeader('date', new Date(service.clock.now()).toUTCString());
+  else response.sendDate = false;
   const now = service.clock.now();
   const instead =
     fault === null ? null : replacement(fault, now, withEcho(service, call, 'Simulated fault.'));

@@ -2,6 +2,7 @@ export { SimulatorAdmin } from './admin.js';
 export { BASE_PATH } from './call.js';
 export type { ActiveRule, Fault, FaultMatch, FaultRule, StatusFault } from './fault-types.js';
 export type { FaultBook } from './faults.js';
+export type { HookAction, HookMatch } from './hooks.js';
 export type { ApiKey, KeyRing } from './keys.js';
 export { DEMO_KEY, DEMO_ORGANIZATION, type SimulatorOptions, type TunableOptions } from './options.js';
 export type { FieldsInput, RecordChoice, RecordScope, RecordsAdmin } from './records-admin.js';

@@ -37,6 +37,8 @@ export interface TunableOptions {
   statuses: { badKey: number; missingGrant: number; noApiPlan: number };
   /** Puts the Authorization header into error messages, as careless services do. Default false. */
   echoAuthorization: boolean;
+  /** Whether responses carry a `Date` header. Default `send`. */
+  date: 'send' | 'omit';
   /** gzip where the client accepts it: bodies above 1 KiB (default), all, or none. */
   gzip: 'large' | 'always' | 'off';
 }
@@ -83,6 +85,7 @@ const DEFAULTS: TunableOptions = {
   reusedKey: 'original',
   statuses: { badKey: 401, missingGrant: 403, noApiPlan: 402 },
   echoAuthorization: false,
+  date: 'send',
   gzip: 'large',
 };
 

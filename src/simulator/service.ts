@@ -2,6 +2,7 @@ import { ServiceClock } from './clock.js';
 import { CursorCodec } from './cursors.js';
 import { Dataset, type DatasetContext } from './dataset.js';
 import { FaultBook } from './faults.js';
+import { HookBook } from './hooks.js';
 import { IdempotencyMemory } from './idempotency.js';
 import { Journal, readJournal } from './journal.js';
 import { KeyRing } from './keys.js';
@@ -26,6 +27,7 @@ export class Service {
   readonly resources: ReadonlyMap<string, ResourceDefinition>;
   readonly keys: KeyRing;
   readonly faults: FaultBook;
+  readonly hooks = new HookBook();
   readonly stats: RequestStats;
   readonly codec: CursorCodec;
   readonly trails = new ChainTrails();

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { MirrorStatus, RunReport } from '../../src/core/contract.js';
+import type { RunReport, RunRequest } from '../../src/core/contract.js';
+import { reconcile as askToReconcile } from '../support/ask.js';
 import { readPointer, readSnapshot, readTree } from '../support/snapshot.js';
 import { type Stack, startStack, until } from '../support/stack.js';
 
@@ -18,30 +18,8 @@ describe('a reconciliation', () => {
     expect((await stack.export()).outcome).toBe('published');
   }
 
-  /** Asks the mirror as a backfill does. */
-  async function reconcile(resource: string, more: object = {}): Promise<RunReport> {
-    const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId(resource));
-    const before = (await mirror.query<MirrorStatus>('status')).lastRun?.runId;
-    await mirror.signal('requestRun', {
-      requestId: randomBytes(4).toString('hex'),
-      replyTo: null,
-      mode: 'full',
-      reconcile: true,
-      adopt: false,
-      allowDeletes: false,
-      kind: 'run',
-      since: null,
-      nominalStart: Date.now(),
-      ...more,
-    });
-    let last: RunReport | null = null;
-    await until(async () => {
-      ({ lastRun: last } = await mirror.query<MirrorStatus>('status'));
-      return last !== null && last.runId !== before;
-    }, 'the run has ended');
-    return last!;
-  }
-
+  const reconcile = (resource: string, wish: Partial<RunRequest> = {}): Promise<RunReport> =>
+    askToReconcile(stack, resource, wish);
   const ids = (resource: string) =>
     stack.simulator.admin.records(resource, 'listed').map((text) => (JSON.parse(text) as { id: string }).id);
   const requests = (route: string) => stack.simulator.admin.stats().byRoute[route] ?? 0;

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ExportResult, MirrorStatus, RunReport } from '../../src/core/contract.js';
+import { requestRun } from '../support/ask.js';
 import { assertRowEquals } from '../support/oracle.js';
 import { startWorkerProcess } from '../support/processes.js';
-import { requestRun } from '../support/request-run.js';
 import { readSnapshot } from '../support/snapshot.js';
 import { type Stack, startStack, until } from '../support/stack.js';
 

@@ -8,11 +8,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { folderOf, pointerKey } from '../../src/lake/layout.js';
 import { decodeManifest } from '../../src/lake/manifest.js';
 import { META_COLUMNS } from '../../src/lake/schema.js';
+import { requestRun } from '../support/ask.js';
 import { Duck } from '../support/duckdb.js';
 import { writeFolderConfig } from '../support/folder-config.js';
 import { assertRowEquals } from '../support/oracle.js';
 import { runCommand } from '../support/processes.js';
-import { requestRun } from '../support/request-run.js';
 import { type ReadTree, readPointer, readSnapshot } from '../support/snapshot.js';
 import { type Stack, startStack } from '../support/stack.js';
 

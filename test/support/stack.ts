@@ -30,6 +30,12 @@ export interface StackOptions {
   readonly apiKey?: string;
   /** Where the service is; default: a simulator of this test's own. */
   readonly baseUrl?: string;
+  /** Another way to the shared S3 server, such as through a proxy. */
+  readonly s3Endpoint?: string;
+  /** Takes over the connection's name, the service and the lake of another stack: a second cluster beside it. */
+  readonly beside?: Stack;
+  /** Name of the connection; default: one of this test's own. */
+  readonly connection?: string;
   /** Another Temporal than the shared one. */
   readonly temporalAddress?: string;
   /** Of the client and of the workers. */
@@ -49,6 +55,7 @@ export interface Stack {
   readonly simulator: Simulator;
   readonly temporal: TemporalClient;
   readonly store: ObjectStore;
+  readonly bucket: string;
   /** The bucket's folder on disk. */
   readonly lakeFolder: string;
   /** Starts a worker in this process. */
@@ -72,16 +79,18 @@ const RESOURCES =
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const servers = inject('servers');
   const id = randomBytes(4).toString('hex');
-  const connection = `acme-${id}`;
+  const { beside } = options;
+  const connection = options.connection ?? beside?.connection ?? `acme-${id}`;
   const taskQueue = `worktrack-${id}`;
-  const bucket = `lake-${id}`;
+  const bucket = beside?.bucket ?? `lake-${id}`;
+  const s3Endpoint = options.s3Endpoint ?? servers.s3Endpoint;
   const folder = await mkdtemp(join(tmpdir(), 'worktrack-stack-'));
-  const simulator = await startSimulator(options.simulator ?? {});
+  const simulator = beside?.simulator ?? (await startSimulator(options.simulator ?? {}));
   const yaml = `connections:
   ${connection}:
     baseUrl: ${options.baseUrl ?? simulator.url}
     apiKey: { env: WORKTRACK_API_KEY }
-    lake: { url: "s3://${bucket}/lake", endpoint: "${servers.s3Endpoint}", region: ${servers.s3Region}, forcePathStyle: true }
+    lake: { url: "s3://${bucket}/lake", endpoint: "${s3Endpoint}", region: ${servers.s3Region}, forcePathStyle: true }
     resources: ${options.resources ?? RESOURCES}
 ${options.yaml ?? ''}`;
   const configFile = join(folder, 'worktrack.yaml');
@@ -119,6 +128,7 @@ ${options.yaml ?? ''}`;
     simulator,
     temporal,
     store,
+    bucket,
     lakeFolder: join(servers.s3DataFolder, bucket, 'lake'),
     async startWorker(changed = settings, more = {}) {
       const worker = await createWorker({ settings: changed, taskQueue, address, dataConverter, ...more });
@@ -158,7 +168,7 @@ ${options.yaml ?? ''}`;
       }
       await temporal.close();
       store.close();
-      await simulator.close();
+      if (beside === undefined) await simulator.close();
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -15,7 +15,13 @@ import { decodeManifest } from '../../../src/lake/manifest.js';
 import { isLater, newerCells, newerRows } from '../../../src/lake/newer.js';
 import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/pointer.js';
 import { isRunId, parseRunDate } from '../../../src/lake/run-id.js';
-import { fromUtcSeconds, nextCheckpoint, toUtcSeconds, windowGap } from '../../../src/lake/watermark.js';
+import {
+  askAfterSetback,
+  fromUtcSeconds,
+  nextCheckpoint,
+  toUtcSeconds,
+  windowGap,
+} from '../../../src/lake/watermark.js';
 import { bytes, NEW_RUN, OLD_RUN, OLD_TIME, rowText } from './data-plane.js';
 
 const anyTime = fc.integer({ min: Date.parse('1971-01-01'), max: Date.parse('2100-01-01') });
@@ -29,7 +35,9 @@ describe('The next checkpoint', () => {
     fc.assert(
       fc.property(clocks, overlap, anyCheckpoint, (times, overlapMs, checkpoint) => {
         const next = nextCheckpoint(times, { clock: 'earliest', overlapMs }, checkpoint, null);
-        const latest = Math.min(times.startedAt, times.serviceStart ?? times.startedAt) - overlapMs;
+        // A second is the least overlap: `updatedSince` may leave its own second out.
+        const least = Math.max(overlapMs, 1000);
+        const latest = Math.min(times.startedAt, times.serviceStart ?? times.startedAt) - least;
         if (next !== checkpoint) expect(fromUtcSeconds(next)).toBeLessThanOrEqual(latest);
         // And no earlier than it must be: rounding costs less than a second.
         if (checkpoint === null) expect(fromUtcSeconds(next)).toBeGreaterThan(latest - 1000);
@@ -63,6 +71,28 @@ describe('The next checkpoint', () => {
     expect(nextCheckpoint({ startedAt, serviceStart }, { ...sync, clock: 'earliest' }, null, null)).toBe(
       '2026-11-21T01:59:00Z',
     );
+  });
+});
+
+describe("A setback of the service's clock", () => {
+  const start = Date.parse('2026-11-21T02:00:00Z');
+  const asked = toUtcSeconds(start - 300_000);
+  const hour = 3_600_000;
+
+  it.each([
+    { back: 0, since: null },
+    { back: 300_000, since: null },
+    { back: 303_000, since: '2026-11-21T01:49:57Z' },
+    { back: 30 * hour, since: '2026-11-19T19:55:00Z' },
+    { back: -hour, since: null },
+  ])('of $back ms is made good from $since on, a day after the run before', ({ back, since }) => {
+    const serviceNow = start + 24 * hour - back;
+    expect(askAfterSetback(asked, 24 * hour, serviceNow, { overlapMs: 300_000 })).toBe(since);
+  });
+
+  it('is none where there is no overlap and clocks begin their seconds at different times', () => {
+    const at = toUtcSeconds(start - 1000);
+    expect(askAfterSetback(at, 24 * hour, start + 24 * hour - 1999, { overlapMs: 0 })).toBeNull();
   });
 });
 
@@ -111,7 +141,9 @@ describe('The fence', () => {
     baseUrl: 'https://tracker.example.com',
     resource: 'tasks',
     publishingRunId: null,
+    displaced: false,
   };
+  const beaten = { ...mine, displaced: true };
   const other = { ...mine, connection: 'other' };
   const elsewhere = { ...mine, baseUrl: 'https://elsewhere.example.com' };
 
@@ -121,6 +153,9 @@ describe('The fence', () => {
     ['a mirror whose pointer is gone stops', null, mine, OLD_RUN, false, 'vanished'],
     ['a mirror whose pointer is gone starts anew when told to', null, mine, OLD_RUN, true, 'empty'],
     ['an empty mirror takes up what it finds', pointer, mine, null, false, 'adopted'],
+    ['an empty mirror that lost a race stops', pointer, beaten, null, false, 'displaced'],
+    ['an empty mirror that lost a race takes over when told to', pointer, beaten, null, true, 'adopted'],
+    ['a mirror that lost a race goes on with its own run', pointer, beaten, OLD_RUN, false, 'ours'],
     ['a mirror goes on with its own run', pointer, mine, OLD_RUN, false, 'ours'],
     ['a mirror that is told to adopt goes on with its own run', pointer, mine, OLD_RUN, true, 'ours'],
     ['a mirror that finds another run stops', pointer, mine, NEW_RUN, false, 'displaced'],

@@ -1,0 +1,76 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { verifySnapshot } from '../../src/lake/verify.js';
+import { mirrorOf, mirrorStatus, runRequest } from '../support/ask.js';
+import { type Stack, startStack, until } from '../support/stack.js';
+
+/** More than enough events for a mirror to want a new history. */
+const SIGNALS = 1_100;
+
+describe('a mirror whose history is full', () => {
+  let stack: Stack;
+  afterEach(() => stack?.stop());
+
+  it('ends the run that is going on, over a restart of the worker, and takes all that waits along into the next history', async () => {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { tasks: 60 } },
+      resources: '[tasks]',
+      yaml: '    sync: { pageSize: 20 }\n',
+    });
+    const first = await stack.startWorker();
+    expect((await stack.export()).outcome).toBe('published');
+    const mirror = mirrorOf(stack, 'tasks');
+    const { runId: history } = await mirror.describe();
+    const answered = runRequest();
+    const before = (await mirrorStatus(stack, 'tasks')).lastRun!.runId;
+    await mirror.signal('requestRun', answered);
+    await until(async () => (await mirrorStatus(stack, 'tasks')).lastRun!.runId !== before, 'it is answered');
+
+    const { admin } = stack.simulator;
+    let isReading = false;
+    let answer!: () => void;
+    const gate = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    admin.beforeAnswer({ resource: 'tasks', page: 1 }, () => {
+      isReading = true;
+      return gate;
+    });
+    const going = stack.export({ full: true });
+    await until(() => isReading, 'a run is going on');
+    const waiting = [stack.export(), stack.export({ allowDeletes: true })];
+    const nobodyWaits = runRequest({ mode: 'full', reconcile: true });
+    await mirror.signal('requestRun', nobodyWaits);
+    await until(async () => (await mirrorStatus(stack, 'tasks')).waiting === 3, 'three requests wait');
+    const running = (await mirrorStatus(stack, 'tasks')).active!.runId;
+    // The same request again and again: it counts once, and each time is an event of the history.
+    for (let sent = 0; sent < SIGNALS; sent += 100) {
+      await Promise.all(Array.from({ length: 100 }, () => mirror.signal('requestRun', nobodyWaits)));
+    }
+    expect((await mirror.describe()).runId).toBe(history);
+    const stopping = first.stop();
+    answer();
+    await stopping;
+    // The page after this one is the next worker's.
+    expect(admin.stats().recent.at(-1)!.page).toBe(1);
+    await stack.startWorker();
+
+    const results = [await going, ...(await Promise.all(waiting))];
+    const reports = results.map(({ runs }) => runs[0]!);
+    expect(reports.map(({ outcome }) => outcome)).toEqual(['published', 'published', 'published']);
+    expect(reports[0]!.runId).toBe(running);
+    await until(async () => {
+      const { active, waiting: left } = await mirrorStatus(stack, 'tasks');
+      return active === null && left === 0;
+    }, 'the mirror rests');
+    expect((await mirror.describe()).runId).not.toBe(history);
+    // The first export, the request after it, the run that was going on, and each of the three that waited: once.
+    const runs: string[] = [];
+    for (const date of await stack.store.listFolders('tasks/snapshots/'))
+      runs.push(...(await stack.store.listFolders(`tasks/snapshots/${date}/`)));
+    expect(runs.length).toBe(6);
+    expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
+    // The next history knows what was answered in the last one.
+    await mirror.signal('requestRun', answered);
+    expect(await mirrorStatus(stack, 'tasks')).toMatchObject({ active: null, waiting: 0 });
+  });
+});

@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto';
+import type { MirrorStatus, RunReport, RunRequest } from '../../src/core/contract.js';
+import { type Stack, until } from './stack.js';
+
+/** A request to a mirror that nobody waits for, with an id of its own: an increment unless told otherwise. */
+export function runRequest(wish: Partial<RunRequest> = {}): RunRequest {
+  return {
+    kind: 'run',
+    requestId: randomBytes(4).toString('hex'),
+    replyTo: null,
+    mode: 'increment',
+    reconcile: false,
+    adopt: false,
+    allowDeletes: false,
+    since: null,
+    nominalStart: Date.now(),
+    ...wish,
+  };
+}
+
+export function mirrorOf(stack: Stack, resource: string) {
+  return stack.temporal.client.workflow.getHandle(stack.mirrorId(resource));
+}
+
+export function mirrorStatus(stack: Stack, resource: string): Promise<MirrorStatus> {
+  return mirrorOf(stack, resource).query<MirrorStatus>('status');
+}
+
+/** Asks as a backfill does that may conclude deletes. */
+export function reconcile(
+  stack: Stack,
+  resource: string,
+  wish: Partial<RunRequest> = {},
+): Promise<RunReport> {
+  return requestRun(stack, resource, { mode: 'full', reconcile: true, ...wish });
+}
+
+/** Asks a mirror that has run before, and waits for the end of the run. */
+export async function requestRun(
+  stack: Stack,
+  resource: string,
+  wish: Partial<RunRequest> = {},
+): Promise<RunReport> {
+  const before = (await mirrorStatus(stack, resource)).lastRun?.runId;
+  await mirrorOf(stack, resource).signal('requestRun', runRequest(wish));
+  let last: RunReport | null = null;
+  await until(async () => {
+    // A worker that is away, or has just been killed, answers later.
+    ({ lastRun: last } = await mirrorStatus(stack, resource).catch(() => ({ lastRun: null })));
+    return last !== null && last.runId !== before;
+  }, 'the run has ended');
+  return last!;
+}

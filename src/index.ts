@@ -1,6 +1,6 @@
 /**
  * The public surface of temporal-worktrack: connect, run a worker, start and follow exports, keep the Schedule,
- * read the status. Workflows for your own bundle are in `temporal-worktrack/workflows`.
+ * read the status, receive change notices. Workflows for your own bundle are in `temporal-worktrack/workflows`.
  */
 export {
   configJsonSchema,
@@ -14,6 +14,7 @@ export {
 export { ConfigurationError } from './core/configuration-error.js';
 export {
   type ActiveRun,
+  CHANGE_NOTICE_WORKFLOW,
   DEFAULT_TASK_QUEUE,
   EXPORT_WORKFLOW,
   type ExportInput,
@@ -24,6 +25,7 @@ export {
   MIRROR_WORKFLOW,
   type MirrorStatus,
   mirrorWorkflowId,
+  noticesWorkflowId,
   type RunCounts,
   type RunError,
   type RunMode,
@@ -37,6 +39,7 @@ export { type ConnectOptions, connectTemporal, type TemporalClient } from './tem
 export { exportResultOf } from './temporal/export-result.js';
 export type { ExportView, ResourceView } from './temporal/export-view.js';
 export { type FollowOptions, followExport } from './temporal/follow.js';
+export { createNoticeSender, type NoticeSenderOptions, pingTemporal } from './temporal/notices.js';
 export { OutOfReachError, type ReachOptions } from './temporal/reach.js';
 export {
   type AppliedSchedule,
@@ -55,3 +58,13 @@ export { manualExportId, type StartExportOptions, startExport } from './temporal
 export { type ResourceStatus, readStatus, type StatusOptions } from './temporal/status.js';
 export { VERSION } from './temporal/version.js';
 export { createWorker, type WorktrackWorker, type WorktrackWorkerOptions } from './temporal/worker.js';
+export {
+  createWebhookHandler,
+  type SendNotice,
+  startWebhookServer,
+  type WebhookHandler,
+  type WebhookHandlerOptions,
+  type WebhookLog,
+  type WebhookServer,
+  type WebhookServerOptions,
+} from './webhook/index.js';

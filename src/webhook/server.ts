@@ -1,4 +1,4 @@
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface WebhookServerOptions {
@@ -32,6 +32,7 @@ const CLOSE_MS = 15_000;
  */
 export async function startWebhookServer(options: WebhookServerOptions): Promise<WebhookServer> {
   const { handle, listen, headersTimeoutMs = 10_000, requestTimeoutMs = 20_000 } = options;
+  const inFlight = new Set<ServerResponse>();
   let isClosing = false;
   const server = createServer(
     {
@@ -42,7 +43,9 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
       connectionsCheckingInterval: Math.min(1_000, headersTimeoutMs / 2),
     },
     (request, response) => {
-      if (isClosing) response.setHeader('Connection', 'close');
+      inFlight.add(response);
+      response.once('close', () => inFlight.delete(response));
+      if (isClosing) lastOfItsConnection(response);
       handle(request, response);
     },
   );
@@ -63,6 +66,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     url: `http://${host}:${port}`,
     async close() {
       isClosing = true;
+      inFlight.forEach(lastOfItsConnection);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       const giveUp = setTimeout(() => server.closeAllConnections(), CLOSE_MS);
@@ -73,4 +77,9 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
       clearInterval(sweep);
     },
   };
+}
+
+/** Tells the sender to send nothing more here. */
+function lastOfItsConnection(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader('Connection', 'close');
 }

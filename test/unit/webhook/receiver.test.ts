@@ -262,7 +262,8 @@ describe('the receiver', () => {
     await expect(post(TASKS)).rejects.toThrow();
     expect(closed).toBe(false);
     held.open();
-    expect((await inFlight).status).toBe(202);
+    const answer = await inFlight;
+    expect([answer.status, answer.headers.get('connection')]).toEqual([202, 'close']);
     await closing;
   });
 });

@@ -105,9 +105,9 @@ describe('what change notices lead to', () => {
             }
           }
           for (const notice of notices) {
-            const run = runs.find(({ beganAt }) => beganAt >= notice);
-            expect(run).toBeDefined();
-            const before = runs.filter(({ endedAt }) => endedAt < run!.askedAt).at(-1);
+            const at = runs.findIndex(({ beganAt }) => beganAt >= notice);
+            expect(at).toBeGreaterThanOrEqual(0);
+            const [before, run] = [runs[at - 1], runs[at]];
             const free = Math.max(notice, (before?.endedAt ?? 0) + minInterval);
             expect(run!.askedAt).toBeLessThanOrEqual(free + LONGEST_WAIT_MS);
           }

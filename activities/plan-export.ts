@@ -14,6 +14,10 @@ export function createPlanExport(deps: ActivityDeps): Activities['worktrack.plan
         `connection "${connection}" has no resource "${unknown.join('", "')}"; the worker's configuration names ${known.join(', ')}`,
       );
     }
-    return { resources: resources ?? known, giveUpAfterMs: settings.retries.giveUpAfterMs };
+    return {
+      resources: resources ?? known,
+      giveUpAfterMs: settings.retries.giveUpAfterMs,
+      minIntervalMs: settings.sync.minIntervalMs,
+    };
   };
 }

@@ -1,6 +1,7 @@
 /**
  * The public surface of temporal-worktrack: connect, run a worker or add to yours, start and follow exports, keep the
- * Schedule, read the status, replay histories. Workflows for your own bundle are in `temporal-worktrack/workflows`.
+ * Schedule, read the status, receive change notices, replay histories. Workflows for your own bundle are in
+ * `temporal-worktrack/workflows`.
  */
 export {
   configJsonSchema,
@@ -16,6 +17,7 @@ export {
   type ActiveRun,
   BACKFILL_WORKFLOW,
   type BackfillInput,
+  CHANGE_NOTICE_WORKFLOW,
   DEFAULT_TASK_QUEUE,
   EXPORT_WORKFLOW,
   type ExportInput,
@@ -26,6 +28,7 @@ export {
   MIRROR_WORKFLOW,
   type MirrorStatus,
   mirrorWorkflowId,
+  noticesWorkflowId,
   PURGE_WORKFLOW,
   type PurgeCounts,
   type PurgeInput,
@@ -71,6 +74,7 @@ export { exportResultOf } from './temporal/export-result.js';
 export type { ExportView, ResourceView } from './temporal/export-view.js';
 export { type FollowOptions, followExport } from './temporal/follow.js';
 export { parseHistory, type RecordedHistory } from './temporal/history.js';
+export { createNoticeSender, type NoticeSenderOptions, pingTemporal } from './temporal/notices.js';
 export { WorktrackPlugin, type WorktrackPluginOptions } from './temporal/plugin.js';
 export { OutOfReachError, type ReachOptions } from './temporal/reach.js';
 export { type ReplayedHistory, replayHistories } from './temporal/replay.js';
@@ -105,3 +109,13 @@ export {
   type WorktrackWorker,
   type WorktrackWorkerOptions,
 } from './temporal/worker.js';
+export {
+  createWebhookHandler,
+  type SendNotice,
+  startWebhookServer,
+  type WebhookHandler,
+  type WebhookHandlerOptions,
+  type WebhookLog,
+  type WebhookServer,
+  type WebhookServerOptions,
+} from './webhook/index.js';

@@ -1,12 +1,14 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import type {
-  ExportProgress,
-  MirrorRequest,
-  MirrorStatus,
-  RunAnswer,
-  RunReport,
-  SyncAccepted,
-  SyncInput,
+import {
+  CHANGE_NOTICE_SIGNAL,
+  type ChangeNotice,
+  type ExportProgress,
+  type MirrorRequest,
+  type MirrorStatus,
+  type RunAnswer,
+  type RunReport,
+  type SyncAccepted,
+  type SyncInput,
 } from '../src/core/contract.js';
 
 /** To a mirror: do this for me. Repeating it with the same id does no harm. */
@@ -15,6 +17,8 @@ export const requestRun = defineSignal<[MirrorRequest]>('requestRun');
 export const withdrawRequest = defineSignal<[string]>('withdrawRequest');
 /** To the workflow that asked: what became of it. */
 export const runAnswered = defineSignal<[RunAnswer]>('runAnswered');
+/** To the workflow that gathers change notices. */
+export const changeNotice = defineSignal<[ChangeNotice]>(CHANGE_NOTICE_SIGNAL);
 
 /** To a mirror: run. Answers at once with the id of the request; `answer` tells what became of it. */
 export const sync = defineUpdate<SyncAccepted, [SyncInput]>('sync');

@@ -12,6 +12,7 @@
 import { setWorkflowOptions } from '@temporalio/workflow';
 import { purgeWorkflow, rollbackWorkflow } from './amend.js';
 import { backfillWorkflow } from './backfill.js';
+import { changeNoticeWorkflow } from './change-notice.js';
 import { exportWorkflow } from './export.js';
 import { resourceMirrorWorkflow } from './resource-mirror.js';
 
@@ -22,6 +23,9 @@ setWorkflowOptions({ versioningBehavior: 'PINNED' }, exportWorkflow);
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, backfillWorkflow);
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, rollbackWorkflow);
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, purgeWorkflow);
+
+// Notices may go on for as long as the service is busy; it continues as new, and so must be able to move on.
+setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, changeNoticeWorkflow);
 
 // Lives for ever. Where a pinned export starts it, it begins on the export's build and moves on by itself.
 setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, resourceMirrorWorkflow);

@@ -182,6 +182,13 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
       command.option('--note <text>', 'why, for whoever finds it so');
   }
 
+  add<import('./webhook.js').WebhookOptions>(
+    program,
+    'webhook',
+    'receive change notices until SIGTERM; they become prompt incremental reads',
+    async (options) => (await import('./webhook.js')).runWebhook(options),
+  ).option('--listen <host:port>', 'address for all connections (default: webhook.listen of each)');
+
   const config = program.command('config').description('the configuration file');
   add(config, 'check', 'read it as a worker would, and say what is wrong', async (options: GlobalOptions) =>
     (await import('./config.js')).runConfigCheck(options),

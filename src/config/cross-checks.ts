@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import { formatDuration } from '../core/duration.js';
 import { columnConflicts } from './column-checks.js';
 import { type LakePlace, lakesOverlap } from './lake-url.js';
@@ -7,8 +6,9 @@ import { formatPath, type PathPart, type RawProblem } from './problems.js';
 import { withNameDefaults } from './resource-defaults.js';
 import { baseUrl, errors, lake, overlap } from './schema.js';
 import { type ParsedResource, resource } from './schema-resource.js';
-import { listen } from './schema-webhook.js';
+import { get, good, isMap } from './tree.js';
 import { isLoopback } from './urls.js';
+import { checkWebhook } from './webhook-checks.js';
 
 /**
  * The rules that need two places of the file at once. They read the raw tree, part by part and only the parts that
@@ -31,7 +31,7 @@ function checkConnection(name: string, raw: unknown): RawProblem[] {
     ...nameProblem(name, path),
     ...plainHttp(raw, path),
     ...statusConflicts(raw, path),
-    ...unsignedInTheOpen(raw, path),
+    ...checkWebhook(raw, path),
     ...checkResources(raw, path),
   ];
 }
@@ -63,15 +63,6 @@ function statusConflicts(raw: unknown, path: PathPart[]): RawProblem[] {
     path: [...path, 'errors', list],
     message: `found ${status} in both refused and transient; allowed: one of them`,
   }));
-}
-
-function unsignedInTheOpen(raw: unknown, path: PathPart[]): RawProblem[] {
-  if (get(raw, 'webhook', 'signature') !== 'none') return [];
-  const address = good(listen, get(raw, 'webhook', 'listen') ?? '127.0.0.1:8080');
-  if (!address || isLoopback(address.host.includes(':') ? `[${address.host}]` : address.host)) return [];
-  const message =
-    'found none with a listen address that others can reach; allowed: a signature, or listen on 127.0.0.1';
-  return [{ path: [...path, 'webhook', 'signature'], message }];
 }
 
 function checkResources(raw: unknown, connection: PathPart[]): RawProblem[] {
@@ -130,20 +121,4 @@ function lakeConflicts(connections: Readonly<Record<string, unknown>>): RawProbl
     const message = `found ${place.url}, which is the same as, inside or around the lake of ${rival.name}, ${rival.place.url}; allowed: lakes apart from each other`;
     return [{ path: ['connections', name, 'lake', 'url'], message }];
   });
-}
-
-/** What the schema makes of a value, or `undefined` where the value is not good. */
-function good<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> | undefined {
-  return schema.safeParse(value).data;
-}
-
-function get(value: unknown, ...path: readonly string[]): unknown {
-  return path.reduce<unknown>(
-    (at, key) => (isMap(at) && Object.hasOwn(at, key) ? at[key] : undefined),
-    value,
-  );
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

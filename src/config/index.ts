@@ -5,5 +5,7 @@ export { CONFIG_FILES, type LoadOptions, loadSettings } from './load.js';
 export { MINIMAL_CONFIG } from './minimal.js';
 export { parseSettings } from './parse.js';
 export type { SettingsProblem } from './problems.js';
+export { readListen } from './schema-webhook.js';
 export { selectConnection, selectResources } from './select.js';
 export { SettingsError } from './settings-error.js';
+export { isLoopbackAddress } from './urls.js';

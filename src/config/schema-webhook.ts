@@ -1,19 +1,44 @@
 import { z } from 'zod';
+import type { SignatureSettings, WebhookSettings } from '../core/settings.js';
 import { wrong } from './found.js';
-import { readPointer } from './names.js';
-import { choice, hasControls, readable } from './scalars.js';
+import { readName, readPointer } from './names.js';
+import { byteSize, choice, duration, hasControls, readable } from './scalars.js';
 import { secretRef } from './secret-ref.js';
 import { section } from './section.js';
 
 const LISTEN = 'an address and port such as 127.0.0.1:8080 or "[::1]:8080"';
 
+const header = (standard: string) => readable('the name of an HTTP header', readHeader).prefault(standard);
+
+const timestamp = section({
+  header: header('X-Webhook-Timestamp'),
+  tolerance: duration({ unit: 'm', min: 1000, max: 24 * 3_600_000 }).prefault('5m'),
+  signs: choice(['timestamp.body', 'body']).prefault('timestamp.body'),
+}).transform(({ tolerance, ...rest }) => ({ ...rest, toleranceMs: tolerance }));
+
 const signature = section({
-  header: readable('the name of an HTTP header', readHeader).prefault('X-Webhook-Signature'),
-  algorithm: choice(['hmac-sha256', 'hmac-sha512', 'hmac-sha1']).prefault('hmac-sha256'),
+  header: header('X-Webhook-Signature'),
+  algorithm: choice(['hmac-sha256', 'hmac-sha512', 'hmac-sha1', 'token']).prefault('hmac-sha256'),
   encoding: choice(['hex', 'base64']).prefault('hex'),
   prefix: readable('what stands before the digest, such as sha256=', readPrefix).prefault(''),
   secret: secretRef().prefault({ env: 'WORKTRACK_WEBHOOK_SECRET' }),
-});
+  timestamp: timestamp.optional(),
+}).transform(
+  ({ algorithm, encoding, timestamp = null, ...rest }): SignatureSettings =>
+    algorithm === 'token' ? { ...rest, algorithm } : { ...rest, algorithm, encoding, timestamp },
+);
+
+const names = 'the name of a resource, or a list of them ([] for none)';
+const resourceName = readable(names, readName);
+
+/** Kinds of events to the resources that they concern. */
+const kinds = z.record(
+  z.string(),
+  z.union([resourceName.transform((name) => [name]), z.array(resourceName)], {
+    error: ({ input }) => wrong(input, names),
+  }),
+  { error: ({ input }) => wrong(input, 'a map from kinds of events to resources') },
+);
 
 /** The address that the receiver listens on. */
 export const listen = readable(LISTEN, readListen, (value) =>
@@ -30,11 +55,20 @@ export const webhook = section({
     .union([unsigned, signature], {
       // Says nothing of the value: the likeliest mistake is to write the secret itself here.
       error:
-        'found neither; allowed: a map with header, algorithm, encoding, prefix and secret, or the word none',
+        'found neither; allowed: a map with header, algorithm, encoding, prefix, secret and timestamp, or the word none',
     })
     .prefault({}),
   resource: readable('a JSON pointer such as /resource', readPointer).prefault('/resource'),
-});
+  kinds: kinds.prefault({}),
+  maxBody: byteSize(1024, 64 * 1024 ** 2).prefault('1MiB'),
+}).transform(
+  ({ maxBody, kinds, ...rest }): WebhookSettings => ({
+    ...rest,
+    // Without a prototype: a kind may be called `constructor`.
+    kinds: Object.assign(Object.create(null), kinds),
+    maxBodyBytes: maxBody,
+  }),
+);
 
 function readHeader(text: string): string {
   if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(text)) return text;
@@ -46,7 +80,8 @@ function readPrefix(text: string): string {
   throw new RangeError(wrong(text, 'up to 64 characters such as sha256='));
 }
 
-function readListen(text: string): { host: string; port: number } {
+/** An address to listen on. @throws RangeError with the message for the user */
+export function readListen(text: string): { host: string; port: number } {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
   const host = match?.[1] ?? match?.[2];

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { readCron, readTimezone } from './cron.js';
+import { DEFAULT_RESOURCES } from './default-resources.js';
 import { wrong } from './found.js';
 import { readLakeUrl } from './lake-url.js';
 import { byteSize, choice, count, duration, durationOr, flag, line, readable } from './scalars.js';
@@ -11,9 +12,6 @@ import { section } from './section.js';
 import { readBaseUrl, readEndpoint } from './urls.js';
 
 const HOUR = 3_600_000;
-
-/** The resources of the spec, mirrored where the file names none. */
-const RESOURCES_OF_THE_SPEC = ['projects', 'tasks', 'time-entries', 'calendar-entries'];
 
 export const baseUrl = readable('an http or https URL such as https://tracker.example.com', readBaseUrl);
 
@@ -95,7 +93,7 @@ const connection = section({
       error:
         'found an empty list; allowed: at least one resource, or leave the key out for the four of the spec',
     })
-    .prefault(RESOURCES_OF_THE_SPEC),
+    .prefault(DEFAULT_RESOURCES),
   retries: section({ giveUpAfter: duration({ unit: 'h', min: 1 }).prefault('6h') }).prefault({}),
   errors: errors.prefault({}),
   http: http.prefault({}),

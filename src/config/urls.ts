@@ -27,6 +27,11 @@ export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 
+/** As `isLoopback`, for an address to listen on: IPv6 without its brackets. */
+export function isLoopbackAddress(host: string): boolean {
+  return isLoopback(host.includes(':') ? `[${host}]` : host);
+}
+
 function readHttpUrl(text: string, allowed: string, secretsGo: string): URL {
   let url: URL;
   try {

@@ -368,11 +368,50 @@ export interface RecordPurged {
   readonly purged: PurgeCounts;
 }
 
+/** What a worker's configuration says of an export. */
+export interface ExportPlan {
+  readonly resources: readonly string[];
+  readonly giveUpAfterMs: number;
+  /** Least time between two runs that change notices ask for. */
+  readonly minIntervalMs: number;
+}
+
+/** To the workflow that gathers a resource's change notices: something changed. It is a hint, and says no more. */
+export interface ChangeNotice {
+  /** How many notices share this signal. */
+  readonly notices: number;
+}
+
+/** When a question to a mirror was sent, for an asker that continues as new while it waits; milliseconds. */
+export interface Sent {
+  readonly first: number;
+  readonly last: number;
+  /** After `last`, until it is sent again. */
+  readonly wait: number;
+}
+
+/** Change notices of one resource, carried over a continue-as-new. Times are milliseconds since 1970. */
+export interface NoticesState {
+  readonly connection: string;
+  readonly resource: string;
+  /** When the oldest and the newest of the notices came that no run satisfies yet; `null`: none. */
+  readonly owed: { readonly firstAt: number; readonly lastAt: number } | null;
+  /** The run that the mirror was asked for and has not answered; `null`: none. */
+  readonly asked: {
+    readonly number: number;
+    readonly at: number;
+    readonly plan: Pick<ExportPlan, 'giveUpAfterMs' | 'minIntervalMs'>;
+    readonly sent: Sent | null;
+  } | null;
+  /** No run is asked for before. */
+  readonly restUntil: number;
+  /** Runs asked for so far. */
+  readonly runs: number;
+}
+
 /** Activities by the name under which a worker registers them: prefixed, so that they meet no one else's. */
 export interface Activities {
-  'worktrack.planExport'(
-    input: ExportInput,
-  ): Promise<{ readonly resources: readonly string[]; readonly giveUpAfterMs: number }>;
+  'worktrack.planExport'(input: ExportInput): Promise<ExportPlan>;
   'worktrack.beginRun'(input: BeginRunInput): Promise<RunBegun>;
   'worktrack.extractPages'(input: ExtractInput): Promise<ExtractResult>;
   'worktrack.findAbsent'(input: FindAbsentInput): Promise<KeysFound>;
@@ -393,6 +432,8 @@ export const BACKFILL_WORKFLOW = 'backfillWorkflow';
 export const ROLLBACK_WORKFLOW = 'rollbackWorkflow';
 export const PURGE_WORKFLOW = 'purgeWorkflow';
 export const MIRROR_WORKFLOW = 'resourceMirrorWorkflow';
+export const CHANGE_NOTICE_WORKFLOW = 'changeNoticeWorkflow';
+export const CHANGE_NOTICE_SIGNAL = 'changeNotice';
 export const DEFAULT_TASK_QUEUE = 'worktrack';
 
 export function mirrorWorkflowId(connection: string, resource: string): string {
@@ -401,4 +442,8 @@ export function mirrorWorkflowId(connection: string, resource: string): string {
 
 export function exportWorkflowId(connection: string): string {
   return `worktrack/${connection}/export`;
+}
+
+export function noticesWorkflowId(connection: string, resource: string): string {
+  return `worktrack/${connection}/notices/${resource}`;
 }

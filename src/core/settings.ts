@@ -103,23 +103,51 @@ export interface ScheduleSettings {
   readonly pauseOnFailure: boolean;
 }
 
-/** How a notice proves where it comes from; the service's own way is "not shown" in the spec. */
-export interface SignatureSettings {
+/** When a signed notice was sent, so that an old one is not taken for a new one. */
+export interface TimestampSettings {
+  /** Holds Unix time in seconds or milliseconds, or an ISO 8601 time in UTC. */
+  readonly header: string;
+  /** How far it may be from the receiver's clock, either way. */
+  readonly toleranceMs: number;
+  /** What is signed: the header's text, a dot and the body, or the body alone (which leaves the time unprotected). */
+  readonly signs: 'timestamp.body' | 'body';
+}
+
+/** A keyed hash (RFC 2104) of the notice. */
+export interface HmacSettings {
   readonly header: string;
   readonly algorithm: 'hmac-sha1' | 'hmac-sha256' | 'hmac-sha512';
   readonly encoding: 'hex' | 'base64';
   /** What stands before the digest in the header, such as `sha256=`. */
   readonly prefix: string;
   readonly secret: SecretRef;
+  /** `null`: no timestamp is looked for, and the body alone is signed. */
+  readonly timestamp: TimestampSettings | null;
 }
+
+/** A shared secret that comes along as it is. */
+export interface TokenSettings {
+  readonly header: string;
+  readonly algorithm: 'token';
+  /** What stands before the secret in the header, such as `Bearer ` with its space. */
+  readonly prefix: string;
+  readonly secret: SecretRef;
+}
+
+/** How a notice proves where it comes from; the service's own way is "not shown" in the spec. */
+export type SignatureSettings = HmacSettings | TokenSettings;
 
 export interface WebhookSettings {
   /** An IPv6 host is without its brackets. */
   readonly listen: { readonly host: string; readonly port: number };
-  /** `null`: notices are not signed (only with a loopback `listen`). */
+  /** `null`: notices are not signed (asked for by the word `none`, and only with a loopback `listen`). */
   readonly signature: SignatureSettings | null;
-  /** JSON pointer (RFC 6901) to the resource's name in a notice. */
+  /** JSON pointer (RFC 6901) to the resource's name, or to the kind of event, in a notice. */
   readonly resource: string;
+  /** What the text at the pointer means, where it is no resource's name; a name that ends in `*` is a beginning. */
+  readonly kinds: Readonly<Record<string, readonly string[]>>;
+  /** A larger notice is answered with 413. */
+  readonly maxBodyBytes: number;
 }
 
 /** How the pair travels in a calendar entry's upsert, which the spec leaves open (DESIGN 4). */

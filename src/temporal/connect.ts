@@ -3,6 +3,9 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 
 export type { DataConverter };
 
+/** A server that comes back is seen after this: gRPC's own pause between attempts grows to two minutes, ms. */
+const MOST_RECONNECT_BACKOFF = 5_000;
+
 /** A client with its connection, configured the way Temporal's own tools are (DESIGN 4). */
 export interface TemporalClient {
   readonly client: Client;
@@ -34,7 +37,10 @@ export function temporalConfig(options: ConnectOptions = {}) {
 /** @throws ServiceError of the SDK when the server cannot be reached */
 export async function connectTemporal(options: ConnectOptions = {}): Promise<TemporalClient> {
   const { connectionOptions, namespace } = temporalConfig(options);
-  const connection = await Connection.connect(connectionOptions);
+  const connection = await Connection.connect({
+    ...connectionOptions,
+    channelArgs: { 'grpc.max_reconnect_backoff_ms': MOST_RECONNECT_BACKOFF },
+  });
   const { dataConverter } = options;
   return {
     client: new Client({ connection, namespace, ...(dataConverter === undefined ? {} : { dataConverter }) }),

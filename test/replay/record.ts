@@ -2,8 +2,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { afterEach, it } from 'vitest';
-import type { MirrorStatus } from '../../src/core/contract.js';
+import { type MirrorStatus, noticesWorkflowId } from '../../src/core/contract.js';
 import { DEMO_ORGANIZATION } from '../../src/simulator/index.js';
+import { createNoticeSender } from '../../src/temporal/notices.js';
 import { requestSync } from '../../src/temporal/start.js';
 import { type Stack, type StackOptions, startStack, until } from '../support/stack.js';
 
@@ -208,6 +209,55 @@ it('records a run that goes on from the pages of one that was refused', async ()
   admin.keys.add(key);
   await stack.export();
   await mirror('resumed');
+});
+
+it('records change notices', async () => {
+  await started({ yaml: '    sync: { minInterval: 2s }\n' });
+  const id = noticesWorkflowId(stack.connection, 'projects');
+  const handle = stack.temporal.client.workflow.getHandle(id);
+  const send = () => createNoticeSender(stack.temporal, stack)(stack.connection, 'projects', 1);
+  const notices = (path: string, runId?: string) => record('changeNoticeWorkflow', path, id, runId);
+  await send();
+  await handle.result();
+  await notices('one');
+
+  // More of them before, during and after the first run: that makes two, kept apart.
+  stack.simulator.admin.faults.add({
+    match: { resource: 'projects' },
+    fault: { kind: 'latency', ms: 2_000 },
+  });
+  for (let i = 0; i < 3; i++) await send();
+  const status = () =>
+    stack.temporal.client.workflow.getHandle(stack.mirrorId('projects')).query<MirrorStatus>('status');
+  await until(async () => (await status()).active?.phase === 'extract', 'the run goes on');
+  await send();
+  stack.simulator.admin.faults.clear();
+  await until(async () => (await status()).active === null, 'the first run has ended');
+  await send();
+  await handle.result();
+  await notices('while-running');
+
+  stack.simulator.admin.faults.add({
+    match: { resource: 'projects' },
+    fault: { kind: 'status', status: 403 },
+  });
+  await send();
+  await handle.result();
+  await notices('run-failed');
+  stack.simulator.admin.faults.clear();
+
+  stack.simulator.admin.faults.add({
+    match: { resource: 'projects' },
+    fault: { kind: 'latency', ms: 20_000 },
+  });
+  await send();
+  await until(async () => (await status()).active !== null, 'the run goes on');
+  const { runId } = await handle.describe();
+  while ((await handle.describe()).runId === runId) await Promise.all(Array.from({ length: 10 }, send));
+  await notices('continued-as-new', runId);
+  await handle.cancel();
+  await until(async () => (await handle.describe()).status.name === 'CANCELLED', 'it is cancelled');
+  await notices('cancelled');
 });
 
 async function stop(): Promise<void> {

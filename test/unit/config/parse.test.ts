@@ -51,8 +51,11 @@ describe('a good configuration', () => {
         encoding: 'hex',
         prefix: '',
         secret: { env: 'WORKTRACK_WEBHOOK_SECRET' },
+        timestamp: null,
       },
       resource: '/resource',
+      kinds: {},
+      maxBodyBytes: 1024 ** 2,
     });
     expect(connectionOf(withLines('webhook: {}')).webhook).toEqual(webhook);
   });
@@ -265,6 +268,30 @@ resources:
     );
     expect(connection.sync.reconcileEveryMs).toBeNull();
     expect(connection.webhook).toMatchObject({ signature: null, listen: { host: '::1', port: 0 } });
+  });
+
+  it('takes a shared token, a timestamp and kinds of events for a webhook', () => {
+    const signatureOf = (text: string) =>
+      connectionOf(withLines(`webhook: { signature: { ${text} } }`)).webhook!.signature;
+    expect(signatureOf('algorithm: token, header: Authorization, prefix: "Bearer "')).toEqual({
+      algorithm: 'token',
+      header: 'Authorization',
+      prefix: 'Bearer ',
+      secret: { env: 'WORKTRACK_WEBHOOK_SECRET' },
+    });
+    expect(signatureOf('timestamp: {}')).toMatchObject({
+      timestamp: { header: 'X-Webhook-Timestamp', toleranceMs: 300_000, signs: 'timestamp.body' },
+    });
+    const timestamp = '{ header: X-Time, tolerance: 30s, signs: body }';
+    expect(signatureOf(`algorithm: hmac-sha1, timestamp: ${timestamp}`)).toMatchObject({
+      algorithm: 'hmac-sha1',
+      timestamp: { header: 'X-Time', toleranceMs: 30_000, signs: 'body' },
+    });
+    const kinds = '{ "task.*": tasks, hours: [time-entries, calendar-entries], ping: [] }';
+    expect(connectionOf(withLines(`webhook: { kinds: ${kinds}, maxBody: 64KiB }`)).webhook).toMatchObject({
+      kinds: { 'task.*': ['tasks'], hours: ['time-entries', 'calendar-entries'], ping: [] },
+      maxBodyBytes: 65_536,
+    });
   });
 
   it.each([

@@ -1,0 +1,9 @@
+/** The receiver of change notices (DESIGN 7). */
+export {
+  createWebhookHandler,
+  type SendNotice,
+  type WebhookHandler,
+  type WebhookHandlerOptions,
+} from './handler.js';
+export type { WebhookLog } from './log.js';
+export { startWebhookServer, type WebhookServer, type WebhookServerOptions } from './server.js';

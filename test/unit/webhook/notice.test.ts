@@ -1,0 +1,99 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type NoticeRules, resourcesOf, valueAt } from '../../../src/webhook/notice.js';
+
+const ALL = ['projects', 'tasks', 'time-entries'];
+const rules: NoticeRules = {
+  resource: '/data/type',
+  resources: ALL,
+  kinds: {
+    'task.*': ['tasks'],
+    'task.archived.*': ['tasks', 'projects'],
+    time_entry: ['time-entries'],
+    ping: [],
+    '*': ['projects'],
+  },
+};
+const of = (body: string, changed: Partial<NoticeRules> = {}) =>
+  resourcesOf(Buffer.from(body), { ...rules, ...changed });
+const typed = (type: unknown): string => JSON.stringify({ data: { type } });
+
+describe('the resources of a notice', () => {
+  it.each([
+    ['a resource by its name', typed('tasks'), ['tasks']],
+    ['a kind', typed('time_entry'), ['time-entries']],
+    ['a kind by its beginning', typed('task.updated'), ['tasks']],
+    ['the longest beginning', typed('task.archived.now'), ['projects', 'tasks']],
+    ['the beginning of everything', typed('whatever'), ['projects']],
+    ['a kind that concerns nothing', typed('ping'), []],
+    ['several names', typed(['tasks', 'time_entry']), ['tasks', 'time-entries']],
+    [
+      'a list of notices',
+      `[${typed('tasks')},${typed('projects')},${typed('tasks')}]`,
+      ['projects', 'tasks'],
+    ],
+    ['a list with one that cannot be told', `[${typed('tasks')},{}]`, ALL],
+    ['an empty list', '[]', ALL],
+    ['nothing at the pointer', '{}', ALL],
+    ['a number at the pointer', typed(7), ALL],
+    ['an empty list at the pointer', typed([]), ALL],
+    ['a list with a number at the pointer', typed(['tasks', 7]), ALL],
+    ['null', 'null', ALL],
+    ['a text', '"tasks"', ALL],
+    ['no JSON', 'type=tasks', ALL],
+    ['an empty body', '', ALL],
+    ['bytes that are no UTF-8', '\xff\xfe', ALL],
+    ['names of prototypes', typed('constructor'), ['projects']],
+  ])('are found for %s', (_, body, expected) => {
+    expect(of(body)).toEqual(expected);
+  });
+
+  it('are all of them for an unknown text where nothing else is said', () => {
+    for (const text of ['Tasks', 'constructor', '__proto__', '', 'tasks '])
+      expect(of(typed(text), { kinds: {} })).toEqual(ALL);
+  });
+
+  it('come from the whole document with an empty pointer', () => {
+    expect(of('"tasks"', { resource: '' })).toEqual(['tasks']);
+    expect(of('["tasks","projects"]', { resource: '' })).toEqual(['projects', 'tasks']);
+  });
+
+  it('are some of the known ones in their order, whatever comes', () => {
+    const pointers = fc.constantFrom('', '/0', '/data/type', '/__proto__', '/length', '/a~1b');
+    fc.assert(
+      fc.property(fc.oneof(fc.json(), fc.string()), pointers, (body, resource) => {
+        const found = of(body, { resource, kinds: {} });
+        expect(ALL.filter((name) => found.includes(name))).toEqual(found);
+        expect(found.length).toBeGreaterThan(0);
+      }),
+    );
+  });
+
+  it('stand a body that is nested deeply', () => {
+    const deep = '['.repeat(300_000) + ']'.repeat(300_000);
+    expect(of(deep)).toEqual(ALL);
+  });
+});
+
+describe('a JSON pointer', () => {
+  // RFC 6901, section 5.
+  const document = { foo: ['bar', 'baz'], '': 0, 'a/b': 1, 'm~n': 8, ' ': 7, 'k"l': 6, '~1': 5 };
+  it.each([
+    ['', document],
+    ['/foo', ['bar', 'baz']],
+    ['/foo/0', 'bar'],
+    ['/', 0],
+    ['/a~1b', 1],
+    ['/m~0n', 8],
+    ['/ ', 7],
+    ['/k"l', 6],
+    ['/~01', 5],
+    ['/foo/00', undefined],
+    ['/foo/-', undefined],
+    ['/foo/length', undefined],
+    ['/toString', undefined],
+    ['/foo/0/0', undefined],
+  ])('%j leads where the RFC says', (pointer, value) => {
+    expect(valueAt(document, pointer)).toEqual(value);
+  });
+});

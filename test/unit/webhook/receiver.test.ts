@@ -1,0 +1,269 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { SECRET, sign, startReceiver } from './support.js';
+
+const TASKS = '{"resource":"tasks"}';
+
+/** A promise that a test settles. */
+function gate() {
+  let open = (): void => {};
+  let fail = (_: Error): void => {};
+  const passed = new Promise<void>((resolve, reject) => {
+    open = resolve;
+    fail = reject;
+  });
+  return { passed, open, fail };
+}
+
+/** Everything that the server says on a connection until it ends it. */
+async function said(url: string, ...texts: string[]): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk) => chunks.push(chunk));
+  socket.on('error', () => {});
+  for (const text of texts) socket.write(text);
+  await once(socket, 'close');
+  return Buffer.concat(chunks).toString();
+}
+
+describe('the receiver', () => {
+  it('takes a signed notice and sends it for its resource', async () => {
+    const { post, sent } = await startReceiver();
+    const response = await post(TASKS);
+    expect([response.status, await response.json()]).toEqual([202, { resources: ['tasks'] }]);
+    expect(sent).toEqual(['acme/tasks']);
+  });
+
+  it('takes a notice that names nothing, or is no JSON, for all resources', async () => {
+    const { post, sent } = await startReceiver();
+    for (const body of ['{}', 'hello', '', '[1]']) {
+      expect((await post(body)).status).toBe(202);
+      expect(sent.splice(0).sort()).toEqual(['acme/projects', 'acme/tasks']);
+    }
+  });
+
+  it('takes a notice of a kind that concerns nothing, and sends nothing', async () => {
+    const { post, sent } = await startReceiver({ webhook: '      kinds: { ping: [] }\n' });
+    expect((await post('{"resource":"ping"}')).status).toBe(202);
+    expect(sent).toEqual([]);
+  });
+
+  it('refuses what is not signed, signed otherwise or tampered with, and says nothing of why', async () => {
+    const { post, sent, logged } = await startReceiver();
+    const answers = await Promise.all([
+      post(TASKS, {}),
+      post(TASKS, sign(`${TASKS} `)),
+      post(TASKS, { 'X-Webhook-Signature': 'zz' }),
+      post(TASKS, { 'X-Webhook-Signature': SECRET }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
+    expect(new Set(await Promise.all(answers.map((answer) => answer.text()))).size).toBe(1);
+    expect(sent).toEqual([]);
+    expect(logged.join('\n')).toContain('acme: a notice has no header X-Webhook-Signature');
+    expect(logged.join('\n')).not.toContain(SECRET);
+    // Told once for each cause, however many come.
+    expect(logged.length).toBe(2);
+  });
+
+  it('takes unsigned notices only when told to', async () => {
+    const { post } = await startReceiver({ webhook: '      signature: none\n' });
+    expect((await post(TASKS, {})).status).toBe(202);
+  });
+
+  it('takes a shared token', async () => {
+    const { post } = await startReceiver({
+      webhook:
+        '      signature: { algorithm: token, header: Authorization, prefix: "Bearer ", secret: { env: WEBHOOK_UNIT_SECRET } }\n',
+    });
+    expect((await post(TASKS, { Authorization: `Bearer ${SECRET}` })).status).toBe(202);
+    expect((await post(TASKS, { Authorization: `Bearer ${SECRET}2` })).status).toBe(401);
+  });
+
+  it('takes the same notice again, and reads the clock for one with a timestamp', async () => {
+    let now = Date.parse('2026-11-21T02:00:00Z');
+    const { post, sent } = await startReceiver({
+      webhook: '      signature: { secret: { env: WEBHOOK_UNIT_SECRET }, timestamp: { tolerance: 1m } }\n',
+      handler: { now: () => now },
+    });
+    const time = String(now / 1000);
+    const headers = { ...sign(`${time}.${TASKS}`), 'X-Webhook-Timestamp': time };
+    expect((await post(TASKS, headers)).status).toBe(202);
+    expect((await post(TASKS, headers)).status).toBe(202);
+    now += 61_000;
+    expect((await post(TASKS, headers)).status).toBe(401);
+    expect(sent.length).toBe(2);
+  });
+
+  it('says 404 for what is not there, and 405 with what is allowed for another method', async () => {
+    const { url, post } = await startReceiver();
+    for (const path of [
+      '/',
+      '/hooks',
+      '/hooks/',
+      '/hooks/nobody',
+      '/hooks/polled',
+      '/hooks/acme/',
+      '/hooks/acme/x',
+    ])
+      expect((await post(TASKS, sign(TASKS), path)).status, path).toBe(404);
+    expect((await post(TASKS, sign(TASKS), '/hooks/acme?attempt=2')).status).toBe(202);
+    const get = await fetch(`${url}/hooks/acme`);
+    expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST']);
+    expect((await fetch(`${url}/healthz`, { method: 'POST' })).status).toBe(405);
+  });
+
+  it('says 413 to a body that is too large, with its length or without', async () => {
+    const { url, post, sent } = await startReceiver({ webhook: '      maxBody: 1KiB\n' });
+    const fits = Buffer.alloc(1024, 0x20);
+    expect((await post(fits)).status).toBe(202);
+    sent.length = 0;
+    const large = Buffer.alloc(1025, 0x20);
+    expect((await post(large)).status).toBe(413);
+    expect((await post(Buffer.alloc(1024 ** 2, 0x20))).status).toBe(413);
+    const chunked = httpRequest(`${url}/hooks/acme`, { method: 'POST', headers: sign(large) });
+    chunked.write(large.subarray(0, 1000));
+    chunked.end(large.subarray(1000));
+    const [response] = await once(chunked, 'response');
+    expect(response.statusCode).toBe(413);
+    response.resume();
+    expect(sent).toEqual([]);
+  });
+
+  it('answers 202 only when a signal is kept that left after the notice came', async () => {
+    const gates = [gate(), gate()];
+    let sends = 0;
+    let judged = 0;
+    const { post, sent } = await startReceiver({
+      send: () => gates[sends++]!.passed,
+      // The clock is looked at twice for each notice, after it has arrived.
+      handler: {
+        now: () => {
+          judged += 0.5;
+          return Date.now();
+        },
+      },
+    });
+    const order: string[] = [];
+    const first = post(TASKS).then(({ status }) => order.push(`first ${status}`));
+    while (sent.length === 0) await new Promise(setImmediate);
+    const second = post(TASKS).then(({ status }) => order.push(`second ${status}`));
+    const third = post(TASKS).then(({ status }) => order.push(`third ${status}`));
+    while (judged < 3) await new Promise(setImmediate);
+    gates[0]!.open();
+    await first;
+    while (sent.length === 1) await new Promise(setImmediate);
+    expect(order).toEqual(['first 202']);
+    gates[1]!.open();
+    await Promise.all([second, third]);
+    expect(sent.length).toBe(2);
+  });
+
+  it('says 503 with Retry-After when the signal is not kept or not in time, and takes notices again later', async () => {
+    let trouble: 'fails' | 'hangs' | null = 'fails';
+    const never = gate();
+    const { post, logged } = await startReceiver({
+      send: () =>
+        trouble === 'fails'
+          ? Promise.reject(new Error('14 UNAVAILABLE'))
+          : trouble === 'hangs'
+            ? never.passed
+            : Promise.resolve(),
+      handler: { waitMs: 50 },
+    });
+    const failed = await post(TASKS);
+    expect([failed.status, failed.headers.get('retry-after')]).toEqual([503, '5']);
+    trouble = 'hangs';
+    expect((await post(TASKS)).status).toBe(503);
+    trouble = null;
+    never.open();
+    await expect.poll(async () => (await post(TASKS)).status).toBe(202);
+    expect(logged.join('\n')).toContain('UNAVAILABLE');
+  });
+
+  it('says 503, not 401, when its own secret cannot be read, and says where it should be', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'worktrack-hook-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'secret');
+    let now = 0;
+    const { post, logged, checkSecrets } = await startReceiver({
+      webhook: `      signature: { secret: { file: ${file} } }\n`,
+      handler: { now: () => now },
+    });
+    await expect(checkSecrets()).rejects.toThrow(file);
+    expect((await post(TASKS)).status).toBe(503);
+    expect(logged.join()).toContain(file);
+    writeFileSync(file, `${SECRET}\n`, { mode: 0o644 });
+    expect((await post(TASKS)).status).toBe(202);
+    expect(logged.join()).toContain('can be read by every user');
+    // A secret that was changed is taken up without a restart.
+    writeFileSync(file, 'another');
+    now += 10_000;
+    expect((await post(TASKS)).status).toBe(401);
+    expect(logged.join()).not.toContain(SECRET);
+  });
+
+  it('is ready when Temporal answers', async () => {
+    let ready = true;
+    const { url } = await startReceiver({
+      handler: { ready: () => (ready ? Promise.resolve() : Promise.reject(new Error('no'))) },
+    });
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    ready = false;
+    expect((await fetch(`${url}/healthz`)).status).toBe(503);
+  });
+
+  it('ends connections whose headers or body do not come, and headers that are too large', async () => {
+    const { url, post } = await startReceiver({ server: { headersTimeoutMs: 200, requestTimeoutMs: 400 } });
+    const head = 'POST /hooks/acme HTTP/1.1\r\nHost: x\r\n';
+    expect(await said(url, head)).toContain('408');
+    expect(await said(url, `${head}Content-Length: 10\r\n\r\nabc`)).not.toContain('202');
+    expect(await said(url, `${head}X-Large: ${'x'.repeat(20_000)}\r\n\r\n`)).toContain('431');
+    expect((await post(TASKS)).status).toBe(202);
+  });
+
+  it('drops connections beyond its bound, and serves again when there is room', async () => {
+    const { url, post } = await startReceiver({ server: { maxConnections: 2 } });
+    const port = Number(new URL(url).port);
+    const held = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
+    await Promise.all(held.map((socket) => once(socket, 'connect')));
+    await expect
+      .poll(() =>
+        post(TASKS).then(
+          () => 'served',
+          () => 'dropped',
+        ),
+      )
+      .toBe('dropped');
+    for (const socket of held) socket.destroy();
+    await expect
+      .poll(() =>
+        post(TASKS).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      )
+      .toBe(202);
+  });
+
+  it('answers what is in flight when it closes, and takes nothing more', async () => {
+    const held = gate();
+    const { post, server, sent } = await startReceiver({ send: () => held.passed });
+    const inFlight = post(TASKS);
+    while (sent.length === 0) await new Promise(setImmediate);
+    let closed = false;
+    const closing = server.close().then(() => {
+      closed = true;
+    });
+    await expect(post(TASKS)).rejects.toThrow();
+    expect(closed).toBe(false);
+    held.open();
+    const answer = await inFlight;
+    expect([answer.status, answer.headers.get('connection')]).toEqual([202, 'close']);
+    await closing;
+  });
+});

@@ -174,7 +174,7 @@ describe('Swapping the pointer', () => {
 
   it('lets one of many racing runs win in a real store, and tells the others who it was', async () => {
     const runs = Array.from({ length: 8 }, (_, at) =>
-      pointerOf(`20261121T020000Z-0000000${at}` as RunId, 'raced'),
+      pointerOf(`20261121T020000Z-1000000${at}` as RunId, 'raced'),
     );
     const results = await Promise.all(runs.map((pointer) => swapPointer(lake.store, pointer, 'absent')));
     const winners = runs.filter((_, at) => results[at]!.outcome === 'published');

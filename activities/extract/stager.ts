@@ -4,7 +4,7 @@ import type { Cells } from '../../src/core/cells.js';
 import type { ExtractInput } from '../../src/core/contract.js';
 import { ChunkBuffer, writeChunk } from '../../src/lake/chunk.js';
 import { quarantineKey } from '../../src/lake/layout.js';
-import { newerCells } from '../../src/lake/newer.js';
+import { newerRows } from '../../src/lake/newer.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import type { Profile } from '../../src/lake/profile.js';
 import { writeQuarantine } from '../../src/lake/quarantine.js';
@@ -106,22 +106,20 @@ export class Stager {
   /** Returns the number of records without their key. */
   #take({ rows }: ListEnvelope): number {
     const { columns, run } = this.#options;
-    let bad = 0;
-    for (let at = 0; at < rows.length; at++) {
-      if (this.#buffer.add(rows[at]!, columns.names)) continue;
-      const { name, key, badRecords } = run.resource;
-      if (badRecords === 'stop') {
-        throw finalFailure(
-          'BrokenPromise',
-          `${name}: record ${at} of page ${this.#ahead.pages} (from 0) has no "${key.join('", "')}", the key; nothing was ` +
-            'published. Name the right `key` for the resource, or set `badRecords: quarantine` to set such records aside.',
-          { resource: name },
-        );
-      }
-      this.#quarantine.push(rows[at]!);
-      bad++;
+    const keyless = this.#buffer.addPage(rows, columns.names);
+    const [first] = keyless;
+    if (first === undefined) return 0;
+    const { name, key, badRecords } = run.resource;
+    if (badRecords === 'stop') {
+      throw finalFailure(
+        'BrokenPromise',
+        `${name}: record ${first.at} of page ${this.#ahead.pages} (from 0) has no "${key.join('", "')}", the key; nothing was ` +
+          'published. Name the right `key` for the resource, or set `badRecords: quarantine` to set such records aside.',
+        { resource: name },
+      );
     }
-    return bad;
+    this.#quarantine.push(...keyless.map(({ cells }) => cells));
+    return keyless.length;
   }
 
   async #flush(): Promise<void> {
@@ -167,7 +165,7 @@ export class Stager {
         profile: this.#profile,
         runId: run.runId,
         syncedAt: toUtcSeconds(run.startedAt),
-        isNewer: newer === -1 ? null : newerCells(newer),
+        isNewer: newer === -1 ? null : newerRows(newer, run.resource.csv.delimiter),
       });
       chunks = [...chunks, written.chunk];
       duplicates += written.duplicates;

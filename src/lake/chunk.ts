@@ -1,10 +1,10 @@
 import type { ByteString, ObjectKey, RunId, UtcSeconds } from '../core/brands.js';
 import type { Cells } from '../core/cells.js';
-import { type Cell, writeRows } from './csv.js';
+import { RowScanner, writeRows } from './csv.js';
 import { framingOf } from './part/framing.js';
 import { BLOCK_BYTES, PartWriter } from './part/writer.js';
 import { type CellRule, cellRule, type Profile } from './profile.js';
-import { type SortKey, sortKey } from './row.js';
+import { rowPrefix, type SortKey, sortKey } from './row.js';
 import { type Column, headerCells } from './schema.js';
 import type { StagedChunk } from './stage.js';
 import type { ObjectStore } from './store/index.js';
@@ -18,7 +18,7 @@ export interface ChunkOptions {
   readonly syncedAt: UtcSeconds;
   readonly signal?: AbortSignal | undefined;
   /** Whether the first row is newer than the second by a field of their own; `null`: they do not say. */
-  readonly isNewer: ((a: Cells, b: Cells) => boolean | null) | null;
+  readonly isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null;
 }
 
 /** What became of a buffer of fetched rows. */
@@ -27,38 +27,86 @@ export interface WrittenChunk {
   readonly duplicates: number;
 }
 
-/** Fetched rows on their way to the staging folder, in the order of fetching. */
-export class ChunkBuffer {
-  readonly #keyColumns: number;
-  readonly #rules = new Map<number, CellRule>();
-  readonly keys: SortKey[] = [];
-  readonly rows: Cells[] = [];
+/** A record that lacks its key, with its position in the page. */
+export interface Keyless {
+  readonly at: number;
+  readonly cells: Cells;
+}
 
-  constructor(private readonly profile: Profile) {
-    this.#keyColumns = profile.key.length;
+/**
+ * Fetched rows on their way to the staging folder, in the order of fetching. A page is written as CSV as soon as it comes:
+ * its many small values are gone before the garbage collector has to carry them about.
+ */
+export class ChunkBuffer {
+  readonly #profile: Profile;
+  readonly #rules: CellRule[] = [];
+  readonly keys: SortKey[] = [];
+  /** The cells of each row as CSV, without metadata and without its LF. */
+  readonly rows: ByteString[] = [];
+  /** Number of cells of each row: columns that came later are missing at its end. */
+  readonly widths: number[] = [];
+
+  constructor(profile: Profile) {
+    this.#profile = profile;
   }
 
-  /** Takes a row, or returns false when it lacks its key (DESIGN 3.2). @param names the data columns by position */
-  add(cells: Cells, names: readonly string[]): boolean {
-    this.#applyRules(cells, names);
+  /**
+   * Takes a page of records; returns those that lack their key and were left out (DESIGN 3.2).
+   *
+   * @param names the data columns by position
+   */
+  addPage(page: readonly Cells[], names: readonly string[]): Keyless[] {
+    this.#prepareRules(names);
+    const keyless: Keyless[] = [];
+    const good: Cells[] = [];
+    for (let at = 0; at < page.length; at++) {
+      const cells = page[at]!;
+      this.#applyRules(cells);
+      const key = this.#keyOf(cells);
+      if (key === null) {
+        keyless.push({ at, cells });
+        continue;
+      }
+      // All rows of a page have the header's length.
+      cells.length = names.length;
+      good.push(cells);
+      this.keys.push(key);
+      this.widths.push(names.length);
+    }
+    const text = writeRows(good, this.#profile.csv.delimiter);
+    const scanner = new RowScanner(text);
+    for (let at = 0; at < text.length; ) {
+      const end = scanner.end(at);
+      this.rows.push(text.slice(at, end - 1) as ByteString);
+      at = end;
+    }
+    return keyless;
+  }
+
+  #keyOf(cells: Cells): SortKey | null {
+    const { length } = this.#profile.key;
+    const first = cells[0];
+    if (first === null || first === undefined || first === '') return null;
+    if (length === 1) return first as SortKey;
     const values: string[] = [];
-    for (let at = 0; at < this.#keyColumns; at++) {
+    for (let at = 0; at < length; at++) {
       const value = cells[at];
-      if (value === null || value === undefined || value === '') return false;
+      if (value === null || value === undefined || value === '') return null;
       values.push(value);
     }
-    this.keys.push(sortKey(values));
-    this.rows.push(cells);
-    return true;
+    return sortKey(values);
   }
 
-  #applyRules(cells: Cells, names: readonly string[]): void {
-    for (let at = this.#rules.size; at < names.length; at++)
-      this.#rules.set(at, cellRule(this.profile, names[at]!));
-    for (let at = 0; at < cells.length; at++) {
-      const rule = this.#rules.get(at);
+  #prepareRules(names: readonly string[]): void {
+    for (let at = this.#rules.length; at < names.length; at++)
+      this.#rules.push(cellRule(this.#profile, names[at]!));
+  }
+
+  #applyRules(cells: Cells): void {
+    for (const [at, rule] of this.#rules.entries()) {
+      if (rule === null) continue;
       const cell = cells[at];
-      if (rule && cell !== null && cell !== undefined) cells[at] = rule(cell);
+      if (cell !== null && cell !== undefined) cells[at] = rule(cell);
     }
   }
 }
@@ -73,7 +121,8 @@ export async function writeChunk(
 ): Promise<WrittenChunk> {
   const { profile, signal } = options;
   const { delimiter } = profile.csv;
-  const order = newestInOrder(buffer, options.isNewer);
+  const rowAt = rowMaker(buffer, columns.length, options);
+  const order = newestInOrder(buffer, rowAt, options.isNewer);
   const writer = new PartWriter(store, key, {
     framing: framingOf(profile.csv),
     header: writeRows([headerCells(columns)], delimiter),
@@ -84,15 +133,15 @@ export async function writeChunk(
     let blockRows = FIRST_BLOCK_ROWS;
     for (let from = 0; from < order.length; ) {
       const to = Math.min(from + blockRows, order.length);
-      const rows = order.slice(from, to).map((at) => withMeta(buffer.rows[at]!, columns.length, options));
-      const text = writeRows(rows, delimiter);
+      let text = '';
+      for (let at = from; at < to; at++) text += rowAt(order[at]!);
       await writer.append({
-        text,
-        rows: rows.length,
+        text: text as ByteString,
+        rows: to - from,
         first: buffer.keys[order[from]!]!,
         last: buffer.keys[order[to - 1]!]!,
       });
-      blockRows = Math.max(1, Math.ceil((rows.length * BLOCK_BYTES) / text.length));
+      blockRows = Math.max(1, Math.ceil(((to - from) * BLOCK_BYTES) / text.length));
       from = to;
     }
     const { rows, bytes, rawBytes, first, last } = await writer.finish();
@@ -104,17 +153,27 @@ export async function writeChunk(
   }
 }
 
-function withMeta(cells: Cells, width: number, { runId, syncedAt }: ChunkOptions): Cell[] {
-  const row: Cell[] = new Array(width + 3);
-  row[0] = runId as string as ByteString;
-  row[1] = syncedAt as string as ByteString;
-  row[2] = null;
-  for (let at = 0; at < width; at++) row[at + 3] = cells[at];
-  return row;
+/** Makes whole rows of today's header: metadata in front, empty cells at the end. */
+function rowMaker(
+  { rows, widths }: ChunkBuffer,
+  columns: number,
+  { profile, runId, syncedAt }: ChunkOptions,
+): (at: number) => ByteString {
+  const { delimiter } = profile.csv;
+  const prefix = rowPrefix(runId, syncedAt, null, delimiter);
+  return (at) => {
+    const missing = columns - widths[at]!;
+    const tail = missing === 0 ? '\n' : `${delimiter.repeat(missing)}\n`;
+    return (prefix + rows[at]! + tail) as ByteString;
+  };
 }
 
 /** Positions of the rows to keep, by key. Lists are mostly sorted already, which is noticed first. */
-function newestInOrder({ keys, rows }: ChunkBuffer, isNewer: ChunkOptions['isNewer']): number[] {
+function newestInOrder(
+  { keys }: ChunkBuffer,
+  rowAt: (at: number) => ByteString,
+  isNewer: ChunkOptions['isNewer'],
+): number[] {
   const order = keys.map((_, at) => at);
   let ascending = true;
   for (let at = 1; at < keys.length && ascending; at++) ascending = keys[at - 1]! < keys[at]!;
@@ -124,7 +183,7 @@ function newestInOrder({ keys, rows }: ChunkBuffer, isNewer: ChunkOptions['isNew
   for (const at of order) {
     const before = kept.at(-1);
     if (before === undefined || keys[before] !== keys[at]) kept.push(at);
-    else if (isNewer?.(rows[before]!, rows[at]!) !== true) kept[kept.length - 1] = at;
+    else if (isNewer?.(rowAt(before), rowAt(at)) !== true) kept[kept.length - 1] = at;
   }
   return kept;
 }

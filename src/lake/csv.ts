@@ -5,16 +5,64 @@ import type { ByteString } from '../core/brands.js';
 export type Cell = ByteString | null | undefined;
 
 /**
- * Writes rows as CSV (RFC 4180 quoting, LF; DESIGN 3.10). All arrays have the header's length.
+ * Writes rows as CSV (RFC 4180 quoting, LF; DESIGN 3.10). All arrays have the header's length. Most cells are their own
+ * CSV text; csv-stringify writes the others, all of them at once.
  */
 export function writeRows(rows: readonly (readonly Cell[])[], delimiter: string): ByteString {
-  if (rows.length === 0) return '' as ByteString;
-  return stringify(rows as Cell[][], {
-    delimiter,
-    record_delimiter: '\n',
-    // An empty string is quoted and null is not; `quoted_empty` would quote both. A bare CR ends a row for most readers.
-    quoted_match: ['\r', /^$/],
-  }) as ByteString;
+  const special = specialIn(delimiter);
+  const cells: ByteString[] = [];
+  for (const row of rows) {
+    for (let at = 0; at < row.length; at++) {
+      const cell = row[at];
+      if (cell !== null && cell !== undefined && special.test(cell)) cells.push(cell);
+    }
+  }
+  const written = writeCells(cells, delimiter);
+  let text = '';
+  let next = 0;
+  for (const row of rows) {
+    for (let at = 0; at < row.length; at++) {
+      const cell = row[at];
+      if (at > 0) text += delimiter;
+      if (cell === null || cell === undefined) continue;
+      text += cell === cells[next] ? written[next++]! : cell;
+    }
+    text += '\n';
+  }
+  return text as ByteString;
+}
+
+/** Each cell in its CSV form. */
+function writeCells(cells: readonly ByteString[], delimiter: string): string[] {
+  const text = stringify(
+    cells.map((cell) => [cell]),
+    {
+      delimiter,
+      record_delimiter: '\n',
+      // An empty string is quoted and null is not; `quoted_empty` would quote both. A bare CR ends a row for most readers.
+      quoted_match: ['\r', /^$/],
+    },
+  );
+  const scanner = new RowScanner(text);
+  const written: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    const end = scanner.end(at);
+    written.push(text.slice(at, end - 1));
+    at = end;
+  }
+  return written;
+}
+
+const SPECIAL = new Map<string, RegExp>();
+
+/** Finds cells that are not their own CSV text: what RFC 4180 quotes, a bare CR, and the empty string. */
+function specialIn(delimiter: string): RegExp {
+  const known = SPECIAL.get(delimiter);
+  if (known !== undefined) return known;
+  const escaped = delimiter.replace(/[\\^\]-]/, '\\$&');
+  const special = new RegExp(`["\\r\\n${escaped}]|^$`);
+  SPECIAL.set(delimiter, special);
+  return special;
 }
 
 const QUOTE = 0x22;

@@ -1,5 +1,4 @@
 import type { ByteString } from '../core/brands.js';
-import type { Cells } from '../core/cells.js';
 import { cellEnd, readCell } from './csv.js';
 import { payloadAt } from './row.js';
 
@@ -21,11 +20,6 @@ function instant(value: string | null | undefined): { kind: 'number' | 'date'; a
   if (NUMBER.test(value)) return { kind: 'number', at: Number(value) };
   const at = DATE.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(at) ? null : { kind: 'date', at };
-}
-
-/** Compares fetched records. @param column of the field */
-export function newerCells(column: number): (a: Cells, b: Cells) => boolean | null {
-  return (a, b) => isLater(a[column], b[column]);
 }
 
 /** Reads one data column of a row. @param column among the data columns, from 0 */

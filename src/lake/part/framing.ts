@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
-import { constants, deflateRaw, inflateRaw } from 'node:zlib';
+import { constants, inflateRaw } from 'node:zlib';
 import type { CsvSettings } from '../../core/settings.js';
+import { DeflatePool } from './deflate-pool.js';
 
 /**
  * How a part's blocks become an object's bytes. Blocks can be packed apart from one another, and an object may be
@@ -17,7 +18,8 @@ export interface Framing {
   tail(rawCrc32: number, rawBytes: number): Buffer;
 }
 
-const deflate = promisify(deflateRaw) as (raw: Buffer, options: object) => Promise<Buffer>;
+/** For all parts that this process writes. */
+const pool = new DeflatePool();
 const inflate = promisify(inflateRaw) as (packed: Buffer, options: object) => Promise<Buffer>;
 
 /**
@@ -30,7 +32,7 @@ const gzip: Framing = {
   extension: '.csv.gz',
   contentType: 'application/gzip',
   head: Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]),
-  pack: (raw) => deflate(raw, { level: 6, finishFlush: constants.Z_SYNC_FLUSH }),
+  pack: (raw) => pool.pack(raw),
   unpack: (packed, rawBytes) =>
     inflate(packed, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: Math.max(rawBytes, 1) }),
   tail(rawCrc32, rawBytes) {

@@ -1,3 +1,4 @@
+import { stringify } from 'csv-stringify/sync';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ByteString } from '../../../src/core/brands.js';
@@ -37,6 +38,15 @@ describe('CSV', () => {
     fc.assert(
       fc.property(anyTable, (table) => {
         expect(writeRows(table, ',')).toBe(table.map((row) => writeRows([row], ',')).join(''));
+      }),
+    );
+  });
+
+  it('is the text that csv-stringify writes for whole rows', () => {
+    const options = { record_delimiter: '\n', quoted_match: ['\r', /^$/] };
+    fc.assert(
+      fc.property(anyTable, fc.constantFrom(...DELIMITERS, ']', '^', '-', '\\', 'a'), (table, delimiter) => {
+        expect(writeRows(table, delimiter)).toBe(stringify(table, { ...options, delimiter }));
       }),
     );
   });

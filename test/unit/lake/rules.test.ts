@@ -12,7 +12,7 @@ import {
   runFolder,
 } from '../../../src/lake/layout.js';
 import { decodeManifest } from '../../../src/lake/manifest.js';
-import { isLater, newerCells, newerRows } from '../../../src/lake/newer.js';
+import { isLater, newerRows } from '../../../src/lake/newer.js';
 import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/pointer.js';
 import { isRunId, parseRunDate } from '../../../src/lake/run-id.js';
 import {
@@ -22,7 +22,7 @@ import {
   toUtcSeconds,
   windowGap,
 } from '../../../src/lake/watermark.js';
-import { bytes, NEW_RUN, OLD_RUN, OLD_TIME, rowText } from './data-plane.js';
+import { NEW_RUN, OLD_RUN, OLD_TIME, rowText } from './data-plane.js';
 
 const anyTime = fc.integer({ min: Date.parse('1971-01-01'), max: Date.parse('2100-01-01') });
 const anyCheckpoint = fc.option(anyTime.map(toUtcSeconds));
@@ -253,8 +253,6 @@ describe('The newer of two rows', () => {
     expect(newer(row('a;1', 'x\n"', '2', 'y'), row('a;1', null, '1', 'y'))).toBe(true);
     expect(newer(row('a', '', '1'), row('a', 'z', '2'))).toBe(false);
     expect(newer(row('a', '', null), row('a', 'z', '2'))).toBeNull();
-    expect(newerCells(1)([bytes('a'), bytes('2')], [bytes('a'), bytes('1')])).toBe(true);
-    expect(newerCells(1)([bytes('a')], [bytes('a'), bytes('1')])).toBeNull();
   });
 });
 

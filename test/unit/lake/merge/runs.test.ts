@@ -2,13 +2,14 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { mergeTask } from '../../../../activities/merge/task.js';
-import { fromByteString, type ObjectKey, type RunId } from '../../../../src/core/brands.js';
+import type { ByteString, ObjectKey, RunId } from '../../../../src/core/brands.js';
 import type { Cells } from '../../../../src/core/cells.js';
 import type { ResourceSettings } from '../../../../src/core/settings.js';
 import { ChunkBuffer, writeChunk } from '../../../../src/lake/chunk.js';
 import { inFolder, nameOf, runFolder } from '../../../../src/lake/layout.js';
 import { noCounts } from '../../../../src/lake/merge/merge.js';
 import { type MergePlan, planMerge, type TaskResult } from '../../../../src/lake/merge/plan.js';
+import { newerRows } from '../../../../src/lake/newer.js';
 import { framingOf } from '../../../../src/lake/part/framing.js';
 import { indexKey } from '../../../../src/lake/part/index-file.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
@@ -124,7 +125,7 @@ class Mirror {
         const cells: Cells = [bytes(id)];
         for (const [name, value] of fields)
           cells[columns.columnOf(bytes(name))] = value === null ? null : bytes(value);
-        expect(buffer.add(cells, columns.names)).toBe(true);
+        expect(buffer.addPage([cells], columns.names)).toEqual([]);
       }
       const written = await writeChunk(
         lake.store,
@@ -349,17 +350,14 @@ describe('Night after night', () => {
 describe('A staged chunk', () => {
   const buffered = (rows: readonly (readonly (string | null)[])[], profile = profileOf()) => {
     const buffer = new ChunkBuffer(profile);
-    for (const cells of rows)
-      buffer.add(
-        cells.map((cell) => (cell === null ? null : bytes(cell))),
-        ['id', 'u', 'v'],
-      );
+    const page = rows.map((cells) => cells.map((cell) => (cell === null ? null : bytes(cell))));
+    expect(buffer.addPage(page, ['id', 'u', 'v'])).toEqual([]);
     return buffer;
   };
   const columns = ['id', 'u', 'v'].map((name) => ({ name, types: 0 }));
   const stage = async (
     buffer: ChunkBuffer,
-    isNewer: ((a: Cells, b: Cells) => boolean | null) | null = null,
+    isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null = null,
   ) => {
     const options = {
       profile: profileOf(),
@@ -394,7 +392,7 @@ describe('A staged chunk', () => {
   });
 
   it('prefers the row that is newer by a field of its own, and the later one where that does not say', async () => {
-    const isNewer = (a: Cells, b: Cells) => (a[1] && b[1] && a[1] !== b[1] ? a[1] > b[1] : null);
+    const isNewer = newerRows(1, CSV.delimiter);
     const rows = [
       ['a', '2', 'x'],
       ['a', '1', 'y'],
@@ -424,21 +422,21 @@ describe('A staged chunk', () => {
     const buffer = new ChunkBuffer(profileOf({ key: ['source', 'sourceKey'] }));
     const names = ['source', 'sourceKey'];
     const refused: Cells[] = [[], [bytes('a')], [null, bytes('b')], [bytes('a'), bytes('')], new Array(2)];
-    for (const cells of refused) expect(buffer.add(cells, names)).toBe(false);
-    expect(buffer.add([bytes('0'), bytes('0')], names)).toBe(true);
-    expect(buffer.rows).toHaveLength(1);
+    const good = [bytes('0'), bytes('0')];
+    const keyless = buffer.addPage([...refused.slice(0, 2), good, ...refused.slice(2)], names);
+    expect(keyless.map(({ at }) => at)).toEqual([0, 1, 3, 4, 5]);
+    expect(keyless.map(({ cells }) => cells)).toEqual(refused);
+    expect(buffer.rows).toEqual(['0,0']);
   });
 
-  it('holds cells as the rules leave them, in columns that came late, too', () => {
+  it('holds rows as the rules leave them, in columns that came late, too', () => {
     const buffer = new ChunkBuffer(
       profileOf({ columns: { mask: { v: 'redact' } }, csv: { escapeFormulas: true } }),
     );
-    buffer.add([bytes('1')], ['id']);
-    buffer.add([bytes('2'), bytes('=x'), bytes('secret')], ['id', 'u', 'v']);
-    buffer.add([bytes('3'), null, undefined], ['id', 'u', 'v']);
-    const rows = buffer.rows.map((cells) =>
-      cells.map((cell) => (cell == null ? cell : fromByteString(cell))),
-    );
-    expect(rows).toEqual([['1'], ['2', "'=x", '[redacted]'], ['3', null, undefined]]);
+    buffer.addPage([[bytes('1')]], ['id']);
+    buffer.addPage([[bytes('2'), bytes('=x'), bytes('secret')]], ['id', 'u', 'v']);
+    buffer.addPage([[bytes('3'), null, undefined], [bytes('4')]], ['id', 'u', 'v']);
+    expect(buffer.rows).toEqual(['1', "2,'=x,[redacted]", '3,,', '4,,']);
+    expect(buffer.widths).toEqual([1, 3, 3, 3]);
   });
 });

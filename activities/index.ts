@@ -9,6 +9,9 @@ import { createMergeParts } from './merge/parts.js';
 import { createPlanMerge } from './merge/plan.js';
 import { createPlanExport } from './plan-export.js';
 import { createPublish } from './publish/index.js';
+import { createPlanWriteBack } from './write-back/plan.js';
+import { createWriteResults } from './write-back/results.js';
+import { createSendRows } from './write-back/send.js';
 
 export type { ActivityDeps, OpenConnection } from './deps.js';
 
@@ -24,5 +27,8 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.mergeParts': withFailures(createMergeParts(deps)),
     'worktrack.publish': withFailures(createPublish(deps)),
     'worktrack.cleanUp': withFailures(createCleanUp(deps)),
+    'worktrack.planWriteBack': withFailures(createPlanWriteBack(deps)),
+    'worktrack.sendRows': withFailures(createSendRows(deps)),
+    'worktrack.writeResults': withFailures(createWriteResults(deps)),
   };
 }

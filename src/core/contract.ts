@@ -4,6 +4,7 @@
  * sandbox imports this file.
  */
 import type { Cursor, ObjectKey, RunId, UtcSeconds } from './brands.js';
+import type { WriteBackActivities } from './write-back-contract.js';
 
 /** Rows (DESIGN 3.11). */
 export interface RunCounts {
@@ -267,7 +268,7 @@ export interface PublishedRun {
 }
 
 /** Activities by the name under which a worker registers them: prefixed, so that they meet no one else's. */
-export interface Activities {
+export interface Activities extends WriteBackActivities {
   'worktrack.planExport'(
     input: ExportInput,
   ): Promise<{ readonly resources: readonly string[]; readonly giveUpAfterMs: number }>;

@@ -1,38 +1,25 @@
-import type { SendRowsInput } from '../../src/core/write-back-contract.js';
-import { type ChunkRow, isPending, type PlanFile, type RowReceipt } from '../../src/write-back/index.js';
-import type { ActivityDeps, OpenConnection } from '../deps.js';
-import { type LoadedChunk, type LogIndex, loadChunk } from './logs.js';
-import { OpenChunk, type Task } from './open-chunk.js';
+import type { RowReceipt } from '../../src/write-back/index.js';
+import { ChunkFeed, type SendRunOptions } from './chunk-feed.js';
+import type { OpenChunk, Task } from './open-chunk.js';
 import { type Sent, sendRow } from './send-row.js';
 import { nothingThere, stopFailure, unsettled } from './stop.js';
 
-export interface SendRunOptions {
-  readonly deps: ActivityDeps;
-  readonly connection: OpenConnection;
-  readonly input: SendRowsInput;
-  readonly plan: PlanFile;
-  readonly logs: LogIndex;
-  /** Tells this attempt's logs from others'. */
-  readonly token: string;
-  /** Milliseconds since 1970 after which no further row is begun. */
-  readonly endBefore: number;
-}
-
-/** Rows that fail in a row, without an answer between them that settles one, before the service is left alone for a while. */
+/** Rows that fail in a row, without one between them that is settled, before the service is left alone for a while. */
 const FAILURES_IN_A_ROW = 16;
 /** Rows that a service without the endpoint may answer with 404 before it is believed. */
 const NOT_FOUND_AT_MOST = 20;
-/** Time for requests under way when a batch stops, ms. */
+/** Longest time for requests under way when an attempt has to end, ms. */
 const GRACE_MS = 5_000;
 const FLUSH_EVERY_MS = 2_000;
 
 /** One attempt's sending: rows of one chunk after the other, many at a time. */
 export class SendRun {
   readonly #options: SendRunOptions;
+  readonly #feed: ChunkFeed;
   readonly #abort = new AbortController();
-  readonly #open = new Set<OpenChunk>();
+  /** Chunks under way, with the number of their rows that are. */
+  readonly #open = new Map<OpenChunk, number>();
   readonly #closing: Promise<void>[] = [];
-  readonly #left = new Map<OpenChunk, number>();
   #halted: { readonly error: unknown } | null = null;
   #grace: NodeJS.Timeout | undefined;
   #failures = 0;
@@ -43,26 +30,26 @@ export class SendRun {
   #doubtful = 0;
   /** Rows with an outcome, over all attempts. */
   rows: number;
+  /** Milliseconds since 1970 until which the service asked to be left alone. */
   waitingUntil: number | null = null;
 
   constructor(options: SendRunOptions) {
+    const { plan, deps, endBefore } = options;
     this.#options = options;
-    const { plan, logs } = options;
-    const done = (chunk: number): boolean => (logs.get(chunk)?.done ?? null) !== null;
-    this.#answered = plan.pending.some(done);
-    this.rows = plan.rows - this.#todo.reduce((rows, chunk) => rows + plan.chunks[chunk]!, 0);
-  }
-
-  get #todo(): number[] {
-    const { plan, logs } = this.#options;
-    return plan.pending.filter((chunk) => (logs.get(chunk)?.done ?? null) === null);
+    this.#feed = new ChunkFeed(options, {
+      onOpen: (chunk, tasks) => void this.#open.set(chunk, tasks),
+      onKnown: () => void this.rows++,
+      mustEnd: () => this.#halted !== null || deps.now() > endBefore || deps.draining(),
+    });
+    this.#answered = this.#feed.todo.length < plan.pending.length;
+    this.rows = plan.rows - this.#feed.todo.reduce((rows, chunk) => rows + plan.chunks[chunk]!, 0);
   }
 
   /** Begins no further row; those under way get a moment. The first reason stays. */
   halt(error: unknown): void {
     if (this.#halted !== null) return;
     this.#halted = { error };
-    this.#grace = setTimeout(() => this.#abort.abort(), GRACE_MS);
+    this.#endSoon();
   }
 
   /**
@@ -72,47 +59,63 @@ export class SendRun {
    * @throws what `halt` was given, or a failure that calls for another attempt later
    */
   async run(): Promise<boolean> {
+    const { deps, endBefore, connection, input } = this.#options;
     const flushing = setInterval(() => {
-      for (const chunk of this.#open) chunk.flush().catch((error) => this.halt(error));
+      for (const chunk of this.#open.keys()) chunk.flush().catch((error) => this.halt(error));
     }, FLUSH_EVERY_MS);
-    const end = { reached: false };
+    // A request that never ends must not outlive the attempt.
+    const ending = setTimeout(() => this.#endSoon(), Math.min(endBefore - deps.now(), 2 ** 31 - 1));
+    let reachedEnd = false;
     try {
-      const tasks = this.#tasks(end);
-      const { concurrency } = this.#options.connection.settings.http;
-      await Promise.all(Array.from({ length: concurrency }, () => this.#lane(tasks)));
+      const tasks = this.#feed.tasks();
+      const lanes = Array.from({ length: connection.settings.http.concurrency }, () => this.#lane(tasks));
+      reachedEnd = (await Promise.all(lanes)).includes(true);
       this.#judgeNotFound('end');
     } finally {
       clearInterval(flushing);
+      clearTimeout(ending);
       clearTimeout(this.#grace);
-      await Promise.all([...this.#open].map((chunk) => this.#close(chunk)));
+      await Promise.all([...this.#open.keys()].map((chunk) => this.#close(chunk)));
       await Promise.all(this.#closing);
     }
-    const { resource } = this.#options.input;
-    if (this.#halted !== null) throw stopFailure(this.#halted.error, resource);
-    if (!end.reached) return false;
+    if (this.#halted !== null) throw stopFailure(this.#halted.error, input.resource);
+    if (!reachedEnd) return false;
     if (this.#doubtful === 0) return true;
     if (this.#settled > 0) return false;
-    throw unsettled(resource, this.#doubtful);
+    throw unsettled(input.resource, this.#doubtful);
   }
 
-  async #lane(tasks: AsyncGenerator<Task>): Promise<void> {
-    for await (const task of sharing(tasks)) {
-      const { deps, connection, input } = this.#options;
-      const { resource } = input;
+  #endSoon(): void {
+    const { giveUpAfterMs } = this.#options.connection.settings.retries;
+    this.#grace ??= setTimeout(() => this.#abort.abort(), Math.min(GRACE_MS, giveUpAfterMs / 4));
+  }
+
+  /** Returns whether it was this one that saw the last row given out. */
+  async #lane(tasks: AsyncGenerator<Task, boolean>): Promise<boolean> {
+    const { deps, connection, input } = this.#options;
+    const { resource } = input;
+    const onWait = (untilMs: number): void => {
+      this.waitingUntil = untilMs;
+    };
+    for (;;) {
+      const next = await tasks.next().catch((error) => {
+        this.halt(error);
+        return { done: true, value: false } as const;
+      });
+      if (next.done === true) return next.value ?? false;
       if (this.#halted !== null) continue;
       // A machine that stood still must not send what others take for lost by now.
-      if (deps.now() - task.chunk.at > connection.settings.writeBack.unknownAfterMs) {
+      if (deps.now() - next.value.chunk.at > connection.settings.writeBack.unknownAfterMs) {
         this.halt(new Error('this worker stood still for too long; another attempt goes on'));
         continue;
       }
-      const onWait = (untilMs: number): void => {
-        this.waitingUntil = untilMs;
-      };
-      this.#hear(task, await sendRow(task.row, { connection, resource, signal: this.#abort.signal, onWait }));
+      const options = { connection, resource, signal: this.#abort.signal, onWait };
+      this.#hear(next.value, await sendRow(next.value.row, options));
     }
   }
 
   #hear(task: Task, sent: Sent): void {
+    const { resource } = this.#options.input;
     switch (sent.kind) {
       case 'settled':
         this.#failures = 0;
@@ -134,8 +137,7 @@ export class SendRun {
         this.#doubtful++;
         this.#failures++;
         if (sent.stop !== null) this.halt(sent.stop);
-        else if (this.#failures >= FAILURES_IN_A_ROW)
-          this.halt(unsettled(this.#options.input.resource, this.#doubtful));
+        else if (this.#failures >= FAILURES_IN_A_ROW) this.halt(unsettled(resource, this.#doubtful));
         this.#finished(task);
     }
   }
@@ -143,16 +145,16 @@ export class SendRun {
   /** 404 is about the row where the service knows the path; where it has never taken one, it is about the path. */
   #judgeNotFound(when: 'more' | 'end'): void {
     const { input, connection } = this.#options;
+    const found = this.#notFound;
     if (this.#answered) {
-      for (const { task, receipt } of this.#notFound) this.#settle(task, receipt);
-    } else if (this.#notFound.length > 0 && (when === 'end' || this.#notFound.length >= NOT_FOUND_AT_MOST)) {
+      this.#notFound = [];
+      for (const { task, receipt } of found) this.#settle(task, receipt);
+    } else if (found.length > 0 && (when === 'end' || found.length >= NOT_FOUND_AT_MOST)) {
+      this.#notFound = [];
       const { path } = connection.settings.writeBack[input.resource];
-      this.halt(nothingThere(input.resource, path, this.#notFound.length));
-      for (const { task } of this.#notFound) this.#finished(task);
-    } else {
-      return;
+      this.halt(nothingThere(input.resource, path, found.length));
+      for (const { task } of found) this.#finished(task);
     }
-    this.#notFound = [];
   }
 
   #settle(task: Task, receipt: RowReceipt): void {
@@ -163,98 +165,12 @@ export class SendRun {
   }
 
   #finished({ chunk }: Task): void {
-    const left = this.#left.get(chunk)! - 1;
-    this.#left.set(chunk, left);
+    const left = this.#open.get(chunk)! - 1;
+    this.#open.set(chunk, left);
     if (left === 0) this.#closing.push(this.#close(chunk));
   }
 
   async #close(chunk: OpenChunk): Promise<void> {
-    if (!this.#open.delete(chunk)) return;
-    this.#left.delete(chunk);
-    await chunk.close().catch((error) => this.halt(error));
+    if (this.#open.delete(chunk)) await chunk.close().catch((error) => this.halt(error));
   }
-
-  /** The rows to send. The next chunk's intent is written while one is being sent. */
-  async *#tasks(end: { reached: boolean }): AsyncGenerator<Task> {
-    const { deps, endBefore } = this.#options;
-    const todo = this.#todo;
-    const mustEnd = (): boolean => this.#halted !== null || deps.now() > endBefore || deps.draining();
-    let opening = this.#opened(todo[0]);
-    for (let at = 0; at < todo.length; at++) {
-      const tasks = await opening;
-      opening = this.#opened(mustEnd() ? undefined : todo[at + 1]);
-      for (const task of tasks) {
-        if (mustEnd()) {
-          await opening;
-          return;
-        }
-        yield task;
-      }
-      if (mustEnd() && at + 1 < todo.length) {
-        await opening;
-        return;
-      }
-    }
-    end.reached = this.#halted === null;
-  }
-
-  /** Opens a chunk for sending. What goes wrong halts the run, for nobody waits for this promise at once. */
-  async #opened(number: number | undefined): Promise<Task[]> {
-    if (number === undefined) return [];
-    const { deps, connection, input, logs, token } = this.#options;
-    try {
-      const loaded = await loadChunk(connection.store, input.plan, number, logs);
-      const chunk = new OpenChunk({
-        store: connection.store,
-        plan: input.plan,
-        chunk: loaded,
-        token,
-        at: deps.now(),
-      });
-      const tasks = this.#sort(loaded, chunk);
-      this.#left.set(chunk, tasks.length);
-      if (tasks.length > 0) {
-        await chunk.begin();
-        this.#open.add(chunk);
-      } else {
-        await chunk.conclude();
-      }
-      return tasks;
-    } catch (error) {
-      this.halt(error);
-      return [];
-    }
-  }
-
-  /** Which rows of a chunk are to be sent; the others are settled here, or stay unknown. */
-  #sort({ rows, states }: LoadedChunk, chunk: OpenChunk): Task[] {
-    const { unknown } = this.#options.input;
-    const tasks: Task[] = [];
-    for (const [index, row] of rows.entries()) {
-      const state = states.get(index);
-      if (!isPending(row) || (state?.receipt ?? null) !== null) {
-        this.rows++;
-        continue;
-      }
-      const isUnknown = this.#isUnknown(row, state?.sentAt ?? null);
-      if (!isUnknown || unknown === 'resend') tasks.push({ chunk, index, row });
-      else if (unknown === 'skip') {
-        const message = 'it is not known whether it was written; not sent again, as --unknown skip says';
-        chunk.settle(index, { outcome: 'skipped', status: null, id: null, message });
-        this.rows++;
-      }
-    }
-    return tasks;
-  }
-
-  #isUnknown(row: ChunkRow, sentAt: number | null): boolean {
-    const { deps, connection } = this.#options;
-    const times = [row.sentAt, sentAt].filter((time) => time !== null);
-    return times.length > 0 && deps.now() - Math.min(...times) > connection.settings.writeBack.unknownAfterMs;
-  }
-}
-
-/** Lets many take from one generator: the first to leave does not end it for the others. */
-function sharing<T>(source: AsyncGenerator<T>): AsyncIterable<T> {
-  return { [Symbol.asyncIterator]: () => ({ next: () => source.next() }) };
 }

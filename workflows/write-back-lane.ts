@@ -23,13 +23,12 @@ const EVENTS_BEFORE_CONTINUING = 1000;
 export async function writeBackLaneWorkflow(initial: LaneState): Promise<void> {
   let holder: LaneTicket | null = initial.holder;
   let waiting: readonly LaneTicket[] = initial.waiting;
-  let askedAgain = false;
+  /** Whether the holder is to be asked at once whether it is still there. */
+  let ask = false;
 
   setHandler(joinLane, (ticket) => {
-    if (holder?.token === ticket.token) {
-      askedAgain = true;
-      return;
-    }
+    ask = true;
+    if (holder?.token === ticket.token) return;
     // One batch has one workflow: when another run of it asks, the one before is over.
     if (holder?.workflowId === ticket.workflowId) holder = null;
     if (waiting.some(({ token }) => token === ticket.token)) return;
@@ -47,7 +46,7 @@ export async function writeBackLaneWorkflow(initial: LaneState): Promise<void> {
     if (holder === null) {
       const [next, ...others] = waiting;
       if (next !== undefined) {
-        [holder, waiting] = [next, others];
+        [holder, waiting, ask] = [next, others, false];
         await callUp(next);
       } else if (!(await condition(() => waiting.length > 0, IDLE)) && waiting.length === 0) {
         return;
@@ -60,15 +59,11 @@ export async function writeBackLaneWorkflow(initial: LaneState): Promise<void> {
   /** Until the holder has left, or is found to be gone. */
   async function watch(ticket: LaneTicket): Promise<void> {
     const isOver = (): boolean => holder?.token !== ticket.token || mustContinue();
-    await condition(() => isOver() || askedAgain || waiting.length > 0);
-    for (
-      let wait = 0;
-      !isOver();
-      wait = Math.min(Math.max(2 * wait, CHECK_FIRST_MS), CHECK_AT_LEAST_EVERY_MS)
-    ) {
-      if (wait > 0) await condition(() => isOver() || askedAgain, wait);
+    await condition(() => isOver() || ask || waiting.length > 0);
+    for (let wait = CHECK_FIRST_MS; !isOver(); wait = Math.min(2 * wait, CHECK_AT_LEAST_EVERY_MS)) {
+      await condition(() => isOver() || ask, wait);
       if (isOver()) return;
-      askedAgain = false;
+      ask = false;
       await callUp(ticket);
       if (waiting.length === 0) return;
     }

@@ -1,5 +1,5 @@
 import type { SendRowsInput } from '../../src/core/write-back-contract.js';
-import { type ChunkRow, isPending, type PlanFile } from '../../src/write-back/index.js';
+import { isPending, type PlanFile } from '../../src/write-back/index.js';
 import type { ActivityDeps, OpenConnection } from '../deps.js';
 import { type LoadedChunk, type LogIndex, loadChunk } from './logs.js';
 import { OpenChunk, type Task } from './open-chunk.js';
@@ -88,8 +88,10 @@ export class ChunkFeed {
         this.#events.onKnown();
         continue;
       }
-      const isUnknown = this.#isUnknown(row, state?.sentAt ?? null);
-      if (!isUnknown || unknown === 'resend') tasks.push({ chunk, index, row });
+      const times = [row.sentAt, state?.sentAt ?? null].filter((time) => time !== null);
+      const inDoubt = times.length > 0;
+      const isUnknown = inDoubt && this.#isForgotten(Math.min(...times));
+      if (!isUnknown || unknown === 'resend') tasks.push({ chunk, index, row, inDoubt });
       else if (unknown === 'skip') {
         const message = 'it is not known whether it was written; not sent again, as --unknown skip says';
         chunk.settle(index, { outcome: 'skipped', status: null, id: null, message });
@@ -99,9 +101,9 @@ export class ChunkFeed {
     return tasks;
   }
 
-  #isUnknown(row: ChunkRow, sentAt: number | null): boolean {
+  /** Whether the service may not know a key any more that it was sent then. */
+  #isForgotten(sentAt: number): boolean {
     const { deps, connection } = this.#options;
-    const times = [row.sentAt, sentAt].filter((time) => time !== null);
-    return times.length > 0 && deps.now() - Math.min(...times) > connection.settings.writeBack.unknownAfterMs;
+    return deps.now() - sentAt > connection.settings.writeBack.unknownAfterMs;
   }
 }

@@ -104,4 +104,6 @@ export interface Task {
   /** In the chunk. */
   readonly index: number;
   readonly row: ChunkRow;
+  /** It was sent before, and nobody heard what became of it. */
+  readonly inDoubt: boolean;
 }

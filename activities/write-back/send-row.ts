@@ -6,8 +6,9 @@ import {
   TransientError,
 } from '../../src/api/index.js';
 import type { WritableResource } from '../../src/core/write-back-contract.js';
-import { answeredId, type ChunkRow, type RowReceipt, toRequest } from '../../src/write-back/index.js';
+import { answeredId, type RowReceipt, toRequest } from '../../src/write-back/index.js';
 import type { OpenConnection } from '../deps.js';
+import type { Task } from './open-chunk.js';
 
 /** How sending a row ended. */
 export type Sent =
@@ -35,11 +36,10 @@ export interface SendRowOptions {
 const ANSWERS = 3;
 
 /** Sends one row, within the connection's rate budget. Never throws. */
-export async function sendRow(row: ChunkRow, options: SendRowOptions): Promise<Sent> {
+export async function sendRow({ row, inDoubt }: Task, options: SendRowOptions): Promise<Sent> {
   const { connection, resource, signal, onWait } = options;
   const { method, path, body } = toRequest(resource, row, connection.settings.writeBack);
-  // An earlier answer, or part of one, that makes the row's state doubtful.
-  let sentBefore = false;
+  let sentBefore = inDoubt;
   for (let answers = 1; ; answers++) {
     try {
       const request = { resource, method, path, body, idempotencyKey: row.idempotencyKey, signal, onWait };
@@ -76,13 +76,15 @@ function failed(error: unknown, sentBefore: boolean, signal: AbortSignal): Sent 
   if (!(error instanceof ServiceError)) return { kind: 'unsent', stop: error };
   const { status } = error;
   const message = error.serviceMessage ?? error.message;
-  if (error instanceof RejectedError) {
+  const first = !sentBefore && (error.attempt ?? 1) === 1;
+  // A row that was sent before may well conflict with itself: the service is still at work on it.
+  const ownConflict = status === 409 && !first;
+  if (error instanceof RejectedError && !ownConflict) {
     const receipt: RowReceipt = { outcome: 'rejected', status, id: null, message };
     return status === 404 || status === 405
       ? { kind: 'nothing-there', receipt }
       : { kind: 'settled', receipt };
   }
-  const first = !sentBefore && (error.attempt ?? 1) === 1;
   const stop = error instanceof RefusedError || (error instanceof TransientError && error.reason === 'hold');
   if (stop && first) return { kind: 'unsent', stop: error };
   const said = error instanceof BrokenPromiseError ? 'the answer could not be read' : message;

@@ -110,7 +110,7 @@ export class SendRun {
         continue;
       }
       const options = { connection, resource, signal: this.#abort.signal, onWait };
-      this.#hear(next.value, await sendRow(next.value.row, options));
+      this.#hear(next.value, await sendRow(next.value, options));
     }
   }
 

@@ -6,12 +6,7 @@ import { type ObjectStore, openStore, StoreError } from '../lake/store/index.js'
 import type { TemporalClient } from '../temporal/connect.js';
 import { grpcMessage, isUnreachable } from '../temporal/grpc.js';
 import { OutOfReachError, reach } from '../temporal/reach.js';
-import {
-  type CheckedInput,
-  checkWriteBack,
-  copyInput,
-  writableResource,
-} from '../temporal/stage-write-back.js';
+import { checkWriteBack, copyInput, writableResource } from '../temporal/stage-write-back.js';
 import { startWriteBack } from '../temporal/start-write-back.js';
 import { readSettings, withTemporal } from './context.js';
 import { type ExitCode, writeBackExitCode } from './exit-code.js';
@@ -51,9 +46,7 @@ export async function runWriteBack(
       if (options.dryRun === true) return await dryRun(connection, input, options);
       output.note(`${counted(input.rows, 'row')} to write to ${input.resource}, batch ${input.batchId}`);
       const staged = await withLake(() => copyInput(connection.name, store, input));
-      const result = await withTemporal(options, (temporal) =>
-        write(temporal, connection, input, staged, options),
-      );
+      const result = await withTemporal(options, (temporal) => write(temporal, connection, staged, options));
       return finish(result, connection, options);
     } finally {
       store.close();
@@ -64,7 +57,6 @@ export async function runWriteBack(
 async function write(
   temporal: TemporalClient,
   connection: ConnectionSettings,
-  { rows }: CheckedInput,
   staged: WriteBackInput,
   options: WriteBackOptions,
 ): Promise<WriteBackResult> {
@@ -86,7 +78,7 @@ async function write(
       output.note(
         'The batch is under way already with another input or another --unknown; waiting for its end first.',
       );
-    const result = await followBatch(temporal, { workflowId, connection, input, rows });
+    const result = await followBatch(temporal, { workflowId, connection, input });
     if (!other) return result;
   }
 }

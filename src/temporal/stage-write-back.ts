@@ -78,9 +78,11 @@ export async function checkWriteBack(
   const given = asked.batchId === undefined ? null : checkBatchId(asked.batchId);
   const source = await openSource(asked.file, connection.lake);
   const format = asked.format ?? formatOf(source.name);
-  const begun = given === null ? null : await readBatch(store, given);
+  const hashed = await hashOf(source, resource);
+  const batchId = given ?? hashed.batchId;
+  const begun = await readBatch(store, batchId);
   const identity = { connection: connection.name, resource, kind: kindOf(format), keyColumn };
-  if (given !== null && begun !== null) checkBatch(given, begun.file, identity);
+  if (begun !== null) checkBatch(batchId, begun.file, identity);
   const types = {
     published: format === 'csv' ? await publishedColumns(store, resource) : [],
     fixed: begun?.file.types ?? {},
@@ -91,19 +93,16 @@ export async function checkWriteBack(
     columns = found;
     checkColumns(found, resource, keyColumn);
   };
-  const hash = new BatchHash(resource);
   let rows = 0;
-  for await (const some of readRows(hashing(source.open(), hash), { format, types, onColumns }))
-    rows += some.length;
-  const { batchId, contentSha256 } = hash.finish();
+  for await (const some of readRows(source.open(), { format, types, onColumns })) rows += some.length;
   return {
     resource,
-    batchId: given ?? batchId,
+    batchId,
     format,
     keyColumn,
     rows,
     columns,
-    sha256: contentSha256,
+    sha256: hashed.contentSha256,
     source,
     eachRow: () => readRows(source.open(), { format, types }),
   };
@@ -124,6 +123,12 @@ function checkColumns(
     { line: 1 },
     `It has ${names.join(', ')}.`,
   );
+}
+
+async function hashOf(source: InputSource, resource: WritableResource) {
+  const hash = new BatchHash(resource);
+  for await (const chunk of source.open()) hash.update(chunk);
+  return hash.finish();
 }
 
 async function* hashing(chunks: AsyncIterable<Uint8Array>, hash: BatchHash): AsyncGenerator<Uint8Array> {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DEMO_KEY } from '../../src/simulator/index.js';
 import { followWriteBack } from '../../src/temporal/follow-write-back.js';
 import { startWriteBack } from '../../src/temporal/start-write-back.js';
+import { idempotencyKey } from '../../src/write-back/index.js';
 import { readSnapshot } from '../support/snapshot.js';
 import { type Stack, startStack, until } from '../support/stack.js';
 import {
@@ -89,6 +90,33 @@ describe('writing time entries back', () => {
       id: null,
       message: 'durationSeconds must be an integer that is not negative.',
     });
+  });
+
+  it('does not take a conflict of a row with itself for a rejection', async () => {
+    const file = await fileIn(
+      stack,
+      'ref,durationSeconds:integer,startedAt\na,60,2026-11-20T08:00:00Z\nb,60,2026-11-20T08:00:00Z\n',
+    );
+    const fault = (ref: string, kind: 'lose' | 'conflict') =>
+      stack.simulator.admin.faults.add({
+        match: { idempotencyKey: idempotencyKey(stack.connection, 'conflicts', ref) },
+        remaining: 1,
+        fault: kind === 'lose' ? { kind: 'lose-response' } : { kind: 'status', status: 409 },
+      });
+    // Of row a the record is made and the answer lost; the service then answers as to a request that is under way.
+    fault('a', 'lose');
+    fault('a', 'conflict');
+    fault('b', 'conflict');
+    const result = await writeBack(stack, {
+      resource: 'time-entries',
+      file,
+      keyColumn: 'ref',
+      batchId: 'conflicts',
+    });
+    expect(result.counts).toMatchObject({ created: 1, rejected: 1 });
+    const receipts = await readReceipts(stack, 'conflicts');
+    expect(receipts.map(({ outcome }) => outcome)).toEqual(['created', 'rejected']);
+    expect(recordsOf(stack, 'time-entries').map(({ id }) => id)).toEqual([receipts[0]!.id]);
   });
 
   it('takes rows that are equal for several, and a key column at its word', async () => {

@@ -18,7 +18,6 @@ export interface FollowedBatch {
   readonly workflowId: string;
   readonly connection: ConnectionSettings;
   readonly input: WriteBackInput;
-  readonly rows: number;
 }
 
 /**

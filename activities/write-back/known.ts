@@ -1,5 +1,13 @@
+import { inParallel } from '../../src/core/in-parallel.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { type ChunkRow, HashTable, type RowReceipt, textHash } from '../../src/write-back/index.js';
+import {
+  type ChunkRow,
+  chunkKey,
+  decodeChunk,
+  HashTable,
+  type RowReceipt,
+  textHash,
+} from '../../src/write-back/index.js';
 import { type LoadedChunk, type LogIndex, loadChunk, readLogIndex } from './logs.js';
 import type { KnownPlan } from './plans.js';
 
@@ -18,11 +26,12 @@ const HELD_CHUNKS = 8;
 export class KnownRows {
   readonly #store: ObjectStore;
   readonly #chunks: { readonly plan: KnownPlan; readonly logs: LogIndex; readonly number: number }[] = [];
-  readonly #places = new HashTable(2);
+  readonly #places: HashTable;
   readonly #held = new Map<number, LoadedChunk>();
 
-  private constructor(store: ObjectStore) {
+  private constructor(store: ObjectStore, rows: number) {
     this.#store = store;
+    this.#places = HashTable.sized(2, rows);
   }
 
   static async read(
@@ -30,14 +39,22 @@ export class KnownRows {
     plans: readonly KnownPlan[],
     signal: AbortSignal,
   ): Promise<KnownRows> {
-    const known = new KnownRows(store);
+    // An input that comes again is mostly the same rows.
+    const known = new KnownRows(store, Math.max(...plans.map(({ file }) => file.rows)));
     for (const plan of plans) {
       const logs = await readLogIndex(store, plan.key);
-      for (const number of plan.file.chunks.keys()) {
+      const numbers = [...plan.file.chunks.keys()];
+      for (let from = 0; from < numbers.length; from += HELD_CHUNKS) {
         signal.throwIfAborted();
-        known.#chunks.push({ plan, logs, number });
-        const { rows } = await known.#chunk(known.#chunks.length - 1);
-        for (const [at, row] of rows.entries()) known.#remember(row, known.#chunks.length, at);
+        const some = numbers.slice(from, from + HELD_CHUNKS);
+        const chunks = await inParallel(some, HELD_CHUNKS, (number) =>
+          store.read(chunkKey(plan.key, number)),
+        );
+        for (const [at, chunk] of chunks.entries()) {
+          known.#chunks.push({ plan, logs, number: some[at]! });
+          for (const [index, row] of decodeChunk(chunk).entries())
+            known.#remember(row, known.#chunks.length, index);
+        }
       }
     }
     return known;

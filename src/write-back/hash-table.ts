@@ -10,13 +10,18 @@ export class HashTable {
   #values: Uint32Array;
   #used: Uint8Array;
 
-  /** @param width numbers that each entry holds, each from 0 to 2^32 - 1 */
+  /** @param width numbers that each entry holds, each from 0 to 2^32 - 1 @param capacity a power of two */
   constructor(width = 1, capacity = 1024) {
     this.#width = width;
     this.#mask = capacity - 1;
     this.#keys = new Uint32Array(4 * capacity);
     this.#values = new Uint32Array(width * capacity);
     this.#used = new Uint8Array(capacity);
+  }
+
+  /** A table that so many entries fit into without growing, which takes twice the memory for a while. */
+  static sized(width: number, entries: number): HashTable {
+    return new HashTable(width, Math.max(1024, 2 ** Math.ceil(Math.log2((4 / 3) * (entries + 1)))));
   }
 
   get size(): number {

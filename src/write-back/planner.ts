@@ -47,13 +47,16 @@ export class BatchPlanner {
   /** By pair: the number of the last row that has it. */
   readonly #lastOfPair = new HashTable();
   /** By key: the row that had it first, and the beginning of its content's hash; or by content: how often it came. */
-  #seen = new HashTable(3);
+  #seen: HashTable;
+  readonly #width: number;
   #pass: 'survey' | 'plan' = 'survey';
   #rows = 0;
 
   constructor(batch: BatchIdentity) {
     this.#batch = batch;
     this.#keyField = batch.keyColumn === null ? null : toByteString(batch.keyColumn);
+    this.#width = this.#keyField === null ? 1 : 3;
+    this.#seen = new HashTable(this.#width);
   }
 
   /** Rows of the pass under way. */
@@ -73,8 +76,8 @@ export class BatchPlanner {
   plan(row: InputRow): PlannedRow {
     if (this.#pass === 'survey') {
       this.#pass = 'plan';
+      this.#seen = HashTable.sized(this.#width, this.#seen.size);
       this.#rows = 0;
-      this.#seen = new HashTable(3);
     }
     const { key, content, verdict } = this.#identify(row);
     const pair = this.#batch.resource === 'calendar-entries' ? pairOf(row) : null;

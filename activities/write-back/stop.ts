@@ -14,7 +14,7 @@ export function stopFailure(error: unknown, resource: string): unknown {
     const message = url === null ? error.message : error.message.replaceAll(url, 'a row');
     return finalFailure(
       'Refused',
-      `${message} What was written is in the results; run the same command again then.`,
+      `${message} Then run the same command again: what was written stays written, and is not sent again.`,
       {
         scope,
         status,

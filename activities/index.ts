@@ -14,6 +14,9 @@ import { createPublish } from './publish/index.js';
 import { createPurgeRecord } from './purge/index.js';
 import { createRollBack } from './rollback/index.js';
 import { createReapply } from './rollback/reapply.js';
+import { createPlanWriteBack } from './write-back/plan.js';
+import { createWriteResults } from './write-back/results.js';
+import { createSendRows } from './write-back/send.js';
 
 export type { ActivityDeps, OpenConnection } from './deps.js';
 
@@ -35,5 +38,8 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.reapply': withFailures(createReapply(deps)),
     'worktrack.rollBack': withFailures(createRollBack(deps)),
     'worktrack.purgeRecord': withFailures(createPurgeRecord(deps)),
+    'worktrack.planWriteBack': withFailures(createPlanWriteBack(deps)),
+    'worktrack.sendRows': withFailures(createSendRows(deps)),
+    'worktrack.writeResults': withFailures(createWriteResults(deps)),
   };
 }

@@ -45,6 +45,20 @@ export {
 } from './core/contract.js';
 export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';
 export {
+  type InputFormat,
+  type RowCounts,
+  type RowOutcome,
+  type UnknownPolicy,
+  WRITABLE_RESOURCES,
+  WRITE_BACK_WORKFLOW,
+  type WritableResource,
+  type WriteBackInput,
+  type WriteBackOutcome,
+  type WriteBackProgress,
+  type WriteBackResult,
+  writeBackWorkflowId,
+} from './core/write-back-contract.js';
+export {
   clashingResources,
   type DaySnapshot,
   DDL_VIEWS,
@@ -73,6 +87,11 @@ export {
 export { exportResultOf } from './temporal/export-result.js';
 export type { ExportView, ResourceView } from './temporal/export-view.js';
 export { type FollowOptions, followExport } from './temporal/follow.js';
+export {
+  type FollowWriteBackOptions,
+  followWriteBack,
+  type WriteBackView,
+} from './temporal/follow-write-back.js';
 export { parseHistory, type RecordedHistory } from './temporal/history.js';
 export { createNoticeSender, type NoticeSenderOptions, pingTemporal } from './temporal/notices.js';
 export { WorktrackPlugin, type WorktrackPluginOptions } from './temporal/plugin.js';
@@ -92,6 +111,7 @@ export {
 export type { ScheduleChange } from './temporal/schedule-diff.js';
 export type { ScheduledRun } from './temporal/schedule-runs.js';
 export { type ServerHistoriesOptions, serverHistories } from './temporal/server-histories.js';
+export { stageWriteBack, type WriteBackSource } from './temporal/stage-write-back.js';
 export {
   manualId,
   requestSync,
@@ -101,6 +121,11 @@ export {
   startPurge,
   startRollback,
 } from './temporal/start.js';
+export {
+  type StartedWriteBack,
+  type StartWriteBackOptions,
+  startWriteBack,
+} from './temporal/start-write-back.js';
 export { type ResourceStatus, readStatus, type StatusOptions } from './temporal/status.js';
 export { VERSION } from './temporal/version.js';
 export {
@@ -109,6 +134,7 @@ export {
   type WorktrackWorker,
   type WorktrackWorkerOptions,
 } from './temporal/worker.js';
+export { writeBackResultOf } from './temporal/write-back-result.js';
 export {
   createWebhookHandler,
   type SendNotice,
@@ -119,3 +145,4 @@ export {
   type WebhookServer,
   type WebhookServerOptions,
 } from './webhook/index.js';
+export { InputError } from './write-back/index.js';

@@ -15,6 +15,8 @@ import { backfillWorkflow } from './backfill.js';
 import { changeNoticeWorkflow } from './change-notice.js';
 import { exportWorkflow } from './export.js';
 import { resourceMirrorWorkflow } from './resource-mirror.js';
+import { writeBackWorkflow } from './write-back.js';
+import { writeBackLaneWorkflow } from './write-back-lane.js';
 
 export * from './index.js';
 
@@ -23,6 +25,10 @@ setWorkflowOptions({ versioningBehavior: 'PINNED' }, exportWorkflow);
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, backfillWorkflow);
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, rollbackWorkflow);
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, purgeWorkflow);
+
+// A large batch may take days and waits for others; it continues as new, and so must be able to move on.
+setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, writeBackWorkflow);
+setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, writeBackLaneWorkflow);
 
 // Notices may go on for as long as the service is busy; it continues as new, and so must be able to move on.
 setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, changeNoticeWorkflow);

@@ -1,4 +1,5 @@
 import type { ExportResult } from '../core/contract.js';
+import type { WriteBackResult } from '../core/write-back-contract.js';
 
 /** What a command ends with (DESIGN 5). */
 export const EXIT = {
@@ -20,4 +21,11 @@ export function exitCodeOf({ outcome, runs }: ExportResult): ExitCode {
   const failed = runs.filter((run) => run.outcome === 'failed');
   const configuration = failed.length > 0 && failed.every((run) => run.error?.type === 'Configuration');
   return configuration ? EXIT.usage : EXIT.failed;
+}
+
+/** The exit code of a batch. A row that was superseded or skipped is no failure. */
+export function writeBackExitCode({ outcome, error }: Pick<WriteBackResult, 'outcome' | 'error'>): ExitCode {
+  if (outcome === 'written') return EXIT.done;
+  if (outcome === 'refused') return EXIT.refused;
+  return outcome === 'failed' && error?.type === 'Configuration' ? EXIT.usage : EXIT.failed;
 }

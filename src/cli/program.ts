@@ -173,6 +173,30 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
       onEnd(await runReplay(files, command.optsWithGlobals()));
     });
 
+  program
+    .command('write-back')
+    .description('write the rows of a file to the service, each exactly once, with a receipt for each')
+    .argument('<resource>', 'time-entries (creates) or calendar-entries (upserts)')
+    .argument('<file>', 'CSV, JSON or NDJSON: a path, a file:// or s3:// URL, or - for standard input')
+    .option('--dry-run', 'show the requests and send none')
+    .option('--key-column <name>', 'the column that names a row (default: its content does)')
+    .option('--batch-id <id>', 'default: the SHA-256 of resource and content, so that a file is its batch')
+    .addOption(
+      new Option('--format <format>', 'default: what the name tells').choices(['csv', 'json', 'ndjson']),
+    )
+    .addOption(
+      new Option(
+        '--unknown <what>',
+        'what to do with rows that may have been written, longer ago than writeBack.unknownAfter',
+      ).choices(['resend', 'skip']),
+    )
+    .option('--no-read-back', 'do not ask for an increment of the resource afterwards')
+    .option('--json', 'print one JSON object')
+    .action(async (resource: string, file: string, _: object, command: Command) => {
+      const { runWriteBack } = await import('./write-back.js');
+      onEnd(await runWriteBack(resource, file, command.optsWithGlobals()));
+    });
+
   const schedule = program.command('schedule').description('the nightly Schedule of a connection');
   for (const [action, text] of Object.entries(SCHEDULE) as [ScheduleAction, string][]) {
     const command = add<import('./schedule.js').ScheduleOptions>(schedule, action, text, async (options) =>
@@ -229,5 +253,6 @@ const SCHEDULE: Readonly<Record<ScheduleAction, string>> = {
 };
 
 const EXIT_CODES = `
-Exit codes: 0 done; 1 a run failed or was cancelled; 2 usage or configuration; 3 refused by the service;
-4 Temporal or S3 out of reach for more than 60 s; 130 left by Ctrl-C while the run goes on.`;
+Exit codes: 0 done; 1 a run failed or was cancelled, or a written row was rejected or is unknown; 2 usage or
+configuration; 3 refused by the service; 4 Temporal or S3 out of reach for more than 60 s; 130 left by Ctrl-C while the
+run goes on.`;

@@ -122,5 +122,6 @@ function resolveWriteBack(
       path: calendarEntries.path ?? pathOf('calendar-entries'),
       style: calendarEntries.style,
     },
+    unknownAfterMs: parsed.unknownAfter,
   };
 }

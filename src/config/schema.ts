@@ -81,6 +81,7 @@ const writeBack = section({
     path: path.optional(),
     style: choice(['put-path', 'put-body', 'post-body']).prefault('put-path'),
   }).prefault({}),
+  unknownAfter: duration({ unit: 'h', min: 1000 }).prefault('12h'),
 });
 
 const connection = section({

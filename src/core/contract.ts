@@ -4,6 +4,7 @@
  * sandbox imports this file.
  */
 import type { Cursor, ObjectKey, RunId, UtcSeconds } from './brands.js';
+import type { WriteBackActivities } from './write-back-contract.js';
 
 /** Rows (DESIGN 3.11). */
 export interface RunCounts {
@@ -410,7 +411,7 @@ export interface NoticesState {
 }
 
 /** Activities by the name under which a worker registers them: prefixed, so that they meet no one else's. */
-export interface Activities {
+export interface Activities extends WriteBackActivities {
   'worktrack.planExport'(input: ExportInput): Promise<ExportPlan>;
   'worktrack.beginRun'(input: BeginRunInput): Promise<RunBegun>;
   'worktrack.extractPages'(input: ExtractInput): Promise<ExtractResult>;

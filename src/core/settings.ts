@@ -157,6 +157,8 @@ export type UpsertStyle = 'put-path' | 'put-body' | 'post-body';
 export interface WriteBackSettings {
   readonly 'time-entries': { readonly path: string };
   readonly 'calendar-entries': { readonly path: string; readonly style: UpsertStyle };
+  /** For so long the service is trusted to remember an idempotency key; the spec does not say for how long it does. */
+  readonly unknownAfterMs: number;
 }
 
 export interface ConnectionSettings {

@@ -5,6 +5,8 @@ export interface FaultMatch {
   readonly resource?: string;
   /** Text that path and query contain. */
   readonly path?: string;
+  /** The Idempotency-Key that a request carries, so that a fault stays with one row. */
+  readonly idempotencyKey?: string;
   /** Number of the page within its chain; the request without a cursor asks for page 0. */
   readonly page?: number;
   /** Requests with a cursor only, or without one only. */

@@ -94,6 +94,8 @@ export function matches(match: NonNullable<FaultRule['match']>, call: Call): boo
   if (match.method !== undefined && match.method !== call.method) return false;
   if (match.resource !== undefined && match.resource !== call.resource) return false;
   if (match.path !== undefined && !call.target.includes(match.path)) return false;
+  if (match.idempotencyKey !== undefined && match.idempotencyKey !== call.headers['idempotency-key'])
+    return false;
   if (match.cursor !== undefined && (match.cursor === 'with') !== (call.cursor !== null)) return false;
   return match.page === undefined || pageOf(call) === match.page;
 }

@@ -23,12 +23,13 @@ export function startCommand(
   stack: Stack,
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
+  stdin: 'ignore' | 'pipe' = 'ignore',
 ): CommandProcess {
   const name = join(stack.folder, `${args[0]}-${count++}`);
   const child = spawn(process.execPath, [CLI, ...args], {
     cwd: stack.folder,
     env: { ...stack.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [stdin, 'pipe', 'pipe'],
   });
   child.stdout!.pipe(createWriteStream(`${name}.out`));
   child.stderr!.pipe(createWriteStream(`${name}.err`));

@@ -2,16 +2,17 @@ import { relative } from 'node:path';
 import type { ExportResult } from '../../core/contract.js';
 import { followExport } from '../../temporal/follow.js';
 import { startExport } from '../../temporal/start.js';
-import { type ExitCode, exitCodeOf } from '../exit-code.js';
+import { type ExitCode, exitCodeOf, writeBackExitCode } from '../exit-code.js';
 import { type GlobalOptions, positive } from '../options.js';
 import { output } from '../output.js';
 import { progressOn } from '../progress/screen.js';
 import { troubleLines } from '../report.js';
 import { counted } from '../text.js';
 import { freshFolder } from './folder.js';
-import { exportTable, lookCommands } from './look.js';
+import { exportTable, lookCommands, receiptCommands } from './look.js';
 import { type DemoServers, startDemoServers } from './servers.js';
 import { makeChanges } from './service.js';
+import { writeBackDemo } from './write-back.js';
 
 export interface DemoOptions extends GlobalOptions {
   readonly dir?: string;
@@ -54,10 +55,14 @@ async function show(servers: DemoServers, folder: string, began: number): Promis
   );
   const second = await exportOnce(servers);
   if (second.outcome !== 'published') return exitCodeOf(second);
+  output.out('\n4. A file is written back to the service, and read back into the lake');
+  const written = await writeBackDemo(servers, folder);
+  if (written.outcome !== 'written') return writeBackExitCode(written);
   output.out(
-    `\n4. Where it is: ${relative(process.cwd(), folder) || '.'} (kept; the next demo starts afresh)`,
+    `\n5. Where it is: ${relative(process.cwd(), folder) || '.'} (kept; the next demo starts afresh)`,
   );
-  for (const line of lookCommands(second, lakeFolder)) output.out(line);
+  for (const line of [...lookCommands(second, lakeFolder), ...receiptCommands(written, lakeFolder)])
+    output.out(line);
   output.out(`The configuration that was used: ${configFile}`);
   output.out(`\nDone in ${counted((performance.now() - began) / 1000, 'second')}.`);
   return exitCodeOf(second);

@@ -1,4 +1,5 @@
 import type { ExportResult } from '../../core/contract.js';
+import type { WriteBackResult } from '../../core/write-back-contract.js';
 import { countsText, snapshotUrl } from '../report.js';
 import { counted, table } from '../text.js';
 
@@ -35,6 +36,12 @@ export function lookCommands({ runs }: ExportResult, lakeFolder: string): string
     'In DuckDB:',
     `  SELECT * FROM read_csv('${csv.replaceAll("'", "''")}', header = true, all_varchar = true, allow_quoted_nulls = false) LIMIT 10;`,
   ];
+}
+
+/** A command that shows the receipts of a batch. */
+export function receiptCommands({ results }: WriteBackResult, lakeFolder: string): string[] {
+  if (results === null) return [];
+  return ['The receipts of what was written back:', `  cat ${shell(`${lakeFolder}/${results}`)}`];
 }
 
 /** Quotes what a shell would take apart, and leaves `*` outside the quotes. */

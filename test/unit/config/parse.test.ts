@@ -125,6 +125,7 @@ describe('a good configuration', () => {
       writeBack: {
         'time-entries': { path: 'time-entries' },
         'calendar-entries': { path: 'calendar-entries', style: 'put-path' },
+        unknownAfterMs: 43_200_000,
       },
     });
   });

@@ -1,0 +1,61 @@
+import type { ObjectKey } from '../../src/core/brands.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import {
+  CHUNK_BYTES,
+  type ChunkRow,
+  chunkKey,
+  encodeChunkRow,
+  isPending,
+} from '../../src/write-back/index.js';
+
+/** Chunks on their way to the lake at a time. */
+const AT_ONCE = 4;
+
+/** Writes the rows of a plan, chunk by chunk. */
+export class ChunkWriter {
+  readonly #store: ObjectStore;
+  readonly #plan: ObjectKey;
+  readonly #rowsAChunk: number;
+  readonly #chunks: number[] = [];
+  readonly #pending: number[] = [];
+  readonly #writing = new Set<Promise<void>>();
+  #lines: Buffer[] = [];
+  #bytes = 0;
+  #hasPending = false;
+
+  constructor(store: ObjectStore, plan: ObjectKey, rowsAChunk: number) {
+    this.#store = store;
+    this.#plan = plan;
+    this.#rowsAChunk = rowsAChunk;
+  }
+
+  async add(row: ChunkRow): Promise<void> {
+    const line = encodeChunkRow(row);
+    this.#lines.push(line);
+    this.#bytes += line.length;
+    this.#hasPending ||= isPending(row);
+    if (this.#lines.length >= this.#rowsAChunk || this.#bytes >= CHUNK_BYTES) await this.#next();
+  }
+
+  /** Rows of each chunk, and the chunks that have something to send. */
+  async finish(): Promise<{ chunks: readonly number[]; pending: readonly number[] }> {
+    if (this.#lines.length > 0) await this.#next();
+    await Promise.all(this.#writing);
+    return { chunks: this.#chunks, pending: this.#pending };
+  }
+
+  async #next(): Promise<void> {
+    const number = this.#chunks.push(this.#lines.length) - 1;
+    if (this.#hasPending) this.#pending.push(number);
+    const body = Buffer.concat(this.#lines);
+    this.#lines = [];
+    this.#bytes = 0;
+    this.#hasPending = false;
+    const writing: Promise<void> = this.#store
+      .write(chunkKey(this.#plan, number), body, { contentType: 'application/x-ndjson' })
+      .then(() => void this.#writing.delete(writing));
+    writing.catch(() => {});
+    this.#writing.add(writing);
+    if (this.#writing.size >= AT_ONCE) await Promise.race(this.#writing);
+  }
+}

@@ -1,0 +1,106 @@
+import { type ByteString, fromByteString } from '../core/brands.js';
+import { type Column, columnName, typeNames } from '../lake/schema.js';
+import { InputError } from './input-error.js';
+
+/** The JSON type that a CSV column's cells are sent as. */
+export const CELL_TYPES = ['string', 'integer', 'number', 'boolean', 'json'] as const;
+export type CellType = (typeof CELL_TYPES)[number];
+
+/** Column types by field name. */
+export type CellTypes = Readonly<Record<string, CellType>>;
+
+export interface InputColumn {
+  readonly name: ByteString;
+  readonly type: CellType;
+  /** Where the type comes from, for messages. */
+  readonly from: 'header' | 'batch' | 'published' | 'pair' | 'nothing';
+}
+
+export interface TypeSources {
+  /** Of the published snapshot; empty where there is none. */
+  readonly published: readonly Column[];
+  /** Fixed when the batch began; empty for a new one. */
+  readonly fixed: CellTypes;
+  /** Columns that are text whatever is known of them. */
+  readonly text: readonly string[];
+}
+
+/**
+ * The columns of a CSV: names, and types from a suffix in the header (`durationSeconds:integer`), from the batch, or
+ * from the published snapshot. A column of which nothing is known, or which holds several types, is text.
+ *
+ * @throws InputError for an empty name, a name that comes twice, and a type other than the batch was begun with
+ */
+export function inputColumns(
+  header: readonly (ByteString | null)[],
+  line: number,
+  sources: TypeSources,
+): InputColumn[] {
+  const published = new Map(sources.published.map((column) => [column.name, column.types]));
+  const columns = header.map((cell, at): InputColumn => {
+    const { name, suffix } = headerCell(cell, at, line);
+    const text = fromByteString(name);
+    const fixed = Object.hasOwn(sources.fixed, text) ? sources.fixed[text] : undefined;
+    if (suffix !== null && fixed !== undefined && fixed !== suffix)
+      throw changedType(text, fixed, suffix, line);
+    if (sources.text.includes(text)) return { name, type: 'string', from: 'pair' };
+    if (suffix !== null) return { name, type: suffix, from: 'header' };
+    if (fixed !== undefined) return { name, type: fixed, from: 'batch' };
+    const seen = publishedType(published.get(columnName(text)) ?? 0);
+    return seen === null
+      ? { name, type: 'string', from: 'nothing' }
+      : { name, type: seen, from: 'published' };
+  });
+  checkNames(columns, line);
+  return columns;
+}
+
+function headerCell(
+  cell: ByteString | null,
+  at: number,
+  line: number,
+): { name: ByteString; suffix: CellType | null } {
+  if (cell === null || cell === '')
+    throw new InputError(`column ${at + 1} has no name in the header`, { line });
+  const colon = cell.lastIndexOf(':');
+  const suffix = CELL_TYPES.find((type) => type === cell.slice(colon + 1));
+  if (colon <= 0 || suffix === undefined) return { name: cell, suffix: null };
+  return { name: cell.slice(0, colon) as ByteString, suffix };
+}
+
+/** The one type that a published column holds beside null; `null` where that says too little. */
+function publishedType(bits: number): CellType | null {
+  const names = typeNames(bits).filter((name) => name !== 'null');
+  if (names.length === 0) return null;
+  if (names.every((name) => name === 'integer')) return 'integer';
+  if (names.every((name) => name === 'integer' || name === 'number')) return 'number';
+  if (names.every((name) => name === 'object' || name === 'array')) return 'json';
+  return names.length === 1 && names[0] === 'boolean' ? 'boolean' : 'string';
+}
+
+function checkNames(columns: readonly InputColumn[], line: number): void {
+  const seen = new Map<string, number>();
+  for (const [at, { name }] of columns.entries()) {
+    const before = seen.get(name);
+    if (before !== undefined) {
+      throw new InputError(
+        `the header names ${JSON.stringify(fromByteString(name))} twice, in columns ${before + 1} and ${at + 1}`,
+        { line },
+      );
+    }
+    seen.set(name, at);
+  }
+}
+
+function changedType(name: string, fixed: CellType, suffix: CellType, line: number): InputError {
+  return new InputError(
+    `the batch was begun with ${name} as ${fixed}, and the header now says ${suffix}`,
+    { line },
+    'Send the rows that need another type as a batch of their own.',
+  );
+}
+
+/** The types that a batch keeps to from now on. */
+export function typesOf(columns: readonly InputColumn[]): CellTypes {
+  return Object.fromEntries(columns.map(({ name, type }) => [fromByteString(name), type]));
+}

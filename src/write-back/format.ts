@@ -1,0 +1,64 @@
+import { INPUT_FORMATS, type InputFormat } from '../core/write-back-contract.js';
+import { InputError } from './input-error.js';
+
+const BY_EXTENSION: Readonly<Record<string, InputFormat>> = {
+  csv: 'csv',
+  json: 'json',
+  ndjson: 'ndjson',
+  jsonl: 'ndjson',
+};
+
+/** The format that a file's name tells. @throws InputError for a name that tells none */
+export function formatOf(name: string): InputFormat {
+  const extension = /\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? '';
+  const format = BY_EXTENSION[extension];
+  if (format !== undefined) return format;
+  throw new InputError(
+    `the name of the input does not tell its format: ${JSON.stringify(name)}`,
+    null,
+    `Give it with --format: ${INPUT_FORMATS.join(', ')}.`,
+  );
+}
+
+const UTF8_MARK = '\xef\xbb\xbf';
+
+/** What a file that is no text of ours begins with, as bytes. */
+const FOREIGN: readonly (readonly [start: string, what: string])[] = [
+  ['\xff\xfe', 'the input is UTF-16; save it as UTF-8'],
+  ['\xfe\xff', 'the input is UTF-16; save it as UTF-8'],
+  ['\x1f\x8b', 'the input is compressed with gzip; unpack it first'],
+  ['PK\x03\x04', 'the input is a zip archive or a spreadsheet; save it as CSV'],
+];
+
+/**
+ * The input's bytes, one character each, without a byte order mark.
+ *
+ * @throws InputError for UTF-16, gzip and zip, and for an input that holds nothing but white space
+ */
+export async function* decodeInput(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  let head: string | null = '';
+  let blank = true;
+  for await (const chunk of chunks) {
+    let text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1');
+    if (head !== null) {
+      head += text;
+      if (head.length < 4) continue;
+      text = withoutMark(head);
+      head = null;
+    }
+    blank &&= !/\S/.test(text);
+    yield text;
+  }
+  if (head !== null) {
+    const text = withoutMark(head);
+    blank &&= !/\S/.test(text);
+    yield text;
+  }
+  if (blank)
+    throw new InputError('the input is empty', null, 'A CSV needs at least its header, a JSON input `[]`.');
+}
+
+function withoutMark(head: string): string {
+  for (const [start, what] of FOREIGN) if (head.startsWith(start)) throw new InputError(what);
+  return head.startsWith(UTF8_MARK) ? head.slice(UTF8_MARK.length) : head;
+}

@@ -1,0 +1,91 @@
+/**
+ * A map from hashes to numbers outside the JavaScript heap: 16 bytes of the hash and `width` numbers an entry, so that
+ * a million rows take some 50 MB. Sixteen bytes of SHA-256 do not collide.
+ */
+export class HashTable {
+  readonly #width: number;
+  #mask: number;
+  #size = 0;
+  #keys: Uint32Array;
+  #values: Uint32Array;
+  #used: Uint8Array;
+
+  /** @param width numbers that each entry holds, each from 0 to 2^32 - 1 @param capacity a power of two */
+  constructor(width = 1, capacity = 1024) {
+    this.#width = width;
+    this.#mask = capacity - 1;
+    this.#keys = new Uint32Array(4 * capacity);
+    this.#values = new Uint32Array(width * capacity);
+    this.#used = new Uint8Array(capacity);
+  }
+
+  /** A table that so many entries fit into without growing, which takes twice the memory for a while. */
+  static sized(width: number, entries: number): HashTable {
+    return new HashTable(width, Math.max(1024, 2 ** Math.ceil(Math.log2((4 / 3) * (entries + 1)))));
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The entry of a hash, or -1. */
+  find(hash: Buffer): number {
+    const at = this.#slot(hash);
+    return this.#used[at] === 1 ? at : -1;
+  }
+
+  /** The entry of a hash, made with zeros where there is none. Entries found before are no longer valid. */
+  entry(hash: Buffer): number {
+    let at = this.#slot(hash);
+    if (this.#used[at] === 1) return at;
+    // Three quarters full, chains of probes are still short.
+    if (4 * (this.#size + 1) > 3 * (this.#mask + 1)) {
+      this.#grow();
+      at = this.#slot(hash);
+    }
+    this.#used[at] = 1;
+    this.#size++;
+    for (let word = 0; word < 4; word++) this.#keys[4 * at + word] = hash.readUInt32LE(4 * word);
+    return at;
+  }
+
+  get(entry: number, value = 0): number {
+    return this.#values[this.#width * entry + value]!;
+  }
+
+  set(entry: number, value: number, to: number): void {
+    this.#values[this.#width * entry + value] = to;
+  }
+
+  #slot(hash: Buffer): number {
+    const [a, b, c, d] = [
+      hash.readUInt32LE(0),
+      hash.readUInt32LE(4),
+      hash.readUInt32LE(8),
+      hash.readUInt32LE(12),
+    ];
+    for (let at = a & this.#mask; ; at = (at + 1) & this.#mask) {
+      if (this.#used[at] === 0) return at;
+      const key = 4 * at;
+      const keys = this.#keys;
+      if (keys[key] === a && keys[key + 1] === b && keys[key + 2] === c && keys[key + 3] === d) return at;
+    }
+  }
+
+  #grow(): void {
+    const [keys, values, used, width] = [this.#keys, this.#values, this.#used, this.#width];
+    const capacity = 2 * (this.#mask + 1);
+    this.#mask = capacity - 1;
+    this.#keys = new Uint32Array(4 * capacity);
+    this.#values = new Uint32Array(width * capacity);
+    this.#used = new Uint8Array(capacity);
+    for (let from = 0; from < used.length; from++) {
+      if (used[from] === 0) continue;
+      let at = keys[4 * from]! & this.#mask;
+      while (this.#used[at] === 1) at = (at + 1) & this.#mask;
+      this.#used[at] = 1;
+      this.#keys.set(keys.subarray(4 * from, 4 * from + 4), 4 * at);
+      this.#values.set(values.subarray(width * from, width * from + width), width * at);
+    }
+  }
+}

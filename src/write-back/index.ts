@@ -1,0 +1,41 @@
+/** The rules of writing back: inputs, row keys, requests, plans, receipts. */
+
+export { checkBatch, readBatch, textColumns } from './batch-file.js';
+export { checkBatchId } from './batch-id.js';
+export { type ChunkLog, type LoggedRow, mergeLogs, type RowState } from './chunk-log.js';
+export { type CellType, type CellTypes, type InputColumn, type TypeSources, typesOf } from './columns.js';
+export { formatOf } from './format.js';
+export { HashTable } from './hash-table.js';
+export { BatchHash, idempotencyKey, textHash, uuidV5 } from './identity.js';
+export { InputError } from './input-error.js';
+export {
+  batchKey,
+  chunkKey,
+  inputKey,
+  logKey,
+  logsPrefix,
+  nameOfPlan,
+  parseLogKey,
+  planKey,
+  plansPrefix,
+  resultsKey,
+  summaryKey,
+} from './layout.js';
+export {
+  type BatchFile,
+  CHUNK_BYTES,
+  type ChunkRow,
+  chunkRows,
+  decodeChunk,
+  encodeChunkRow,
+  isPending,
+  kindOf,
+  type PlanFile,
+  type RowReceipt,
+} from './plan-file.js';
+export { type BatchIdentity, BatchPlanner, PAIR, type PlannedRow, type Verdict } from './planner.js';
+export { publishedColumns } from './published.js';
+export { answeredId, type RowRequest, toRequest } from './request.js';
+export { RESULT_COLUMNS, resultLines, resultOf, resultsHeader } from './results.js';
+export { type InputRow, type ReadRowsOptions, readRows } from './rows.js';
+export { type InputSource, openSource } from './source.js';

@@ -1,0 +1,71 @@
+import type { ObjectKey } from '../core/brands.js';
+import type { InputFormat } from '../core/write-back-contract.js';
+
+/** Where a batch's documents lie in the lake (DESIGN 6). What is below `_batch/` is nobody else's business. */
+
+const key = (text: string): ObjectKey => text as ObjectKey;
+
+const folder = (batchId: string): string => `_write-back/${batchId}`;
+
+/** A batch may be given several inputs under one id: they stay side by side. @param sha256 of the content */
+export function inputKey(batchId: string, sha256: string, format: InputFormat): ObjectKey {
+  return key(`${folder(batchId)}/input.${sha256.slice(0, 16)}.${format}`);
+}
+
+export function resultsKey(batchId: string): ObjectKey {
+  return key(`${folder(batchId)}/results.csv`);
+}
+
+/** What the batch keeps to from its beginning: key column, types. */
+export function batchKey(batchId: string): ObjectKey {
+  return key(`${folder(batchId)}/_batch/batch.json`);
+}
+
+/** What the last run ended with. */
+export function summaryKey(batchId: string): ObjectKey {
+  return key(`${folder(batchId)}/_batch/summary.json`);
+}
+
+export function plansPrefix(batchId: string): string {
+  return `${folder(batchId)}/_batch/plans/`;
+}
+
+/** Name of a plan's folder: they sort in the order of their making. Plans of two inputs never share one. */
+export function nameOfPlan(sequence: number, input: ObjectKey): string {
+  const hash = /input\.([0-9a-f]+)\./.exec(input)?.[1] ?? 'input';
+  return `${String(sequence).padStart(6, '0')}-${hash}`;
+}
+
+/** The plan's document, written last. */
+export function planKey(batchId: string, plan: string): ObjectKey {
+  return key(`${plansPrefix(batchId)}${plan}/plan.json`);
+}
+
+/** The folder of a plan, given its document. */
+export function planFolder(plan: ObjectKey): string {
+  return plan.slice(0, plan.lastIndexOf('/'));
+}
+
+export function chunkKey(plan: ObjectKey, chunk: number): ObjectKey {
+  return key(`${planFolder(plan)}/rows/${pad(chunk)}.ndjson`);
+}
+
+/** Logs of all chunks of a plan. */
+export function logsPrefix(plan: ObjectKey): string {
+  return `${planFolder(plan)}/log/`;
+}
+
+/** `open`: one attempt's intent and what it heard; `done`: the outcome of every row of the chunk. */
+export function logKey(plan: ObjectKey, chunk: number, token: string, state: 'open' | 'done'): ObjectKey {
+  return key(`${logsPrefix(plan)}${pad(chunk)}-${token}.${state}.json`);
+}
+
+/** Chunk and state in a log's key; `null` for other objects. */
+export function parseLogKey(log: ObjectKey): { chunk: number; state: 'open' | 'done' } | null {
+  const match = /\/(\d{6})-[^/]*\.(open|done)\.json$/.exec(log);
+  return match === null ? null : { chunk: Number(match[1]), state: match[2] as 'open' | 'done' };
+}
+
+function pad(chunk: number): string {
+  return String(chunk).padStart(6, '0');
+}

@@ -1,0 +1,171 @@
+import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
+import type { RowOutcome, WritableResource } from '../core/write-back-contract.js';
+import { HashTable } from './hash-table.js';
+import { contentHash, idempotencyKey, textHash } from './identity.js';
+import { InputError } from './input-error.js';
+import type { Field } from './json-fields.js';
+import { type InputRow, textOf } from './rows.js';
+
+/** The pair that names a calendar entry (spec, "Calendar entry upsert rule"). */
+export const PAIR = ['source', 'sourceKey'] as const;
+
+/** Why a row is not sent, known from the input alone. */
+export interface Verdict {
+  readonly outcome: Extract<RowOutcome, 'rejected' | 'superseded' | 'skipped'>;
+  readonly message: string;
+}
+
+/** A row with all that its request needs. */
+export interface PlannedRow {
+  /** Its number among the rows of the input, from 1. */
+  readonly row: number;
+  readonly key: string;
+  readonly idempotencyKey: string;
+  /** Tells its content from others: 16 hexadecimal digits. */
+  readonly content: string;
+  /** Of a calendar entry. */
+  readonly pair: readonly [source: string, sourceKey: string] | null;
+  /** The fields as a JSON object, the pair left out. */
+  readonly body: ByteString;
+  readonly verdict: Verdict | null;
+}
+
+export interface BatchIdentity {
+  readonly connection: string;
+  readonly resource: WritableResource;
+  readonly batchId: string;
+  readonly keyColumn: string | null;
+}
+
+/**
+ * Plans a batch in two passes over the same rows: `survey` each of them, then `plan` each of them. Its memory grows by
+ * some 50 bytes a row.
+ */
+export class BatchPlanner {
+  readonly #batch: BatchIdentity;
+  readonly #keyField: ByteString | null;
+  /** By pair: the number of the last row that has it. */
+  readonly #lastOfPair = new HashTable();
+  /** By key: the row that had it first, and the beginning of its content's hash; or by content: how often it came. */
+  #seen: HashTable;
+  readonly #width: number;
+  #pass: 'survey' | 'plan' = 'survey';
+  #rows = 0;
+
+  constructor(batch: BatchIdentity) {
+    this.#batch = batch;
+    this.#keyField = batch.keyColumn === null ? null : toByteString(batch.keyColumn);
+    this.#width = this.#keyField === null ? 1 : 3;
+    this.#seen = new HashTable(this.#width);
+  }
+
+  /** Rows of the pass under way. */
+  get rows(): number {
+    return this.#rows;
+  }
+
+  /** First pass. @throws InputError for a row without its key or pair */
+  survey(row: InputRow): void {
+    const { verdict } = this.#identify(row);
+    if (this.#batch.resource !== 'calendar-entries' || verdict !== null) return;
+    const pair = pairHash(pairOf(row));
+    this.#lastOfPair.set(this.#lastOfPair.entry(pair), 0, this.#rows);
+  }
+
+  /** Second pass; the first call ends the first pass. */
+  plan(row: InputRow): PlannedRow {
+    if (this.#pass === 'survey') {
+      this.#pass = 'plan';
+      this.#seen = HashTable.sized(this.#width, this.#seen.size);
+      this.#rows = 0;
+    }
+    const { key, content, verdict } = this.#identify(row);
+    const pair = this.#batch.resource === 'calendar-entries' ? pairOf(row) : null;
+    const fields = pair === null ? row.fields : row.fields.filter((field) => !isPairField(field));
+    return {
+      row: this.#rows,
+      key,
+      idempotencyKey: idempotencyKey(this.#batch.connection, this.#batch.batchId, key),
+      content: content.toString('hex', 0, 8),
+      pair,
+      body: toBody(fields),
+      verdict: verdict ?? (pair === null ? null : this.#superseded(pair)),
+    };
+  }
+
+  #identify(row: InputRow): { key: string; content: Buffer; verdict: Verdict | null } {
+    this.#rows++;
+    const content = contentHash(row.fields);
+    if (this.#keyField !== null) {
+      const key = this.#keyOf(row, this.#keyField);
+      return { key, content, verdict: this.#repeated(key, content) };
+    }
+    const entry = this.#seen.entry(content);
+    const occurrence = this.#seen.get(entry) + 1;
+    this.#seen.set(entry, 0, occurrence);
+    return { key: `${content.toString('hex', 0, 16)}-${occurrence}`, content, verdict: null };
+  }
+
+  #keyOf(row: InputRow, name: ByteString): string {
+    const field = row.fields.find((one) => one.name === name);
+    const text = field === undefined ? null : (textOf(field) ?? scalarOf(field));
+    if (text !== null && text !== '') return text;
+    throw new InputError(
+      `the row has no value in the key column ${JSON.stringify(fromByteString(name))}`,
+      { line: row.line },
+      'Each row needs a key of its own; without --key-column its content is its key.',
+    );
+  }
+
+  #repeated(key: string, content: Buffer): Verdict | null {
+    const [high, low] = [content.readUInt32LE(0), content.readUInt32LE(4)];
+    const entry = this.#seen.entry(textHash(key));
+    const first = this.#seen.get(entry);
+    if (first === 0) {
+      this.#seen.set(entry, 0, this.#rows);
+      this.#seen.set(entry, 1, high);
+      this.#seen.set(entry, 2, low);
+      return null;
+    }
+    if (this.#seen.get(entry, 1) === high && this.#seen.get(entry, 2) === low)
+      return { outcome: 'skipped', message: `the same row as row ${first}` };
+    return { outcome: 'rejected', message: `not sent: row ${first} has the same key and other content` };
+  }
+
+  #superseded(pair: readonly [string, string]): Verdict | null {
+    const last = this.#lastOfPair.get(this.#lastOfPair.entry(pairHash(pair)));
+    if (last === this.#rows) return null;
+    return { outcome: 'superseded', message: `row ${last} has the same source and sourceKey` };
+  }
+}
+
+function isPairField({ name }: Field): boolean {
+  return name === PAIR[0] || name === PAIR[1];
+}
+
+function pairOf(row: InputRow): [string, string] {
+  const part = (name: string): string => {
+    const field = row.fields.find((one) => one.name === name);
+    const text = field === undefined ? null : textOf(field);
+    if (text !== null && text !== '') return text;
+    throw new InputError(
+      `the row has no ${name}`,
+      { line: row.line },
+      'A calendar entry is named by source and sourceKey, both texts that are not empty.',
+    );
+  };
+  return [part(PAIR[0]), part(PAIR[1])];
+}
+
+function pairHash(pair: readonly [string, string]): Buffer {
+  return textHash(JSON.stringify(pair));
+}
+
+/** A number's literal; `null` for null, true, false, lists and objects, which are no keys. */
+function scalarOf({ json }: Field): string | null {
+  return /^[-\d]/.test(json) ? json : null;
+}
+
+function toBody(fields: readonly Field[]): ByteString {
+  return `{${fields.map(({ name, json }) => `${JSON.stringify(name)}:${json}`).join(',')}}` as ByteString;
+}

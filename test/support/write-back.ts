@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ObjectKey } from '../../src/core/brands.js';
+import {
+  WRITABLE_RESOURCES,
+  type WriteBackInput,
+  type WriteBackResult,
+  writeBackLaneId,
+} from '../../src/core/write-back-contract.js';
+import { RowScanner, readRow } from '../../src/lake/csv.js';
+import { followWriteBack } from '../../src/temporal/follow-write-back.js';
+import { stageWriteBack, type WriteBackSource } from '../../src/temporal/stage-write-back.js';
+import { startWriteBack } from '../../src/temporal/start-write-back.js';
+import type { Stack } from './stack.js';
+
+/** A line of `results.csv`. */
+export interface Receipt {
+  readonly row: string;
+  readonly key: string;
+  readonly idempotency_key: string;
+  readonly outcome: string;
+  readonly http_status: string | null;
+  readonly id: string | null;
+  readonly message: string | null;
+}
+
+/** Puts a file into the stack's folder and returns its path. */
+export async function fileIn(stack: Stack, text: string | Buffer, extension = 'csv'): Promise<string> {
+  const path = join(stack.folder, `input-${randomBytes(4).toString('hex')}.${extension}`);
+  await writeFile(path, text);
+  return path;
+}
+
+export function stage(stack: Stack, source: WriteBackSource): Promise<WriteBackInput> {
+  return stageWriteBack(stack.settings.connections[0]!, source);
+}
+
+/** Writes a file back and waits for the end; a failed batch gives its result too. */
+export async function writeBack(
+  stack: Stack,
+  source: WriteBackSource,
+  wishes: Pick<WriteBackInput, 'unknown' | 'readBack'> = { readBack: false },
+): Promise<WriteBackResult> {
+  const input = { ...(await stage(stack, source)), ...wishes };
+  const { workflowId } = await startWriteBack(stack.temporal, input, { taskQueue: stack.taskQueue });
+  return followWriteBack(stack.temporal, workflowId, { everyMs: 50 });
+}
+
+export async function readReceipts(stack: Stack, batchId: string): Promise<Receipt[]> {
+  const body = await stack.store.read(`_write-back/${batchId}/results.csv` as ObjectKey);
+  const text = body.toString('utf8');
+  const scanner = new RowScanner(text);
+  const rows: (string | null)[][] = [];
+  for (let at = 0; at < text.length; at = scanner.end(at))
+    rows.push(readRow(text.slice(at, scanner.end(at)), ','));
+  const [header, ...lines] = rows;
+  return lines.map(
+    (cells) => Object.fromEntries(header!.map((name, at) => [name, cells[at] ?? null])) as never,
+  );
+}
+
+/** `POST time-entries` and the like that the service has seen. */
+export function writesSeen(stack: Stack): number {
+  const { byRoute } = stack.simulator.admin.stats();
+  return Object.entries(byRoute).reduce((sum, [route, n]) => (route.startsWith('GET') ? sum : sum + n), 0);
+}
+
+export function recordsOf(stack: Stack, resource: string): Record<string, unknown>[] {
+  return stack.simulator.admin.records(resource).map((text) => JSON.parse(text) as Record<string, unknown>);
+}
+
+/** A CSV of time entries that the service accepts. */
+export function timeEntriesCsv(count: number, from = 0): string {
+  const lines = Array.from(
+    { length: count },
+    (_, n) => `no. ${from + n},${600 + ((from + n) % 7) * 60},2026-11-20T08:00:00Z,${n % 2 === 0}`,
+  );
+  return ['description,durationSeconds:integer,startedAt,billable:boolean', ...lines]
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** Ends what outlives a batch. */
+export async function endLanes(stack: Stack): Promise<void> {
+  for (const resource of WRITABLE_RESOURCES) {
+    await stack.temporal.client.workflow
+      .getHandle(writeBackLaneId(stack.connection, resource))
+      .terminate('end of the test')
+      .catch(() => {});
+  }
+}

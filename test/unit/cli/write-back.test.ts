@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { EXIT, writeBackExitCode } from '../../../src/cli/exit-code.js';
+import { BatchProgress, viewLine } from '../../../src/cli/write-back/progress.js';
+import { resultLines, troubleLines } from '../../../src/cli/write-back/report.js';
+import type { ObjectKey } from '../../../src/core/brands.js';
+import { noRows, type WriteBackResult } from '../../../src/core/write-back-contract.js';
+import type { WriteBackView } from '../../../src/temporal/follow-write-back.js';
+
+const RESULT: WriteBackResult = {
+  batchId: 'b',
+  outcome: 'written',
+  counts: { ...noRows(), created: 1200 },
+  results: '_write-back/b/results.csv' as ObjectKey,
+  rows: 1200,
+  unsent: 0,
+  warnings: [],
+  error: null,
+};
+const VIEW: WriteBackView = {
+  workflowId: 'w',
+  stage: 'send',
+  rows: 1200,
+  done: 300,
+  waitingUntil: null,
+  trouble: null,
+  worker: 'present',
+  taskQueue: 'q',
+};
+
+describe('the end of a batch', () => {
+  it('gives the exit codes of the contract', () => {
+    const failed = { type: 'Transient', message: 'm' } as const;
+    expect(writeBackExitCode(RESULT)).toBe(EXIT.done);
+    expect(writeBackExitCode({ outcome: 'incomplete', error: null })).toBe(EXIT.failed);
+    expect(writeBackExitCode({ outcome: 'cancelled', error: null })).toBe(EXIT.failed);
+    expect(writeBackExitCode({ outcome: 'failed', error: failed })).toBe(EXIT.failed);
+    expect(writeBackExitCode({ outcome: 'failed', error: { type: 'Configuration', message: 'm' } })).toBe(
+      EXIT.usage,
+    );
+    expect(writeBackExitCode({ outcome: 'refused', error: { type: 'Refused', message: 'm' } })).toBe(
+      EXIT.refused,
+    );
+  });
+
+  it('says what came of how many rows and where the receipts are', () => {
+    expect(resultLines(RESULT, 's3://lake')).toEqual([
+      'Batch b: written',
+      '  1,200 created',
+      '  s3://lake/_write-back/b/results.csv',
+    ]);
+    const stopped = {
+      ...RESULT,
+      outcome: 'refused',
+      unsent: 3,
+      error: { type: 'Refused', message: 'no' },
+    } as const;
+    expect(resultLines(stopped, 's3://lake')[1]).toBe('  1,200 created, 3 not sent');
+    expect(troubleLines(stopped)).toEqual([
+      'refused: no',
+      '3 rows not sent; the same command again goes on with them.',
+    ]);
+    const unknown = { ...RESULT, outcome: 'incomplete', counts: { ...noRows(), unknown: 2 } } as const;
+    expect(troubleLines(unknown)[0]).toContain('--unknown resend');
+  });
+});
+
+describe('the progress of a batch', () => {
+  it('is one line: what it does, how far it is, what it waits for', () => {
+    expect(viewLine(VIEW, 85.2, 0)).toBe('sends  300 of 1,200 rows  85 rows/s');
+    expect(viewLine({ ...VIEW, waitingUntil: 5_000 }, null, 1_000)).toContain(
+      'waits 4 s, as the service asked',
+    );
+    const trouble = { message: 'the service answered 503', attempt: 2 };
+    expect(viewLine({ ...VIEW, trouble }, null, 0)).toContain('attempt 2 failed, trying again');
+    expect(viewLine({ ...VIEW, worker: 'absent' }, null, 0)).toContain('worktrack worker');
+  });
+
+  it('goes to a log when the stage changes, and every so often in between', () => {
+    const written: string[] = [];
+    const progress = new BatchProgress({ write: (text) => written.push(text) });
+    for (let at = 0; at <= 6_000; at += 1_000) progress.show({ ...VIEW, done: at }, at);
+    progress.show({ ...VIEW, stage: 'results', done: 6_000 }, 6_100);
+    expect(written.length).toBe(3);
+    expect(written.at(-1)).toContain('writes the results');
+  });
+});

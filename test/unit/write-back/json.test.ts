@@ -1,0 +1,62 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { fieldsOf, rowsOf } from './support.js';
+
+const AWKWARD =
+  '[ {"a" : "}]\\"{[" , "b":[1, {"c":2.50}]},\r\n\t{}, {"ключ":"\\ud800\\\\","n":9007199254740993} ]\n';
+const EXPECTED = [
+  { a: '"}]\\"{["', b: '[1,{"c":2.50}]' },
+  {},
+  { ключ: '"\\ud800\\\\"', n: '9007199254740993' },
+];
+
+describe('a JSON input', () => {
+  it('gives the same rows however it is cut into pieces', async () => {
+    for (let piece = 1; piece <= 30; piece++)
+      expect((await rowsOf(AWKWARD, 'json', piece)).map(fieldsOf)).toEqual(EXPECTED);
+  });
+
+  it('gives every value back that JSON can write, in either format and in pieces of any size', async () => {
+    const records = fc.array(fc.dictionary(fc.string(), fc.jsonValue(), { noNullPrototype: true }), {
+      maxLength: 8,
+    });
+    await fc.assert(
+      fc.asyncProperty(records, fc.integer({ min: 1, max: 50 }), async (values, piece) => {
+        const array = await rowsOf(JSON.stringify(values, null, 1), 'json', piece);
+        const lines = values.map((value) => JSON.stringify(value)).join('\n');
+        const ndjson = lines === '' ? [] : await rowsOf(lines, 'ndjson', piece);
+        const expected = values.map((value) =>
+          Object.fromEntries(Object.entries(value).map(([k, v]) => [k.toWellFormed(), JSON.stringify(v)])),
+        );
+        expect(array.map(fieldsOf)).toEqual(expected);
+        expect(ndjson.map(fieldsOf)).toEqual(expected);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  const faults: [what: string, text: string, format: 'json' | 'ndjson', message: RegExp][] = [
+    ['no array', '{"a":1}', 'json', /line 1, column 1: expected an array of objects.*/],
+    ['no object', '[1]', 'json', /line 1, column 2: expected an object/],
+    ['a missing comma', '[{}\n {}]', 'json', /line 2, column 2: expected "," or "\]"/],
+    ['a comma too many', '[{},]', 'json', /line 1, column 5: expected an object/],
+    ['an open array', '[{"a":1}', 'json', /line 1, column 9: the array is not closed/],
+    ['an open object', '[{"a":1', 'json', /the array is not closed/],
+    ['text behind the array', '[]\n[]', 'json', /line 2, column 1: text behind the end of the array/],
+    ['a bad value', '[\n {"ключ": nul}]', 'json', /line 2, column 11: expected a value/],
+    ['a field that comes twice', '[{"a":1,"a":2}]', 'json', /line 1, column 9: a field comes twice/],
+    ['a line that is no object', '{}\n[]\n', 'ndjson', /line 2, column 1: expected an object/],
+    ['two objects in a line', '{} {}\n', 'ndjson', /line 1, column 4: text behind the end of the object/],
+    ['nothing', ' \n', 'ndjson', /the input is empty/],
+  ];
+  for (const [what, text, format, message] of faults) {
+    it(`is refused for ${what} in ${format}, whole and in pieces`, async () => {
+      await expect(rowsOf(text, format)).rejects.toThrow(message);
+      await expect(rowsOf(text, format, 1)).rejects.toThrow(message);
+    });
+  }
+
+  it('may be an empty array, and may have a byte order mark', async () => {
+    expect(await rowsOf('\ufeff[ ]\n', 'json')).toEqual([]);
+  });
+});

@@ -8,7 +8,7 @@ export default defineConfig({
     // Two files at a time: each integration file brings servers and workers of its own.
     maxWorkers: 2,
     globalSetup: ['test/support/global-setup.ts'],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });

@@ -1,14 +1,25 @@
 // Speed, side by side with a bare loop, in one run on real servers (Linux).
 //
-//   npm run bench [-- --sizes 5000,200000,2000000 --rounds 3 --skip latency,scale]
+//   npm run bench [-- --sizes 5000,200000,2000000 --rounds 3 --skip latency,scale,write-back]
 //
 // What it prints are medians; what it compares alternates. CPU is that of our own processes: the worker's, and the bare
 // loop's. Time is from asking for the export to the answer that it is published.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { configure, measureExport, median, setUp, startService, startWorker } from './stage.mjs';
+import { Agent, request } from 'undici';
+import {
+  configure,
+  measureExport,
+  measureWriteBack,
+  median,
+  setUp,
+  startService,
+  startWorker,
+} from './stage.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -30,6 +41,7 @@ try {
   for (const rows of sizes) await compare(rows);
   if (!skip.has('latency')) await latency();
   if (!skip.has('scale')) await scale();
+  if (!skip.has('write-back')) await writeBack(10_000);
 } finally {
   await stage.stop();
 }
@@ -144,6 +156,65 @@ async function scale() {
   } finally {
     service.stop();
   }
+}
+
+/** Creates with receipts against a loop that posts one row after the other and keeps none. */
+async function writeBack(rows) {
+  const service = await startService({ tasks: WARM_UP });
+  title(`write-back of ${count(rows)} rows, median of ${values.rounds} rounds`);
+  try {
+    const header = 'description,startedAt,durationSeconds:integer,billable:boolean';
+    const body = (round) =>
+      Array.from(
+        { length: rows },
+        (_, at) => `Row ${at} of round ${round},2026-11-20T09:00:00Z,${60 + at},true`,
+      );
+    const bare = [];
+    const product = [];
+    for (let round = 0; round < Number(values.rounds); round++) {
+      bare.push(await bareWrites(service, rows));
+      const file = join(stage.folder, `rows-${round}.csv`);
+      await writeFile(file, `${[header, ...body(round)].join('\n')}\n`);
+      const connection = await warmConnection(service);
+      product.push(await measureWriteBack(stage, connection, connection.worker, file));
+      await connection.worker.stop();
+    }
+    const seconds = median(product.map((one) => one.seconds));
+    const loop = median(bare);
+    say(`one POST after the other, without receipts: ${count(rows / loop)} rows/s`);
+    say(
+      `write-back: ${seconds.toFixed(2)} s, ${count(rows / seconds)} rows/s, ${count(rows / median(product.map((one) => one.cpu)))} rows/CPU s, ` +
+        `${median(product.map((one) => one.peakMiB)).toFixed(0)} MiB peak; ratio ${(loop / seconds).toFixed(2)}`,
+    );
+  } finally {
+    service.stop();
+  }
+}
+
+async function bareWrites({ url }, rows) {
+  const agent = new Agent({ connections: 1 });
+  const started = performance.now();
+  for (let at = 0; at < rows; at++) {
+    const { statusCode, body } = await request(`${url}/api/public/v2/time-entries`, {
+      method: 'POST',
+      dispatcher: agent,
+      headers: {
+        authorization: 'Bearer bench',
+        'content-type': 'application/json',
+        'idempotency-key': `bare-${started}-${at}`,
+      },
+      body: JSON.stringify({
+        description: `Row ${at}`,
+        startedAt: '2026-11-20T09:00:00Z',
+        durationSeconds: 60 + at,
+        billable: true,
+      }),
+    });
+    await body.dump();
+    if (statusCode !== 201) throw new Error(`the service answered ${statusCode}`);
+  }
+  await agent.close();
+  return (performance.now() - started) / 1000;
 }
 
 /** A connection whose worker has exported something small. */

@@ -11,6 +11,9 @@ const dist = new URL('../../dist/src/', import.meta.url);
 const { ensureBucket, resolveServer, startTemporalDevServer, startVersitygw } = await import(
   new URL('servers/index.js', dist)
 );
+const { followWriteBack, loadSettings, selectConnection, stageWriteBack, startWriteBack } = await import(
+  new URL('index.js', dist)
+);
 const { connectTemporal } = await import(new URL('temporal/connect.js', dist));
 
 /** CPU seconds are counted in ticks of this many a second. */
@@ -34,7 +37,7 @@ export async function setUp() {
     }),
   ]);
   await ensureBucket(s3, 'lake');
-  const { client, close } = await connectTemporal({ address: temporal.address });
+  const connected = await connectTemporal({ address: temporal.address });
   const env = {
     ...process.env,
     BENCH_KEY: KEY,
@@ -46,10 +49,10 @@ export async function setUp() {
   return {
     folder,
     s3,
-    client,
+    ...connected,
     env,
     async stop() {
-      await close();
+      await connected.close();
       await Promise.all([temporal.kill(), s3.kill()]);
       await rm(folder, { recursive: true, force: true });
     },
@@ -158,6 +161,27 @@ export async function measureExport({ client }, { name }, pids, input = {}) {
     runs: result.runs,
     rows: result.runs.reduce((all, run) => all + run.rows, 0),
   };
+}
+
+/** Writes a file back to its end, without the read-back. */
+export async function measureWriteBack(stage, { name, file }, { pid }, rows) {
+  const settings = loadSettings({ file, env: stage.env, cwd: stage.folder });
+  Object.assign(process.env, {
+    AWS_ACCESS_KEY_ID: stage.env.AWS_ACCESS_KEY_ID,
+    AWS_SECRET_ACCESS_KEY: stage.env.AWS_SECRET_ACCESS_KEY,
+  });
+  const before = await usage(pid);
+  const started = performance.now();
+  const input = await stageWriteBack(selectConnection(settings, name), {
+    resource: 'time-entries',
+    file: rows,
+  });
+  const { workflowId } = await startWriteBack(stage, { ...input, readBack: false }, { taskQueue: name });
+  const result = await followWriteBack(stage, workflowId, { everyMs: 50 });
+  const seconds = (performance.now() - started) / 1000;
+  if (result.outcome !== 'written') throw new Error(`the batch ended as ${result.outcome}`);
+  const after = await usage(pid);
+  return { seconds, cpu: after.cpu - before.cpu, peakMiB: after.peakMiB };
 }
 
 /** What a process has used so far: CPU seconds, bytes that it read and wrote, peak resident memory. */

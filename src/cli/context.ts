@@ -18,6 +18,14 @@ export function readConnection(options: GlobalOptions): ConnectionSettings {
   return selectConnection(readSettings(options), options.connection);
 }
 
+/** The connection that is named, or all of them. @throws ConfigurationError */
+export function chosenConnections(
+  settings: Settings,
+  name: string | undefined,
+): readonly ConnectionSettings[] {
+  return name === undefined ? settings.connections : [selectConnection(settings, name)];
+}
+
 /** Where Temporal is. @throws ConfigurationError for a profile or variable that cannot be read */
 export function temporalPlace(options: GlobalOptions): { address: string; namespace: string } {
   try {

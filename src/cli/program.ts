@@ -189,6 +189,13 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
     async (options) => (await import('./webhook.js')).runWebhook(options),
   ).option('--listen <host:port>', 'address for all connections (default: webhook.listen of each)');
 
+  add<GlobalOptions & { json?: boolean }>(
+    program,
+    'doctor',
+    'try everything that a run relies on, and say what to mend',
+    async (options) => (await import('./doctor.js')).runDoctor(options),
+  ).option('--json', 'print one JSON object');
+
   const config = program.command('config').description('the configuration file');
   add(config, 'check', 'read it as a worker would, and say what is wrong', async (options: GlobalOptions) =>
     (await import('./config.js')).runConfigCheck(options),

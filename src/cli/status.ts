@@ -1,9 +1,8 @@
-import { selectConnection } from '../config/index.js';
-import type { ConnectionSettings, Settings } from '../core/settings.js';
+import type { ConnectionSettings } from '../core/settings.js';
 import type { TemporalClient } from '../temporal/connect.js';
 import { OutOfReachError } from '../temporal/reach.js';
 import { type ResourceStatus, readStatus } from '../temporal/status.js';
-import { openTemporal, readSettings } from './context.js';
+import { chosenConnections, openTemporal, readSettings } from './context.js';
 import { EXIT, type ExitCode } from './exit-code.js';
 import { withLake } from './lake.js';
 import { type GlobalOptions, reachTimeoutMs } from './options.js';
@@ -29,10 +28,6 @@ export async function runStatus(options: GlobalOptions & { readonly json?: boole
   } finally {
     await temporal?.close();
   }
-}
-
-function chosenConnections(settings: Settings, name: string | undefined): readonly ConnectionSettings[] {
-  return name === undefined ? settings.connections : [selectConnection(settings, name)];
 }
 
 async function tryTemporal(options: GlobalOptions): Promise<TemporalClient | null> {

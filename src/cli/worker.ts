@@ -5,6 +5,7 @@ import { readSettings, temporalPlace, toUserError } from './context.js';
 import { readDataConverter } from './data-converter.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { EXIT, type ExitCode } from './exit-code.js';
+import { warnOfOpenKeys } from './key-warnings.js';
 import { type GlobalOptions, positive, reachTimeoutMs } from './options.js';
 import { lastWords, output } from './output.js';
 import { installRuntime, LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevelName } from './runtime.js';
@@ -30,6 +31,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   const settings = readSettings(options);
   const place = temporalPlace(options);
   const { taskQueue } = options;
+  await warnOfOpenKeys(settings.connections);
   installRuntime({ format, level });
   const stopping = new AbortController();
   const release = listenForStop(stopping);

@@ -16,8 +16,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   workflows: ['src/core', 'src/lake'],
   activities: ['src/core', 'src/api', 'src/lake'],
   'src/temporal': ['src/core', 'src/api', 'src/lake', 'src/config', 'activities', 'workflows'],
+  'src/doctor': ['src/core', 'src/api', 'src/lake', 'src/temporal'],
   'src/cli': [
     'src/core',
+    'src/doctor',
     'src/api',
     'src/lake',
     'src/config',

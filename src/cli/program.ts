@@ -196,6 +196,21 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
     async (options) => (await import('./doctor.js')).runDoctor(options),
   ).option('--json', 'print one JSON object');
 
+  add<import('./init.js').InitOptions>(
+    program,
+    'init',
+    'write a first configuration, asking for what it must say',
+    async (options) => (await import('./init.js')).runInit(options),
+  )
+    .option('--out <file>', 'the file to write (default: --config, else worktrack.yaml)')
+    .option('--base-url <url>', "the service's address, such as https://tracker.example.com")
+    .option('--lake <url>', 's3://bucket/prefix or file:///absolute/folder')
+    .option('--endpoint <url>', 'of an S3-compatible store other than AWS')
+    .option('--region <name>', "the bucket's region")
+    .option('--api-key-env <name>', 'variable that will hold the API key (default: WORKTRACK_API_KEY)')
+    .option('--resources <names>', 'what to mirror, with commas (default: the four of the service)')
+    .option('--force', 'overwrite a file that is there');
+
   const config = program.command('config').description('the configuration file');
   add(config, 'check', 'read it as a worker would, and say what is wrong', async (options: GlobalOptions) =>
     (await import('./config.js')).runConfigCheck(options),

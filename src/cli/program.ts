@@ -105,6 +105,16 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
     async (options) => (await import('./status.js')).runStatus(options),
   ).option('--json', 'print one JSON object');
 
+  add<import('./history.js').HistoryOptions>(
+    program,
+    'history',
+    'the last runs of each resource: what was published, what failed, what is going on',
+    async (options) => (await import('./history.js')).runHistory(options),
+  )
+    .option('--resource <name>', 'only this resource; may be given more than once', collect)
+    .option('--limit <n>', 'at most so many runs of each resource', '10')
+    .option('--json', 'print one JSON object');
+
   add<import('./verify.js').VerifyCommandOptions>(
     program,
     'verify',

@@ -64,6 +64,7 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
         .choices(['trace', 'debug', 'info', 'warn', 'error'])
         .default('info'),
     )
+    .option('--health <host:port>', 'answer GET /healthz and /readyz there; a port alone is one of loopback')
     .option('--max-activities <n>', 'activities at a time in this process (default: 16)')
     .option('--max-cached-workflows <n>', 'workflows kept in memory (default: by the memory at hand)')
     .option(

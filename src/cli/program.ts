@@ -34,6 +34,7 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
       'module that exports your data converter (default: WORKTRACK_DATA_CONVERTER)',
     )
     .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError('Add --help to the command to see what it takes.')
     .addHelpText('after', EXIT_CODES)
     .exitOverride();
 

@@ -13,8 +13,8 @@ COPY src ./src
 COPY workflows ./workflows
 COPY test/support/build.mjs ./test/support/build.mjs
 RUN npm run build
-# The SDK of Temporal is a peer dependency, and stays.
-RUN npm prune --omit=dev
+# Not --omit=dev: Temporal's SDK is a peer dependency and is among those for development too, with which it would go.
+RUN npm pkg delete devDependencies && npm prune
 
 FROM node:22-bookworm-slim
 # Certificates: the native client of the SDK reads those of the system.

@@ -66,7 +66,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     return EXIT.done;
   } catch (error) {
     // Told to stop before it had connected: there is nothing to drain.
-    if (stopping.signal.aborted && error === stopping.signal.reason) return EXIT.done;
+    if (stopping.signal.aborted && error instanceof Error && error.name === 'AbortError') return EXIT.done;
     throw toUserError(error, place);
   } finally {
     release();

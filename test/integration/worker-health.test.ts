@@ -52,6 +52,9 @@ describe('the health of a worker', () => {
     await becomes(port, '/healthz', 200, command);
     expect(await ask(port, '/readyz')).toEqual({ status: 503, body: '{"state":"connecting"}\n' });
     await command.signal('SIGTERM');
+    // There was nothing to drain, and nothing went wrong.
+    expect(await command.exited).toBe(0);
+    expect((await command.output()).stderr).not.toContain('Nobody foresaw');
   });
 
   it('refuses an address that it cannot take, and says what to do', async () => {

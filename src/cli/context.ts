@@ -3,7 +3,7 @@ import { ConfigurationError } from '../core/configuration-error.js';
 import type { ConnectionSettings, Settings } from '../core/settings.js';
 import { connectTemporal, type TemporalClient, temporalConfig } from '../temporal/connect.js';
 import { grpcMessage, isDenied, isNamespaceMissing } from '../temporal/grpc.js';
-import { reach } from '../temporal/reach.js';
+import { OutOfReachError, reach } from '../temporal/reach.js';
 import { readDataConverter } from './data-converter.js';
 import { type GlobalOptions, reachTimeoutMs } from './options.js';
 import { output } from './output.js';
@@ -16,6 +16,14 @@ export function readSettings(options: GlobalOptions): Settings {
 /** The connection that the command is about. @throws ConfigurationError */
 export function readConnection(options: GlobalOptions): ConnectionSettings {
   return selectConnection(readSettings(options), options.connection);
+}
+
+/** The connection that is named, or all of them. @throws ConfigurationError */
+export function chosenConnections(
+  settings: Settings,
+  name: string | undefined,
+): readonly ConnectionSettings[] {
+  return name === undefined ? settings.connections : [selectConnection(settings, name)];
 }
 
 /** Where Temporal is. @throws ConfigurationError for a profile or variable that cannot be read */
@@ -55,6 +63,24 @@ export async function openTemporal(
   ).catch((error: unknown) => {
     throw toUserError(error, { address, namespace });
   });
+}
+
+/** Temporal gets so long from a command that can do without: what the lake says is worth more than a long wait. */
+const WITHOUT_MS = 4_000;
+
+/**
+ * Temporal for a command that the lake alone serves too; `null`, with a note, where it is out of reach.
+ *
+ * @param instead what is shown then, a sentence
+ */
+export async function tryTemporal(options: GlobalOptions, instead: string): Promise<TemporalClient | null> {
+  try {
+    return await openTemporal(options, Math.min(WITHOUT_MS, reachTimeoutMs(process.env)), () => {});
+  } catch (error) {
+    if (!(error instanceof OutOfReachError)) throw error;
+    output.note(`${error.message}. ${instead}`);
+    return null;
+  }
 }
 
 /** Runs a command's work with a client, and says what of Temporal's answers is the user's to mend. */

@@ -5,6 +5,7 @@ import { startExport } from '../temporal/start.js';
 import { readSettings, withTemporal } from './context.js';
 import { type ExitCode, exitCodeOf } from './exit-code.js';
 import { followToEnd } from './follow.js';
+import { warnOfOpenKeys } from './key-warnings.js';
 import type { GlobalOptions } from './options.js';
 import { output, printJson } from './output.js';
 import { publishedLines, troubleLines } from './report.js';
@@ -27,6 +28,7 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
   const settings = readSettings(options);
   const connection = selectConnection(settings, options.connection);
   const input = inputOf(options, connection);
+  await warnOfOpenKeys([connection]);
   if (options.local === true) {
     if (options.follow !== undefined) throw new UsageError('--follow and --local do not go together');
     const { runLocalExport } = await import('./local.js');

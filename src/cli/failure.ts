@@ -15,6 +15,10 @@ const STORE_CONFIGURATION: readonly unknown[] = [
   'clock-skew',
 ];
 
+const OUT_OF_REACH =
+  'Check that it is up and that its address is right (`worktrack doctor` tries it); WORKTRACK_REACH_TIMEOUT=5m waits longer.';
+const USAGE = 'Add --help to the command to see what it takes.';
+
 /**
  * What an error means to the user of a command. Told apart by name and code, not by class, so that a command which
  * needs none of the heavy modules loads none. Only what nobody foresaw shows a stack, and only when asked.
@@ -28,12 +32,16 @@ export function failureOf(error: unknown, env: Readonly<Record<string, string | 
     const { exitCode } = error as { exitCode?: unknown };
     return { code: exitCode === 0 ? EXIT.done : EXIT.usage, message: '' };
   }
-  if (code === 'OUT_OF_REACH') return { code: EXIT.outOfReach, message: error.message };
+  if (code === 'OUT_OF_REACH') return { code: EXIT.outOfReach, message: `${error.message}\n${OUT_OF_REACH}` };
   if (code === 'CONFIGURATION') return { code: EXIT.usage, message: withRemedy };
   switch (error.name) {
     case 'DetachedError':
       return { code: EXIT.detached, message: error.message };
     case 'UsageError':
+      return {
+        code: EXIT.usage,
+        message: /\.$/.test(error.message) ? error.message : `${error.message}\n${USAGE}`,
+      };
     case 'ServerEnvironmentError':
       return { code: EXIT.usage, message: error.message };
     case 'SnapshotNotFoundError':

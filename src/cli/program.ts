@@ -34,6 +34,7 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
       'module that exports your data converter (default: WORKTRACK_DATA_CONVERTER)',
     )
     .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError('Add --help to the command to see what it takes.')
     .addHelpText('after', EXIT_CODES)
     .exitOverride();
 
@@ -64,6 +65,7 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
         .choices(['trace', 'debug', 'info', 'warn', 'error'])
         .default('info'),
     )
+    .option('--health <host:port>', 'answer GET /healthz and /readyz there; a port alone is one of loopback')
     .option('--max-activities <n>', 'activities at a time in this process (default: 16)')
     .option('--max-cached-workflows <n>', 'workflows kept in memory (default: by the memory at hand)')
     .option(
@@ -104,6 +106,16 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
     'what is mirrored, and since when',
     async (options) => (await import('./status.js')).runStatus(options),
   ).option('--json', 'print one JSON object');
+
+  add<import('./history.js').HistoryOptions>(
+    program,
+    'history',
+    'the last runs of each resource: what was published, what failed, what is going on',
+    async (options) => (await import('./history.js')).runHistory(options),
+  )
+    .option('--resource <name>', 'only this resource; may be given more than once', collect)
+    .option('--limit <n>', 'at most so many runs of each resource', '10')
+    .option('--json', 'print one JSON object');
 
   add<import('./verify.js').VerifyCommandOptions>(
     program,
@@ -212,6 +224,28 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
     'receive change notices until SIGTERM; they become prompt incremental reads',
     async (options) => (await import('./webhook.js')).runWebhook(options),
   ).option('--listen <host:port>', 'address for all connections (default: webhook.listen of each)');
+
+  add<GlobalOptions & { json?: boolean }>(
+    program,
+    'doctor',
+    'try everything that a run relies on, and say what to mend',
+    async (options) => (await import('./doctor.js')).runDoctor(options),
+  ).option('--json', 'print one JSON object');
+
+  add<import('./init.js').InitOptions>(
+    program,
+    'init',
+    'write a first configuration, asking for what it must say',
+    async (options) => (await import('./init.js')).runInit(options),
+  )
+    .option('--out <file>', 'the file to write (default: --config, else worktrack.yaml)')
+    .option('--base-url <url>', "the service's address, such as https://tracker.example.com")
+    .option('--lake <url>', 's3://bucket/prefix or file:///absolute/folder')
+    .option('--endpoint <url>', 'of an S3-compatible store other than AWS')
+    .option('--region <name>', "the bucket's region")
+    .option('--api-key-env <name>', 'variable that will hold the API key (default: WORKTRACK_API_KEY)')
+    .option('--resources <names>', 'what to mirror, with commas (default: the four of the service)')
+    .option('--force', 'overwrite a file that is there');
 
   const config = program.command('config').description('the configuration file');
   add(config, 'check', 'read it as a worker would, and say what is wrong', async (options: GlobalOptions) =>

@@ -1,12 +1,12 @@
-import type { ConnectionSettings } from '../core/settings.js';
-import { openStore } from '../lake/store/index.js';
+import { selectResources } from '../config/index.js';
+import { pointerKey } from '../lake/layout.js';
 import { type VerifyReport, verifySnapshot } from '../lake/verify.js';
 import { readConnection } from './context.js';
 import { EXIT, type ExitCode } from './exit-code.js';
+import { withLake } from './lake.js';
 import type { GlobalOptions } from './options.js';
 import { output, printJson } from './output.js';
 import { count, counted } from './text.js';
-import { UsageError } from './usage-error.js';
 
 export interface VerifyCommandOptions extends GlobalOptions {
   readonly resource?: readonly string[];
@@ -16,31 +16,19 @@ export interface VerifyCommandOptions extends GlobalOptions {
 /** `worktrack verify`: re-reads what is published, resource by resource; ends with 1 when anything is wrong. */
 export async function runVerify(options: VerifyCommandOptions): Promise<ExitCode> {
   const connection = readConnection(options);
-  const store = openStore(connection.lake);
-  try {
+  const resources = selectResources(connection, options.resource).map(({ name }) => name);
+  return withLake(connection, async ({ store, reached }) => {
     const reports: VerifyReport[] = [];
-    for (const resource of chosenResources(connection, options.resource)) {
+    for (const resource of resources) {
+      await reached(() => store.head(pointerKey(resource)));
+      // It answers: what follows takes as long as the snapshot is large.
       const report = await verifySnapshot(store, resource);
       reports.push(report);
       if (options.json !== true) for (const line of reportLines(report)) output.out(line);
     }
     if (options.json === true) printJson({ connection: connection.name, resources: reports });
     return reports.every((report) => report.ok) ? EXIT.done : EXIT.failed;
-  } finally {
-    store.close();
-  }
-}
-
-function chosenResources(
-  { name, resources }: ConnectionSettings,
-  wanted?: readonly string[],
-): readonly string[] {
-  const known = resources.map((resource) => resource.name);
-  const unknown = wanted?.find((resource) => !known.includes(resource));
-  if (unknown !== undefined) {
-    throw new UsageError(`connection "${name}" has no resource "${unknown}"; it has ${known.join(', ')}`);
-  }
-  return wanted ?? known;
+  });
 }
 
 function reportLines({ resource, runId, ok, parts, rows, bytes, problems }: VerifyReport): string[] {

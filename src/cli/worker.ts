@@ -1,10 +1,17 @@
 import { grpcMessage, isDenied } from '../temporal/grpc.js';
 import { reach } from '../temporal/reach.js';
-import { createWorker, type DeploymentVersion } from '../temporal/worker.js';
+import {
+  createWorker,
+  type DeploymentVersion,
+  type WorkerState,
+  type WorktrackWorker,
+} from '../temporal/worker.js';
 import { readSettings, temporalPlace, toUserError } from './context.js';
 import { readDataConverter } from './data-converter.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { EXIT, type ExitCode } from './exit-code.js';
+import { type HealthServer, readHealth, startHealthServer } from './health.js';
+import { warnOfOpenKeys } from './key-warnings.js';
 import { type GlobalOptions, positive, reachTimeoutMs } from './options.js';
 import { lastWords, output } from './output.js';
 import { installRuntime, LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevelName } from './runtime.js';
@@ -15,6 +22,8 @@ export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
   readonly logLevel: string;
   readonly maxActivities?: string;
   readonly maxCachedWorkflows?: string;
+  /** Where to answer `/healthz` and `/readyz`. */
+  readonly health?: string;
 }
 
 /** `worktrack worker`: works until SIGTERM or Ctrl-C, then drains; a second signal ends it at once. */
@@ -25,33 +34,43 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     maxConcurrentActivities: optional('--max-activities', options.maxActivities),
     maxCachedWorkflows: optional('--max-cached-workflows', options.maxCachedWorkflows),
   };
+  const listen = options.health === undefined ? null : readHealth(options.health);
   const deployment = readDeployment(options, process.env);
   const dataConverter = await readDataConverter(options);
   const settings = readSettings(options);
   const place = temporalPlace(options);
   const { taskQueue } = options;
+  await warnOfOpenKeys(settings.connections);
   installRuntime({ format, level });
   const stopping = new AbortController();
   const release = listenForStop(stopping);
+  let worker: WorktrackWorker | null = null;
+  const state = (): WorkerState => (stopping.signal.aborted ? 'draining' : (worker?.state ?? 'connecting'));
+  let health: HealthServer | null = null;
   try {
-    const worker = await reach(
+    // Before Temporal is reached: an orchestrator must not take a patient worker for a dead one.
+    if (listen !== null) health = await startHealthServer(listen, state);
+    if (health !== null) output.note(`Health on ${health.url}: GET /healthz, GET /readyz`);
+    const created = await reach(
       `Temporal at ${place.address}`,
       () => createWorker({ ...place, taskQueue, settings, ...limits, deployment, dataConverter }),
       (error) => !isDenied(error) && isTransport(error),
       grpcMessage,
       { timeoutMs: reachTimeoutMs(process.env), onTrouble: output.note, signal: stopping.signal },
     );
-    if (format === 'text') announce(worker, settings, deployment);
-    if (stopping.signal.aborted) worker.stop();
-    else stopping.signal.addEventListener('abort', () => worker.stop(), { once: true });
-    await worker.run();
+    worker = created;
+    if (format === 'text') announce(created, settings, deployment);
+    if (stopping.signal.aborted) created.stop();
+    else stopping.signal.addEventListener('abort', () => created.stop(), { once: true });
+    await created.run();
     return EXIT.done;
   } catch (error) {
     // Told to stop before it had connected: there is nothing to drain.
-    if (stopping.signal.aborted && error === stopping.signal.reason) return EXIT.done;
+    if (stopping.signal.aborted && error instanceof Error && error.name === 'AbortError') return EXIT.done;
     throw toUserError(error, place);
   } finally {
     release();
+    await health?.close();
   }
 }
 

@@ -8,4 +8,5 @@ export type { SettingsProblem } from './problems.js';
 export { readListen } from './schema-webhook.js';
 export { selectConnection, selectResources } from './select.js';
 export { SettingsError } from './settings-error.js';
+export { STARTER_DEFAULTS, type StarterAnswers, starterConfig } from './starter.js';
 export { isLoopbackAddress } from './urls.js';

@@ -31,7 +31,7 @@ export function loadSettings({ file, env, cwd }: LoadOptions): Settings {
       throw new ConfigurationError(
         `there is no configuration at ${resolve(cwd, named)}, which ${origin} names`,
         {
-          remedy: `Correct ${origin}, or write the file: \`worktrack init\` and the README show a minimal one.`,
+          remedy: `Correct ${origin}, or write the file with \`worktrack init\`.`,
         },
       );
     }
@@ -43,7 +43,7 @@ export function loadSettings({ file, env, cwd }: LoadOptions): Settings {
   }
   throw new ConfigurationError(
     `no configuration found: --config is not given, $WORKTRACK_CONFIG is not set, and ${cwd} has none of ${CONFIG_FILES.join(', ')}`,
-    { remedy: 'The README shows a minimal worktrack.yaml.' },
+    { remedy: 'Write one with `worktrack init`, or name one with --config.' },
   );
 }
 

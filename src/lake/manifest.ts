@@ -114,6 +114,7 @@ export function encodeManifest(input: ManifestInput): Buffer {
 export interface Manifest {
   readonly runId: RunId;
   readonly previousRunId: RunId | null;
+  readonly mode: RunMode;
   readonly checkpoint: { readonly updatedSince: UtcSeconds };
   /** ISO 8601. */
   readonly publishedAt: string;

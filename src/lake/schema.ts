@@ -117,4 +117,9 @@ export function schemaChanges(before: readonly Column[], after: readonly Column[
   return changes;
 }
 
+/** Whether a run's warning is one of `schemaChanges`. */
+export function isSchemaChange(warning: string): boolean {
+  return /^new column "|^".*" was .* and is now also /s.test(warning);
+}
+
 const NULL_BIT = 1;

@@ -2,6 +2,7 @@ import {
   ScheduleAlreadyRunning,
   type ScheduleDescription,
   type ScheduleHandle,
+  ScheduleNotFoundError,
   ScheduleOverlapPolicy,
 } from '@temporalio/client';
 import { DEFAULT_TASK_QUEUE, EXPORT_WORKFLOW, type ExportInput, exportWorkflowId } from '../core/contract.js';
@@ -127,6 +128,30 @@ export async function describeSchedule(
     lastRuns: await Promise.all(recent.map((action) => scheduledRun(temporal, action))),
     skipped: info.numActionsSkippedOverlap,
   };
+}
+
+/** When the nightly run comes next. */
+export type NextScheduled =
+  | { readonly state: 'due'; readonly at: Date }
+  | { readonly state: 'paused'; readonly note: string | null }
+  | { readonly state: 'none' };
+
+/** When a connection's Schedule starts its next run; `null` where Temporal does not say within `timeoutMs`. */
+export async function nextScheduled(
+  temporal: TemporalClient,
+  connection: string,
+  timeoutMs = 4_000,
+): Promise<NextScheduled | null> {
+  try {
+    const { state, info } = await temporal.client.connection.withDeadline(Date.now() + timeoutMs, () =>
+      handleOf(temporal, connection).describe(),
+    );
+    if (state.paused) return { state: 'paused', note: state.note || null };
+    const [at] = info.nextActionTimes;
+    return at === undefined ? { state: 'none' } : { state: 'due', at };
+  } catch (error) {
+    return error instanceof ScheduleNotFoundError ? { state: 'none' } : null;
+  }
 }
 
 /** Starts a run now, unless one is going on: the default of `trigger` would let them overlap. @throws ScheduleNotFoundError */

@@ -20,6 +20,8 @@ export interface ResourceStatus {
     /** When the run was published, ISO 8601; `null` when it was not. */
     readonly publishedAt: string | null;
   } | null;
+  /** When the snapshot that is to be read was published, ISO 8601: a failed run after it changes nothing. */
+  readonly snapshotAt: string | null;
   readonly warnings: readonly string[];
   /** Why the last run was not published. */
   readonly error: RunError | null;
@@ -71,13 +73,14 @@ async function askMirror(
 
 function fromMirror({ resource, checkpoint, published, lastRun, active }: MirrorStatus): ResourceStatus {
   const isPublished = lastRun?.outcome === 'published' && lastRun.runId === published?.runId;
-  const publishedAt =
-    isPublished && published !== null ? new Date(published.publishedAt).toISOString() : null;
+  const snapshotAt = published === null ? null : new Date(published.publishedAt).toISOString();
+  const publishedAt = isPublished ? snapshotAt : null;
   return {
     name: resource,
     checkpoint,
     rows: published?.rows ?? null,
     lastRun: lastRun && { runId: lastRun.runId, outcome: lastRun.outcome, publishedAt },
+    snapshotAt,
     warnings: lastRun?.warnings ?? [],
     error: lastRun?.error ?? null,
     active,
@@ -88,12 +91,14 @@ function fromMirror({ resource, checkpoint, published, lastRun, active }: Mirror
 async function fromLake(store: ObjectStore, name: string): Promise<ResourceStatus> {
   const found = await store.readIfExists(pointerKey(name));
   const nothing = { name, error: null, active: null, from: 'latest.json' } as const;
-  if (found === null) return { ...nothing, checkpoint: null, rows: null, lastRun: null, warnings: [] };
+  if (found === null)
+    return { ...nothing, checkpoint: null, rows: null, lastRun: null, snapshotAt: null, warnings: [] };
   const { runId, checkpoint, rows, publishedAt, snapshot } = decodePointer(found.body);
   const manifest = await store.readIfExists(snapshot);
   const warnings =
     manifest === null
       ? [`${snapshot}, which latest.json names, is missing`]
       : decodeManifest(manifest.body, folderOf(snapshot)).warnings;
-  return { ...nothing, checkpoint, rows, lastRun: { runId, outcome: 'published', publishedAt }, warnings };
+  const lastRun = { runId, outcome: 'published', publishedAt } as const;
+  return { ...nothing, checkpoint, rows, lastRun, snapshotAt: publishedAt, warnings };
 }

@@ -27,10 +27,14 @@ export interface WorktrackWorkerOptions extends ConnectOptions {
   readonly worker?: Partial<WorkerOptions> | undefined;
 }
 
+/** `connecting`: it has not begun to poll; `draining`: it was told to stop, or failed, and takes no more tasks. */
+export type WorkerState = 'connecting' | 'polling' | 'draining';
+
 export interface WorktrackWorker {
   readonly taskQueue: string;
   readonly namespace: string;
   readonly address: string;
+  readonly state: WorkerState;
   /** Runs until `stop` or a failure of the worker itself. */
   run(): Promise<void>;
   /** Drains: takes no more tasks, lets those under way save where they are. Before `run`, that one ends at once. */
@@ -59,6 +63,11 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
       taskQueue,
       namespace,
       address: connectionOptions.address,
+      get state() {
+        const state = worker.getState();
+        if (stopped) return 'draining';
+        return state === 'INITIALIZED' ? 'connecting' : state === 'RUNNING' ? 'polling' : 'draining';
+      },
       async run() {
         try {
           const running = worker.run();

@@ -25,8 +25,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'activities',
     'workflows',
   ],
+  'src/doctor': ['src/core', 'src/api', 'src/lake', 'src/temporal'],
   'src/cli': [
     'src/core',
+    'src/doctor',
     'src/api',
     'src/lake',
     'src/config',

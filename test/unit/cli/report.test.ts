@@ -4,6 +4,8 @@ import { countsText, publishedLines, troubleLines } from '../../../src/cli/repor
 import { jsonLine, textLine } from '../../../src/cli/runtime.js';
 import { statusJson, statusLines } from '../../../src/cli/status-lines.js';
 import type { RunCounts } from '../../../src/core/contract.js';
+import { schemaChanges } from '../../../src/lake/schema.js';
+import type { NextScheduled } from '../../../src/temporal/schedule.js';
 import type { ResourceStatus } from '../../../src/temporal/status.js';
 import { failed, report } from './support.js';
 
@@ -50,6 +52,7 @@ describe('status', () => {
     rows: 1234,
     lastRun: { runId: 'r1' as never, outcome: 'published', publishedAt: '2026-11-21T02:00:00.000Z' },
     warnings: ['a gap'],
+    snapshotAt: '2026-11-21T02:00:00.000Z',
     error: null,
     active: null,
     from: 'latest.json',
@@ -60,12 +63,13 @@ describe('status', () => {
     checkpoint: null,
     rows: null,
     lastRun: null,
+    snapshotAt: null,
     warnings: [],
     from: 'mirror',
   };
 
   it('as JSON has the keys of the contract and no others', () => {
-    expect(statusJson([{ name: 'acme', resources: [tasks] }])).toEqual({
+    expect(statusJson([{ name: 'acme', resources: [tasks], schedule: { state: 'none' } }])).toEqual({
       connections: [
         {
           name: 'acme',
@@ -85,11 +89,59 @@ describe('status', () => {
 
   it('as a table shows age and warnings, and says where no mirror answered', () => {
     const now = Date.parse('2026-11-21T05:00:00Z');
-    const text = statusLines([{ name: 'acme', resources: [tasks, never] }], now).join('\n');
+    const schedule = { state: 'due', at: new Date('2026-11-22T02:00:00Z') } as const;
+    const text = statusLines([{ name: 'acme', resources: [tasks, never], schedule }], now).join('\n');
+    expect(text).toContain('next scheduled run: 2026-11-22T02:00:00Z, in 21 h');
     expect(text).toMatch(/tasks +1,234 +2026-11-21T01:55:00Z +r1 +published +3 h ago +idle/);
     expect(text).toMatch(/new +- +none yet +- +never run/);
     expect(text).toContain('warning: tasks: a gap');
     expect(text).toContain('No mirror answers for tasks: from latest.json.');
+  });
+});
+
+describe('the status of one connection', () => {
+  const base: ResourceStatus = {
+    name: 'tasks',
+    checkpoint: null,
+    rows: 3,
+    lastRun: { runId: null, outcome: 'failed', publishedAt: null },
+    snapshotAt: '2026-11-21T02:00:00.000Z',
+    warnings: [],
+    error: { type: 'Transient', message: 'it broke' },
+    active: null,
+    from: 'mirror',
+  };
+  const now = Date.parse('2026-11-21T05:00:00Z');
+  const text = (status: Partial<ResourceStatus>, schedule: NextScheduled | null): string =>
+    statusLines([{ name: 'acme', resources: [{ ...base, ...status }], schedule }], now).join('\n');
+
+  it('shows how old the snapshot is although the last run failed', () => {
+    expect(text({}, null)).toMatch(/tasks +3 +none yet +- +failed +3 h ago/);
+  });
+
+  it('tells gaps and changes of the schema from other warnings', () => {
+    const changes = [
+      ...schemaChanges(
+        [{ name: 'a', types: 4 }],
+        [
+          { name: 'a', types: 20 },
+          { name: 'b', types: 16 },
+        ],
+      ),
+    ];
+    const shown = text({ warnings: ['gap: lost', 'odd', ...changes] }, null);
+    expect(shown).toContain('  gap: tasks: lost');
+    expect(shown).toContain('  warning: tasks: odd');
+    expect(shown).toContain('  schema change: tasks: "a" was integer and is now also string');
+    expect(shown).toContain('  schema change: tasks: new column "b" (string)');
+  });
+
+  it('says when the next run comes, and what to do where none does', () => {
+    expect(text({}, { state: 'paused', note: 'holidays' })).toContain(
+      'paused (holidays); `worktrack schedule resume`',
+    );
+    expect(text({}, { state: 'none' })).toContain('no schedule; `worktrack schedule apply`');
+    expect(text({}, null)).not.toContain('schedule');
   });
 });
 

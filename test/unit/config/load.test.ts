@@ -58,7 +58,7 @@ describe('finding the configuration', () => {
     const error = failure(() => load());
     expect(error.message).toContain('--config is not given, $WORKTRACK_CONFIG is not set');
     expect(error.message).toContain(`${cwd} has none of worktrack.yaml, worktrack.yml, worktrack.json`);
-    expect(error.remedy).toContain('minimal');
+    expect(error.remedy).toContain('worktrack init');
   });
 
   it('does not fall back when a named file is missing', () => {

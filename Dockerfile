@@ -1,0 +1,36 @@
+# syntax=docker/dockerfile:1
+# The worker as an image: docker build -t temporal-worktrack .
+#   docker run -v ./worktrack.yaml:/etc/worktrack/worktrack.yaml:ro --env-file worktrack.env temporal-worktrack
+# Any other command goes behind the image's name: docker run … temporal-worktrack doctor
+
+FROM node:22-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci
+COPY tsconfig.json tsconfig.build.json ./
+COPY activities ./activities
+COPY src ./src
+COPY workflows ./workflows
+COPY test/support/build.mjs ./test/support/build.mjs
+RUN npm run build
+# Not --omit=dev: Temporal's SDK is a peer dependency and is among those for development too, with which it would go.
+RUN npm pkg delete devDependencies && npm prune
+
+FROM node:22-bookworm-slim
+# Certificates: the native client of the SDK reads those of the system.
+RUN apt-get update \
+  && apt-get install --yes --no-install-recommends ca-certificates \
+  && rm -rf /var/lib/apt/lists/*
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY LICENSE README.md ./
+ENV NODE_ENV=production WORKTRACK_CONFIG=/etc/worktrack/worktrack.yaml
+USER node
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:8081/healthz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+# Directly and not through npm or a shell: signals have to reach the worker. `docker stop --time 60` lets it drain.
+ENTRYPOINT ["node", "/app/dist/src/cli/main.js"]
+CMD ["worker", "--log-format", "json", "--health", "127.0.0.1:8081"]

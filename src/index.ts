@@ -64,6 +64,7 @@ export { type PublishedSnapshot, readPublished, readPublishedOn } from './lake/p
 export { readRows } from './lake/rows.js';
 export { SnapshotNotFoundError } from './lake/snapshot-not-found-error.js';
 export { type ObjectStore, openStore, StoreError, type StoreErrorKind } from './lake/store/index.js';
+export { type ReportWanted, reportOf } from './report/index.js';
 export {
   type ConnectOptions,
   connectTemporal,

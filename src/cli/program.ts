@@ -114,6 +114,17 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
     .option('--resource <name>', 'only this resource; may be given more than once', collect)
     .option('--json', 'print one JSON object');
 
+  add<import('./run-report.js').ReportOptions>(
+    program,
+    'report',
+    'a page on what was published: rows, changes, warnings, and how the last runs compare',
+    async (options) => (await import('./run-report.js')).runReport(options),
+  )
+    .option('--resource <name>', 'only this resource; may be given more than once', collect)
+    .option('--run <run>', 'how things stood at this run, like 20261121T020000Z-1a2b3c4d')
+    .option('--out <file>', 'write it to a file (default: stdout)')
+    .option('--open', 'show it in the browser');
+
   add<import('./rollback.js').RollbackOptions>(
     program,
     'rollback',

@@ -43,6 +43,7 @@ export {
   type SyncAccepted,
   type SyncInput,
 } from './core/contract.js';
+export { METRICS, type MetricDefinition } from './core/metrics.js';
 export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';
 export {
   clashingResources,
@@ -103,6 +104,7 @@ export {
   startRollback,
 } from './temporal/start.js';
 export { type ResourceStatus, readStatus, type StatusOptions } from './temporal/status.js';
+export { prometheusMetrics } from './temporal/telemetry.js';
 export { VERSION } from './temporal/version.js';
 export {
   createWorker,

@@ -21,6 +21,7 @@ import { newRunId } from '../src/lake/run-id.js';
 import { mirrorDetails, showDetails } from './details.js';
 import { mayResume, toOutcome, toRunError } from './failures.js';
 import { mirrorStatus, requestAnswer, requestRun, runAnswered, sync, withdrawRequest } from './messages.js';
+import { countRun } from './metrics.js';
 import { discardRun, perform } from './perform.js';
 import { answerOf, type Batch, enqueue, nextBatch, remember } from './queue.js';
 import { checkSyncInput, syncRequest } from './sync-request.js';
@@ -87,7 +88,9 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
       const scope = new CancellationScope();
       current = { batch: next.batch, scope, wanted: new Set(all.map((request) => request.requestId)) };
       state = { ...state, waiting: next.rest };
+      const startedAt = Date.now();
       const report = await scope.run(() => attempt(first));
+      if (first.kind === 'run') countRun(state.connection, report, Date.now() - startedAt);
       change(null);
       state = { ...state, lastRun: first.kind === 'run' ? report : state.lastRun };
       for (const { requestId, replyTo } of all) {

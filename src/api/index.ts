@@ -31,10 +31,12 @@ export type {
   FetchRequest,
   ListRequest,
   Received,
+  RequestOutcome,
   RetrySettings,
   SendRequest,
   ServiceClient,
   ServiceClientOptions,
+  ServiceEvent,
   WaitReason,
 } from './service-client.js';
 export { API_PATH, apiRoot, isUtcSeconds } from './url.js';

@@ -64,6 +64,7 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
         .choices(['trace', 'debug', 'info', 'warn', 'error'])
         .default('info'),
     )
+    .option('--metrics <host:port>', 'address where Prometheus may ask for metrics, such as 127.0.0.1:9464')
     .option('--max-activities <n>', 'activities at a time in this process (default: 16)')
     .option('--max-cached-workflows <n>', 'workflows kept in memory (default: by the memory at hand)')
     .option(

@@ -5,6 +5,7 @@ import { readSettings, temporalPlace, toUserError } from './context.js';
 import { readDataConverter } from './data-converter.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { EXIT, type ExitCode } from './exit-code.js';
+import { readMetricsAddress, startMetrics } from './metrics-address.js';
 import { type GlobalOptions, positive, reachTimeoutMs } from './options.js';
 import { lastWords, output } from './output.js';
 import { installRuntime, LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevelName } from './runtime.js';
@@ -13,6 +14,7 @@ import { UsageError } from './usage-error.js';
 export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
   readonly logFormat: string;
   readonly logLevel: string;
+  readonly metrics?: string;
   readonly maxActivities?: string;
   readonly maxCachedWorkflows?: string;
 }
@@ -25,12 +27,13 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     maxConcurrentActivities: optional('--max-activities', options.maxActivities),
     maxCachedWorkflows: optional('--max-cached-workflows', options.maxCachedWorkflows),
   };
+  const metrics = readMetricsAddress(options.metrics);
   const deployment = readDeployment(options, process.env);
   const dataConverter = await readDataConverter(options);
   const settings = readSettings(options);
   const place = temporalPlace(options);
   const { taskQueue } = options;
-  installRuntime({ format, level });
+  startMetrics(metrics, () => installRuntime({ format, level, metrics }));
   const stopping = new AbortController();
   const release = listenForStop(stopping);
   try {

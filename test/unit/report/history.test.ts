@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { OpenConnection } from '../../../activities/index.js';
 import { writeReport } from '../../../activities/report.js';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import { NO_METER } from '../../../src/core/metrics.js';
 import { folderOf, inFolder, MANIFEST, pointerKey, REPORT, runFolder } from '../../../src/lake/layout.js';
 import { encodeManifest, type ManifestInput } from '../../../src/lake/manifest.js';
 import { encodePointer, type Pointer } from '../../../src/lake/pointer.js';
@@ -110,7 +111,7 @@ describe('the history of a resource', () => {
     const ref = { connection: 'acme', resource: 'tasks', runId: runId(0) };
     const write = (lake: ObjectStore) => {
       const connection = () => ({ store: lake }) as OpenConnection;
-      const deps = { connection, now: Date.now, draining: () => false };
+      const deps = { connection, now: Date.now, draining: () => false, meter: NO_METER };
       return new MockActivityEnvironment().run(() => writeReport(deps, ref));
     };
     const at = () => inFolder(folderOf(pointer.snapshot), REPORT);

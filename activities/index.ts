@@ -9,6 +9,7 @@ import { createExtractPages } from './extract/index.js';
 import { withFailures } from './failures.js';
 import { createMergeParts } from './merge/parts.js';
 import { createPlanMerge } from './merge/plan.js';
+import { createNotify } from './notify.js';
 import { createPlanExport } from './plan-export.js';
 import { createPublish } from './publish/index.js';
 import { measured } from './publish/measured.js';
@@ -36,5 +37,6 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.reapply': withFailures(createReapply(deps)),
     'worktrack.rollBack': withFailures(createRollBack(deps)),
     'worktrack.purgeRecord': withFailures(createPurgeRecord(deps)),
+    'worktrack.notify': withFailures(createNotify(deps)),
   };
 }

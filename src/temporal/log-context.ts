@@ -1,7 +1,7 @@
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { Activities, RunPhase } from '../core/contract.js';
 
-const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan'>> = {
+const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan' | 'notify'>> = {
   'worktrack.planExport': 'plan',
   'worktrack.beginRun': 'begin',
   'worktrack.extractPages': 'extract',
@@ -15,6 +15,7 @@ const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan'>> = {
   'worktrack.discardRun': 'clean-up',
   'worktrack.rollBack': 'roll-back',
   'worktrack.purgeRecord': 'purge',
+  'worktrack.notify': 'notify',
 };
 
 /** Of an activity's input, what says which run it is of. The key of a purged record is not among it. */

@@ -9,6 +9,7 @@ import type { ActivityDeps } from './deps.js';
 import { readRunIfThere } from './documents.js';
 import { heartbeating } from './heartbeat.js';
 import { removeAll, removeStrayParts } from './remove.js';
+import { writeReport } from './report.js';
 import { removeOldSnapshots } from './retention.js';
 import { moveAside } from './rollback/aside.js';
 
@@ -17,7 +18,7 @@ const TREES = ['snapshots', 'changes'] as const;
 
 /**
  * Removes what a published run and failed runs before it no longer need: staging, unfinished uploads, folders
- * of runs that never were published, and snapshots that are no longer kept.
+ * of runs that never were published, and snapshots that are no longer kept. At last the report on the run is written.
  */
 export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp'] {
   return (input) =>
@@ -48,6 +49,7 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
         await store.abortUploads(folder, 0);
         await removeAll(store, folder);
       }
+      await writeReport(deps, input);
     });
 }
 

@@ -1,4 +1,5 @@
 import type { ServiceClient } from '../src/api/index.js';
+import type { Meter } from '../src/core/metrics.js';
 import type { ConnectionSettings } from '../src/core/settings.js';
 import type { ObjectStore } from '../src/lake/store/index.js';
 
@@ -17,4 +18,6 @@ export interface ActivityDeps {
   now(): number;
   /** Whether this worker is about to stop: long activities then hand over at the next good place. */
   draining(): boolean;
+  /** Takes what is measured. */
+  readonly meter: Meter;
 }

@@ -9,8 +9,10 @@ import { createExtractPages } from './extract/index.js';
 import { withFailures } from './failures.js';
 import { createMergeParts } from './merge/parts.js';
 import { createPlanMerge } from './merge/plan.js';
+import { createNotify } from './notify.js';
 import { createPlanExport } from './plan-export.js';
 import { createPublish } from './publish/index.js';
+import { measured } from './publish/measured.js';
 import { createPurgeRecord } from './purge/index.js';
 import { createRollBack } from './rollback/index.js';
 import { createReapply } from './rollback/reapply.js';
@@ -32,7 +34,7 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.confirmGone': ofRun(createConfirmGone(deps)),
     'worktrack.planMerge': ofRun(createPlanMerge(deps)),
     'worktrack.mergeParts': ofRun(createMergeParts(deps)),
-    'worktrack.publish': ofRun(createPublish(deps)),
+    'worktrack.publish': ofRun(measured(deps, createPublish(deps))),
     'worktrack.cleanUp': withFailures(createCleanUp(deps)),
     'worktrack.discardRun': withFailures(createDiscardRun(deps)),
     'worktrack.reapply': withFailures(createReapply(deps)),
@@ -41,5 +43,6 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.planWriteBack': withFailures(createPlanWriteBack(deps)),
     'worktrack.sendRows': withFailures(createSendRows(deps)),
     'worktrack.writeResults': withFailures(createWriteResults(deps)),
+    'worktrack.notify': withFailures(createNotify(deps)),
   };
 }

@@ -43,6 +43,7 @@ export {
   type SyncAccepted,
   type SyncInput,
 } from './core/contract.js';
+export { METRICS, type MetricDefinition } from './core/metrics.js';
 export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';
 export {
   type InputFormat,
@@ -78,6 +79,7 @@ export { type PublishedSnapshot, readPublished, readPublishedOn } from './lake/p
 export { readRows } from './lake/rows.js';
 export { SnapshotNotFoundError } from './lake/snapshot-not-found-error.js';
 export { type ObjectStore, openStore, StoreError, type StoreErrorKind } from './lake/store/index.js';
+export { type ReportWanted, reportOf } from './report/index.js';
 export {
   type ConnectOptions,
   connectTemporal,
@@ -127,6 +129,7 @@ export {
   startWriteBack,
 } from './temporal/start-write-back.js';
 export { type ResourceStatus, readStatus, type StatusOptions } from './temporal/status.js';
+export { prometheusMetrics } from './temporal/telemetry.js';
 export { VERSION } from './temporal/version.js';
 export {
   createWorker,

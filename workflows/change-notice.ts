@@ -70,6 +70,7 @@ export async function changeNoticeWorkflow(initial: NoticesState): Promise<void>
       allowDeletes: false,
       since: null,
       nominalStart: at,
+      ...(plan.notify === undefined ? {} : { notify: plan.notify }),
     } as const;
     try {
       const report = await asking.ask(resource, wish, `notices-${number}`, plan.giveUpAfterMs, sent);

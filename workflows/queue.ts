@@ -28,7 +28,9 @@ export function nextBatch(waiting: readonly MirrorRequest[]): { batch: Batch; re
 /** What is wanted, whoever wants it and when. */
 function wishOf(request: MirrorRequest): string {
   const { requestId: _, replyTo: __, ...wish } = request;
-  return JSON.stringify(wish.kind === 'run' ? { ...wish, nominalStart: 0 } : wish);
+  if (wish.kind !== 'run') return JSON.stringify(wish);
+  const { notify: ___, ...run } = wish;
+  return JSON.stringify({ ...run, nominalStart: 0 });
 }
 
 export function remember(answered: readonly RunAnswer[], answer: RunAnswer): RunAnswer[] {

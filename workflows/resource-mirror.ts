@@ -21,6 +21,8 @@ import { newRunId } from '../src/lake/run-id.js';
 import { mirrorDetails, showDetails } from './details.js';
 import { mayResume, toOutcome, toRunError } from './failures.js';
 import { mirrorStatus, requestAnswer, requestRun, runAnswered, sync, withdrawRequest } from './messages.js';
+import { countRun } from './metrics.js';
+import { runEnded } from './notify.js';
 import { discardRun, perform } from './perform.js';
 import { answerOf, type Batch, enqueue, nextBatch, remember } from './queue.js';
 import { checkSyncInput, syncRequest } from './sync-request.js';
@@ -75,6 +77,7 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
     else if (current?.batch.all.some((other) => other.requestId === request.requestId))
       current.wanted.add(request.requestId);
     else state = { ...state, waiting: enqueue(state.waiting, request) };
+    if (request.kind === 'run' && request.notify !== undefined) state = { ...state, notify: request.notify };
   }
 
   /** Meets one batch of requests after the other, until the history has grown enough. */
@@ -87,7 +90,14 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
       const scope = new CancellationScope();
       current = { batch: next.batch, scope, wanted: new Set(all.map((request) => request.requestId)) };
       state = { ...state, waiting: next.rest };
+      const startedAt = Date.now();
       const report = await scope.run(() => attempt(first));
+      if (first.kind === 'run') {
+        countRun(state.connection, report, Date.now() - startedAt);
+        const { changes, told } = runEnded(state, report);
+        state = { ...state, ...changes };
+        if (told !== null) replies.push(told);
+      }
       change(null);
       state = { ...state, lastRun: first.kind === 'run' ? report : state.lastRun };
       for (const { requestId, replyTo } of all) {

@@ -46,7 +46,9 @@ export async function runAll(
   /** A mirror that cannot be asked is that resource's failure, and no other's. */
   async function askOrFail(resource: string): Promise<void> {
     try {
-      await asking.ask(resource, wish, resource, plan.giveUpAfterMs);
+      const asked =
+        wish.kind === 'run' && plan.notify !== undefined ? { ...wish, notify: plan.notify } : wish;
+      await asking.ask(resource, asked, resource, plan.giveUpAfterMs);
     } catch (error) {
       if (isCancellation(error)) throw error;
       const nothing = { runId: null, rows: null, counts: null, snapshot: null, warnings: [] };

@@ -6,7 +6,7 @@ import { ColumnSet } from '../../src/lake/schema.js';
 import type { Stage } from '../../src/lake/stage.js';
 import type { ActivityDeps } from '../deps.js';
 import { readRun } from '../documents.js';
-import { PageChain } from './pages.js';
+import { type FetchedPage, PageChain } from './pages.js';
 import { cursorHash, findPosition } from './position.js';
 import { Stager } from './stager.js';
 
@@ -68,11 +68,17 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
       position.seen,
     );
     const timer = setInterval(beat, HEARTBEAT_MS);
+    const { connection, resource } = input;
+    const labels = { connection, resource };
     try {
-      await readOn(chain, stager, run.giveUpAfterMs, () => {
+      await readOn(chain, stager, run.giveUpAfterMs, ({ received }) => {
         waitingUntil = null;
+        deps.meter.record('pages', 1, labels);
+        deps.meter.record('rows', received.value.rows.length, labels);
+        deps.meter.record('bytes', received.bytes, labels);
       });
       const { key: last, stage } = await stager.finish();
+      context.log.info('pages are staged', { pages: stage.pages, rows: stage.fetched, done: stage.done });
       return result(last, stage);
     } catch (error) {
       // Whatever ended it: what has been read need not be read again.
@@ -87,13 +93,13 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
     chain: PageChain,
     stager: Stager,
     giveUpAfterMs: number,
-    onPage: () => void,
+    onPage: (page: FetchedPage) => void,
   ): Promise<void> {
     const endBefore = deps.now() + Math.min(LONGEST_CALL_MS, giveUpAfterMs / 2);
     let coming = chain.next();
     for (;;) {
       const page = await coming;
-      onPage();
+      onPage(page);
       const { cursor } = page.next;
       const last = page.done || stager.chunks >= CHUNKS_A_CALL || deps.now() > endBefore || deps.draining();
       if (!last) {

@@ -21,7 +21,9 @@ const COPIES_AT_ONCE = 16;
 export function createMergeParts(deps: ActivityDeps): Activities['worktrack.mergeParts'] {
   return (input) =>
     heartbeating(async () => {
-      const { store } = deps.connection(input.connection);
+      const { connection, resource } = input;
+      const { store } = deps.connection(connection);
+      const begun = performance.now();
       const run = await readRun(store, input);
       const plan = await readDocument<MergePlan>(store, input.plan);
       const { info, cancellationSignal: signal } = Context.current();
@@ -37,6 +39,8 @@ export function createMergeParts(deps: ActivityDeps): Activities['worktrack.merg
       });
       const key = stagedKey(input, `merged-${input.batch}-${info.attempt}.json`);
       await writeDocument(store, key, { tasks } satisfies BatchResult);
+      const seconds = (performance.now() - begun) / 1000;
+      deps.meter.record('mergeSeconds', seconds, { connection, resource });
       return { result: key };
     });
 }

@@ -9,7 +9,13 @@ import { exchangeError, htmlError, parseError, statusError } from './failure.js'
 import { createRedactor, type Redactor } from './redact.js';
 import { exchange, type HttpRequest, type HttpResponse } from './request.js';
 import { SecretReader } from './secrets.js';
-import type { Received, RetrySettings, ServiceClientOptions, WaitReason } from './service-client.js';
+import type {
+  Received,
+  RetrySettings,
+  ServiceClientOptions,
+  ServiceEvent,
+  WaitReason,
+} from './service-client.js';
 import { wait } from './wait.js';
 
 /** A request to the service, without what every request carries. */
@@ -43,6 +49,7 @@ export class Attempts {
   readonly #random: () => number;
   readonly #now: () => number;
   readonly #userAgent: string;
+  readonly #onEvent: (event: ServiceEvent) => void;
   readonly #key: SecretReader;
   #redactor: { readonly key: string; readonly redact: Redactor } | null = null;
 
@@ -54,6 +61,7 @@ export class Attempts {
     this.#random = options.random ?? Math.random;
     this.#now = options.now ?? Date.now;
     this.#userAgent = options.userAgent ?? 'temporal-worktrack';
+    this.#onEvent = options.onEvent ?? (() => {});
     this.#key = new SecretReader(options.apiKey, { path: 'apiKey', now: this.#now });
     this.#budget = options.budget ?? new RateBudget({ ...options.http, now: options.now });
   }
@@ -63,13 +71,20 @@ export class Attempts {
     const attempts = operation.attempts ?? this.#retry.attempts;
     for (let attempt = 1; ; attempt += 1) {
       const tried = await this.#try(operation, attempt, parse);
-      if (tried.kind === 'received') return { ...tried.received, retries: attempt - 1 };
+      const { resource } = operation;
+      if (tried.kind === 'received') {
+        this.#onEvent({ kind: 'request', resource, outcome: 'ok' });
+        return { ...tried.received, retries: attempt - 1 };
+      }
       const { error, delayMs } = tried;
+      this.#onEvent({ kind: 'request', resource, outcome: error.status === 429 ? 'throttled' : error.kind });
       const mayRetry = error.kind === 'transient' && attempt < attempts && delayMs <= this.#retry.maxDelayMs;
       if (!mayRetry) throw error;
       const asked = error.status === 429 || error.retryAfterMs !== null;
       operation.onWait?.(this.#now() + delayMs, asked ? 'rate-limit' : 'retry');
       await wait(delayMs, operation.signal);
+      if (asked) this.#onEvent({ kind: 'rate-limit-wait', resource, ms: delayMs });
+      this.#onEvent({ kind: 'retry', resource });
     }
   }
 
@@ -115,13 +130,21 @@ export class Attempts {
   }
 
   async #lease(operation: Operation, attempt: number): Promise<Lease> {
+    let heldSince: number | null = null;
     const acquired = await this.#budget.acquire({
       signal: operation.signal,
       maxHoldMs: this.#retry.maxDelayMs,
-      onHold: (untilMs) => operation.onWait?.(untilMs, 'rate-limit'),
+      onHold: (untilMs) => {
+        heldSince ??= performance.now();
+        operation.onWait?.(untilMs, 'rate-limit');
+      },
     });
+    const waited = (ms: number) =>
+      this.#onEvent({ kind: 'rate-limit-wait', resource: operation.resource, ms });
+    if (heldSince !== null) waited(performance.now() - heldSince);
     if (acquired.kind === 'granted') return acquired.lease;
     const retryAfterMs = this.#budget.leftUntil(acquired.untilMs);
+    waited(retryAfterMs);
     throw new TransientError(
       `${operation.resource}: the service has asked this connection to wait for ${Math.ceil(retryAfterMs / 1000)} s more; nothing was sent.`,
       { request: contextOf(operation, attempt, this.#redact(null)), retryAfterMs, reason: 'hold' },

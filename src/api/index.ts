@@ -24,6 +24,7 @@ export {
 } from './errors/service-error.js';
 export { TransientError, type TransientReason } from './errors/transient-error.js';
 export { parseHttpDate } from './http-date.js';
+export { type JsonPost, postJson } from './post-json.js';
 export { boundMessage, createRedactor, REDACTED, type Redactor } from './redact.js';
 export { MAX_RETRY_AFTER_MS, parseRetryAfter } from './retry-after.js';
 export { resolveSecret, type Secret, SecretReader } from './secrets.js';
@@ -31,10 +32,12 @@ export type {
   FetchRequest,
   ListRequest,
   Received,
+  RequestOutcome,
   RetrySettings,
   SendRequest,
   ServiceClient,
   ServiceClientOptions,
+  ServiceEvent,
   WaitReason,
 } from './service-client.js';
 export { API_PATH, apiRoot, isUtcSeconds } from './url.js';

@@ -11,26 +11,33 @@ export interface Secret {
 /** A key of this size is a mistaken path, and must not be read into memory whole. */
 const MAX_FILE_BYTES = 64 * 1024;
 
+export interface ResolveOptions {
+  /** In the configuration, for messages. */
+  readonly path?: string;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** `header`: a whole header value, such as `Bearer …`, in which spaces may stand. Default: `token`. */
+  readonly form?: SecretForm;
+}
+
+type SecretForm = 'token' | 'header';
+
 /**
  * Reads a secret from where the configuration says, without the white space around it (files end in a line break).
  * Throws ConfigurationError, which names the variable or file but never the value, when it is absent, unreadable,
- * empty, or holds anything but visible ASCII: a line break would end the HTTP header that it goes into.
+ * empty, or holds anything but visible ASCII (in a header, spaces too): a line break would end the HTTP header that it goes into.
  */
-export async function resolveSecret(
-  ref: SecretRef,
-  options: { readonly path?: string; readonly env?: Readonly<Record<string, string | undefined>> } = {},
-): Promise<Secret> {
-  const path = options.path ?? null;
+export async function resolveSecret(ref: SecretRef, options: ResolveOptions = {}): Promise<Secret> {
+  const { path = null, form = 'token' } = options;
   if ('env' in ref) {
     const text = (options.env ?? process.env)[ref.env];
     const remedy = `Set ${ref.env} in the environment of the worker.`;
     if (text === undefined) {
       throw new ConfigurationError(`The environment variable ${ref.env} is not set.`, { path, remedy });
     }
-    return { value: checked(text, `The environment variable ${ref.env}`, path), worldReadable: false };
+    return { value: checked(text, `The environment variable ${ref.env}`, path, form), worldReadable: false };
   }
   const { text, worldReadable } = await readSecretFile(ref.file, path);
-  return { value: checked(text, `The file ${ref.file}`, path), worldReadable };
+  return { value: checked(text, `The file ${ref.file}`, path, form), worldReadable };
 }
 
 async function readSecretFile(
@@ -56,11 +63,12 @@ async function readSecretFile(
   }
 }
 
-function checked(text: string, subject: string, path: string | null): string {
+function checked(text: string, subject: string, path: string | null, form: SecretForm): string {
   const value = text.trim();
   if (value === '') throw new ConfigurationError(`${subject} is empty.`, { path });
-  if (!/^[\x21-\x7e]+$/.test(value)) {
-    throw new ConfigurationError(`${subject} holds a space, a line break or a character outside ASCII.`, {
+  if (!(form === 'header' ? /^[\x20-\x7e]+$/ : /^[\x21-\x7e]+$/).test(value)) {
+    const space = form === 'header' ? '' : 'a space, ';
+    throw new ConfigurationError(`${subject} holds ${space}a line break or a character outside ASCII.`, {
       path,
       remedy: 'Copy the secret again, without quotes, labels or line breaks.',
     });

@@ -1,6 +1,7 @@
 import type { ByteString, Cursor, UtcSeconds } from '../core/brands.js';
 import type { ErrorMapping, HttpSettings, SecretRef } from '../core/settings.js';
 import type { RateBudget } from './budget.js';
+import type { ServiceErrorKind } from './errors/service-error.js';
 
 export interface RetrySettings {
   /** Tries of one request in this process, the first included. */
@@ -23,7 +24,20 @@ export interface ServiceClientOptions {
   /** Milliseconds since the epoch. */
   readonly now?: (() => number) | undefined;
   readonly userAgent?: string | undefined;
+  /** Told of every request, for metrics. */
+  readonly onEvent?: ((event: ServiceEvent) => void) | undefined;
 }
+
+/** What becomes of the requests, told as it happens. Names and times only. */
+export type ServiceEvent =
+  | { readonly kind: 'request'; readonly resource: string; readonly outcome: RequestOutcome }
+  /** A request that failed is about to be made again. */
+  | { readonly kind: 'retry'; readonly resource: string }
+  /** A request was kept waiting, or has to be, because the service asked for it. */
+  | { readonly kind: 'rate-limit-wait'; readonly resource: string; readonly ms: number };
+
+/** `throttled`: 429. */
+export type RequestOutcome = 'ok' | 'throttled' | ServiceErrorKind;
 
 /** Why a request is waiting: the service asked for it, or a failure is about to be retried. */
 export type WaitReason = 'rate-limit' | 'retry';

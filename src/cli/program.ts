@@ -66,6 +66,7 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
         .default('info'),
     )
     .option('--health <host:port>', 'answer GET /healthz and /readyz there; a port alone is one of loopback')
+    .option('--metrics <host:port>', 'address where Prometheus may ask for metrics, such as 127.0.0.1:9464')
     .option('--max-activities <n>', 'activities at a time in this process (default: 16)')
     .option('--max-cached-workflows <n>', 'workflows kept in memory (default: by the memory at hand)')
     .option(
@@ -125,6 +126,17 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
   )
     .option('--resource <name>', 'only this resource; may be given more than once', collect)
     .option('--json', 'print one JSON object');
+
+  add<import('./run-report.js').ReportOptions>(
+    program,
+    'report',
+    'a page on what was published: rows, changes, warnings, and how the last runs compare',
+    async (options) => (await import('./run-report.js')).runReport(options),
+  )
+    .option('--resource <name>', 'only this resource; may be given more than once', collect)
+    .option('--run <run>', 'how things stood at this run, like 20261121T020000Z-1a2b3c4d')
+    .option('--out <file>', 'write it to a file (default: stdout)')
+    .option('--open', 'show it in the browser');
 
   add<import('./rollback.js').RollbackOptions>(
     program,

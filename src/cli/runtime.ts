@@ -1,6 +1,8 @@
 import { createWriteStream } from 'node:fs';
 import { DefaultLogger, type LogEntry, makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 
+import { prometheusMetrics } from '../temporal/telemetry.js';
+
 export const LOG_FORMATS = ['text', 'json'] as const;
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 export type LogFormat = (typeof LOG_FORMATS)[number];
@@ -11,19 +13,23 @@ export interface LogOptions {
   readonly level: LogLevelName;
   /** Appended to, instead of stderr. */
   readonly file?: string | undefined;
+  /** Where Prometheus may ask for metrics, `127.0.0.1:9464`; absent: nowhere. */
+  readonly metrics?: string | undefined;
 }
 
 /**
  * Sets up the SDK's runtime of this process, once and before any worker. Signals are left to the command: the SDK's
  * own handlers would drain the worker behind its back.
  */
-export function installRuntime({ format, level, file }: LogOptions): void {
+export function installRuntime({ format, level, file, metrics }: LogOptions): void {
   const target = file === undefined ? process.stderr : createWriteStream(file, { flags: 'a', mode: 0o600 });
   const lineOf = format === 'json' ? jsonLine : textLine;
   const logger = new DefaultLogger(upper(level), (entry) => void target.write(`${lineOf(entry)}\n`));
   // The SDK's core logs by itself unless it is told to use our logger.
   const logging = { filter: makeTelemetryFilterString({ core: 'WARN' }), forward: {} };
-  Runtime.install({ logger, shutdownSignals: [], telemetryOptions: { logging } });
+  const telemetryOptions =
+    metrics === undefined ? { logging } : { logging, metrics: prometheusMetrics(metrics) };
+  Runtime.install({ logger, shutdownSignals: [], telemetryOptions });
 }
 
 /** For commands that tell by themselves what the SDK would log. Errors of the SDK itself still show. */

@@ -12,6 +12,7 @@ import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { EXIT, type ExitCode } from './exit-code.js';
 import { type HealthServer, readHealth, startHealthServer } from './health.js';
 import { warnOfOpenKeys } from './key-warnings.js';
+import { readMetricsAddress, startMetrics } from './metrics-address.js';
 import { type GlobalOptions, positive, reachTimeoutMs } from './options.js';
 import { lastWords, output } from './output.js';
 import { installRuntime, LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevelName } from './runtime.js';
@@ -20,6 +21,7 @@ import { UsageError } from './usage-error.js';
 export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
   readonly logFormat: string;
   readonly logLevel: string;
+  readonly metrics?: string;
   readonly maxActivities?: string;
   readonly maxCachedWorkflows?: string;
   /** Where to answer `/healthz` and `/readyz`. */
@@ -35,13 +37,14 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     maxCachedWorkflows: optional('--max-cached-workflows', options.maxCachedWorkflows),
   };
   const listen = options.health === undefined ? null : readHealth(options.health);
+  const metrics = readMetricsAddress(options.metrics);
   const deployment = readDeployment(options, process.env);
   const dataConverter = await readDataConverter(options);
   const settings = readSettings(options);
   const place = temporalPlace(options);
   const { taskQueue } = options;
   await warnOfOpenKeys(settings.connections);
-  installRuntime({ format, level });
+  startMetrics(metrics, () => installRuntime({ format, level, metrics }));
   const stopping = new AbortController();
   const release = listenForStop(stopping);
   let worker: WorktrackWorker | null = null;

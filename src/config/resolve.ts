@@ -50,6 +50,7 @@ function resolveConnection(name: string, parsed: ParsedConnection): ConnectionSe
       pauseOnFailure: parsed.schedule.pauseOnFailure,
     },
     webhook: parsed.webhook ?? null,
+    notify: parsed.notify ?? null,
     writeBack: resolveWriteBack(parsed.writeBack, resources),
   };
 }

@@ -5,6 +5,7 @@ import { wrong } from './found.js';
 import { readLakeUrl } from './lake-url.js';
 import { byteSize, choice, count, duration, durationOr, flag, line, readable } from './scalars.js';
 import { csvSection } from './schema-csv.js';
+import { notify } from './schema-notify.js';
 import { deletePolicy, path, resource } from './schema-resource.js';
 import { webhook } from './schema-webhook.js';
 import { secretRef } from './secret-ref.js';
@@ -107,6 +108,7 @@ const connection = section({
   }).prefault({}),
   schedule: schedule.prefault({}),
   webhook: webhook.optional(),
+  notify: notify.optional(),
   writeBack: writeBack.prefault({}),
 });
 

@@ -4,6 +4,12 @@ import type { SecretRef } from '../core/settings.js';
 
 const ALLOWED = '{ env: NAME_OF_A_VARIABLE } or { file: /absolute/path }';
 
+/** As JSON Schemas. */
+export const SECRET_FORMS: readonly object[] = [
+  only('env', { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),
+  only('file', { type: 'string', pattern: '^/' }),
+];
+
 /**
  * Where a secret is read from. Read by hand instead of as a map of zod's, so that no message can repeat what was
  * found: people paste the key itself here, as the value, as a key of the map, or as the name after `env:`.
@@ -12,10 +18,7 @@ export function secretRef() {
   return z
     .unknown()
     .meta({
-      oneOf: [
-        only('env', { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),
-        only('file', { type: 'string', pattern: '^/' }),
-      ],
+      oneOf: SECRET_FORMS,
       description: 'Where the secret is read from; never the secret itself.',
     })
     .transform((value, context): SecretRef => {
@@ -26,7 +29,8 @@ export function secretRef() {
     });
 }
 
-function readSecretRef(value: unknown): SecretRef | string {
+/** @returns the reference, or what is wrong with what was found, which the text does not repeat */
+export function readSecretRef(value: unknown): SecretRef | string {
   if (value === undefined) return `is missing; allowed: ${ALLOWED}`;
   if (typeof value === 'string' || typeof value === 'number') {
     return `found a secret in the file itself (not repeated here); put it into an environment variable or a file and write ${ALLOWED}`;

@@ -125,7 +125,12 @@ export interface RunRequest extends Requested {
   readonly since: UtcSeconds | null;
   /** Milliseconds since 1970: decides `dt=`. */
   readonly nominalStart: number;
+  /** What the configuration wants to be told of; absent: as the mirror heard last. */
+  readonly notify?: readonly NotifyEvent[];
 }
+
+/** What somebody may be told of: a run that failed, and the first good one after that. */
+export type NotifyEvent = 'failure' | 'recovery';
 
 /** Let `latest.json` name an earlier run, and go on from that run's checkpoint. */
 export interface RollbackRequest extends Requested {
@@ -208,6 +213,10 @@ export interface MirrorState {
   readonly lastRun: RunReport | null;
   /** A failed run whose staged pages the next run may go on from; `null`: none. */
   readonly resumable: RunId | null;
+  /** What the configuration wanted to be told of when a run was asked for last; absent: nothing. */
+  readonly notify?: readonly NotifyEvent[];
+  /** Whether the last run that was not cancelled failed; absent: none did. */
+  readonly failing?: boolean;
   readonly waiting: readonly MirrorRequest[];
   /** Newest last; bounded. A request that comes again is answered from here. */
   readonly answered: readonly RunAnswer[];
@@ -375,6 +384,8 @@ export interface ExportPlan {
   readonly giveUpAfterMs: number;
   /** Least time between two runs that change notices ask for. */
   readonly minIntervalMs: number;
+  /** Absent in answers of earlier versions. */
+  readonly notify?: readonly NotifyEvent[];
 }
 
 /** To the workflow that gathers a resource's change notices: something changed. It is a hint, and says no more. */
@@ -401,13 +412,21 @@ export interface NoticesState {
   readonly asked: {
     readonly number: number;
     readonly at: number;
-    readonly plan: Pick<ExportPlan, 'giveUpAfterMs' | 'minIntervalMs'>;
+    readonly plan: Pick<ExportPlan, 'giveUpAfterMs' | 'minIntervalMs' | 'notify'>;
     readonly sent: Sent | null;
   } | null;
   /** No run is asked for before. */
   readonly restUntil: number;
   /** Runs asked for so far. */
   readonly runs: number;
+}
+
+/** Tells somebody of a run. */
+export interface NotifyInput extends Pick<RunReport, 'resource' | 'outcome' | 'runId' | 'error'> {
+  readonly connection: string;
+  readonly event: NotifyEvent;
+  /** When the run ended, milliseconds since 1970. */
+  readonly at: number;
 }
 
 /** Activities by the name under which a worker registers them: prefixed, so that they meet no one else's. */
@@ -425,6 +444,7 @@ export interface Activities extends WriteBackActivities {
   'worktrack.reapply'(input: RunRef): Promise<ExtractResult>;
   'worktrack.rollBack'(input: RollBackInput): Promise<RolledBack>;
   'worktrack.purgeRecord'(input: PurgeRecordInput): Promise<RecordPurged>;
+  'worktrack.notify'(input: NotifyInput): Promise<void>;
 }
 
 /** Names that clients and other workflows use. */

@@ -46,12 +46,13 @@ export function nextStep({ owed, asked, restUntil }: NoticesState, now: number):
 
 /** A run is asked for: whatever came before is in its care. */
 export function askedFor(state: NoticesState, plan: ExportPlan, now: number): NoticesState {
-  const { giveUpAfterMs, minIntervalMs } = plan;
+  const { giveUpAfterMs, minIntervalMs, notify } = plan;
+  const kept = { giveUpAfterMs, minIntervalMs, ...(notify === undefined ? {} : { notify }) };
   const number = state.runs + 1;
   return {
     ...state,
     owed: null,
-    asked: { number, at: now, plan: { giveUpAfterMs, minIntervalMs }, sent: null },
+    asked: { number, at: now, plan: kept, sent: null },
     runs: number,
   };
 }

@@ -3,6 +3,8 @@
  * never values. `src/config` makes these from `worktrack.yaml`; everything else only reads them.
  */
 
+import type { NotifyEvent } from './contract.js';
+
 /** Where a secret is read from, at the moment of use (DESIGN 3.14). */
 export type SecretRef = { readonly env: string } | { readonly file: string };
 
@@ -150,6 +152,14 @@ export interface WebhookSettings {
   readonly maxBodyBytes: number;
 }
 
+/** Who is told of runs that fail, and of the first good one after that. */
+export interface NotifySettings {
+  /** Where a small JSON object is posted to; a reference where the URL itself is a secret. */
+  readonly url: string | SecretRef;
+  readonly headers: Readonly<Record<string, SecretRef>>;
+  readonly on: readonly NotifyEvent[];
+}
+
 /** How the pair travels in a calendar entry's upsert, which the spec leaves open (DESIGN 4). */
 export type UpsertStyle = 'put-path' | 'put-body' | 'post-body';
 
@@ -176,6 +186,8 @@ export interface ConnectionSettings {
   readonly schedule: ScheduleSettings;
   /** `null`: no receiver for this connection. */
   readonly webhook: WebhookSettings | null;
+  /** `null`: nobody. */
+  readonly notify: NotifySettings | null;
   readonly writeBack: WriteBackSettings;
 }
 

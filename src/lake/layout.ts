@@ -7,6 +7,9 @@ const key = (text: string): ObjectKey => text as ObjectKey;
 
 export const MANIFEST = '_datapackage.json';
 
+/** What a person may open beside the manifest; its name begins with `_`, so engines skip it. */
+export const REPORT = '_report.html';
+
 /** Which of a resource's two published trees: the state after each run, or what each run changed. */
 export type Tree = 'snapshots' | 'changes';
 

@@ -13,14 +13,23 @@ export const SHIPPED_BUNDLES: Readonly<Record<WorkflowList, string>> = {
   versioned: built('dist/workflow-bundle.versioned.js'),
 };
 
-/** Bundles our workflows, with converters of the user's own where there are any. Takes seconds. */
+/** What the user has put into the sandbox beside our workflows. */
+export interface BundledByUser {
+  readonly converter?: DataConverter | undefined;
+  /** Paths of modules with workflow interceptors, such as those of a tracing library. */
+  readonly interceptorModules?: readonly string[] | undefined;
+}
+
+/** Bundles our workflows, with converters and interceptors of the user's own where there are any. Takes seconds. */
 export async function bundleWorkflows(
   list: WorkflowList,
-  { payloadConverterPath, failureConverterPath }: DataConverter = {},
+  { converter = {}, interceptorModules = [] }: BundledByUser = {},
 ): Promise<{ code: string }> {
+  const { payloadConverterPath, failureConverterPath } = converter;
   return bundleWorkflowCode({
     logger: new DefaultLogger('WARN'),
     workflowsPath: built(`dist/workflows/${list}.js`),
+    workflowInterceptorModules: [...interceptorModules],
     ...(payloadConverterPath === undefined ? {} : { payloadConverterPath }),
     ...(failureConverterPath === undefined ? {} : { failureConverterPath }),
   });
@@ -36,16 +45,15 @@ export function shippedBundle(list: WorkflowList = 'index'): { codePath: string 
 }
 
 /**
- * Our workflows for a worker with this data converter. Codecs run outside the sandbox, so the shipped bundle does for
- * them; converters run inside, so those of the user's own are bundled with our workflows.
+ * Our workflows for a worker with this data converter and these interceptors. Codecs run outside the sandbox, so the
+ * shipped bundle does for them; converters and interceptors of the user's own run inside, so they are bundled with our
+ * workflows.
  */
-export async function bundleFor(
-  list: WorkflowList,
-  converter: DataConverter = {},
-): Promise<WorkflowBundleOption> {
+export async function bundleFor(list: WorkflowList, own: BundledByUser = {}): Promise<WorkflowBundleOption> {
+  const { converter = {}, interceptorModules = [] } = own;
   const { payloadConverterPath, failureConverterPath } = converter;
-  if (payloadConverterPath === undefined && failureConverterPath === undefined) return shippedBundle(list);
-  return bundleWorkflows(list, converter);
+  const inside = [payloadConverterPath, failureConverterPath, ...interceptorModules];
+  return inside.every((path) => path === undefined) ? shippedBundle(list) : bundleWorkflows(list, own);
 }
 
 function built(path: string): string {

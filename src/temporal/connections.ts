@@ -1,8 +1,10 @@
 import type { ActivityDeps, OpenConnection } from '../../activities/index.js';
 import { createServiceClient, RateBudget } from '../api/index.js';
 import { selectConnection } from '../config/index.js';
+import { type Meter, NO_METER } from '../core/metrics.js';
 import type { Settings } from '../core/settings.js';
 import { openStore, type StoreLogger } from '../lake/store/index.js';
+import { recordRequests } from './request-metrics.js';
 import { VERSION } from './version.js';
 
 /** The connections of a worker, opened when first used and shared by all its activities. */
@@ -15,16 +17,19 @@ export interface ConnectionsOptions {
   readonly logger?: StoreLogger | undefined;
   /** Whether activities are to hand over. Default: never. */
   readonly draining?: (() => boolean) | undefined;
+  /** Default: none. */
+  readonly meter?: Meter | undefined;
 }
 
 export function openConnections(
   settings: Settings,
-  { logger, draining = () => false }: ConnectionsOptions = {},
+  { logger, draining = () => false, meter = NO_METER }: ConnectionsOptions = {},
 ): Connections {
   const open = new Map<string, OpenConnection>();
   return {
     now: Date.now,
     draining,
+    meter,
     connection(name) {
       const known = open.get(name);
       if (known !== undefined) return known;
@@ -43,6 +48,7 @@ export function openConnections(
             concurrency: http.concurrency,
             requestsPerSecond: http.requestsPerSecond,
           }),
+          onEvent: recordRequests(meter, name),
           userAgent: `temporal-worktrack/${VERSION}`,
         }),
       };

@@ -1,10 +1,13 @@
 import { SimplePlugin } from '@temporalio/plugin';
-import type { State, Worker, WorkerOptions } from '@temporalio/worker';
+import type { State, Worker, WorkerInterceptors, WorkerOptions } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
 import { loadSettings } from '../config/index.js';
 import type { Activities } from '../core/contract.js';
 import type { Settings } from '../core/settings.js';
 import { type Connections, openConnections } from './connections.js';
+import { watchFreshness } from './freshness.js';
+import { logContext } from './log-context.js';
+import { exportsMetrics, runtimeLogger, runtimeMeter } from './telemetry.js';
 
 /** Time that activities have to save their position when a worker is told to stop. */
 const SHUTDOWN_GRACE = '30 seconds';
@@ -32,6 +35,7 @@ export class WorktrackPlugin extends SimplePlugin {
   readonly #running = new Set<Worker>();
   #connections: Connections | null = null;
   #activities: Activities | null = null;
+  #freshness: ReturnType<typeof watchFreshness> | null = null;
 
   constructor(options: WorktrackPluginOptions = {}) {
     super({ name: 'temporal-worktrack' });
@@ -41,29 +45,51 @@ export class WorktrackPlugin extends SimplePlugin {
   /** @throws ConfigurationError when the configuration cannot be used; Error when an activity of yours has a name of ours */
   override configureWorker(options: WorkerOptions): WorkerOptions {
     this.#connections ??= openConnections(this.#settings(), {
-      logger: console,
+      logger: runtimeLogger,
+      meter: runtimeMeter(),
       draining: () => [...this.#running].some((worker) => ENDING.includes(worker.getState())),
     });
     this.#activities ??= createActivities(this.#connections);
     const activities = withoutClash(options.activities ?? {}, this.#activities);
-    return { shutdownGraceTime: SHUTDOWN_GRACE, ...super.configureWorker(options), activities };
+    const interceptors = withLogContext(options.interceptors);
+    return { shutdownGraceTime: SHUTDOWN_GRACE, ...super.configureWorker(options), activities, interceptors };
   }
 
   override async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     this.#running.add(worker);
+    if (exportsMetrics()) this.#freshness ??= this.#watchFreshness();
     try {
       await super.runWorker(worker, next);
     } finally {
       // The outer of two calls for one worker finds it gone, and closes what is closed already.
       this.#running.delete(worker);
-      if (this.#running.size === 0) await this.#connections?.close();
+      if (this.#running.size === 0) {
+        await this.#freshness?.stop();
+        this.#freshness = null;
+        await this.#connections?.close();
+      }
     }
+  }
+
+  #watchFreshness() {
+    return watchFreshness({
+      settings: this.#settings(),
+      connections: this.#connections!,
+      meter: this.#connections!.meter,
+      onTrouble: (message) => runtimeLogger.warn(message),
+    });
   }
 
   #settings(): Settings {
     const { settings, configFile } = this.#source;
     return settings ?? loadSettings({ file: configFile, env: process.env, cwd: process.cwd() });
   }
+}
+
+/** Last, so that nobody's attributes replace ours; once, though the plugin may be given twice. */
+function withLogContext(theirs: WorkerInterceptors = {}): WorkerInterceptors {
+  const { activity = [] } = theirs;
+  return activity.includes(logContext) ? theirs : { ...theirs, activity: [...activity, logContext] };
 }
 
 function withoutClash(theirs: object, ours: Activities): object {

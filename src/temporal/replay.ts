@@ -24,7 +24,9 @@ export async function* replayHistories(
   options: ReplayWorkerOptions = {},
 ): AsyncGenerator<ReplayedHistory, void, undefined> {
   const own = options.workflowsPath !== undefined || options.workflowBundle !== undefined;
-  const workflows = own ? {} : { workflowBundle: await bundleFor('index', options.dataConverter) };
+  const workflows = own
+    ? {}
+    : { workflowBundle: await bundleFor('index', { converter: options.dataConverter }) };
   for await (const recorded of histories) {
     yield await replayOne(recorded, { ...workflows, ...options });
   }

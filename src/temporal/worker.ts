@@ -23,7 +23,10 @@ export interface WorktrackWorkerOptions extends ConnectOptions {
    * (`temporal worker deployment set-current-version`). Default: off.
    */
   readonly deployment?: DeploymentVersion | undefined;
-  /** Whatever else the SDK's worker takes. */
+  /**
+   * Whatever else the SDK's worker takes, such as `interceptors` and `sinks` for traces. Workflow interceptors
+   * (`interceptors.workflowModules`) are bundled with our workflows, which takes some seconds at the start.
+   */
   readonly worker?: Partial<WorkerOptions> | undefined;
 }
 
@@ -48,6 +51,8 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
   const connection = await NativeConnection.connect(connectionOptions);
   try {
     const { plugins = [], ...more } = options.worker ?? {};
+    // They are in the bundle; named again they would only be warned of.
+    const { workflowModules: _, ...interceptors } = more.interceptors ?? {};
     const worker = await Worker.create({
       connection,
       namespace,
@@ -56,6 +61,7 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
       workflowThreadPoolSize: 1,
       ...(await optionsOf(options)),
       ...more,
+      interceptors,
       plugins: [...plugins, new WorktrackPlugin({ settings: options.settings })],
     });
     let stopped = false;
@@ -91,8 +97,12 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
 
 async function optionsOf(options: WorktrackWorkerOptions): Promise<Partial<WorkerOptions>> {
   const { dataConverter, maxConcurrentActivities, maxCachedWorkflows, deployment } = options;
+  const own = {
+    converter: dataConverter,
+    interceptorModules: options.worker?.interceptors?.workflowModules,
+  };
   return {
-    workflowBundle: await bundleFor(deployment === undefined ? 'index' : 'versioned', dataConverter),
+    workflowBundle: await bundleFor(deployment === undefined ? 'index' : 'versioned', own),
     maxConcurrentActivityTaskExecutions: maxConcurrentActivities ?? 16,
     ...(dataConverter === undefined ? {} : { dataConverter }),
     ...(maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows }),

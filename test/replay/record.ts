@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { afterEach, it } from 'vitest';
@@ -312,3 +315,28 @@ it('records batches that are written, reported, rejected, refused and cancelled'
 async function stop(): Promise<void> {
   await stack.stop();
 }
+
+it('records a mirror that tells of a failure and of the recovery', async () => {
+  const told: unknown[] = [];
+  const hook = createServer((request, response) => {
+    // The first one has to be sent again.
+    request.resume().on('end', () => response.writeHead(told.push(1) === 1 ? 503 : 204).end());
+  }).listen(0, '127.0.0.1');
+  await once(hook, 'listening');
+  const { port } = hook.address() as AddressInfo;
+  await started({ yaml: `    notify: { url: "http://127.0.0.1:${port}/" }\n` });
+  const rule = stack.simulator.admin.faults.add({
+    match: { resource: 'projects' },
+    fault: { kind: 'status', status: 402 },
+  });
+  await stack.export();
+  stack.simulator.admin.faults.remove(rule);
+  await stack.export();
+  await until(() => told.length === 3, 'both are told');
+  await until(async () => {
+    const { events } = await stack.history(stack.mirrorId('projects'));
+    return events!.filter((event) => event.activityTaskCompletedEventAttributes).length > 7;
+  }, 'the mirror knows it');
+  await mirror('notified');
+  hook.close();
+});

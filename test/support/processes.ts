@@ -59,10 +59,14 @@ export async function runCommand(stack: Stack, args: readonly string[], env: Nod
 }
 
 /** A worker in a process of its own, polling the stack's task queue. */
-export async function startWorkerProcess(stack: Stack, env: NodeJS.ProcessEnv = {}): Promise<CommandProcess> {
+export async function startWorkerProcess(
+  stack: Stack,
+  env: NodeJS.ProcessEnv = {},
+  more: readonly string[] = [],
+): Promise<CommandProcess> {
   const command = startCommand(
     stack,
-    ['worker', '--config', stack.configFile, '--task-queue', stack.taskQueue],
+    ['worker', '--config', stack.configFile, '--task-queue', stack.taskQueue, ...more],
     env,
   );
   await until(async () => {

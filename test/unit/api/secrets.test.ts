@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished, test } from 'vitest';
 import { resolveSecret, SecretReader } from '../../../src/api/index.js';
 import { ConfigurationError } from '../../../src/core/configuration-error.js';
 import { rejection } from './support.js';
@@ -80,4 +80,19 @@ test('a reader that holds a secret does not show it', async () => {
   await reader.read();
   expect(inspect(reader, { depth: Number.POSITIVE_INFINITY })).not.toContain('hidden-value');
   expect(JSON.stringify(reader)).not.toContain('hidden-value');
+});
+
+describe('a header value', () => {
+  const env = { H: 'Bearer abc\n', BAD: 'Bearer\nabc' };
+
+  it('may hold spaces, and a token may not', async () => {
+    expect((await resolveSecret({ env: 'H' }, { env, form: 'header' })).value).toBe('Bearer abc');
+    await expect(resolveSecret({ env: 'H' }, { env })).rejects.toThrow('holds a space');
+  });
+
+  it('may hold no line break, which would end the header', async () => {
+    await expect(resolveSecret({ env: 'BAD' }, { env, form: 'header' })).rejects.toThrow(
+      'holds a line break',
+    );
+  });
 });

@@ -26,6 +26,7 @@ describe('the JSON Schema for editors', () => {
       'retention',
       'schedule',
       'webhook',
+      'notify',
       'writeBack',
     ]);
     expect(at(connection, 'required')).toEqual(['baseUrl', 'apiKey', 'lake']);

@@ -122,6 +122,7 @@ describe('a good configuration', () => {
         pauseOnFailure: false,
       },
       webhook: null,
+      notify: null,
       writeBack: {
         'time-entries': { path: 'time-entries' },
         'calendar-entries': { path: 'calendar-entries', style: 'put-path' },
@@ -321,5 +322,24 @@ resources:
       connection('d', '{ url: file:///lake/work }'),
     ].join('\n');
     expect(parseSettings(text, 'x').connections).toHaveLength(4);
+  });
+});
+
+describe('notify', () => {
+  it('takes a URL and secrets by reference, and tells of failures and recoveries by default', () => {
+    const lines = 'notify: { url: "https://h.example/x", headers: { Authorization: { env: TOKEN } } }';
+    expect(connectionOf(withLines(lines)).notify).toEqual({
+      url: 'https://h.example/x',
+      headers: { Authorization: { env: 'TOKEN' } },
+      on: ['failure', 'recovery'],
+    });
+  });
+
+  it('takes a URL that is a secret itself by reference too', () => {
+    const lines = 'notify: { url: { file: /run/secrets/hook }, on: [failure, failure] }';
+    expect(connectionOf(withLines(lines)).notify).toMatchObject({
+      url: { file: '/run/secrets/hook' },
+      on: ['failure'],
+    });
   });
 });

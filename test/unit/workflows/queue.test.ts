@@ -126,3 +126,8 @@ describe('The memory of a mirror', () => {
     expect(again.at(-1)).toEqual(answer('r70', 9));
   });
 });
+
+it('merges requests that differ only in what the configuration wants to be told of', () => {
+  const next = nextBatch([request('a'), request('b', { notify: ['failure'] }), request('c', { notify: [] })]);
+  expect(next?.batch.all.map(({ requestId }) => requestId)).toEqual(['a', 'b', 'c']);
+});

@@ -1,0 +1,32 @@
+/** `1,234,567`. */
+export function count(value: number): string {
+  return Math.round(value).toLocaleString('en-US');
+}
+
+/** `1.2M` where a whole number would not fit. */
+export function short(value: number): string {
+  if (value < 100_000) return count(value);
+  return Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 4 }).format(value);
+}
+
+/** `2026-11-21 02:00 UTC`. @param ms milliseconds since 1970 */
+export function time(ms: number): string {
+  return Number.isFinite(ms) ? `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC` : '–';
+}
+
+/** `21 Nov`. @param ms milliseconds since 1970 */
+export function day(ms: number): string {
+  if (!Number.isFinite(ms)) return '–';
+  return new Date(ms).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+}
+
+/** `0.8 s`, `12 s`, `3 min 5 s`, `2 h 10 min`. @param ms milliseconds */
+export function length(ms: number): string {
+  if (!Number.isFinite(ms)) return '–';
+  const seconds = Math.max(0, ms) / 1000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  if (seconds < 59.5) return `${Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

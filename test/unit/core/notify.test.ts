@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import type { RunOutcome } from '../../../src/core/contract.js';
+import { eventOf, notifyUrlProblem } from '../../../src/core/notify.js';
+
+describe('who is told of a run', () => {
+  /** Events of runs one after the other. */
+  const eventsOf = (...outcomes: RunOutcome[]) => {
+    let failing = false;
+    return outcomes.map((outcome) => {
+      const next = eventOf(failing, outcome);
+      failing = next.failing;
+      return next.event;
+    });
+  };
+
+  it('hears of each failure, of the first good run after, and of no other', () => {
+    expect(eventsOf('published', 'failed', 'refused', 'published', 'published')).toEqual([
+      null,
+      'failure',
+      'failure',
+      'recovery',
+      null,
+    ]);
+  });
+
+  it('hears nothing of a cancelled run, which is neither a failure nor a recovery', () => {
+    expect(eventsOf('cancelled', 'published', 'failed', 'cancelled', 'published')).toEqual([
+      null,
+      null,
+      'failure',
+      null,
+      'recovery',
+    ]);
+  });
+});
+
+describe('an address to tell', () => {
+  it.each(['https://hooks.example.com/T0/B1', 'http://127.0.0.1:80/x', 'http://localhost', 'http://[::1]:1'])(
+    'may be %s',
+    (url) => expect(notifyUrlProblem(url)).toBeNull(),
+  );
+
+  it.each([
+    ['http://hooks.example.com', 'plain http'],
+    ['https://user:word@hooks.example.com', 'credentials'],
+    ['ftp://hooks.example.com', 'no http'],
+    ['hooks.example.com', 'no URL'],
+  ])('may not be %s, and its problem does not repeat it', (url, problem) => {
+    expect(notifyUrlProblem(url)).toContain(problem);
+    expect(notifyUrlProblem(url)).not.toContain('example');
+  });
+});

@@ -1,0 +1,146 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { OpenConnection } from '../../../activities/index.js';
+import { writeReport } from '../../../activities/report.js';
+import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import { NO_METER } from '../../../src/core/metrics.js';
+import { folderOf, inFolder, MANIFEST, pointerKey, REPORT, runFolder } from '../../../src/lake/layout.js';
+import { encodeManifest, type ManifestInput } from '../../../src/lake/manifest.js';
+import { encodePointer, type Pointer } from '../../../src/lake/pointer.js';
+import { readHistory, readHistoryAt } from '../../../src/lake/run-history.js';
+import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
+import { reportOf } from '../../../src/report/index.js';
+import { publishRun } from '../lake/published.js';
+import { runId } from './fixtures.js';
+
+const DATE = '2026-11-21';
+const RUNS = 50;
+
+describe('the history of a resource', () => {
+  let folder: string;
+  let store: ObjectStore;
+  let pointer: Pointer;
+  const reads: string[] = [];
+  const listed: string[] = [];
+
+  /** A lake with a run a night, of which the newest is published last. */
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'worktrack-history-'));
+    store = openStore({ url: pathToFileURL(folder).href });
+    const columns = [{ name: 'id', types: 16 }];
+    const last = { resource: 'tasks', runId: runId(0), date: DATE, columns, parts: [[['a']]] };
+    const published = await publishRun(store, last);
+    for (let ago = RUNS - 1; ago >= 0; ago--) await writeRun(published.manifest, ago);
+    pointer = published.pointer;
+    store = watched(store);
+    reads.length = 0;
+    listed.length = 0;
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  async function writeRun(like: ManifestInput, ago: number): Promise<void> {
+    const id = runId(ago);
+    const date = `${id.slice(0, 4)}-${id.slice(4, 6)}-${id.slice(6, 8)}`;
+    const previousRunId = ago === RUNS - 1 ? null : runId(ago + 1);
+    const body = encodeManifest({ ...like, tree: 'changes', runId: id, previousRunId, parts: [] });
+    const key = inFolder(runFolder('tasks', 'changes', date, id), MANIFEST);
+    await store.write(key, body, { contentType: 'application/json' });
+  }
+
+  function watched(inner: ObjectStore): ObjectStore {
+    return new Proxy(inner, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== 'function') return member;
+        return (...args: unknown[]) => {
+          if (name === 'readIfExists') reads.push(String(args[0]));
+          if (name === 'listFolders') listed.push(String(args[0]));
+          return member.apply(target, args);
+        };
+      },
+    });
+  }
+
+  it('goes back so many runs and no further, and reads and lists no more for an older lake', async () => {
+    const runs = await readHistory(store, pointer, 10);
+    expect(runs.map((run) => run.runId)).toEqual(Array.from({ length: 10 }, (_, ago) => runId(ago)));
+    expect(reads.length).toBe(10);
+    expect(listed.length).toBe(11);
+  });
+
+  it('ends with the first run, and where a manifest is missing or cannot be read', async () => {
+    expect((await readHistory(store, pointer, 1000)).length).toBe(RUNS);
+    const third = (await keys()).find((key) => key.includes(runId(2)))!;
+    await store.write(third, Buffer.from('{"worktrack":{"layout":99}}'), { contentType: 'application/json' });
+    expect((await readHistory(store, pointer, 1000)).length).toBe(2);
+    await store.remove([third]);
+    expect((await readHistory(store, pointer, 1000)).length).toBe(2);
+  });
+
+  it('is found from an earlier run on, and not from one that is not on the chain', async () => {
+    const runs = await readHistoryAt(store, pointer, { runId: runId(45), most: 3 });
+    expect(runs?.map((run) => run.runId)).toEqual([runId(45), runId(46), runId(47)]);
+    expect(await readHistoryAt(store, pointer, { runId: runId(RUNS), most: 3 })).toBeNull();
+  });
+
+  it('becomes a report, of which a damaged pointer or a resource without one is a part', async () => {
+    await store.write('projects/latest.json' as ObjectKey, Buffer.from('{}'), {
+      contentType: 'application/json',
+    });
+    const wanted = {
+      connection: 'acme',
+      resources: ['tasks', 'projects', 'members'],
+      runId: null,
+      madeAt: 0,
+    };
+    const page = await reportOf(store, wanted);
+    expect(page).toContain('Last 30 published runs');
+    expect(page).toContain('latest.json is not the pointer');
+    expect(page).toContain('Nothing is published yet.');
+    const at = { ...wanted, resources: ['tasks', 'members'], runId: runId(3) };
+    expect(await reportOf(store, at)).toContain(runId(3));
+    expect(await reportOf(store, at)).not.toContain(runId(2));
+    expect(await reportOf(store, { ...at, runId: '20200101T000000Z-00000000' as RunId })).toBeNull();
+  });
+
+  describe('beside the manifest', () => {
+    const ref = { connection: 'acme', resource: 'tasks', runId: runId(0) };
+    const write = (lake: ObjectStore) => {
+      const connection = () => ({ store: lake }) as OpenConnection;
+      const deps = { connection, now: Date.now, draining: () => false, meter: NO_METER };
+      return new MockActivityEnvironment().run(() => writeReport(deps, ref));
+    };
+    const at = () => inFolder(folderOf(pointer.snapshot), REPORT);
+
+    it('is a page of its own', async () => {
+      await write(store);
+      expect((await store.read(at())).toString()).toMatch(/^<!doctype html>/);
+    });
+
+    it('is left out, and fails nothing, when the store does not take it', async () => {
+      const broken = new Proxy(store, {
+        get: (target, name) =>
+          name === 'write' ? () => Promise.reject(new Error('no room')) : Reflect.get(target, name),
+      });
+      await write(broken);
+      expect(await store.head(at())).toBeNull();
+    });
+
+    it('is left out when another run was published meanwhile', async () => {
+      const other = encodePointer({ ...pointer, runId: runId(1) });
+      await store.write(pointerKey('tasks'), other, { contentType: 'application/json' });
+      await write(store);
+      expect(await store.head(at())).toBeNull();
+    });
+  });
+
+  async function keys(): Promise<ObjectKey[]> {
+    const found: ObjectKey[] = [];
+    for await (const { key } of store.list('tasks/changes/')) found.push(key);
+    return found;
+  }
+});

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import { barChart } from '../../../src/report/chart.js';
+import { renderReport, resourceReport } from '../../../src/report/index.js';
+import { escapeHtml, html } from '../../../src/report/markup.js';
+import { length } from '../../../src/report/text.js';
+import { counts, HOSTILE, pastRun, sampleReport } from './fixtures.js';
+
+describe('the markup', () => {
+  it('escapes every value of a template, and no markup twice', () => {
+    const inner = html`<b title="${'"x"'}">${'a & <b>'}</b>`;
+    expect(html`<p>${inner}${[inner]}</p>`.text).toBe(
+      `<p>${'<b title="&quot;x&quot;">a &amp; &lt;b&gt;</b>'.repeat(2)}</p>`,
+    );
+  });
+
+  it('shows controls, half surrogates and what turns the direction of writing as signs', () => {
+    expect(escapeHtml('a\u0000\n\u202eb\u0085\ud800c\u{1f600}')).toBe(
+      'a\u2400\u240a\ufffdb\ufffd\ufffdc\u{1f600}',
+    );
+  });
+});
+
+describe('a report', () => {
+  const page = renderReport(sampleReport());
+
+  it('lets no name or warning become markup', () => {
+    expect(page).not.toMatch(/<script|<img|onerror=alert\(2\)>"/i);
+    expect(page).toContain(escapeHtml(HOSTILE));
+    expect(page).not.toContain('\u202e');
+    expect(page).not.toContain('\u0000');
+  });
+
+  it('fetches nothing: it has no address in it but its own anchors, and forbids the rest', () => {
+    expect(
+      page.match(/(?:src|href|action|url)\s*[=(]\s*["']?[^"')>]*/gi)!.filter((one) => !one.includes('#r')),
+    ).toEqual(
+      // The one in a name, which is text.
+      page.match(/src=x [^"')>]*/g),
+    );
+    expect(page).toContain("default-src 'none'");
+    expect(page).toContain('name="viewport"');
+    expect(page).toContain('prefers-color-scheme:dark');
+  });
+
+  it('says of the last run what it did, from when the next one reads, and what to look at', () => {
+    for (const text of [
+      '1,858,850',
+      'changes since 2026-11-20T01:55:00Z',
+      '2026-11-21T01:55:00Z',
+      '<h3>Gap</h3>',
+    ])
+      expect(page).toContain(text);
+    expect(page).toContain('Nothing is published yet.');
+    expect(page).toContain('tasks/latest.json cannot be read');
+    expect(page).toContain('Last 30 published runs');
+  });
+
+  it('tells a change of the schema once, among the changes of the schema', () => {
+    const before = pastRun(1, { columns: [{ name: 'id', types: 16 }] });
+    const now = pastRun(0, {
+      columns: [...before.columns, { name: 'tag', types: 16 }],
+      warnings: ['new column "tag" (string)', 'something else'],
+    });
+    const [last, first] = resourceReport('tasks', [now, before]).runs;
+    expect(last).toMatchObject({
+      schemaChanges: ['new column "tag" (string)'],
+      warnings: ['something else'],
+    });
+    expect(first!.schemaChanges).toEqual([]);
+    // Without the run before, the warnings themselves tell which they are.
+    expect(resourceReport('tasks', [now]).runs[0]).toMatchObject({
+      schemaChanges: ['new column "tag" (string)'],
+      warnings: ['something else'],
+    });
+  });
+
+  it('leaves the first load out of the changes, which it would dwarf', () => {
+    const runs = [
+      pastRun(0, { counts: counts({ rows: 1_000_002, inserted: 2 }) }),
+      pastRun(1, { counts: counts({ rows: 1_000_000, inserted: 1_000_000 }), previousRunId: null }),
+    ];
+    const report = { ...sampleReport(), resources: [resourceReport('tasks', runs)] };
+    expect(renderReport(report)).toContain('Changes: at most 2 in a run');
+  });
+});
+
+describe('a bar chart', () => {
+  const heights = (text: string): number[] =>
+    [...text.matchAll(/class="(?:rows|inserted|updated)"[^>]*height="([\d.]+)"/g)].map(([, height]) =>
+      Number(height),
+    );
+
+  it('draws bars in proportion, stacks their pieces and lets what is small still show', () => {
+    const bars = [100, 50, 0.01, 0].map((value) => ({
+      title: String(value),
+      pieces: [{ kind: 'rows' as const, value }],
+    }));
+    expect(heights(barChart({ label: 'x', bars }).text)).toEqual([72, 36, 1.5]);
+    const stacked = {
+      title: '',
+      pieces: [
+        { kind: 'inserted', value: 30 },
+        { kind: 'updated', value: 10 },
+      ],
+    } as const;
+    expect(heights(barChart({ label: 'x', bars: [stacked] }).text)).toEqual([54, 18]);
+  });
+
+  it('may begin above nought', () => {
+    const bars = [1000, 1010].map((value) => ({ title: '', pieces: [{ kind: 'rows' as const, value }] }));
+    expect(heights(barChart({ label: 'x', bars, floor: 990 }).text)).toEqual([36, 72]);
+  });
+
+  it('draws nothing of nothing', () => {
+    for (const bars of [[], [{ title: '', pieces: [] }]]) {
+      expect(barChart({ label: 'x', bars }).text).not.toMatch(/NaN|Infinity/);
+    }
+  });
+});
+
+it('tells lengths of time in units that fit', () => {
+  expect([800, 12_000, 185_000, 7_800_000, Number.NaN].map(length)).toEqual([
+    '0.8 s',
+    '12 s',
+    '3 min 5 s',
+    '2 h 10 min',
+    '–',
+  ]);
+});

@@ -1,0 +1,44 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { openSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+
+const DIST = fileURLToPath(new URL('../../../dist/src/', import.meta.url));
+
+/** A process of ours that may be killed and started again. */
+export interface Restartable {
+  readonly pid: number;
+  /** Ends it by the signal; resolves when it is gone. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  running(): boolean;
+}
+
+/** Starts a module of the built package; what it prints is appended to `log`. */
+export function startModule(
+  module: string,
+  args: readonly string[],
+  { env, cwd, log }: { env: NodeJS.ProcessEnv; cwd: string; log: string },
+): Restartable {
+  const out = openSync(log, 'a');
+  const child: ChildProcess = spawn(process.execPath, [`${DIST}${module}`, ...args], {
+    cwd,
+    env,
+    stdio: ['ignore', out, out],
+  });
+  const ended = once(child, 'close');
+  return {
+    pid: child.pid!,
+    running: () => child.exitCode === null && child.signalCode === null,
+    async end(signal) {
+      child.kill(signal);
+      await ended;
+    },
+  };
+}
+
+/** The memory of a process that is resident, bytes. */
+export async function residentBytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;
+}

@@ -9,7 +9,7 @@ const SEED = Number(process.env.WORKTRACK_SEED ?? Date.now() % 1_000_000);
 const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 20);
 /** Rounds after which one export is left in peace and must tidy up. */
 const PEACE_EVERY = 5;
-/** Of text that does not compress, so that a part takes more than one upload. */
+/** Enough for a part that takes more than one upload. */
 const LARGE_RECORDS = 30;
 const LARGE_BYTES = 400_000;
 
@@ -24,7 +24,8 @@ describe(`processes that are killed (seed ${SEED}, ${ROUNDS} rounds)`, () => {
       world = await startWorld(inject('servers'), {
         seed: SEED,
         counts: { tasks: 400, projects: 60, members: 8 },
-        yaml: '    sync: { pageSize: 20 }\n',
+        // Without compression, so that parts are large enough for uploads in pieces.
+        yaml: '    sync: { pageSize: 20 }\n    csv: { compression: none }\n',
       });
       const text = (): string =>
         Array.from({ length: LARGE_BYTES / 8 }, () => random.share().toString(36).slice(2, 10)).join('');

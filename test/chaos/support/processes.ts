@@ -27,6 +27,10 @@ export function startModule(
     stdio: ['ignore', out, out],
   });
   const ended = once(child, 'close');
+  // A test run that is broken off leaves no process behind.
+  const last = (): unknown => child.kill('SIGKILL');
+  process.once('exit', last);
+  void ended.then(() => process.off('exit', last));
   return {
     pid: child.pid!,
     running: () => child.exitCode === null && child.signalCode === null,

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
 const DIST = fileURLToPath(new URL('../../../dist/src/', import.meta.url));
@@ -39,10 +38,4 @@ export function startModule(
       await ended;
     },
   };
-}
-
-/** The memory of a process that is resident, bytes. */
-export async function residentBytes(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;
 }

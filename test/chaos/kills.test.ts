@@ -2,7 +2,7 @@ import { afterEach, describe, expect, inject, it } from 'vitest';
 import { seededRandom } from '../support/random.js';
 import { OPERATIONS } from './support/operations.js';
 import { startReader } from './support/reader.js';
-import { checkMirrored, checkTidy, killRound } from './support/rounds.js';
+import { carryOut, change, checkMirrored, checkTidy, describePlan, drawPlan } from './support/rounds.js';
 import { startWorld, type World } from './support/world.js';
 
 const SEED = Number(process.env.WORKTRACK_SEED ?? Date.now() % 1_000_000);
@@ -39,9 +39,11 @@ describe(`processes that are killed (seed ${SEED}, ${ROUNDS} rounds)`, () => {
       try {
         for (let round = 1; round <= ROUNDS; round++) {
           const began = Date.now();
-          const done = await killRound(world, random);
-          kills += done.kills.length;
-          const line = `${round}: ${done.operation}, ${done.kills.join(' and ')} at ${done.moment}, ${Date.now() - began} ms`;
+          await change(world, random);
+          const plan = drawPlan(random, world);
+          await carryOut(plan, world);
+          kills += plan.ends.length;
+          const line = `${round}: ${describePlan(plan)}, ${Date.now() - began} ms`;
           log.push(line);
           console.log(line);
           await checkMirrored(world);

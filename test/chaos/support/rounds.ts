@@ -10,55 +10,70 @@ import type { Random } from '../../support/random.js';
 import { readPointer, readSnapshot, readTree } from '../../support/snapshot.js';
 import { MOMENTS, type Moment, RunWatch } from './moments.js';
 import { OPERATIONS, type Operation } from './operations.js';
-import { VICTIMS, type World } from './world.js';
+import { VICTIMS, type Victim, type World } from './world.js';
 
-/** What one round did. */
-export interface Round {
-  readonly operation: string;
+/** What is to happen in one round. */
+export interface Plan {
+  readonly operation: Operation;
+  /** Resource whose run decides when. */
+  readonly resource: string;
   readonly moment: Moment;
-  readonly kills: readonly string[];
+  readonly ends: readonly { readonly victim: Victim; readonly signal: 'SIGKILL' | 'SIGTERM' }[];
+  /** Between the moment and the ends. */
+  readonly delayMs: number;
+  /** Until what was ended is started again. */
+  readonly awayMs: number;
 }
 
 const MOMENT_WITHIN_MS = 15_000;
+const TWO_AT_ONCE = 0.3;
+const IN_GOOD_ORDER = 0.25;
 
-/** One round: something changes, an operation runs, processes are ended in its middle and started again. */
-export async function killRound(
-  world: World,
-  random: Random,
-  operations: readonly Operation[] = OPERATIONS,
-): Promise<Round> {
-  await change(world, random);
-  const watch = new RunWatch(world.lakeFolder, random.pick(world.resources));
-  await watch.begin();
-  const operation = random.pick(operations);
+export function drawPlan(random: Random, { resources }: World): Plan {
   const moment = random.pick(MOMENTS);
-  const victims = [
-    ...new Set([random.pick(VICTIMS), ...(random.share() < 0.3 ? [random.pick(VICTIMS)] : [])]),
-  ];
-  const signals = victims.map(() => (random.share() < 0.25 ? 'SIGTERM' : 'SIGKILL') as 'SIGTERM' | 'SIGKILL');
-  const [delay, away] = [random.below(moment === 'start' ? 1500 : 120), random.below(1500)];
+  const victims = new Set([random.pick(VICTIMS)]);
+  if (random.share() < TWO_AT_ONCE) victims.add(random.pick(VICTIMS));
+  return {
+    operation: random.pick(OPERATIONS),
+    resource: random.pick(resources),
+    moment,
+    ends: [...victims].map((victim) => ({
+      victim,
+      signal: random.share() < IN_GOOD_ORDER ? 'SIGTERM' : 'SIGKILL',
+    })),
+    delayMs: random.below(moment === 'start' ? 1500 : 120),
+    awayMs: random.below(1500),
+  };
+}
 
+export function describePlan({ operation, ends, moment }: Plan): string {
+  return `${operation.name}, ${ends.map(({ victim, signal }) => `${signal} ${victim}`).join(' and ')} at ${moment}`;
+}
+
+/** Lets an operation run, ends processes in its middle and starts them again. Throws when it does not end well. */
+export async function carryOut(plan: Plan, world: World): Promise<void> {
+  const watch = new RunWatch(world.lakeFolder, plan.resource);
+  await watch.begin();
   let over = false;
-  const running = operation.run(world).finally(() => {
+  const running = plan.operation.run(world).finally(() => {
     over = true;
   });
   running.catch(() => {});
   const until = Date.now() + MOMENT_WITHIN_MS;
-  while (!over && Date.now() < until && !(await watch.reached(moment))) await pause(2);
-  await pause(delay);
-  await Promise.all(victims.map((victim, at) => world.kill(victim, signals[at]!)));
-  await pause(away);
-  await Promise.all(victims.map((victim) => world.restart(victim)));
-  const kills = victims.map((victim, at) => `${signals[at]} ${victim}`);
+  while (!over && Date.now() < until && !(await watch.reached(plan.moment))) await pause(2);
+  await pause(plan.delayMs);
+  await Promise.all(plan.ends.map(({ victim, signal }) => world.kill(victim, signal)));
+  await pause(plan.awayMs);
+  await Promise.all(plan.ends.map(({ victim }) => world.restart(victim)));
   try {
     await running;
   } catch (error) {
-    throw new Error(`${operation.name}, ${kills.join(' and ')} at ${moment}`, { cause: error });
+    throw new Error(describePlan(plan), { cause: error });
   }
-  return { operation: operation.name, moment, kills };
 }
 
-async function change(world: World, random: Random): Promise<void> {
+/** Touches and creates a few records of each resource. */
+export async function change(world: World, random: Random): Promise<void> {
   for (const resource of world.resources) {
     const ids = (await records(world, resource)).map((text) => (JSON.parse(text) as { id: string }).id);
     const touched = Array.from({ length: random.below(6) }, () => random.pick(ids));

@@ -10,6 +10,7 @@ import { readRunIfThere, writeRun } from '../documents.js';
 import { finalFailure } from '../failures.js';
 import { heartbeating } from '../heartbeat.js';
 import { passFence, readBefore } from './before.js';
+import { checkConditionalWrites } from './conditional-writes.js';
 import { inheritance } from './left-behind.js';
 import { checkOrganization } from './organization.js';
 import { findResumable } from './resume.js';
@@ -23,7 +24,8 @@ export function createBeginRun(deps: ActivityDeps): Activities['worktrack.beginR
     heartbeating(async () => {
       const connection = deps.connection(input.connection);
       // An attempt before this one may have fixed it already, from its worker's configuration.
-      const run = (await readRunIfThere(connection.store, input)) ?? (await fixRun(connection, input));
+      const run =
+        (await readRunIfThere(connection.store, input)) ?? (await fixRun(connection, input, deps.now()));
       return {
         mode: run.mode,
         reconcile: run.reconcile,
@@ -37,7 +39,7 @@ export function createBeginRun(deps: ActivityDeps): Activities['worktrack.beginR
     });
 }
 
-async function fixRun(connection: OpenConnection, input: BeginRunInput): Promise<RunFile> {
+async function fixRun(connection: OpenConnection, input: BeginRunInput, now: number): Promise<RunFile> {
   const { settings, store } = connection;
   const resource = settings.resources.find(({ name }) => name === input.resource);
   if (resource === undefined) {
@@ -46,6 +48,7 @@ async function fixRun(connection: OpenConnection, input: BeginRunInput): Promise
       `connection "${input.connection}" has no resource "${input.resource}" any more`,
     );
   }
+  await checkConditionalWrites(store, now);
   const { found, outcome } = await passFence(store, { ...input, baseUrl: settings.baseUrl });
   const before = found === null ? null : await readBefore(store, found);
   if (before !== null) {

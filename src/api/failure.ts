@@ -65,7 +65,7 @@ export function exchangeError(error: unknown, request: RequestContext, redact: R
   if (error instanceof BodyError) {
     if (error.fault === 'too-large') {
       return new BodyTooLargeError(
-        `${subject(request)}: ${cause.message} Ask for smaller pages (sync.pageSize) or raise http.maxBodyBytes.`,
+        `${subject(request)}: ${cause.message} Ask for smaller pages (sync.pageSize) or raise http.maxBody.`,
         { request, cause, maxBodyBytes: error.maxBytes },
       );
     }

@@ -11,6 +11,7 @@ const STORE_CONFIGURATION: readonly unknown[] = [
   'access-denied',
   'missing-bucket',
   'bad-credentials',
+  'expired-credentials',
   'invalid-key',
   'clock-skew',
 ];

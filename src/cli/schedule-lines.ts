@@ -1,4 +1,5 @@
 import type { AppliedSchedule, DescribedSchedule } from '../temporal/schedule.js';
+import type { NightLeftOut } from '../temporal/schedule-gap.js';
 import { table } from './text.js';
 
 /** What `schedule apply` did. */
@@ -8,6 +9,14 @@ export function appliedLines({ scheduleId, outcome, changes, nextRuns }: Applied
     ...table(changes.map(({ setting, before, after }) => [`  ${setting}:`, before, '->', after])),
     ...nextLine(nextRuns),
   ];
+}
+
+/** What somebody should know who set a time that the clocks leave out once a year. */
+export function leftOutLine({ timezone }: { timezone: string }, { date, time }: NightLeftOut): string {
+  return (
+    `Warning: on ${date} the clocks of ${timezone} go forward past ${time}, so no run starts that night; the next one ` +
+    'brings its changes. Choose an hour that always comes, or the time zone UTC.'
+  );
 }
 
 export function describedLines(described: DescribedSchedule): string[] {

@@ -9,11 +9,12 @@ import {
   scheduleId,
   triggerSchedule,
 } from '../temporal/schedule.js';
+import { nightLeftOut } from '../temporal/schedule-gap.js';
 import { readConnection, withTemporal } from './context.js';
 import { EXIT, type ExitCode } from './exit-code.js';
 import type { GlobalOptions } from './options.js';
 import { output, printJson } from './output.js';
-import { appliedLines, describedLines } from './schedule-lines.js';
+import { appliedLines, describedLines, leftOutLine } from './schedule-lines.js';
 
 export interface ScheduleOptions extends GlobalOptions {
   readonly json?: boolean;
@@ -40,6 +41,8 @@ const actions: Readonly<Record<ScheduleAction, Action>> = {
   async apply(temporal, connection, { taskQueue, json }) {
     const applied = await applySchedule(temporal, connection, taskQueue);
     print(json, applied, appliedLines(applied));
+    const leftOut = nightLeftOut(connection.schedule, Date.now());
+    if (leftOut !== null) output.note(leftOutLine(connection.schedule, leftOut));
   },
   async describe(temporal, { name }, { json }) {
     const described = await describeSchedule(temporal, name);

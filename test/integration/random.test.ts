@@ -3,6 +3,7 @@ import type { ExportResult, MirrorStatus, RunReport } from '../../src/core/contr
 import { requestRun } from '../support/ask.js';
 import { assertRowEquals } from '../support/oracle.js';
 import { startWorkerProcess } from '../support/processes.js';
+import { seededRandom } from '../support/random.js';
 import { readSnapshot } from '../support/snapshot.js';
 import { type Stack, startStack, until } from '../support/stack.js';
 
@@ -30,8 +31,7 @@ describe(`random months (seed ${SEED})`, () => {
   afterEach(() => stack?.stop());
 
   it('leave every snapshot equal to the model after every export', async () => {
-    const random = mulberry32(SEED);
-    const pick = (n: number): number => Math.floor(random() * n);
+    const { share: random, below: pick } = seededRandom(SEED);
     stack = await startStack({
       simulator: { seed: SEED, now: Date.now(), counts: { tasks: 150, 'time-entries': 150 }, order: 'id' },
       resources: '[tasks, time-entries]',
@@ -121,14 +121,3 @@ describe(`random months (seed ${SEED})`, () => {
     }
   }, 600_000);
 });
-
-/** A small seeded generator (Tommy Ettinger's mulberry32): tests must be able to be repeated. */
-function mulberry32(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}

@@ -17,3 +17,4 @@ export type {
   WriteOptions,
   WrittenObject,
 } from './port.js';
+export { PROBES } from './probe.js';

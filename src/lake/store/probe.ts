@@ -3,6 +3,9 @@ import { StoreError } from './errors/store-error.js';
 import { toObjectKey } from './key.js';
 import type { ConditionalWrites, ObjectStore } from './port.js';
 
+/** What the keys of probe objects begin with. */
+export const PROBES = '_staging/_probe-';
+
 /**
  * Tries what publishing relies on (DESIGN 2) with an object of its own below `_staging/`: a second
  * `If-None-Match: *` and an `If-Match` of another version must be turned down, the right `If-Match` accepted.
@@ -11,7 +14,7 @@ import type { ConditionalWrites, ObjectStore } from './port.js';
 export async function probeConditionalWrites(
   store: Pick<ObjectStore, 'swap' | 'remove'>,
 ): Promise<ConditionalWrites> {
-  const key = toObjectKey(`_staging/_probe-${randomBytes(8).toString('hex')}`);
+  const key = toObjectKey(`${PROBES}${randomBytes(8).toString('hex')}`);
   const body = (text: string) => Buffer.from(JSON.stringify({ probe: text }));
   try {
     const first = await store.swap(key, body('first'), 'absent');

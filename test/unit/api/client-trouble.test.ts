@@ -192,6 +192,7 @@ describe('broken answers', () => {
       code: 'SERVICE_BODY_TOO_LARGE',
       kind: 'broken-promise',
       maxBodyBytes: 1024 * 1024,
+      message: expect.stringContaining('raise http.maxBody.'),
     });
     expect(seen).toHaveLength(1);
   });

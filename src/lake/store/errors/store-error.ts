@@ -4,6 +4,7 @@ export type StoreErrorKind =
   | 'missing-bucket'
   | 'clock-skew'
   | 'bad-credentials'
+  | 'expired-credentials'
   | 'unreachable'
   | 'throttled'
   | 'checksum'
@@ -12,13 +13,17 @@ export type StoreErrorKind =
   | 'not-found'
   | 'other';
 
-/** With a wrong clock too: the AWS SDK has learned the difference from the answer and signs the next request with it. */
+/**
+ * With a wrong clock too: the AWS SDK has learned the difference from the answer and signs the next request with it. And
+ * with credentials that have expired: they are renewed by whoever gives them out, and are read again then.
+ */
 const RETRYABLE: ReadonlySet<StoreErrorKind> = new Set([
   'unreachable',
   'throttled',
   'checksum',
   'unclear',
   'clock-skew',
+  'expired-credentials',
 ]);
 
 export interface StoreErrorDetails {

@@ -25,8 +25,8 @@ const KINDS: Readonly<Record<string, StoreErrorKind>> = {
   NoSuchBucket: 'missing-bucket',
   InvalidAccessKeyId: 'bad-credentials',
   SignatureDoesNotMatch: 'bad-credentials',
-  ExpiredToken: 'bad-credentials',
-  ExpiredTokenException: 'bad-credentials',
+  ExpiredToken: 'expired-credentials',
+  ExpiredTokenException: 'expired-credentials',
   InvalidToken: 'bad-credentials',
   CredentialsProviderError: 'bad-credentials',
   TokenProviderError: 'bad-credentials',
@@ -80,6 +80,13 @@ function judge(answer: S3Answer, context: S3Context): Verdict {
       };
     case 'bad-credentials':
       return { kind, problem: `the credentials are not accepted (${said})`, remedy: CREDENTIALS_REMEDY };
+    case 'expired-credentials':
+      return {
+        kind,
+        problem: `the credentials have expired (${said})`,
+        remedy:
+          'They are read again before the next attempt; give the worker new ones if it is not given them by a role.',
+      };
     case 'access-denied':
       return {
         kind,

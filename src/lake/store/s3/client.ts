@@ -14,6 +14,8 @@ export interface S3Clients {
   readonly client: S3Client;
   /** For conditional writes: a repeated one would meet its own first attempt and take it for a conflict. */
   readonly onceClient: S3Client;
+  /** Has the credentials read again: the SDK trusts the time that came with them, and keeps those without one for ever. */
+  renewCredentials(): void;
   close(): void;
 }
 
@@ -45,6 +47,10 @@ export function createS3Clients(lake: LakeSettings): S3Clients {
   return {
     client,
     onceClient,
+    renewCredentials() {
+      // Who needs them next learns why there are none.
+      client.config.credentials({ forceRefresh: true }).catch(() => {});
+    },
     close() {
       client.destroy();
       onceClient.destroy();

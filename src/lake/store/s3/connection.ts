@@ -81,7 +81,9 @@ export class S3Connection {
   /** What to throw for an error: the signal's reason when aborted, else a StoreError. */
   error(operation: string, key: string | null, signal: AbortSignal | undefined, error: unknown): unknown {
     if (signal?.aborted) return signal.reason;
-    return toStoreError(error, { operation, key, bucket: this.bucket, endpoint: this.#endpoint });
+    const found = toStoreError(error, { operation, key, bucket: this.bucket, endpoint: this.#endpoint });
+    if (found.kind === 'expired-credentials') this.#clients.renewCredentials();
+    return found;
   }
 
   /** HEAD answers 404 without saying whether object or bucket is missing: asks once, then takes the bucket as there. */

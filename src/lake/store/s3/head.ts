@@ -23,7 +23,8 @@ export async function headObject(
       const said = readAnswer(error);
       if (isMissingObject(said)) return null;
       // An error of HEAD has no body and so no code: a GET of one byte says why.
-      if (said.status === 403) await s3.client.send(new GetObjectCommand({ ...target, Range: 'bytes=0-0' }));
+      if (said.status === 403 || said.status === 400)
+        await s3.client.send(new GetObjectCommand({ ...target, Range: 'bytes=0-0' }));
       throw error;
     }
   });

@@ -21,7 +21,7 @@ describe('Errors of S3', () => {
     ['Unknown', 403, 'access-denied', false],
     ['InvalidAccessKeyId', 403, 'bad-credentials', false],
     ['SignatureDoesNotMatch', 403, 'bad-credentials', false],
-    ['ExpiredToken', 400, 'bad-credentials', false],
+    ['ExpiredToken', 400, 'expired-credentials', true],
     ['CredentialsProviderError', null, 'bad-credentials', false],
     ['RequestTimeTooSkewed', 403, 'clock-skew', true],
     ['SlowDown', 503, 'throttled', true],

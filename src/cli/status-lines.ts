@@ -45,10 +45,8 @@ export function statusLines(connections: readonly ConnectionStatus[], now: numbe
   });
 }
 
-/** What is lost for good and what changes the columns stands out from other warnings. */
+/** What changes the columns stands out from other warnings; a gap says so itself. */
 function labelled(resource: string, warning: string): string {
-  const gap = /^gap: (.*)$/s.exec(warning)?.[1];
-  if (gap !== undefined) return `gap: ${resource}: ${gap}`;
   return `${isSchemaChange(warning) ? 'schema change' : 'warning'}: ${resource}: ${warning}`;
 }
 

@@ -23,9 +23,25 @@ export function toRunError(error: unknown): RunError {
     };
   }
   if (failure instanceof TimeoutFailure) {
+    const last = lastAttempt(failure);
+    if (last !== null) return last;
     return { type: 'Transient', message: `gave up: ${failure.message}; is a worker running?` };
   }
   return { type: 'Failed', message: failure instanceof Error ? failure.message : String(failure) };
+}
+
+/**
+ * What the last attempt said before time ran out. The server tells it as the cause of the time-out, and the SDK drops
+ * that cause (seen in 1.24.0): only the raw failure has it, as text unless a codec has taken its attributes.
+ */
+function lastAttempt({ failure }: TimeoutFailure): RunError | null {
+  const cause = failure?.cause;
+  if (!cause?.message || cause.encodedAttributes) return null;
+  const type = cause.applicationFailureInfo?.type ?? '';
+  return {
+    type: KNOWN.includes(type) ? (type as RunError['type']) : 'Failed',
+    message: `gave up: ${cause.message}`,
+  };
 }
 
 /** Prefers what the last attempt said to the bare news that time ran out. */

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import { grpcMessage, isDenied } from '../temporal/grpc.js';
 import { reach } from '../temporal/reach.js';
 import {
@@ -28,8 +29,15 @@ export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
   readonly health?: string;
 }
 
+/**
+ * V8 lets garbage double before it looks for it, which a worker that moves much data through little memory pays for with a
+ * hundred megabytes. In percent of what is in use.
+ */
+const HEAP_GROWTH = 50;
+
 /** `worktrack worker`: works until SIGTERM or Ctrl-C, then drains; a second signal ends it at once. */
 export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode> {
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH}`);
   const format = oneOf<LogFormat>('--log-format', options.logFormat, LOG_FORMATS);
   const level = oneOf<LogLevelName>('--log-level', options.logLevel, LOG_LEVELS);
   const limits = {

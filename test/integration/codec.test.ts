@@ -71,9 +71,7 @@ describe('with a data converter of the user that encrypts', () => {
   it('no payload and no failure of a history can be read without the key, and all replay with it', async () => {
     let histories = 0;
     let payloads = 0;
-    // Others in this namespace have memos that this codec cannot read.
-    const query = `TaskQueue = "${stack.taskQueue}"`;
-    for await (const { workflowId, runId } of stack.temporal.client.workflow.list({ query })) {
+    for await (const { workflowId, runId } of stack.workflows()) {
       histories++;
       const history = await stack.temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
       visit(history.events!, (key, value) => {

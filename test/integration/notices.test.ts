@@ -184,7 +184,7 @@ describe('change notices', () => {
     stack.simulator.admin.faults.clear();
     await ended('tasks');
     expect(await stack.runs('tasks')).toHaveLength(2);
-    for await (const { workflowId, runId } of stack.temporal.client.workflow.list()) {
+    for await (const { workflowId, runId } of stack.workflows()) {
       if (workflowId !== stack.noticesId('tasks')) continue;
       const { historyLength } = await stack.temporal.client.workflow.getHandle(workflowId, runId).describe();
       expect(historyLength).toBeLessThan(2_000);

@@ -36,8 +36,7 @@ describe('a refusal by the service', () => {
     expect(result.runs.map((run: { outcome: string }) => run.outcome)).toEqual(['refused', 'refused']);
     expect(stderr).toMatch(/key/i);
     expect(printed).not.toContain(SECRET);
-    for await (const { workflowId, runId } of stack.temporal.client.workflow.list()) {
-      if (!workflowId.includes(stack.connection)) continue;
+    for await (const { workflowId, runId } of stack.workflows()) {
       const history = await stack.temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
       expect(historyText(history)).not.toContain(SECRET);
     }

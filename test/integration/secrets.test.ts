@@ -59,8 +59,7 @@ describe('the API key', () => {
     texts.set('the answers', [exported.stdout, exported.stderr, status.stdout, status.stderr].join('\n'));
     texts.set('the log', Object.values(await worker.output()).join('\n'));
     const { client } = stack.temporal;
-    for await (const { workflowId, runId } of client.workflow.list()) {
-      if (!workflowId.includes(stack.connection)) continue;
+    for await (const { workflowId, runId } of stack.workflows()) {
       texts.set(workflowId, historyText(await client.workflow.getHandle(workflowId, runId).fetchHistory()));
     }
     for (const file of await readdir(stack.lakeFolder, { recursive: true, withFileTypes: true })) {

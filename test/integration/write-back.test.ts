@@ -267,8 +267,7 @@ describe('writing time entries back', () => {
       expect(receipts).not.toContain(DEMO_KEY);
     }
     let histories = 0;
-    for await (const { workflowId, runId } of stack.temporal.client.workflow.list()) {
-      if (!workflowId.includes(stack.connection)) continue;
+    for await (const { workflowId, runId } of stack.workflows()) {
       histories++;
       const { events } = await stack.temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
       const text = payloadsOf(events!);

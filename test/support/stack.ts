@@ -66,6 +66,8 @@ export interface Stack {
   /** Starts an export and waits for its end; a failed one gives its result too. */
   export(input?: Partial<ExportInput>): Promise<ExportResult>;
   history(workflowId: string): Promise<History>;
+  /** All workflows of this stack; others in the namespace may have memos that our converter cannot read. */
+  workflows(): AsyncIterable<{ readonly workflowId: string; readonly runId: string }>;
   mirrorId(resource: string): string;
   stop(): Promise<void>;
 }
@@ -156,6 +158,7 @@ ${options.yaml ?? ''}`;
         return resultOf(error);
       }
     },
+    workflows: () => temporal.client.workflow.list({ query: `TaskQueue = '${taskQueue}'` }),
     history: (workflowId) => temporal.client.workflow.getHandle(workflowId).fetchHistory(),
     mirrorId,
     async stop() {

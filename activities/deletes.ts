@@ -5,7 +5,7 @@ import type { Activities, RunRef } from '../src/core/contract.js';
 import { inParallel } from '../src/core/in-parallel.js';
 import { canBeConcluded } from '../src/lake/deletes.js';
 import { findAbsent } from '../src/lake/merge/absent.js';
-import type { SortKey } from '../src/lake/row.js';
+import { detached, type SortKey } from '../src/lake/row.js';
 import type { ActivityDeps } from './deps.js';
 import { readDocument, readRun, readStages, stagedKey, writeDocument } from './documents.js';
 import { heartbeating } from './heartbeat.js';
@@ -41,7 +41,7 @@ export function createFindAbsent(deps: ActivityDeps): Activities['worktrack.find
             signal: Context.current().cancellationSignal,
           });
           await findAbsent(sources, counts, (key) => {
-            if (among === null || among.has(key)) keys.push(key);
+            if (among === null || among.has(key)) keys.push(detached(key));
           });
         }
       }

@@ -1,7 +1,7 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
 import { crc32, crc32Combine } from '../crc32.js';
 import { DamagedError } from '../damaged-error.js';
-import type { SortKey } from '../row.js';
+import { detached, type SortKey } from '../row.js';
 import type { ObjectStore, ObjectWriter, WrittenObject } from '../store/index.js';
 import type { Framing } from './framing.js';
 import type { Block } from './index-file.js';
@@ -84,8 +84,9 @@ export class PartWriter {
     // Awaited in order in #drain; until then a failure must not count as unhandled.
     packed.catch(() => {});
     await this.#enqueue({
-      first: run.first,
-      last: run.last,
+      // Slices would hold on to the page or block that they were cut from, for as long as the index is held.
+      first: detached(run.first),
+      last: detached(run.last),
       rows: run.rows,
       rawBytes: raw.length,
       rawCrc32: crc32(raw),

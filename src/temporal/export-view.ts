@@ -1,5 +1,7 @@
 import type { RunId } from '../core/brands.js';
 import type { RunOutcome, RunPhase, RunReport } from '../core/contract.js';
+import type { FollowedView } from './follow-workflow.js';
+import type { Trouble } from './pending-activity.js';
 
 /** Where one resource of an export stands. */
 export interface ResourceView {
@@ -13,25 +15,16 @@ export interface ResourceView {
   readonly rows: number;
   /** Milliseconds since 1970 until which the service asked to be left alone. */
   readonly waitingUntil: number | null;
-  /** What the last attempt failed with. `retry`: whether the next one is still waited for. */
-  readonly trouble: {
-    readonly message: string;
-    /** Number of the attempt that failed, from 1. */
-    readonly attempt: number;
-    readonly retry: 'waiting' | 'running';
-  } | null;
+  /** What the last attempt failed with; `null` when it is all right. */
+  readonly trouble: Trouble | null;
   /** There once its run is over. */
   readonly report: RunReport | null;
 }
 
 /** Where an export stands. */
-export interface ExportView {
-  readonly workflowId: string;
+export interface ExportView extends FollowedView {
   /** Empty until a worker has read the configuration. */
   readonly resources: readonly ResourceView[];
-  /** `absent`: nobody polls the task queue, or who does answers nothing. */
-  readonly worker: 'unknown' | 'present' | 'absent';
-  readonly taskQueue: string | null;
 }
 
 export function waitingView(resource: string): ResourceView {

@@ -2,12 +2,15 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExportView } from '../../src/temporal/export-view.js';
 import { followExport } from '../../src/temporal/follow.js';
+import { followWriteBack, type WriteBackView } from '../../src/temporal/follow-write-back.js';
 import { replayHistories } from '../../src/temporal/replay.js';
 import { startExport } from '../../src/temporal/start.js';
+import { startWriteBack } from '../../src/temporal/start-write-back.js';
 import { readStatus } from '../../src/temporal/status.js';
 import { dataConverter } from '../support/encryption.mjs';
 import { runCommand, startWorkerProcess } from '../support/processes.js';
 import { type Stack, startStack, until } from '../support/stack.js';
+import { endLanes, fileIn, stage, timeEntriesCsv } from '../support/write-back.js';
 
 const MODULE = fileURLToPath(new URL('../support/encryption.mjs', import.meta.url));
 
@@ -68,6 +71,35 @@ describe('with a data converter of the user that encrypts', () => {
     await worker.stop();
   });
 
+  it('a batch is followed to its end, with the rows and the trouble of the attempt under way', async () => {
+    const worker = await stack.startWorker();
+    const { faults } = stack.simulator.admin;
+    const writes = { resource: 'time-entries' };
+    faults.add({ match: writes, fault: { kind: 'status', status: 503 } });
+    const file = await fileIn(stack, timeEntriesCsv(80));
+    const input = await stage(stack, { resource: 'time-entries', file });
+    const { workflowId } = await startWriteBack(
+      stack.temporal,
+      { ...input, readBack: false },
+      { taskQueue: stack.taskQueue },
+    );
+    const views: WriteBackView[] = [];
+    const following = followWriteBack(stack.temporal, workflowId, {
+      everyMs: 50,
+      onView: (view) => views.push(view),
+    });
+    following.catch(() => {});
+    await until(() => (views.at(-1)?.trouble ?? null) !== null, 'an attempt has failed');
+    expect(views.at(-1)!.trouble!.message).toContain('rows got no answer');
+    faults.clear();
+    faults.add({ match: writes, fault: { kind: 'latency', ms: 200 } });
+    expect(await following).toMatchObject({ outcome: 'written', counts: { created: 80 } });
+    // Only a heartbeat knows of rows while the activity is still sending.
+    expect(views.some(({ stage, done }) => stage === 'send' && done > 0 && done < 80)).toBe(true);
+    await endLanes(stack);
+    await worker.stop();
+  });
+
   it('no payload and no failure of a history can be read without the key, and all replay with it', async () => {
     let histories = 0;
     let payloads = 0;
@@ -85,7 +117,8 @@ describe('with a data converter of the user that encrypts', () => {
       for await (const replayed of replayHistories([{ name: workflowId, history }], { dataConverter }))
         expect(replayed).toMatchObject({ outcome: 'replayed' });
     }
-    expect(histories).toBe(3);
+    // The export and its two mirrors, the batch and its lane.
+    expect(histories).toBe(5);
     expect(payloads).toBeGreaterThan(20);
   });
 

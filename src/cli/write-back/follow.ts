@@ -54,8 +54,7 @@ export async function followBatch(
       signal: AbortSignal.any([interrupts.detach, store.signal]),
       onView(view) {
         progress.show(view);
-        const { taskQueue, worker } = view;
-        const trouble = view.trouble === null ? null : { ...view.trouble, retry: 'waiting' as const };
+        const { taskQueue, worker, trouble } = view;
         const resource = { ...waitingView(input.resource), rows: view.done, trouble };
         store.look({ workflowId, worker, taskQueue, resources: [resource] });
       },

@@ -70,7 +70,7 @@ describe('the progress of a batch', () => {
     expect(viewLine({ ...VIEW, waitingUntil: 5_000 }, null, 1_000)).toContain(
       'waits 4 s, as the service asked',
     );
-    const trouble = { message: 'the service answered 503', attempt: 2 };
+    const trouble = { message: 'the service answered 503', attempt: 2, retry: 'waiting' } as const;
     expect(viewLine({ ...VIEW, trouble }, null, 0)).toContain('attempt 2 failed, trying again');
     expect(viewLine({ ...VIEW, worker: 'absent' }, null, 0)).toContain('worktrack worker');
   });

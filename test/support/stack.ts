@@ -125,7 +125,8 @@ ${options.yaml ?? ''}`;
     settings,
     configFile,
     folder,
-    env: { ...process.env, ...secrets, TEMPORAL_ADDRESS: address },
+    // Not on a terminal: where the tests' own output is coloured, that of commands is plain nevertheless.
+    env: { ...process.env, FORCE_COLOR: undefined, ...secrets, TEMPORAL_ADDRESS: address },
     servers,
     simulator,
     temporal,

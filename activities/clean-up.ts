@@ -8,6 +8,7 @@ import type { ObjectStore } from '../src/lake/store/index.js';
 import type { ActivityDeps } from './deps.js';
 import { readRunIfThere } from './documents.js';
 import { heartbeating } from './heartbeat.js';
+import { readLastRun } from './last-run.js';
 import { removeAll, removeStrayParts } from './remove.js';
 import { writeReport } from './report.js';
 import { removeOldSnapshots } from './retention.js';
@@ -38,8 +39,9 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
           await removeStrayParts(store, folderOf(run.before.manifest), run.before.parts);
         }
         await moveAside(store, resource, run.leftBehind, signal);
-        await removeOldSnapshots(store, input, run.retention, deps.now());
       }
+      const last = await readLastRun(store, input);
+      if (run !== null && last !== null) await removeOldSnapshots(store, last, run.retention, deps.now());
       signal.throwIfAborted();
       await store.abortUploads(`${resource}/`, 0);
       for (const staged of await store.listFolders(stagingPrefix(resource))) {
@@ -49,7 +51,7 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
         await store.abortUploads(folder, 0);
         await removeAll(store, folder);
       }
-      await writeReport(deps, input);
+      if (last !== null) await writeReport(deps, input, last);
     });
 }
 

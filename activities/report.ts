@@ -1,10 +1,10 @@
 import { Context } from '@temporalio/activity';
 import type { RunRef } from '../src/core/contract.js';
-import { folderOf, inFolder, pointerKey, REPORT } from '../src/lake/layout.js';
-import { decodePointer } from '../src/lake/pointer.js';
+import { folderOf, inFolder, REPORT } from '../src/lake/layout.js';
 import { readHistory } from '../src/lake/run-history.js';
 import { REPORTED_RUNS, renderReport, resourceReport } from '../src/report/index.js';
 import type { ActivityDeps } from './deps.js';
+import type { LastRun } from './last-run.js';
 
 /**
  * Writes the report on a published run beside its manifest, for people who look into the lake. Never throws, for
@@ -12,15 +12,12 @@ import type { ActivityDeps } from './deps.js';
  */
 export async function writeReport(
   deps: ActivityDeps,
-  { connection, resource, runId }: RunRef,
+  { connection, resource }: RunRef,
+  { pointer, chain }: LastRun,
 ): Promise<void> {
   try {
     const { store } = deps.connection(connection);
-    const found = await store.readIfExists(pointerKey(resource));
-    const pointer = found === null ? null : decodePointer(found.body);
-    // The report of a run that is not the last one any more would only surprise.
-    if (pointer?.runId !== runId) return;
-    const runs = await readHistory(store, { ...pointer, resource }, REPORTED_RUNS);
+    const runs = await readHistory(chain, REPORTED_RUNS);
     const page = renderReport({
       connection,
       lake: store.url,

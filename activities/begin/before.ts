@@ -1,7 +1,7 @@
 import type { RunId } from '../../src/core/brands.js';
 import { checkFence } from '../../src/lake/fence.js';
-import { folderOf, pointerKey } from '../../src/lake/layout.js';
-import { decodeManifest, type Manifest } from '../../src/lake/manifest.js';
+import { pointerKey } from '../../src/lake/layout.js';
+import { type Manifest, readManifest } from '../../src/lake/manifest.js';
 import { decodePointer, type Pointer } from '../../src/lake/pointer.js';
 import type { Before } from '../../src/lake/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -50,8 +50,8 @@ async function readPointer(store: ObjectStore, resource: string): Promise<FoundP
 
 /** The snapshot that the pointer names. @throws a final failure `Lake` when it is gone */
 export async function readSnapshot(store: ObjectStore, { snapshot }: Pointer): Promise<Manifest> {
-  const found = await store.readIfExists(snapshot);
-  if (found !== null) return decodeManifest(found.body, folderOf(snapshot));
+  const manifest = await readManifest(store, snapshot);
+  if (manifest !== null) return manifest;
   throw finalFailure(
     'Lake',
     `${store.url}/${snapshot}, the snapshot that latest.json names, is gone. Restore it, or go back to an ` +

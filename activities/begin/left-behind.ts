@@ -1,8 +1,6 @@
 import type { ObjectKey } from '../../src/core/brands.js';
-import { folderOf } from '../../src/lake/layout.js';
-import { decodeManifest } from '../../src/lake/manifest.js';
+import { RunChain } from '../../src/lake/chain.js';
 import type { Pointer } from '../../src/lake/pointer.js';
-import { listDates, listRuns, readChain } from '../../src/lake/runs.js';
 import type { Column } from '../../src/lake/schema.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 
@@ -20,14 +18,13 @@ export async function inheritance(
   resource: string,
   { runId, rolledBackFrom }: Pointer,
 ): Promise<Inheritance> {
-  const found = rolledBackFrom === undefined ? null : await store.readIfExists(rolledBackFrom.changes);
-  if (rolledBackFrom === undefined || found === null) return { columns: [], leftBehind: [] };
-  const { columns } = decodeManifest(found.body, folderOf(rolledBackFrom.changes));
-  const folders = await listRuns(store, resource, 'changes', await listDates(store, resource, 'changes'));
   const leftBehind: ObjectKey[] = [];
-  for await (const run of readChain(store, resource, rolledBackFrom.changes, folders)) {
+  let columns: readonly Column[] | null = null;
+  const changes = rolledBackFrom?.changes ?? null;
+  for await (const run of new RunChain(store, { resource, changes })) {
+    columns ??= run.manifest.columns;
     if (run.runId === runId) break;
     leftBehind.unshift(run.changes);
   }
-  return { columns, leftBehind };
+  return { columns: columns ?? [], leftBehind };
 }

@@ -1,11 +1,11 @@
 import type { RunId } from '../../src/core/brands.js';
 import type { Activities, RollBackInput } from '../../src/core/contract.js';
 import { inParallel } from '../../src/core/in-parallel.js';
-import { folderOf } from '../../src/lake/layout.js';
-import { decodeManifest, type Manifest } from '../../src/lake/manifest.js';
+import { type ChainedRun, RunChain } from '../../src/lake/chain.js';
+import { type Manifest, readManifest } from '../../src/lake/manifest.js';
 import type { LeftBehind, Pointer } from '../../src/lake/pointer.js';
 import { checkObject, swapPointer } from '../../src/lake/publish.js';
-import { type ChainedRun, listDates, listRuns, manifestOf, readChain } from '../../src/lake/runs.js';
+import { listDates, listRuns, manifestOf } from '../../src/lake/runs.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { type FoundPointer, passFence } from '../begin/before.js';
 import type { ActivityDeps } from '../deps.js';
@@ -59,29 +59,28 @@ function leftBehind({ runId, changes }: Pointer): LeftBehind | null {
 }
 
 async function readRuns(store: ObjectStore, resource: string, newest: LeftBehind | null) {
-  const [changes, snapshots] = await Promise.all([
-    listDates(store, resource, 'changes').then((dates) => listRuns(store, resource, 'changes', dates)),
-    listDates(store, resource, 'snapshots').then((dates) => listRuns(store, resource, 'snapshots', dates)),
-  ]);
-  const chain: ChainedRun[] = [];
-  for await (const run of readChain(store, resource, newest?.changes ?? null, changes)) chain.push(run);
+  const dates = await listDates(store, resource, 'snapshots');
+  const snapshots = await listRuns(store, resource, 'snapshots', dates);
+  const chain: Pick<ChainedRun, 'runId' | 'changes'>[] = [];
+  const changes = newest?.changes ?? null;
+  for await (const run of new RunChain(store, { resource, changes })) chain.push(run);
   return { chain, snapshots };
 }
 
 async function readTarget(
   store: ObjectStore,
   input: RollBackInput,
-  chain: readonly ChainedRun[],
+  chain: readonly Pick<ChainedRun, 'runId' | 'changes'>[],
   snapshots: ReadonlyMap<RunId, string>,
 ): Promise<Target> {
   const kept = chain.filter(({ runId }) => snapshots.has(runId)).map(({ runId }) => runId);
   const run = chain.find(({ runId }) => runId === input.to);
   if (run === undefined) throw notThere(input, `run ${input.to} was never published`, kept);
   const key = manifestOf(input.resource, 'snapshots', snapshots, run.runId);
-  const found = key === null ? null : await store.readIfExists(key);
-  if (key === null || found === null)
+  const manifest = key === null ? null : await readManifest(store, key);
+  if (key === null || manifest === null)
     throw notThere(input, `the snapshot of run ${input.to} is not kept any more`, kept);
-  return { key, changes: run.changes, manifest: decodeManifest(found.body, folderOf(key)) };
+  return { key, changes: run.changes, manifest };
 }
 
 function notThere({ resource }: RollBackInput, why: string, kept: readonly RunId[]): Error {

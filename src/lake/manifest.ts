@@ -2,10 +2,11 @@ import type { ObjectKey, RunId, UtcSeconds } from '../core/brands.js';
 import type { RunCounts, RunMode } from '../core/contract.js';
 import type { ColumnSettings, CsvSettings } from '../core/settings.js';
 import { DamagedError } from './damaged-error.js';
-import { nameOf } from './layout.js';
+import { folderOf, inFolder, MANIFEST, nameOf } from './layout.js';
 import type { Profile } from './profile.js';
 import type { SortKey } from './row.js';
 import { type Column, META_COLUMNS, typeNames } from './schema.js';
+import type { ObjectStore } from './store/index.js';
 import type { Gap } from './watermark.js';
 
 /** A part of a published tree. */
@@ -110,11 +111,13 @@ export function encodeManifest(input: ManifestInput): Buffer {
   return Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`);
 }
 
-/** What later runs need of a snapshot's manifest. */
+/** What a manifest says that the connector reads again. */
 export interface Manifest {
   readonly runId: RunId;
   readonly previousRunId: RunId | null;
   readonly mode: RunMode;
+  /** What the lists were asked for; `null` for everything. */
+  readonly updatedSince: UtcSeconds | null;
   readonly checkpoint: { readonly updatedSince: UtcSeconds };
   /** ISO 8601. */
   readonly publishedAt: string;
@@ -125,6 +128,7 @@ export interface Manifest {
   /** Columns that were left out or masked. */
   readonly selection: ColumnSettings;
   readonly counts: RunCounts;
+  readonly pages: number;
   /** ISO 8601. */
   readonly startedAt: string;
   readonly parts: readonly PublishedPart[];
@@ -141,20 +145,43 @@ export interface Purge {
   readonly rows: number;
 }
 
-/** @param folder the key of the manifest's folder: parts are named relative to it */
+/** @returns `null` when there is none. @throws DamagedError when it cannot be read; StoreError when the store cannot */
+export async function readManifest(store: ObjectStore, key: ObjectKey): Promise<Manifest | null> {
+  const found = await store.readIfExists(key);
+  return found === null ? null : decodeManifest(found.body, folderOf(key));
+}
+
+/**
+ * @param folder the key of the manifest's folder: parts are named relative to it
+ * @throws DamagedError
+ */
 export function decodeManifest(body: Buffer, folder: ObjectKey): Manifest {
-  const { worktrack } = JSON.parse(body.toString('utf8')) as {
-    worktrack: Omit<Manifest, 'parts'> & { layout: number } & {
-      parts: (Omit<PublishedPart, 'key'> & { path: string })[];
-    };
-  };
-  if (worktrack.layout !== LAYOUT_VERSION) {
+  const { layout, parts, ...rest } = decoded(body, folder);
+  if (layout !== LAYOUT_VERSION) {
     throw new DamagedError(
-      `${folder} was written in layout ${worktrack.layout}, and this version reads layout ${LAYOUT_VERSION}; use the version that wrote it`,
+      `${folder} was written in layout ${layout}, and this version reads layout ${LAYOUT_VERSION}; use the version that wrote it`,
     );
   }
   return {
-    ...worktrack,
-    parts: worktrack.parts.map(({ path, ...part }) => ({ ...part, key: `${folder}/${path}` as ObjectKey })),
+    ...rest,
+    parts: parts.map(({ path, ...part }) => ({ ...part, key: `${folder}/${path}` as ObjectKey })),
   };
+}
+
+interface Encoded extends Omit<Manifest, 'parts'> {
+  readonly layout: number;
+  readonly parts: readonly (Omit<PublishedPart, 'key'> & { readonly path: string })[];
+}
+
+function decoded(body: Buffer, folder: ObjectKey): Encoded {
+  try {
+    const { worktrack } = JSON.parse(body.toString('utf8')) as { worktrack?: Encoded };
+    if (typeof worktrack?.layout === 'number') return worktrack;
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new DamagedError(`${inFolder(folder, MANIFEST)} cannot be read: ${why}`, { cause });
+  }
+  throw new DamagedError(
+    `${inFolder(folder, MANIFEST)} cannot be read: it is not the manifest that a run of this connector writes`,
+  );
 }

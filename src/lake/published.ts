@@ -1,9 +1,10 @@
 import type { ObjectKey, RunId } from '../core/brands.js';
+import { publishedRuns, RunChain } from './chain.js';
 import { DamagedError } from './damaged-error.js';
-import { dateOfRun, folderOf, inFolder, MANIFEST, pointerKey, runFolder, treePrefix } from './layout.js';
-import { decodeManifest, type Manifest } from './manifest.js';
+import { dateOfRun, inFolder, MANIFEST, pointerKey, runFolder, treePrefix } from './layout.js';
+import { type Manifest, readManifest } from './manifest.js';
 import { decodePointer, type Pointer } from './pointer.js';
-import { listRuns, publishedRuns } from './runs.js';
+import { listRuns } from './runs.js';
 import { SnapshotNotFoundError } from './snapshot-not-found-error.js';
 import type { ObjectStore } from './store/index.js';
 
@@ -61,9 +62,8 @@ export async function readPublishedOn(
   const { resource, pointer } = current;
   const days = await store.listFolders(treePrefix(resource, 'snapshots'));
   const snapshots = await listRuns(store, resource, 'snapshots', days);
-  const changes = await listRuns(store, resource, 'changes', days);
   const dates = new Set<string>();
-  for await (const { runId } of publishedRuns(store, pointer, changes)) {
+  for await (const { runId } of publishedRuns(pointer, new RunChain(store, { ...pointer, resource }))) {
     const day = snapshots.get(runId);
     if (day === undefined) continue;
     dates.add(day);
@@ -80,11 +80,6 @@ export async function readPublishedOn(
     dates: list,
     remedy: `There are snapshots of ${list.join(', ')}.`,
   });
-}
-
-async function readManifest(store: ObjectStore, key: ObjectKey): Promise<Manifest | null> {
-  const found = await store.readIfExists(key);
-  return found === null ? null : read(key, () => decodeManifest(found.body, folderOf(key)));
 }
 
 function read<T>(key: ObjectKey, decode: () => T): T {

@@ -27,6 +27,39 @@ export interface RetentionInput {
   readonly now: number;
 }
 
+/** Days that are looked at every night besides those that are too old: failed clean-ups of so many are made up for. */
+const RECENT_DATES = 10;
+
+/** Days of snapshots, as the names of their folders. */
+export interface DatesToLookAt {
+  /** What the rule may let go of for its age alone. */
+  readonly old: readonly string[];
+  readonly recent: readonly string[];
+}
+
+/**
+ * Among which days there may be snapshots to remove. On the first day of a month all are looked at, for the settings
+ * may have changed; on the others the rule cannot have become true of those between the old and the recent ones, and
+ * a listing of each, every night, would be most of what the lake of a small resource costs.
+ *
+ * @param dates names such as `dt=2026-11-21`, in any order; others are left out
+ */
+export function datesToLookAt(
+  dates: readonly string[],
+  { snapshotsMs }: RetentionSettings,
+  now: number,
+): DatesToLookAt {
+  const known = dates.filter((date) => !Number.isNaN(dayOf(date))).sort();
+  const old = known.filter((date) => now - dayOf(date) > snapshotsMs);
+  const rest = known.slice(old.length);
+  const isFirstOfMonth = known.length < 2 || known.at(-1)!.slice(0, 10) !== known.at(-2)!.slice(0, 10);
+  return { old, recent: isFirstOfMonth ? rest : rest.slice(-RECENT_DATES) };
+}
+
+function dayOf(date: string): number {
+  return Date.parse(date.replace(/^dt=/, ''));
+}
+
 /**
  * Which snapshots may go, oldest first. Never the one that `latest.json` names, nor one that was published after
  * it, nor one whose successor is younger than 24 h: somebody may be reading it. Of the others go those older than

@@ -1,6 +1,6 @@
 import type { RunId, UtcSeconds } from '../core/brands.js';
 import type { RunCounts, RunMode } from '../core/contract.js';
-import type { PastRun } from '../lake/run-history.js';
+import type { Manifest } from '../lake/manifest.js';
 import { schemaChanges } from '../lake/schema.js';
 import type { Gap } from '../lake/watermark.js';
 
@@ -42,7 +42,7 @@ export interface ReportedRun {
 }
 
 /** @param runs newest first, as `readHistory` gives them */
-export function resourceReport(resource: string, runs: readonly PastRun[]): ResourceReport {
+export function resourceReport(resource: string, runs: readonly Manifest[]): ResourceReport {
   return { resource, problem: null, runs: runs.map((run, at) => reportedRun(run, runs[at + 1])) };
 }
 
@@ -51,7 +51,7 @@ export function withoutRuns(resource: string, problem: string | null): ResourceR
   return { resource, problem, runs: [] };
 }
 
-function reportedRun(run: PastRun, before: PastRun | undefined): ReportedRun {
+function reportedRun(run: Manifest, before: Manifest | undefined): ReportedRun {
   // A warning that tells of the schema is shown among its changes, and not twice.
   const changes =
     before === undefined
@@ -75,7 +75,7 @@ function reportedRun(run: PastRun, before: PastRun | undefined): ReportedRun {
   };
 }
 
-function isOfGap({ gap }: PastRun, warning: string): boolean {
+function isOfGap({ gap }: Manifest, warning: string): boolean {
   return gap !== null && warning.startsWith('gap: ');
 }
 

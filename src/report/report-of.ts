@@ -1,8 +1,9 @@
 import type { RunId } from '../core/brands.js';
+import { RunChain } from '../lake/chain.js';
 import { DamagedError } from '../lake/damaged-error.js';
 import { pointerKey } from '../lake/layout.js';
 import { decodePointer } from '../lake/pointer.js';
-import { type PastRun, readHistory, readHistoryAt } from '../lake/run-history.js';
+import { readHistory, readHistoryAt } from '../lake/run-history.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { renderReport } from './html.js';
 import { REPORTED_RUNS, type ResourceReport, resourceReport, withoutRuns } from './model.js';
@@ -41,11 +42,10 @@ async function resourceOf(
     const found = await store.readIfExists(pointerKey(resource));
     if (found === null) return runId === null ? withoutRuns(resource, null) : null;
     const pointer = { ...decodePointer(found.body), resource };
+    const chain = new RunChain(store, pointer);
     const most = REPORTED_RUNS;
-    const runs: PastRun[] | null =
-      runId === null
-        ? await readHistory(store, pointer, most)
-        : await readHistoryAt(store, pointer, { runId, most });
+    const runs =
+      runId === null ? await readHistory(chain, most) : await readHistoryAt(chain, { runId, most });
     if (runs === null) return null;
     if (runs.length > 0) return resourceReport(resource, runs);
     return withoutRuns(resource, `the change log of run ${pointer.runId}, the last one, cannot be read`);

@@ -10,7 +10,11 @@ import {
 } from '../core/contract.js';
 import { inParallel } from '../core/in-parallel.js';
 import type { ConnectionSettings } from '../core/settings.js';
-import { pastRuns } from '../lake/past-runs.js';
+import { RunChain } from '../lake/chain.js';
+import { pointerKey } from '../lake/layout.js';
+import { type Manifest, readManifest } from '../lake/manifest.js';
+import { decodePointer } from '../lake/pointer.js';
+import { readHistory } from '../lake/run-history.js';
 import { parseRunDate } from '../lake/run-id.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import type { TemporalClient } from './connect.js';
@@ -64,23 +68,30 @@ export async function readRunLog(
       const asking =
         temporal === null ? [] : quietly(() => mirrorRuns(temporal, connection.name, resource, options));
       const [past, failed, mirror] = await Promise.all([
-        pastRuns(store, resource, options.limit),
+        publishedRuns(store, resource, options.limit),
         failing,
         asking,
       ]);
-      const published = past.map(
-        ({ publishedAt, ...run }): LoggedRun => ({
-          ...run,
-          resource,
-          outcome: 'published',
-          endedAt: publishedAt,
-          error: null,
-        }),
-      );
       const others = failed.filter((run) => run.resource === resource);
-      return newestFirst([...published, ...others, ...mirror]).slice(0, options.limit);
+      return newestFirst([...past, ...others, ...mirror]).slice(0, options.limit);
     }),
   );
+}
+
+async function publishedRuns(store: ObjectStore, resource: string, limit: number): Promise<LoggedRun[]> {
+  const found = await store.readIfExists(pointerKey(resource));
+  if (found === null) return [];
+  const pointer = { ...decodePointer(found.body), resource };
+  const runs = await readHistory(new RunChain(store, pointer), limit);
+  // Published it is, whatever became of its change log.
+  const last = runs.length > 0 ? null : await readManifest(store, pointer.snapshot);
+  return (last === null ? runs : [last]).map((run) => published(resource, run));
+}
+
+function published(resource: string, run: Manifest): LoggedRun {
+  const { runId, mode, counts, warnings } = run;
+  const [startedAt, endedAt] = [Date.parse(run.startedAt), Date.parse(run.publishedAt)];
+  return { resource, outcome: 'published', runId, mode, startedAt, endedAt, counts, warnings, error: null };
 }
 
 /** A run is told of once: by the lake before anybody else, by its export before its mirror, which knows no end. */

@@ -1,8 +1,8 @@
 import type { RunId, UtcSeconds } from '../core/brands.js';
 import type { ActiveRun, MirrorStatus, RunError, RunOutcome } from '../core/contract.js';
 import type { ConnectionSettings } from '../core/settings.js';
-import { folderOf, pointerKey } from '../lake/layout.js';
-import { decodeManifest } from '../lake/manifest.js';
+import { pointerKey } from '../lake/layout.js';
+import { readManifest } from '../lake/manifest.js';
 import { decodePointer } from '../lake/pointer.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import type { TemporalClient } from './connect.js';
@@ -94,11 +94,8 @@ async function fromLake(store: ObjectStore, name: string): Promise<ResourceStatu
   if (found === null)
     return { ...nothing, checkpoint: null, rows: null, lastRun: null, snapshotAt: null, warnings: [] };
   const { runId, checkpoint, rows, publishedAt, snapshot } = decodePointer(found.body);
-  const manifest = await store.readIfExists(snapshot);
-  const warnings =
-    manifest === null
-      ? [`${snapshot}, which latest.json names, is missing`]
-      : decodeManifest(manifest.body, folderOf(snapshot)).warnings;
+  const manifest = await readManifest(store, snapshot);
+  const warnings = manifest?.warnings ?? [`${snapshot}, which latest.json names, is missing`];
   const lastRun = { runId, outcome: 'published', publishedAt } as const;
   return { ...nothing, checkpoint, rows, lastRun, snapshotAt: publishedAt, warnings };
 }

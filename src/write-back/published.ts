@@ -1,5 +1,5 @@
-import { folderOf, pointerKey } from '../lake/layout.js';
-import { decodeManifest } from '../lake/manifest.js';
+import { pointerKey } from '../lake/layout.js';
+import { readManifest } from '../lake/manifest.js';
 import { decodePointer } from '../lake/pointer.js';
 import type { Column } from '../lake/schema.js';
 import type { ObjectStore } from '../lake/store/index.js';
@@ -9,6 +9,5 @@ export async function publishedColumns(store: ObjectStore, resource: string): Pr
   const pointer = await store.readIfExists(pointerKey(resource));
   if (pointer === null) return [];
   const { snapshot } = decodePointer(pointer.body);
-  const manifest = await store.readIfExists(snapshot);
-  return manifest === null ? [] : decodeManifest(manifest.body, folderOf(snapshot)).columns;
+  return (await readManifest(store, snapshot))?.columns ?? [];
 }

@@ -1,9 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
-import { folderOf } from '../../../src/lake/layout.js';
-import { decodeManifest } from '../../../src/lake/manifest.js';
-import { listDates, listRuns, manifestOf, publishedRuns } from '../../../src/lake/runs.js';
+import { RunChain } from '../../../src/lake/chain.js';
 import { s3ClientConfig } from '../../../src/servers/index.js';
 import { assertRowEquals } from '../../support/oracle.js';
 import type { Random } from '../../support/random.js';
@@ -108,17 +106,10 @@ export async function checkMirrored(world: World): Promise<void> {
 /** Over all published runs, each row was inserted once; and no run's change log has a row twice. */
 async function checkChangeLogs(world: World, resource: string, rows: number): Promise<void> {
   const pointer = await readPointer(world.store, resource);
-  const folders = await listRuns(
-    world.store,
-    resource,
-    'changes',
-    await listDates(world.store, resource, 'changes'),
-  );
   let inserted = 0;
   let latest = true;
-  for await (const { runId } of publishedRuns(world.store, pointer, folders)) {
-    const changes = manifestOf(resource, 'changes', folders, runId)!;
-    const { counts } = decodeManifest(await world.store.read(changes), folderOf(changes));
+  for await (const { runId, changes, manifest } of new RunChain(world.store, pointer)) {
+    const { counts } = manifest;
     inserted += counts.inserted;
     if (!latest) continue;
     const tree = await readTree(world.store, changes);

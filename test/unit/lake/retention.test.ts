@@ -2,7 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import type { RetentionSettings } from '../../../src/core/settings.js';
-import { READER_GRACE_MS, type SnapshotRun, snapshotsToRemove } from '../../../src/lake/retention.js';
+import {
+  datesToLookAt,
+  READER_GRACE_MS,
+  type SnapshotRun,
+  snapshotsToRemove,
+} from '../../../src/lake/retention.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -116,5 +121,29 @@ describe('Retention of snapshots', () => {
         expect(again).toEqual([]);
       }),
     );
+  });
+});
+
+describe('the days that are looked at', () => {
+  const now = Date.parse('2026-11-21T02:00:00Z');
+  const days = Array.from(
+    { length: 60 },
+    (_, ago) => `dt=${new Date(now - ago * 24 * 3_600_000).toISOString().slice(0, 10)}`,
+  );
+  const settings: RetentionSettings = { snapshotsMs: 30 * 24 * 3_600_000, keepPerDay: 'last' };
+
+  it('are the last ones and those that are too old, however many lie between', () => {
+    const { old, recent } = datesToLookAt([...days, 'of-somebody-else'], settings, now);
+    expect(recent).toEqual(days.slice(0, 10).reverse());
+    expect(old).toEqual(days.slice(30).reverse());
+  });
+
+  it('are all on the first day of a month, for the settings may have changed', () => {
+    const first = days.filter((day) => day <= 'dt=2026-11-01');
+    const { old, recent } = datesToLookAt(first, settings, Date.parse('2026-11-01T02:00:00Z'));
+    expect(recent.length).toBe(30);
+    expect([...old, ...recent]).toEqual(first.toSorted());
+    expect(datesToLookAt(['dt=2026-11-21'], settings, now).recent).toEqual(['dt=2026-11-21']);
+    expect(datesToLookAt([], settings, now)).toEqual({ old: [], recent: [] });
   });
 });

@@ -1,6 +1,6 @@
 import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { RunCounts } from '../../../src/core/contract.js';
-import type { PastRun } from '../../../src/lake/run-history.js';
+import type { Manifest } from '../../../src/lake/manifest.js';
 import { type Report, resourceReport, withoutRuns } from '../../../src/report/index.js';
 import { CSV } from '../lake/published.js';
 
@@ -16,7 +16,7 @@ export function counts(some: Partial<RunCounts>): RunCounts {
 }
 
 /** A run some nights ago. */
-export function pastRun(ago: number, some: Partial<PastRun> = {}): PastRun {
+export function pastRun(ago: number, some: Partial<Manifest> = {}): Manifest {
   const at = LAST - ago * DAY;
   return {
     runId: runId(ago),
@@ -46,7 +46,7 @@ export function runId(ago: number): RunId {
 }
 
 /** Thirty nights of a resource that grows. */
-function nights(rows: number): PastRun[] {
+function nights(rows: number): Manifest[] {
   return Array.from({ length: 30 }, (_, ago) => {
     const first = ago === 29;
     const inserted = first ? rows : 200 + ((ago * 7919) % 900);

@@ -85,6 +85,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
       await stager.finish().then(beat, () => {});
       throw error;
     } finally {
+      chain.close();
       clearInterval(timer);
     }
   };

@@ -1,14 +1,19 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { NotFoundError, type Received, RejectedError, type ServiceClient } from '../../src/api/index.js';
 import { type ListEnvelope, readListPage } from '../../src/api/json/page.js';
-import { type Cursor, toByteString, type UtcSeconds } from '../../src/core/brands.js';
+import { peekNextCursor } from '../../src/api/json/peek.js';
+import { type ByteString, type Cursor, toByteString, type UtcSeconds } from '../../src/core/brands.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import type { ColumnSet } from '../../src/lake/schema.js';
 import { askAfterSetback } from '../../src/lake/watermark.js';
 import { finalFailure } from '../failures.js';
+import { EarlyPage } from './early-page.js';
 import { cursorHash } from './position.js';
 
 /** Times that a list is read from its beginning again because its cursor expired. */
 const MAX_RESTARTS = 2;
+/** The page behind a larger one, in characters, waits until that one has been read: bodies are held in memory. */
+const LARGE_PAGE = 4 * 1024 * 1024;
 
 export interface PageOptions {
   readonly client: ServiceClient;
@@ -37,7 +42,7 @@ export interface FetchedPage {
 
 /**
  * Reads one list page by page, following opaque cursors (DESIGN 3.6) and finding a page size that the service
- * takes (DESIGN 3.7).
+ * takes (DESIGN 3.7). The page behind one is asked for as soon as that one's body is there, before it is parsed.
  */
 export class PageChain {
   readonly #options: PageOptions;
@@ -45,11 +50,21 @@ export class PageChain {
   #at: ChainPosition;
   /** Whether the cursor that is due was refused once already. */
   #retried = false;
+  #early: EarlyPage<Received<ListEnvelope>> | null = null;
+  readonly #closing = new AbortController();
+  readonly #signal: AbortSignal;
 
   constructor(options: PageOptions, at: ChainPosition, seen: Set<string>) {
     this.#options = options;
     this.#at = at;
     this.#seen = seen;
+    this.#signal = AbortSignal.any([options.signal, this.#closing.signal]);
+  }
+
+  /** Gives up a page that was asked for early and is not wanted any more. */
+  close(): void {
+    this.#early?.discard();
+    this.#closing.abort();
   }
 
   /** The next page. Must not be called again before it has resolved. */
@@ -69,21 +84,49 @@ export class PageChain {
   }
 
   #request(): Promise<Received<ListEnvelope>> {
-    const { client, run, columns, signal, onWait } = this.#options;
+    const early = this.#early;
+    this.#early = null;
+    if (early?.isFor(this.#at)) return early.take();
+    early?.discard();
+    return this.#ask(this.#at, null);
+  }
+
+  /** @param turn resolves when the page is wanted, in whose columns it leaves its traces */
+  #ask(at: ChainPosition, turn: Promise<void> | null): Promise<Received<ListEnvelope>> {
+    const { client, run, columns, onWait } = this.#options;
     const { csv, name, path } = run.resource;
     const flatten = csv.nested === 'flatten' ? toByteString(csv.separator) : null;
     return client.listPage(
       {
         resource: name,
         path,
-        limit: this.#at.pageSize,
-        cursor: this.#at.cursor,
-        updatedSince: this.#at.updatedSince,
-        signal,
+        limit: at.pageSize,
+        cursor: at.cursor,
+        updatedSince: at.updatedSince,
+        signal: this.#signal,
         onWait,
       },
-      (body) => readListPage(body, { columns, flatten }),
+      async (body) => {
+        await turn;
+        if (this.#askEarly(at, body)) await nextTurn();
+        return readListPage(body, { columns, flatten });
+      },
     );
+  }
+
+  /** Returns whether a request is to be let out before the body is parsed. */
+  #askEarly(at: ChainPosition, body: ByteString): boolean {
+    // After an increment's first page it may be asked for anew, from earlier.
+    if (body.length > LARGE_PAGE || (at.cursor === null && this.#options.run.mode === 'increment'))
+      return false;
+    const cursor = peekNextCursor(body);
+    if (cursor === null || this.#seen.has(cursorHash(cursor))) return false;
+    const next = { ...at, cursor };
+    if (this.#early?.isFor(next)) return false;
+    // The body before was torn, and another one came in its place.
+    this.#early?.discard();
+    this.#early = new EarlyPage(next, (turn) => this.#ask(next, turn));
+    return true;
   }
 
   /** Only the first page's `Date` tells that the service's clock has gone back; then it is asked for anew, from earlier. */

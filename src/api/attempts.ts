@@ -10,6 +10,7 @@ import { createRedactor, type Redactor } from './redact.js';
 import { exchange, type HttpRequest, type HttpResponse } from './request.js';
 import { SecretReader } from './secrets.js';
 import type {
+  Parse,
   Received,
   RetrySettings,
   ServiceClientOptions,
@@ -67,7 +68,7 @@ export class Attempts {
   }
 
   /** As ServiceClient says of its methods; a 404 is a NotFoundError. */
-  async run<T>(operation: Operation, parse: (body: ByteString) => T): Promise<Received<T>> {
+  async run<T>(operation: Operation, parse: Parse<T>): Promise<Received<T>> {
     const attempts = operation.attempts ?? this.#retry.attempts;
     for (let attempt = 1; ; attempt += 1) {
       const tried = await this.#try(operation, attempt, parse);
@@ -88,7 +89,7 @@ export class Attempts {
     }
   }
 
-  async #try<T>(operation: Operation, attempt: number, parse: (body: ByteString) => T): Promise<Tried<T>> {
+  async #try<T>(operation: Operation, attempt: number, parse: Parse<T>): Promise<Tried<T>> {
     const lease = await this.#lease(operation, attempt);
     let outcome: LeaseOutcome = { kind: 'failure' };
     const backoff = backoffDelayMs(attempt, this.#retry.maxDelayMs, this.#random);
@@ -120,7 +121,7 @@ export class Attempts {
       return { kind: 'failed', error: htmlError(request, status), delayMs: backoff };
     }
     try {
-      const value = parse(body.text);
+      const value = await parse(body.text);
       return { kind: 'received', received: { value, serviceDate, status, bytes: body.bytes, durationMs } };
     } catch (thrown) {
       const error = parseError(thrown, request, status, redact);

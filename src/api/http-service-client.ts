@@ -6,6 +6,7 @@ import { RejectedError } from './errors/rejected-error.js';
 import type {
   FetchRequest,
   ListRequest,
+  Parse,
   Received,
   SendRequest,
   ServiceClient,
@@ -26,12 +27,12 @@ export class HttpServiceClient implements ServiceClient {
     this.#attempts = new Attempts(agent, options);
   }
 
-  async listPage<T>(request: ListRequest, parse: (body: ByteString) => T): Promise<Received<T>> {
+  async listPage<T>(request: ListRequest, parse: Parse<T>): Promise<Received<T>> {
     const url = this.#url(request, 'GET', request.path.split('/'), () => listQuery(request));
     return this.#run({ ...read(request, url), cursor: request.cursor }, parse);
   }
 
-  async fetchById<T>(request: FetchRequest, parse: (body: ByteString) => T): Promise<Received<T> | null> {
+  async fetchById<T>(request: FetchRequest, parse: Parse<T>): Promise<Received<T> | null> {
     const url = this.#url(request, 'GET', [...request.path.split('/'), request.id], () => '');
     try {
       return await this.#run(read(request, url), parse);
@@ -76,7 +77,7 @@ export class HttpServiceClient implements ServiceClient {
     await this.#agent.close();
   }
 
-  #run<T>(operation: Operation, parse: (body: ByteString) => T): Promise<Received<T>> {
+  #run<T>(operation: Operation, parse: Parse<T>): Promise<Received<T>> {
     if (this.#closed) throw new Error('The service client has been closed.');
     return this.#attempts.run(operation, parse);
   }

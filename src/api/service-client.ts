@@ -90,6 +90,9 @@ export interface Received<T> {
   readonly retries: number;
 }
 
+/** Called with a body once it is whole, and anew with that of each repeated request. */
+export type Parse<T> = (body: ByteString) => T | Promise<T>;
+
 /**
  * The service's HTTP interface (spec, "Endpoints"). Every method throws RefusedError, TransientError (after its own
  * retries), RejectedError and BrokenPromiseError as DESIGN 3.12 tells them apart, ConfigurationError when the key
@@ -100,9 +103,9 @@ export interface ServiceClient {
    * Reads one page of a list. `parse` throws SyntaxError for what is not whole JSON (retried) and BrokenPromiseError for a
    * wrong envelope, which is thrown on with the request filled in. A 404 is a NotFoundError.
    */
-  listPage<T>(request: ListRequest, parse: (body: ByteString) => T): Promise<Received<T>>;
+  listPage<T>(request: ListRequest, parse: Parse<T>): Promise<Received<T>>;
   /** Reads one record by its id; null for a 404. */
-  fetchById<T>(request: FetchRequest, parse: (body: ByteString) => T): Promise<Received<T> | null>;
+  fetchById<T>(request: FetchRequest, parse: Parse<T>): Promise<Received<T> | null>;
   /** Writes one record. Retries carry the same idempotency key; a 404 counts as RejectedError here. */
   send(request: SendRequest): Promise<Received<ByteString>>;
   /** Lets requests under way finish, then closes the connections. */

@@ -1,0 +1,44 @@
+import type { ChainPosition } from './pages.js';
+
+/**
+ * A page that was asked for before it was known to be the next one. Its answer waits until it is taken, and is dropped when
+ * it turns out that another page is wanted.
+ */
+export class EarlyPage<T> {
+  readonly #at: ChainPosition;
+  readonly #answer: Promise<T>;
+  #take!: () => void;
+  #drop!: (reason: Error) => void;
+
+  /** @param ask makes the request; the answer must not be used before `turn` has resolved */
+  constructor(at: ChainPosition, ask: (turn: Promise<void>) => Promise<T>) {
+    this.#at = at;
+    const turn = new Promise<void>((resolve, reject) => {
+      this.#take = resolve;
+      this.#drop = reject;
+    });
+    this.#answer = ask(turn);
+    // Who takes it hears of a failure; one that is dropped may fail as it likes.
+    turn.catch(() => {});
+    this.#answer.catch(() => {});
+  }
+
+  isFor({ cursor, updatedSince, pageSize, chain }: ChainPosition): boolean {
+    const at = this.#at;
+    return (
+      at.cursor === cursor &&
+      at.updatedSince === updatedSince &&
+      at.pageSize === pageSize &&
+      at.chain === chain
+    );
+  }
+
+  take(): Promise<T> {
+    this.#take();
+    return this.#answer;
+  }
+
+  discard(): void {
+    this.#drop(new Error('another page is wanted'));
+  }
+}

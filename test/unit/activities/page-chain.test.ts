@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { PageChain } from '../../../activities/extract/pages.js';
+import type { ListRequest, ServiceClient } from '../../../src/api/index.js';
+import type { Parse, Received } from '../../../src/api/service-client.js';
+import { type Cursor, toByteString } from '../../../src/core/brands.js';
+import type { RunFile } from '../../../src/lake/run-file.js';
+import { ColumnSet } from '../../../src/lake/schema.js';
+
+/** What the service does, in order: `asked` by cursor, `answered` when the body is read. */
+class FakeService {
+  readonly log: string[] = [];
+  readonly signals: AbortSignal[] = [];
+  readonly columns = new ColumnSet(['id'], [], () => true);
+  readonly #bodies: Readonly<Record<string, string>>;
+
+  /** @param bodies by cursor; '' is that of the first page */
+  constructor(bodies: Readonly<Record<string, string>>) {
+    this.#bodies = bodies;
+  }
+
+  chain(mode: RunFile['mode'] = 'full'): PageChain {
+    const client = { listPage: this.#listPage } as unknown as ServiceClient;
+    const run = {
+      mode,
+      before: null,
+      resource: { name: 'tasks', path: 'tasks', csv: { nested: 'json' } },
+    } as unknown as RunFile;
+    const position = { cursor: null, updatedSince: null, chain: 0, restarts: 0, pageSize: 2 };
+    const { signal } = new AbortController();
+    const options = { client, run, columns: this.columns, signal, now: Date.now, onWait: () => {} };
+    return new PageChain(options, position, new Set());
+  }
+
+  #listPage = async <T>({ cursor, signal }: ListRequest, parse: Parse<T>): Promise<Received<T>> => {
+    this.log.push(`asked ${cursor ?? 'first'}`);
+    this.signals.push(signal!);
+    await new Promise(setImmediate);
+    const body = this.#bodies[cursor ?? ''];
+    if (body === undefined) throw new Error(`no page ${cursor}`);
+    const value = await parse(toByteString(body));
+    this.log.push(`read ${cursor ?? 'first'}`);
+    return { value, serviceDate: null, status: 200, bytes: body.length, durationMs: 1, retries: 0 };
+  };
+}
+
+const page = (id: string, next: string | null, more = '') =>
+  `{"data":[{"id":"${id}","${id}":1}],"page":{"nextCursor":${JSON.stringify(next)}}${more}}`;
+
+async function readAll(chain: PageChain): Promise<(Cursor | null)[]> {
+  const cursors: (Cursor | null)[] = [];
+  for (;;) {
+    const { next, done } = await chain.next();
+    cursors.push(next.cursor);
+    if (done) return cursors;
+  }
+}
+
+describe('a chain of pages', () => {
+  it('asks for the next page before it reads the last one', async () => {
+    const service = new FakeService({ '': page('a', 'x'), x: page('b', 'y'), y: page('c', null) });
+    expect(await readAll(service.chain())).toEqual(['x', 'y', null]);
+    expect(service.log).toEqual(['asked first', 'asked x', 'read first', 'asked y', 'read x', 'read y']);
+  });
+
+  it('drops a page that turns out not to be the next one, with its columns', async () => {
+    // What stands last in the body looks like the cursor of the page.
+    const misleading = page('a', 'x', ',"links":{"nextCursor":"wrong"}');
+    const service = new FakeService({ '': misleading, wrong: page('never', 'z'), x: page('b', null) });
+    expect(await readAll(service.chain())).toEqual(['x', null]);
+    expect(service.log).toEqual(['asked first', 'asked wrong', 'read first', 'asked x', 'read x']);
+    expect(service.columns.names).toEqual(['id', 'a', 'b']);
+  });
+
+  it('reads no further ahead than the page that is taken next', async () => {
+    const service = new FakeService({ '': page('a', 'x'), x: page('b', 'y'), y: page('c', null) });
+    await service.chain().next();
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    expect(service.log).toEqual(['asked first', 'asked x', 'read first']);
+    expect(service.columns.names).toEqual(['id', 'a']);
+  });
+
+  it('ends the request for a page that nobody wants any more', async () => {
+    const service = new FakeService({ '': page('a', 'x'), x: page('b', null) });
+    const chain = service.chain();
+    await chain.next();
+    expect(service.signals[1]!.aborted).toBe(false);
+    chain.close();
+    expect(service.signals[1]!.aborted).toBe(true);
+  });
+
+  it('waits with the second page of an increment: the first may be asked for anew', async () => {
+    const service = new FakeService({ '': page('a', 'x'), x: page('b', 'y'), y: page('c', null) });
+    await readAll(service.chain('increment'));
+    expect(service.log.slice(0, 3)).toEqual(['asked first', 'read first', 'asked x']);
+  });
+
+  it('does not ask for a cursor that came before', async () => {
+    const service = new FakeService({ '': page('a', 'x'), x: page('b', 'x') });
+    await expect(readAll(service.chain())).rejects.toThrow(/go in a circle/);
+    expect(service.log.filter((entry) => entry === 'asked x').length).toBe(1);
+  });
+});

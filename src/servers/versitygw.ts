@@ -26,6 +26,8 @@ export interface VersitygwOptions {
   readonly region?: string | undefined;
   /** Appended to. Default: a new file in the temporary folder. */
   readonly logFile?: string | undefined;
+  /** Gets a line for each request. Default: none is written. */
+  readonly accessLog?: string | undefined;
   /** Gives up starting; a server that has started is not touched by it. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -46,6 +48,7 @@ export function versitygwArgs(options: {
   readonly region: string;
   readonly iamDir: string;
   readonly dataDir: string;
+  readonly accessLog?: string | undefined;
 }): string[] {
   return [
     '--port',
@@ -55,7 +58,10 @@ export function versitygwArgs(options: {
     // With accounts in a folder, an unknown access key is refused with 403.
     '--iam-dir',
     options.iamDir,
+    // As every S3 does; by itself it closes each connection after one request.
+    '--keep-alive',
     '--quiet',
+    ...(options.accessLog === undefined ? [] : ['--access-log', options.accessLog]),
     'posix',
     options.dataDir,
   ];
@@ -98,7 +104,7 @@ export async function startVersitygw(options: VersitygwOptions): Promise<Versity
         secretAccessKey,
       };
       const env = versitygwEnvironment(process.env, accessKeyId, secretAccessKey);
-      const args = versitygwArgs({ port, region, iamDir, dataDir });
+      const args = versitygwArgs({ port, region, iamDir, dataDir, accessLog: options.accessLog });
       return {
         command: { executable: options.executable, args, env, logFile },
         async ask(signal) {

@@ -58,18 +58,21 @@ async function compare(rows) {
     const full = [];
     const nights = { 'newest 0.1 %': [], 'spread 0.1 %': [], 'spread 5 %': [], 'nothing changed': [] };
     for (let round = 0; round < rounds; round++) {
-      bare.push(await bareLoop(service, `bare-${rows}-${round}`));
+      bare.push(await counted(service, () => bareLoop(service, `bare-${rows}-${round}`)));
       const connection = await warmConnection(service, 'with0');
       const { worker } = connection;
-      full.push(await measureExport(stage, connection, [worker.pid], { resources: [RESOURCE] }));
+      const run = () => measureExport(stage, connection, [worker.pid], { resources: [RESOURCE] });
+      full.push(await counted(service, run));
       for (const [name, share, pick] of [
         ['newest 0.1 %', 0.001, 'newest'],
         ['spread 0.1 %', 0.001, 'spread'],
         ['spread 5 %', 0.05, 'spread'],
         ['nothing changed', 0, 'spread'],
       ]) {
-        await service.touch(RESOURCE, Math.max(share === 0 ? 0 : 1, Math.round(rows * share)), pick);
-        nights[name].push(await measureExport(stage, connection, [worker.pid], { resources: [RESOURCE] }));
+        if (share > 0) await service.touch(RESOURCE, Math.max(1, Math.round(rows * share)), pick);
+        // Longer than the overlap, as days are: the next increment does not read the same rows again.
+        await service.advance(60 * 60_000);
+        nights[name].push(await counted(service, run));
       }
       await worker.stop();
     }
@@ -82,10 +85,12 @@ async function compare(rows) {
       `${count(rate(list))} rows/s`,
       `${count(perCpu(list))} rows/CPU s`,
       `${of(list, 'peakMiB').toFixed(0)} MiB peak`,
-      list[0].events === undefined ? '' : `${of(list, 'events')} events`,
+      list[0].newEvents === undefined ? '' : `${of(list, 'newEvents')} events`,
       list[0].received === undefined
         ? ''
         : `${mib(of(list, 'received'))} MiB in, ${mib(of(list, 'sent'))} MiB out`,
+      `${of(list, 'requests')} requests`,
+      list[0].s3Requests === undefined ? '' : `${of(list, 's3Requests')} to S3`,
     ];
     print([line('bare loop', bare), line('first full export', full)]);
     print(
@@ -94,7 +99,11 @@ async function compare(rows) {
         `${of(list, 'seconds').toFixed(2)} s`,
         `${of(list, 'cpu').toFixed(2)} CPU s`,
         `${((100 * of(list, 'seconds')) / of(full, 'seconds')).toFixed(1)} % of the full export`,
+        `${of(list, 'peakMiB').toFixed(0)} MiB peak`,
+        `${of(list, 'newEvents')} events`,
         `${mib(of(list, 'received'))} MiB in, ${mib(of(list, 'sent'))} MiB out`,
+        `${of(list, 'requests')} requests`,
+        `${of(list, 's3Requests')} to S3`,
       ]),
     );
     say(
@@ -105,9 +114,15 @@ async function compare(rows) {
   }
 }
 
-/** Four resources behind 50 ms of latency, with one worker and with two. */
+/** What something measured, with the requests that it made of the service. */
+async function counted(service, measure) {
+  const before = await service.requests();
+  return { ...(await measure()), requests: (await service.requests()) - before };
+}
+
+/** Four resources behind 50 ms of latency. */
 async function latency() {
-  const counts = { [RESOURCE]: 100_000, tasks: 50_000, projects: 25_000, members: 25_000 };
+  const counts = { [RESOURCE]: 400_000, tasks: 100_000, projects: 50_000, members: 50_000 };
   const service = await startService(counts);
   title('50 ms of latency per request, four resources');
   try {
@@ -136,7 +151,7 @@ async function scale() {
   const resources = ['projects', 'tasks', 'time-entries', 'calendar-entries', 'members', 'clients', 'tags'];
   const service = await startService(Object.fromEntries(resources.map((name) => [name, 20_000])));
   title(
-    '50 ms of latency, seven resources, pages of 100 rows, two connections of one request at a time each',
+    '50 ms of latency, seven resources of 20,000 rows, pages of 100 rows, two requests at a time per worker',
   );
   try {
     await service.latency(50);

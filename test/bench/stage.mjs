@@ -34,6 +34,7 @@ export async function setUp() {
       executable: (await resolveServer('versitygw')).path,
       dataDir: join(folder, 's3'),
       iamDir: join(folder, 'iam'),
+      accessLog: join(folder, 's3.log'),
     }),
   ]);
   await ensureBucket(s3, 'lake');
@@ -51,6 +52,11 @@ export async function setUp() {
     s3,
     ...connected,
     env,
+    /** Requests that the S3 server has answered so far. */
+    async s3Requests() {
+      const log = await readFile(join(folder, 's3.log'), 'latin1').catch(() => '');
+      return log.split('\n').length - 1;
+    },
     async stop() {
       await connected.close();
       await Promise.all([temporal.kill(), s3.kill()]);
@@ -86,6 +92,8 @@ export async function startService(counts) {
     touch: (resource, count, pick) => control('POST', `records/${resource}`, { touch: { count, pick } }),
     latency: (ms) => control('POST', 'faults', { match: {}, fault: { kind: 'latency', ms } }),
     requests: async () => (await control('GET', 'stats')).requests,
+    /** Lets the service's clock run ahead. */
+    advance: (ms) => control('POST', 'clock', { advance: ms }),
     stop: () => child.kill('SIGKILL'),
   };
 }
@@ -129,8 +137,16 @@ export async function startWorker(stage, { file, name }) {
   };
 }
 
+/** Events of mirrors' histories that were there before. */
+const known = new Map();
+
+async function eventsOf(client, workflowId) {
+  return (await client.workflow.getHandle(workflowId).describe()).historyLength;
+}
+
 /** Runs an export to its end; returns its report and what it cost. */
-export async function measureExport({ client }, { name }, pids, input = {}) {
+export async function measureExport({ client, s3Requests }, { name }, pids, input = {}) {
+  const s3Before = await s3Requests();
   const before = await Promise.all(pids.map(usage));
   const started = performance.now();
   const handle = await client.workflow.start('exportWorkflow', {
@@ -142,22 +158,19 @@ export async function measureExport({ client }, { name }, pids, input = {}) {
   const seconds = (performance.now() - started) / 1000;
   const after = await Promise.all(pids.map(usage));
   const sum = (field) => after.reduce((all, one, at) => all + one[field] - before[at][field], 0);
-  const mirrors = await Promise.all(
-    result.runs.map(({ resource }) =>
-      client.workflow.getHandle(`worktrack/${name}/mirror/${resource}`).describe(),
-    ),
-  );
-  const events = mirrors.reduce(
-    (all, one) => all + one.historyLength,
-    (await handle.describe()).historyLength,
-  );
+  const mirrors = result.runs.map(({ resource }) => `worktrack/${name}/mirror/${resource}`);
+  const lengths = await Promise.all(mirrors.map((id) => eventsOf(client, id)));
+  const newEvents = lengths.reduce((all, one, at) => all + one - (known.get(mirrors[at]) ?? 0), 0);
+  for (const [at, id] of mirrors.entries()) known.set(id, lengths[at]);
   return {
     seconds,
     cpu: sum('cpu'),
     received: sum('received'),
     sent: sum('sent'),
     peakMiB: Math.max(...after.map((one) => one.peakMiB)),
-    events,
+    /** Those of the export's own workflow, and what it added to the mirrors'. */
+    newEvents: newEvents + (await handle.describe()).historyLength,
+    s3Requests: (await s3Requests()) - s3Before,
     runs: result.runs,
     rows: result.runs.reduce((all, run) => all + run.rows, 0),
   };

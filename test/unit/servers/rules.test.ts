@@ -98,7 +98,7 @@ describe('starting', () => {
 
   it('gives versitygw its secrets by the environment and nothing else of the host', () => {
     expect(versitygwArgs(gateway)).toEqual(
-      '--port 127.0.0.1:7070 --region us-east-1 --iam-dir /iam --quiet posix /data'.split(' '),
+      '--port 127.0.0.1:7070 --region us-east-1 --iam-dir /iam --keep-alive --quiet posix /data'.split(' '),
     );
     const env = versitygwEnvironment({ PATH: '/bin', LOGFILE: '/l', API_KEY: 'k' }, 'access', 'secret');
     expect(env).toMatchObject({ PATH: '/bin', ROOT_ACCESS_KEY: 'access', ROOT_SECRET_KEY: 'secret' });

@@ -8,6 +8,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
@@ -33,6 +34,8 @@ const skip = new Set(values.skip.split(','));
 const RESOURCE = 'time-entries';
 /** Rows of the export that warms a process up. */
 const WARM_UP = 5000;
+/** Between two of the nights, which follow one another at once. */
+const OVERLAP_S = 1;
 /** A large resource is measured less often. */
 const LARGE = 1_000_000;
 
@@ -59,7 +62,7 @@ async function compare(rows) {
     const nights = { 'newest 0.1 %': [], 'spread 0.1 %': [], 'spread 5 %': [], 'nothing changed': [] };
     for (let round = 0; round < rounds; round++) {
       bare.push(await counted(service, () => bareLoop(service, `bare-${rows}-${round}`)));
-      const connection = await warmConnection(service, 'with0');
+      const connection = await warmConnection(service);
       const { worker } = connection;
       const run = () => measureExport(stage, connection, [worker.pid], { resources: [RESOURCE] });
       full.push(await counted(service, run));
@@ -71,7 +74,7 @@ async function compare(rows) {
       ]) {
         if (share > 0) await service.touch(RESOURCE, Math.max(1, Math.round(rows * share)), pick);
         // Longer than the overlap, as days are: the next increment does not read the same rows again.
-        await service.advance(60 * 60_000);
+        await delay(3 * OVERLAP_S * 1000);
         nights[name].push(await counted(service, run));
       }
       await worker.stop();
@@ -234,7 +237,10 @@ async function bareWrites({ url }, rows) {
 
 /** A connection whose worker has exported something small. */
 async function warmConnection(service) {
-  const connection = await configure(stage, service.url, { resources: ['tasks', RESOURCE] });
+  const connection = await configure(stage, service.url, {
+    resources: ['tasks', RESOURCE],
+    yaml: `    sync: { overlap: ${OVERLAP_S}s }\n`,
+  });
   const worker = await startWorker(stage, connection);
   await measureExport(stage, connection, [worker.pid], { resources: ['tasks'] });
   return { ...connection, worker };

@@ -92,8 +92,6 @@ export async function startService(counts) {
     touch: (resource, count, pick) => control('POST', `records/${resource}`, { touch: { count, pick } }),
     latency: (ms) => control('POST', 'faults', { match: {}, fault: { kind: 'latency', ms } }),
     requests: async () => (await control('GET', 'stats')).requests,
-    /** Lets the service's clock run ahead. */
-    advance: (ms) => control('POST', 'clock', { advance: ms }),
     stop: () => child.kill('SIGKILL'),
   };
 }

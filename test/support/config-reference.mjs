@@ -36,7 +36,11 @@ function rowsOf(schema, prefix) {
 
 /** The map with known keys that a value is, may be, or is a list of. */
 function mapOf(schema) {
-  const candidates = [schema, ...(schema.anyOf ?? []), ...(schema.items ? [schema.items, ...(schema.items.anyOf ?? [])] : [])];
+  const candidates = [
+    schema,
+    ...(schema.anyOf ?? []),
+    ...(schema.items ? [schema.items, ...(schema.items.anyOf ?? [])] : []),
+  ];
   return candidates.find((one) => one.properties !== undefined);
 }
 

@@ -10,7 +10,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   verify: ['', '--resource tasks'],
   report: ['--resource tasks --open', '--out report.html'],
   rollback: ['--resource tasks --to 20261121T020000Z-1a2b3c4d'],
-  purge: ['--resource members --key 01KM0000000000000000000000'],
+  purge: ['--resource tasks --key 01KM0000000000000000000000'],
   ddl: ['--dialect athena', '--resource tasks --dt 2026-11-21'],
   cat: ['tasks --limit 5', 'tasks --dt 2026-11-21 --json'],
   replay: ['--from-server', 'history.json'],

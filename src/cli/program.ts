@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { VERSION } from '../temporal/version.js';
+import { addExamples } from './examples.js';
 import type { ExitCode } from './exit-code.js';
 import { collect, type GlobalOptions } from './options.js';
 import type { ScheduleAction } from './schedule.js';
@@ -190,7 +191,7 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
     .argument('[files...]', 'histories as `temporal workflow show --output json` and the UI write them')
     .option('--from-server', 'the histories of our workflows on the server, running ones first')
     .option('--workflow-id <id>', 'only this workflow; with --from-server')
-    .option('--limit <n>', 'at most so many histories; with --from-server (default: 100)')
+    .option('--limit <n>', 'at most so many histories, with --from-server (default: 100)')
     .option('--json', 'print one JSON object')
     .action(async (files: string[], _options: object, command: Command) => {
       const { runReplay } = await import('./replay.js');
@@ -279,13 +280,17 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
   program
     .command('simulator')
     .description('run a made-up service on this machine; prints its address as JSON')
-    .argument('[options...]', 'see src/simulator/main.ts: --port, --seed, --tasks 1000, --key, …')
+    .argument(
+      '[options...]',
+      '--port and --seed; --projects, --tasks, --time-entries and the like with a number of records',
+    )
     .allowUnknownOption()
     .allowExcessArguments()
     .action(async (_words: string[], _options: object, command: Command) => {
       const { runSimulator } = await import('./simulator.js');
       onEnd(await runSimulator(command.args));
     });
+  addExamples(program);
   return program;
 }
 

@@ -6,15 +6,18 @@ import { didYouMean } from './suggest.js';
 
 /**
  * A text that `read` turns into a value. `read` throws a RangeError with a whole message; `allowed` serves for
- * values that are no text at all; `hint` may say more about those.
+ * values that are no text at all; `hint` may say more about those. `title` names the kind of text in the JSON Schema
+ * and in the reference.
  */
 export function readable<T>(
   allowed: string,
   read: (text: string) => T,
   hint: (value: unknown) => string = () => '',
+  title?: string,
 ) {
   return z
     .string({ error: (issue) => wrong(issue.input, allowed) + hint(issue.input) })
+    .meta(title === undefined ? {} : { title })
     .transform((text, context): T => {
       try {
         return read(text);
@@ -40,6 +43,7 @@ export function duration(options: DurationOptions) {
     'a duration such as 90d, 6h, 5m or 30s',
     (text) => readDuration(text, options),
     (value) => unitHint(value, options.unit),
+    `duration${bounds(options)}`,
   );
 }
 
@@ -50,6 +54,7 @@ export function durationOr(word: string, options: DurationOptions) {
     allowed,
     (text): number | null => (text === word ? null : readDuration(text, options, `, or ${word}`)),
     (value) => unitHint(value, options.unit),
+    `duration${bounds(options)}, or ${word}`,
   );
 }
 
@@ -63,6 +68,7 @@ export function byteSize(min: number, max: number) {
       throw new RangeError(wrong(text, `a size from ${formatBytes(min)} to ${formatBytes(max)}`));
     },
     (value) => (typeof value === 'number' ? `. A size needs a unit. Did you mean ${value}MiB?` : ''),
+    `size, ${formatBytes(min)} to ${formatBytes(max)}`,
   );
 }
 
@@ -109,6 +115,12 @@ export function line(what: string, longest = 1024) {
 export function hasControls(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   return /[\u0000-\u001f\u007f]/.test(text);
+}
+
+function bounds({ min = 0, max = Number.MAX_SAFE_INTEGER }: DurationOptions): string {
+  const least = min > 1 ? formatDuration(min) : '';
+  if (max === Number.MAX_SAFE_INTEGER) return least && `, at least ${least}`;
+  return least ? `, ${least} to ${formatDuration(max)}` : `, at most ${formatDuration(max)}`;
 }
 
 function readDuration(

@@ -14,26 +14,41 @@ const escapeFormulas = flag();
 // Up to 4 GiB: an unchanged part is carried over by one server-side copy, which S3 bounds at 5 GiB.
 const partSize = byteSize(KiB, 4 * GiB);
 
+/** What each key means, in a connection and in a resource. */
+const CSV = {
+  compression: 'How parts are written. With `none` they are called `.csv`.',
+  delimiter:
+    'Between cells: one ASCII character that is no letter, digit, quote, hyphen, colon or line break.',
+  nested:
+    'Objects within a record: their JSON text, or a column for each of their fields. Lists are JSON text in any case.',
+  separator: 'Between the levels of the name of a flattened column: one to eight characters.',
+  lineBreaks:
+    '`escape` writes line feed, carriage return and backslash as two characters each, for engines that cannot read line breaks inside values.',
+  escapeFormulas:
+    "Puts a `'` before what a spreadsheet would take for a formula. It changes values: a lake wants the true ones.",
+  partSize: 'Size that a part aims at, before compression.',
+};
+
 /** A connection's `csv`, complete with defaults (DESIGN 3.8 and 3.10). */
 export const csvSection = section({
-  compression: compression.prefault('gzip'),
-  delimiter: delimiter.prefault(','),
-  nested: nested.prefault('json'),
-  separator: separator.prefault('.'),
-  lineBreaks: lineBreaks.prefault('keep'),
-  escapeFormulas: escapeFormulas.prefault(false),
-  partSize: partSize.prefault('64MiB'),
+  compression: compression.prefault('gzip').describe(CSV.compression),
+  delimiter: delimiter.prefault(',').describe(CSV.delimiter),
+  nested: nested.prefault('json').describe(CSV.nested),
+  separator: separator.prefault('.').describe(CSV.separator),
+  lineBreaks: lineBreaks.prefault('keep').describe(CSV.lineBreaks),
+  escapeFormulas: escapeFormulas.prefault(false).describe(CSV.escapeFormulas),
+  partSize: partSize.prefault('64MiB').describe(CSV.partSize),
 });
 
 /** A resource's `csv`: what it gives stands in for the connection's. */
 export const csvOverrides = section({
-  compression: compression.optional(),
-  delimiter: delimiter.optional(),
-  nested: nested.optional(),
-  separator: separator.optional(),
-  lineBreaks: lineBreaks.optional(),
-  escapeFormulas: escapeFormulas.optional(),
-  partSize: partSize.optional(),
+  compression: compression.optional().describe(CSV.compression),
+  delimiter: delimiter.optional().describe(CSV.delimiter),
+  nested: nested.optional().describe(CSV.nested),
+  separator: separator.optional().describe(CSV.separator),
+  lineBreaks: lineBreaks.optional().describe(CSV.lineBreaks),
+  escapeFormulas: escapeFormulas.optional().describe(CSV.escapeFormulas),
+  partSize: partSize.optional().describe(CSV.partSize),
 });
 
 /** One ASCII character: the data plane works on bytes, and a letter or digit would force quotes on every value. */

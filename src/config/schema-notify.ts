@@ -12,7 +12,7 @@ const ALLOWED =
 /** Whoever knows the URL of some services' webhooks may post there: so it may be a reference, and is never repeated. */
 const url = z
   .unknown()
-  .meta({ oneOf: [{ type: 'string', pattern: '^https?://' }, ...SECRET_FORMS] })
+  .meta({ title: 'URL or secret', oneOf: [{ type: 'string', pattern: '^https?://' }, ...SECRET_FORMS] })
   .transform((value, context): string | SecretRef => {
     const read = readUrl(value);
     if ('found' in read) return read.found;
@@ -53,12 +53,17 @@ const event = choice(['failure', 'recovery']);
 
 /** `notify` of a connection: who is told of runs that fail, and of the first good one after. */
 export const notify = section({
-  url,
-  headers: headers.prefault({}),
+  url: url.describe(
+    'Where a POST goes for each run that failed or was refused, and for the first good one after. A reference where the URL itself is a secret; plain http to this machine only.',
+  ),
+  headers: headers
+    .prefault({})
+    .describe('Headers of the POST. Values by reference only; the whole value, `Bearer …` too.'),
   on: z
     .array(event, { error: ({ input }) => wrong(input, 'a list out of failure, recovery') })
     .min(1, { error: 'found an empty list; allowed: failure, recovery, or leave `notify` out' })
-    .prefault(['failure', 'recovery']),
+    .prefault(['failure', 'recovery'])
+    .describe('What is told.'),
 }).transform(
   ({ on, headers, ...rest }): NotifySettings => ({
     ...rest,

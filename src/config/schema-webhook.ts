@@ -11,18 +11,34 @@ const LISTEN = 'an address and port such as 127.0.0.1:8080 or "[::1]:8080"';
 const header = (standard: string) => readable('the name of an HTTP header', readHeader).prefault(standard);
 
 const timestamp = section({
-  header: header('X-Webhook-Timestamp'),
-  tolerance: duration({ unit: 'm', min: 1000, max: 24 * 3_600_000 }).prefault('5m'),
-  signs: choice(['timestamp.body', 'body']).prefault('timestamp.body'),
+  header: header('X-Webhook-Timestamp').describe(
+    'Header with the time of sending: Unix seconds or milliseconds, or ISO 8601 in UTC.',
+  ),
+  tolerance: duration({ unit: 'm', min: 1000, max: 24 * 3_600_000 })
+    .prefault('5m')
+    .describe("How far it may be from the receiver's clock, either way."),
+  signs: choice(['timestamp.body', 'body'])
+    .prefault('timestamp.body')
+    .describe(
+      'What is signed: the header, a dot and the body; or the body alone, which leaves the time unprotected.',
+    ),
 }).transform(({ tolerance, ...rest }) => ({ ...rest, toleranceMs: tolerance }));
 
 const signature = section({
-  header: header('X-Webhook-Signature'),
-  algorithm: choice(['hmac-sha256', 'hmac-sha512', 'hmac-sha1', 'token']).prefault('hmac-sha256'),
-  encoding: choice(['hex', 'base64']).prefault('hex'),
-  prefix: readable('what stands before the digest, such as sha256=', readPrefix).prefault(''),
-  secret: secretRef().prefault({ env: 'WORKTRACK_WEBHOOK_SECRET' }),
-  timestamp: timestamp.optional(),
+  header: header('X-Webhook-Signature').describe('Header that holds the signature.'),
+  algorithm: choice(['hmac-sha256', 'hmac-sha512', 'hmac-sha1', 'token'])
+    .prefault('hmac-sha256')
+    .describe('With `token` the header holds the secret itself.'),
+  encoding: choice(['hex', 'base64']).prefault('hex').describe('Of the digest.'),
+  prefix: readable('what stands before the digest, such as sha256=', readPrefix)
+    .prefault('')
+    .describe(
+      'What stands before the digest, such as `sha256=`, or before the token, such as `Bearer ` with its space.',
+    ),
+  secret: secretRef()
+    .prefault({ env: 'WORKTRACK_WEBHOOK_SECRET' })
+    .describe('Where the secret is read from.'),
+  timestamp: timestamp.optional().describe('Left out: no time is looked for.'),
 }).transform(
   ({ algorithm, encoding, timestamp = null, ...rest }): SignatureSettings =>
     algorithm === 'token' ? { ...rest, algorithm } : { ...rest, algorithm, encoding, timestamp },
@@ -50,17 +66,30 @@ const unsigned = z.literal('none').transform(() => null);
 
 /** `webhook` of a connection (DESIGN 4). */
 export const webhook = section({
-  listen: listen.prefault('127.0.0.1:8080'),
+  listen: listen
+    .prefault('127.0.0.1:8080')
+    .describe('Address of the receiver. Connections with the same address share it.'),
   signature: z
     .union([unsigned, signature], {
       // Says nothing of the value: the likeliest mistake is to write the secret itself here.
       error:
         'found neither; allowed: a map with header, algorithm, encoding, prefix, secret and timestamp, or the word none',
     })
-    .prefault({}),
-  resource: readable('a JSON pointer such as /resource', readPointer).prefault('/resource'),
-  kinds: kinds.prefault({}),
-  maxBody: byteSize(1024, 64 * 1024 ** 2).prefault('1MiB'),
+    .prefault({})
+    .describe(
+      'How notices prove where they come from. `none` takes notices from anybody, on this machine only.',
+    ),
+  resource: readable('a JSON pointer such as /resource', readPointer)
+    .prefault('/resource')
+    .describe("JSON pointer to the resource's name in a notice, or to the kind of event."),
+  kinds: kinds
+    .prefault({})
+    .describe(
+      "What the text there means, where it is no resource's name: a resource, several, or `[]` for none. A kind may end in `*`.",
+    ),
+  maxBody: byteSize(1024, 64 * 1024 ** 2)
+    .prefault('1MiB')
+    .describe('A larger notice is answered with 413.'),
 }).transform(
   ({ maxBody, kinds, ...rest }): WebhookSettings => ({
     ...rest,

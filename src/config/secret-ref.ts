@@ -18,6 +18,7 @@ export function secretRef() {
   return z
     .unknown()
     .meta({
+      title: 'secret',
       oneOf: SECRET_FORMS,
       description: 'Where the secret is read from; never the secret itself.',
     })

@@ -1,0 +1,87 @@
+// The reference of the configuration in README.md, made from the JSON Schema. `npm run reference` writes it; a test
+// holds the committed text against it.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = new URL('../../', import.meta.url);
+const BEGIN = '<!-- configuration: made by `npm run reference`, do not edit -->';
+const END = '<!-- end of configuration -->';
+
+/** One row for each key that the file may have: key, kind of value, default, meaning. */
+export function configReference(schema) {
+  const connection = schema.properties.connections.additionalProperties;
+  const rows = rowsOf(connection, '');
+  return ['| key | value | default | meaning |', '|---|---|---|---|', ...rows.map(toLine)].join('\n');
+}
+
+/** The README with the reference between its marks. */
+export function withReference(readme, reference) {
+  const [begin, end] = [readme.indexOf(BEGIN), readme.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error(`README.md must have the lines ${BEGIN} and ${END}`);
+  return `${readme.slice(0, begin)}${BEGIN}\n\n${reference}\n\n${readme.slice(end)}`;
+}
+
+function rowsOf(schema, prefix) {
+  return Object.entries(schema.properties).flatMap(([name, of]) => {
+    const key = `${prefix}${name}`;
+    const required = schema.required?.includes(name) ?? false;
+    const inner = mapOf(of);
+    const own = { key, value: kindOf(of), standard: standardOf(of, required), meaning: of.description };
+    // A section says no more than its keys do, unless something is said of it.
+    const rows = inner !== undefined && of.description === undefined ? [] : [own];
+    if (inner === undefined || key === 'resources[].csv') return rows;
+    return [...rows, ...rowsOf(inner, of.type === 'array' ? `${key}[].` : `${key}.`)];
+  });
+}
+
+/** The map with known keys that a value is, may be, or is a list of. */
+function mapOf(schema) {
+  const candidates = [
+    schema,
+    ...(schema.anyOf ?? []),
+    ...(schema.items ? [schema.items, ...(schema.items.anyOf ?? [])] : []),
+  ];
+  return candidates.find((one) => one.properties !== undefined);
+}
+
+function kindOf(schema) {
+  if (schema.title !== undefined) return schema.title;
+  if (schema.const !== undefined) return code(schema.const);
+  if (schema.enum !== undefined) return schema.enum.map(code).join(', ');
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(kindOf))].join(' or ');
+  if (schema.type === 'boolean') return '`true`, `false`';
+  if (schema.type === 'integer') return `whole number, ${schema.minimum} to ${schema.maximum}`;
+  if (schema.type === 'array') return `list of: ${kindOf(schema.items)}`;
+  if (schema.properties !== undefined) return 'map';
+  if (schema.type === 'object') return `map of: ${kindOf(schema.additionalProperties)}`;
+  if (schema.type === 'string') return 'text';
+  throw new Error(`no words for ${JSON.stringify(schema)}`);
+}
+
+function standardOf(schema, required) {
+  if (required) return 'required';
+  const { default: standard } = schema;
+  // The defaults of a section are those of its keys.
+  if (standard === undefined || (mapOf(schema) !== undefined && schema.type !== 'array')) return '';
+  return code(standard);
+}
+
+/** As the file may have it. */
+function code(value) {
+  if (typeof value === 'string' && value !== '' && !/^[\s,*"]|\s$/.test(value)) return `\`${value}\``;
+  if (Array.isArray(value)) return `\`[${value.join(', ')}]\``;
+  if (typeof value !== 'object' || value === null) return `\`${JSON.stringify(value)}\``;
+  const pairs = Object.entries(value).map(([key, one]) => `${key}: ${one}`);
+  return pairs.length === 0 ? '`{}`' : `\`{ ${pairs.join(', ')} }\``;
+}
+
+function toLine({ key, value, standard, meaning }) {
+  if (meaning === undefined) throw new Error(`${key} has no description in src/config`);
+  return `| \`${key}\` | ${value} | ${standard} | ${meaning} |`.replaceAll('  ', ' ');
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { configJsonSchema } = await import(new URL('dist/src/config/index.js', ROOT).href);
+  const file = new URL('README.md', ROOT);
+  writeFileSync(file, withReference(readFileSync(file, 'utf8'), configReference(configJsonSchema())));
+}

@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { codeBlocks } from './readme.js';
+import type { Stack } from './stack.js';
+
+const CLI = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+const DUCKDB = createRequire(import.meta.url).resolve('@duckdb/node-api');
+
+/** `duckdb FILE < SCRIPT`, for machines that have the library alone. */
+const DUCKDB_SHELL = `#!${process.execPath}
+const { DuckDBInstance } = require(${JSON.stringify(DUCKDB)});
+const { readFileSync } = require('node:fs');
+(async () => {
+  const instance = await DuckDBInstance.create(process.argv[2]);
+  const connection = await instance.connect();
+  await connection.run(readFileSync(0, 'utf8'));
+  connection.closeSync();
+  instance.closeSync();
+})().catch((error) => {
+  console.error(error);
+  process.exit(1);
+});
+`;
+
+/** What a shell printed and ended with. */
+export interface ShellRun {
+  readonly child: ChildProcess;
+  readonly exited: Promise<number | null>;
+  printed(): string;
+}
+
+/** A folder in which somebody types what the README says. */
+export interface ReadmeWorld {
+  readonly folder: string;
+  shell(text: string, env?: NodeJS.ProcessEnv): ShellRun;
+  /** Writes the configuration of a section, else the first one of the README, for the stack's service and store. */
+  writeConfig(name: string, wanted: WantedConfig): Promise<string>;
+}
+
+export interface WantedConfig {
+  readonly lake: string;
+  /** More keys of the connection. */
+  readonly more?: string;
+  readonly heading?: string;
+}
+
+/** A bin folder with `worktrack`, `temporal` and `duckdb`, and an environment that points at the stack. */
+export async function createReadmeWorld(stack: Stack): Promise<ReadmeWorld> {
+  const folder = join(stack.folder, 'reader');
+  const bin = join(stack.folder, 'bin');
+  for (const one of [folder, bin]) await mkdir(one);
+  await writeFile(join(bin, 'worktrack'), `#!/bin/sh\nexec "${process.execPath}" "${CLI}" "$@"\n`);
+  await writeFile(join(bin, 'duckdb'), DUCKDB_SHELL);
+  for (const name of ['worktrack', 'duckdb']) await chmod(join(bin, name), 0o755);
+  await symlink(stack.servers.temporalCli, join(bin, 'temporal'));
+  const world: NodeJS.ProcessEnv = {
+    ...stack.env,
+    PATH: `${bin}:${process.env.PATH}`,
+    BROWSER: 'true',
+    XDG_STATE_HOME: join(stack.folder, 'state'),
+    WORKTRACK_TEMPORAL_CLI: stack.servers.temporalCli,
+    WORKTRACK_VERSITYGW: stack.servers.versitygw,
+    WORKTRACK_WEBHOOK_SECRET: 'a-secret-of-the-test',
+  };
+  return {
+    folder,
+    shell(text, env = {}) {
+      const child = spawn('bash', ['-c', text], { cwd: folder, env: { ...world, ...env } });
+      let printed = '';
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.on('data', (chunk) => {
+          printed += String(chunk);
+        });
+      }
+      const exited = once(child, 'close').then(([code]) => code as number | null);
+      return { child, exited, printed: () => printed };
+    },
+    async writeConfig(name, { lake, more = '', heading = '' }) {
+      const whole = codeBlocks().filter(({ text }) => text.startsWith('connections:'));
+      const shown = whole.find((block) => block.heading === heading) ?? whole[0]!;
+      const { s3Endpoint, s3Region } = stack.servers;
+      const yaml = shown.text
+        .replace(/^ +(endpoint|forcePathStyle): .*\n/gm, '')
+        .replace('https://tracker.example.com', stack.simulator.url)
+        .replace(/( +)url: .*/, `$1url: ${lake}\n$1endpoint: ${s3Endpoint}\n$1forcePathStyle: true`)
+        .replace(/region: \S+/, `region: ${s3Region}`);
+      const file = join(folder, name);
+      await writeFile(file, `${yaml}\n${more}`);
+      return file;
+    },
+  };
+}

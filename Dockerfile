@@ -13,8 +13,9 @@ COPY src ./src
 COPY workflows ./workflows
 COPY test/support/build.mjs ./test/support/build.mjs
 RUN npm run build
-# Not --omit=dev: Temporal's SDK is a peer dependency and is among those for development too, with which it would go.
-RUN npm pkg delete devDependencies && npm prune
+# Not --omit=dev: Temporal's SDK is a peer dependency and is among those for development too, with which it would go. The
+# packages for traces are optional ones, which stay here as well.
+RUN npm pkg delete devDependencies peerDependenciesMeta && npm prune
 
 FROM node:22-bookworm-slim
 # Certificates: the native client of the SDK reads those of the system.

@@ -81,6 +81,7 @@ export { SnapshotNotFoundError } from './lake/snapshot-not-found-error.js';
 export { type ObjectStore, openStore, StoreError, type StoreErrorKind } from './lake/store/index.js';
 export { type ReportWanted, reportOf } from './report/index.js';
 export {
+  type ClientConnectOptions,
   type ConnectOptions,
   connectTemporal,
   type TemporalClient,

@@ -4,9 +4,11 @@ import type { ConnectionSettings, Settings } from '../core/settings.js';
 import { connectTemporal, type TemporalClient, temporalConfig } from '../temporal/connect.js';
 import { grpcMessage, isDenied, isNamespaceMissing } from '../temporal/grpc.js';
 import { OutOfReachError, reach } from '../temporal/reach.js';
+import type { Traces } from '../temporal/traces.js';
 import { readDataConverter } from './data-converter.js';
 import { type GlobalOptions, reachTimeoutMs } from './options.js';
 import { output } from './output.js';
+import { clientInterceptors, readTraces } from './traces.js';
 
 /** @throws ConfigurationError */
 export function readSettings(options: GlobalOptions): Settings {
@@ -54,15 +56,28 @@ export async function openTemporal(
 ): Promise<TemporalClient> {
   const { address, namespace } = temporalPlace(options);
   const dataConverter = await readDataConverter(options);
-  return reach(
+  const traces = await readTraces(options, output.note);
+  const interceptors = clientInterceptors(traces);
+  const temporal = await reach(
     `Temporal at ${address}`,
-    () => connectTemporal({ address, namespace, dataConverter }),
+    () => connectTemporal({ address, namespace, dataConverter, interceptors }),
     (error) => !isDenied(error),
     grpcMessage,
     { timeoutMs, onTrouble },
   ).catch((error: unknown) => {
     throw toUserError(error, { address, namespace });
   });
+  return traces === null ? temporal : closedWith(temporal, traces);
+}
+
+function closedWith(temporal: TemporalClient, traces: Traces): TemporalClient {
+  return {
+    ...temporal,
+    async close() {
+      await temporal.close();
+      await traces.close();
+    },
+  };
 }
 
 /** Temporal gets so long from a command that can do without: what the lake says is worth more than a long wait. */

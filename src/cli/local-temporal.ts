@@ -4,8 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Settings } from '../core/settings.js';
 import { resolveServer, startTemporalDevServer } from '../servers/index.js';
 import { connectTemporal, type TemporalClient } from '../temporal/connect.js';
+import type { Traces } from '../temporal/traces.js';
 import { createWorker } from '../temporal/worker.js';
 import { installRuntime } from './runtime.js';
+import { clientInterceptors } from './traces.js';
 
 export interface LocalTemporalOptions {
   /** For logs and, where it is kept, the state. */
@@ -14,6 +16,7 @@ export interface LocalTemporalOptions {
   readonly keepState: boolean;
   readonly settings: Settings;
   readonly taskQueue: string;
+  readonly traces?: Traces | null;
 }
 
 export interface LocalTemporal {
@@ -35,7 +38,7 @@ const LOST_DRAIN_MS = 2_000;
  * @throws ServerInstallError, ServerStartError
  */
 export async function startLocalTemporal(options: LocalTemporalOptions): Promise<LocalTemporal> {
-  const { folder, keepState, settings, taskQueue } = options;
+  const { folder, keepState, settings, taskQueue, traces = null } = options;
   leaveConfiguredTemporal(folder);
   const { path: executable } = await resolveServer('temporal');
   const server = await startTemporalDevServer({
@@ -46,9 +49,12 @@ export async function startLocalTemporal(options: LocalTemporalOptions): Promise
   try {
     installRuntime({ format: 'text', level: 'warn', file: join(folder, 'worker.log') });
     const place = { address: server.address, namespace: server.namespace };
-    const worker = await createWorker({ ...place, settings, taskQueue });
+    const worker = await createWorker({
+      ...{ ...place, settings, taskQueue },
+      ...(traces === null ? {} : { worker: traces.worker }),
+    });
     const done = worker.run();
-    const temporal = await connectTemporal(place);
+    const temporal = await connectTemporal({ ...place, interceptors: clientInterceptors(traces) });
     const failed = new Promise<never>((_, reject) => void done.catch(reject));
     failed.catch(() => {});
     return {

@@ -10,6 +10,7 @@ import { localExportId, localStateFolder } from './local-state.js';
 import { startLocalTemporal } from './local-temporal.js';
 import type { GlobalOptions } from './options.js';
 import { output } from './output.js';
+import { readTraces } from './traces.js';
 
 /**
  * `export --local`: a Temporal server with its state on disk and a worker in this process, for as long as the export
@@ -29,7 +30,8 @@ export async function runLocalExport(
   const signal = new AbortController().signal;
   return withLock(join(folder, 'lock'), { signal, onWait }, async () => {
     const taskQueue = options.taskQueue ?? DEFAULT_TASK_QUEUE;
-    const local = await startLocalTemporal({ folder, keepState: true, settings, taskQueue });
+    const traces = await readTraces(options, output.note);
+    const local = await startLocalTemporal({ folder, keepState: true, settings, taskQueue, traces });
     if (local.uiUrl !== null) output.note(`Temporal UI while this runs: ${local.uiUrl}`);
     try {
       const workflowId = await startExport(local.temporal, input, {
@@ -43,6 +45,7 @@ export async function runLocalExport(
       return await Promise.race([followed, local.failed]);
     } finally {
       await local.stop();
+      await traces?.close();
     }
   });
 }

@@ -17,9 +17,9 @@ export function readMetricsAddress(text: string | undefined): string | undefined
 }
 
 /** Starts what listens there. @throws ConfigurationError when it cannot */
-export function startMetrics(address: string | undefined, start: () => void): void {
+export function startMetrics<T>(address: string | undefined, start: () => T): T {
   try {
-    start();
+    return start();
   } catch (cause) {
     if (address === undefined) throw cause;
     const why = cause instanceof Error ? cause.message : String(cause);

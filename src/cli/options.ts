@@ -10,6 +10,7 @@ export interface GlobalOptions {
   readonly taskQueue?: string;
   /** Path of a module. */
   readonly dataConverter?: string;
+  readonly traces?: boolean;
 }
 
 /** For options that may be given more than once. */

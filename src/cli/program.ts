@@ -34,6 +34,7 @@ export function createProgram(onEnd: (code: ExitCode) => void): Command {
       '--data-converter <module>',
       'module that exports your data converter (default: WORKTRACK_DATA_CONVERTER)',
     )
+    .option('--traces', 'send OpenTelemetry traces to OTEL_EXPORTER_OTLP_ENDPOINT, by OTLP over HTTP')
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError('Add --help to the command to see what it takes.')
     .addHelpText('after', EXIT_CODES)

@@ -1,5 +1,11 @@
 import { createWriteStream } from 'node:fs';
-import { DefaultLogger, type LogEntry, makeTelemetryFilterString, Runtime } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  type LogEntry,
+  type Logger,
+  makeTelemetryFilterString,
+  Runtime,
+} from '@temporalio/worker';
 
 import { prometheusMetrics } from '../temporal/telemetry.js';
 
@@ -20,8 +26,10 @@ export interface LogOptions {
 /**
  * Sets up the SDK's runtime of this process, once and before any worker. Signals are left to the command: the SDK's
  * own handlers would drain the worker behind its back.
+ *
+ * @returns its logger, which works after the runtime has ended too
  */
-export function installRuntime({ format, level, file, metrics }: LogOptions): void {
+export function installRuntime({ format, level, file, metrics }: LogOptions): Logger {
   const target = file === undefined ? process.stderr : createWriteStream(file, { flags: 'a', mode: 0o600 });
   const lineOf = format === 'json' ? jsonLine : textLine;
   const logger = new DefaultLogger(upper(level), (entry) => void target.write(`${lineOf(entry)}\n`));
@@ -30,6 +38,7 @@ export function installRuntime({ format, level, file, metrics }: LogOptions): vo
   const telemetryOptions =
     metrics === undefined ? { logging } : { logging, metrics: prometheusMetrics(metrics) };
   Runtime.install({ logger, shutdownSignals: [], telemetryOptions });
+  return logger;
 }
 
 /** For commands that tell by themselves what the SDK would log. Errors of the SDK itself still show. */

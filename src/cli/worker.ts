@@ -17,6 +17,7 @@ import { readMetricsAddress, startMetrics } from './metrics-address.js';
 import { type GlobalOptions, positive, reachTimeoutMs } from './options.js';
 import { lastWords, output } from './output.js';
 import { installRuntime, LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevelName } from './runtime.js';
+import { readTraces } from './traces.js';
 import { UsageError } from './usage-error.js';
 
 export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
@@ -52,7 +53,9 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   const place = temporalPlace(options);
   const { taskQueue } = options;
   await warnOfOpenKeys(settings.connections);
-  startMetrics(metrics, () => installRuntime({ format, level, metrics }));
+  const logger = startMetrics(metrics, () => installRuntime({ format, level, metrics }));
+  const traces = await readTraces(options, (message) => logger.warn(message));
+  const traced = traces === null ? {} : { worker: traces.worker };
   const stopping = new AbortController();
   const release = listenForStop(stopping);
   let worker: WorktrackWorker | null = null;
@@ -64,7 +67,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     if (health !== null) output.note(`Health on ${health.url}: GET /healthz, GET /readyz`);
     const created = await reach(
       `Temporal at ${place.address}`,
-      () => createWorker({ ...place, taskQueue, settings, ...limits, deployment, dataConverter }),
+      () => createWorker({ ...place, taskQueue, settings, ...limits, deployment, dataConverter, ...traced }),
       (error) => !isDenied(error) && isTransport(error),
       grpcMessage,
       { timeoutMs: reachTimeoutMs(process.env), onTrouble: output.note, signal: stopping.signal },
@@ -82,6 +85,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   } finally {
     release();
     await health?.close();
+    await traces?.close();
   }
 }
 

@@ -9,8 +9,8 @@ export type WorkflowList = 'index' | 'versioned';
 
 /** The bundles that are made once, at build time, and shipped: a worker starts in a second and not in ten. */
 export const SHIPPED_BUNDLES: Readonly<Record<WorkflowList, string>> = {
-  index: built('dist/workflow-bundle.js'),
-  versioned: built('dist/workflow-bundle.versioned.js'),
+  index: fileOf('dist/workflow-bundle.js'),
+  versioned: fileOf('dist/workflow-bundle.versioned.js'),
 };
 
 /** What the user has put into the sandbox beside our workflows. */
@@ -28,7 +28,7 @@ export async function bundleWorkflows(
   const { payloadConverterPath, failureConverterPath } = converter;
   return bundleWorkflowCode({
     logger: new DefaultLogger('WARN'),
-    workflowsPath: built(`dist/workflows/${list}.js`),
+    workflowsPath: fileOf(`dist/workflows/${list}.js`),
     workflowInterceptorModules: [...interceptorModules],
     ...(payloadConverterPath === undefined ? {} : { payloadConverterPath }),
     ...(failureConverterPath === undefined ? {} : { failureConverterPath }),
@@ -56,6 +56,7 @@ export async function bundleFor(list: WorkflowList, own: BundledByUser = {}): Pr
   return inside.every((path) => path === undefined) ? shippedBundle(list) : bundleWorkflows(list, own);
 }
 
-function built(path: string): string {
+/** A file of the package, by its path in it. */
+export function fileOf(path: string): string {
   return fileURLToPath(new URL(path, PACKAGE_ROOT));
 }

@@ -1,4 +1,4 @@
-import { Client, Connection, type DataConverter } from '@temporalio/client';
+import { Client, type ClientInterceptors, Connection, type DataConverter } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 
 export type { DataConverter };
@@ -22,6 +22,11 @@ export interface ConnectOptions {
   readonly dataConverter?: DataConverter | undefined;
 }
 
+export interface ClientConnectOptions extends ConnectOptions {
+  /** Of the client, such as those of a tracing library. */
+  readonly interceptors?: ClientInterceptors | undefined;
+}
+
 /** Address, namespace, TLS and API key from `TEMPORAL_*` and the profile, for clients and workers alike. */
 export function temporalConfig(options: ConnectOptions = {}) {
   const { connectionOptions, namespace } = loadClientConnectConfig();
@@ -35,15 +40,20 @@ export function temporalConfig(options: ConnectOptions = {}) {
 }
 
 /** @throws ServiceError of the SDK when the server cannot be reached */
-export async function connectTemporal(options: ConnectOptions = {}): Promise<TemporalClient> {
+export async function connectTemporal(options: ClientConnectOptions = {}): Promise<TemporalClient> {
   const { connectionOptions, namespace } = temporalConfig(options);
   const connection = await Connection.connect({
     ...connectionOptions,
     channelArgs: { 'grpc.max_reconnect_backoff_ms': MOST_RECONNECT_BACKOFF },
   });
-  const { dataConverter } = options;
+  const { dataConverter, interceptors } = options;
   return {
-    client: new Client({ connection, namespace, ...(dataConverter === undefined ? {} : { dataConverter }) }),
+    client: new Client({
+      connection,
+      namespace,
+      ...(dataConverter === undefined ? {} : { dataConverter }),
+      ...(interceptors === undefined ? {} : { interceptors }),
+    }),
     namespace,
     address: connectionOptions.address,
     close: () => connection.close(),

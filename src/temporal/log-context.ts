@@ -24,24 +24,32 @@ const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan' | 'notify' | '
 /** Of an activity's input, what says which run it is of. The key of a purged record is not among it. */
 const NAMED = ['connection', 'resource', 'runId'] as const;
 
+/** What says which run an activity is of, and what it does there; nothing for one that is not ours. */
+export function namesOf({ activityType }: { readonly activityType: string }, args: readonly unknown[]) {
+  const phase = PHASES[activityType as keyof Activities];
+  if (phase === undefined) return {};
+  const [subject] = args as (Record<string, unknown> | undefined)[];
+  const found = NAMED.flatMap((name) =>
+    typeof subject?.[name] === 'string' ? [[name, subject[name]] as const] : [],
+  );
+  return { phase, ...Object.fromEntries(found) };
+}
+
 /**
  * Puts connection, resource, run id and phase into every line that an activity of ours logs, those of the SDK about it
  * too; the attempt is there already.
  */
 export const logContext: ActivityInterceptorsFactory = ({ info }) => {
-  const phase = PHASES[info.activityType as keyof Activities];
-  if (phase === undefined) return {};
-  const named: Record<string, unknown> = { phase };
+  let names: Record<string, unknown> = namesOf(info, []);
   return {
     inbound: {
       execute(input, next) {
-        const [subject] = input.args as (Record<string, unknown> | undefined)[];
-        for (const name of NAMED) if (typeof subject?.[name] === 'string') named[name] = subject[name];
+        names = namesOf(info, input.args);
         return next(input);
       },
     },
     outbound: {
-      getLogAttributes: (input, next) => ({ ...next(input), ...named }),
+      getLogAttributes: (input, next) => ({ ...next(input), ...names }),
     },
   };
 };

@@ -14,6 +14,7 @@ interface Manifest {
   readonly version: string;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional?: boolean }>>;
 }
 
 /** Runs a program to its end and gives what it printed, however it ended. */
@@ -36,7 +37,7 @@ describe('the packed package', () => {
   let app: string;
   let installed: string;
 
-  /** An application with the package from its tarball; everything else is what the package says that it needs. */
+  /** An application with the package from its tarball; everything else is what the package cannot do without. */
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'worktrack-package-'));
     const packed = await run(
@@ -52,13 +53,11 @@ describe('the packed package', () => {
     await mkdir(installed, { recursive: true });
     const unpacked = await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed], folder);
     expect(unpacked.code, unpacked.printed).toBe(0);
-    const { dependencies, peerDependencies } = await manifest(installed);
-    for (const name of [
-      ...Object.keys({ ...dependencies, ...peerDependencies }),
-      '@types/node',
-      'typescript',
-    ])
-      await link(name);
+    const { dependencies, peerDependencies, peerDependenciesMeta } = await manifest(installed);
+    const needed = Object.keys({ ...dependencies, ...peerDependencies });
+    for (const name of [...needed, '@types/node', 'typescript']) {
+      if (peerDependenciesMeta[name]?.optional !== true) await link(name);
+    }
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -89,7 +88,7 @@ describe('the packed package', () => {
       folder,
     );
     expect(types.code, types.printed).toBe(0);
-    for (const entry of ['workflows', 'workflows/versioned', 'simulator'])
+    for (const entry of ['workflows', 'workflows/versioned', 'workflows/traces', 'simulator'])
       expect(types.stdout).toContain(`temporal-worktrack/${entry}`);
     const linted = await node('publint/src/cli.js', ['run', tarball, '--strict'], folder);
     expect(linted.code, linted.printed).toBe(0);
@@ -143,6 +142,20 @@ describe('the packed package', () => {
         ],
         looked: true,
       });
+    });
+
+    it('names what to install for traces, which are asked for without their packages', async () => {
+      const main = join(installed, 'dist/src/cli/main.js');
+      const { code, printed } = await run(process.execPath, [main, 'export', '--traces'], app, {
+        ...stack.env,
+        WORKTRACK_CONFIG: stack.configFile,
+      });
+      expect(code, printed).toBe(2);
+      expect(printed).toContain("Cannot find package '@opentelemetry/api'");
+      const { peerDependenciesMeta } = await manifest(installed);
+      expect(Object.keys(peerDependenciesMeta)).toHaveLength(5);
+      for (const name of Object.keys(peerDependenciesMeta)) expect(printed).toContain(` ${name}@`);
+      expect(printed).not.toContain('    at ');
     });
 
     it('runs the command, with two copies of protobufjs as a plain installation has them', async () => {

@@ -1,9 +1,16 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  type InjectedSinks,
+  Runtime,
+  Worker,
+  type WorkflowBundleOption,
+} from '@temporalio/worker';
+import type { Sinks } from '@temporalio/workflow';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { shippedBundle } from '../../src/temporal/bundle.js';
+import { bundleWorkflows, fileOf, shippedBundle } from '../../src/temporal/bundle.js';
 import * as workflows from '../../workflows/index.js';
 
 const FOLDER = join(import.meta.dirname, 'histories');
@@ -27,19 +34,33 @@ describe('recorded histories', () => {
   });
 
   it('all replay with the workflows as they are now', async () => {
-    const replayed: string[] = [];
-    const problems: string[] = [];
-    for await (const { workflowId, error } of Worker.runReplayHistories(
-      { workflowBundle: shippedBundle() },
-      histories(files),
-    )) {
-      replayed.push(workflowId);
-      if (error) problems.push(`${workflowId}: ${error.message}`);
-    }
-    expect(problems).toEqual([]);
-    expect(replayed.length).toBe(files.length);
+    await replayAll(files, shippedBundle());
+  });
+
+  it('all replay in a worker that sends traces, too', async () => {
+    const interceptorModules = [fileOf('dist/workflows/traces.js')];
+    const exporter = { export: { fn: () => {} } };
+    await replayAll(files, await bundleWorkflows('index', { interceptorModules }), { exporter });
   });
 });
+
+async function replayAll(
+  files: readonly string[],
+  workflowBundle: WorkflowBundleOption,
+  sinks: InjectedSinks<Sinks> = {},
+): Promise<void> {
+  const replayed: string[] = [];
+  const problems: string[] = [];
+  for await (const { workflowId, error } of Worker.runReplayHistories(
+    { workflowBundle, sinks },
+    histories(files),
+  )) {
+    replayed.push(workflowId);
+    if (error) problems.push(`${workflowId}: ${error.message}`);
+  }
+  expect(problems).toEqual([]);
+  expect(replayed.length).toBe(files.length);
+}
 
 async function* histories(files: readonly string[]) {
   for (const file of files) {

@@ -3,7 +3,8 @@ import { followCommand } from '../../../src/cli/follow.js';
 import { localExportId, localStateFolder } from '../../../src/cli/local-state.js';
 import { collect, positive, reachTimeoutMs } from '../../../src/cli/options.js';
 import { UsageError } from '../../../src/cli/usage-error.js';
-import { MINIMAL_CONFIG, parseSettings } from '../../../src/config/index.js';
+import { parseSettings } from '../../../src/config/index.js';
+import { MINIMAL_CONFIG } from '../../support/minimal-config.js';
 
 describe('options', () => {
   it('that may be repeated are collected in order', () => {

@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { loadSettings, MINIMAL_CONFIG } from '../../../src/config/index.js';
+import { loadSettings } from '../../../src/config/index.js';
 import { ConfigurationError } from '../../../src/core/configuration-error.js';
+import { MINIMAL_CONFIG } from '../../support/minimal-config.js';
 
 let cwd: string;
 beforeEach(() => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { MINIMAL_CONFIG, parseSettings } from '../../../src/config/index.js';
+import { parseSettings } from '../../../src/config/index.js';
+import { MINIMAL_CONFIG } from '../../support/minimal-config.js';
 import { connectionOf, DESIGN_EXAMPLE, DESIGN_MORE_KEYS, withLines } from './fixtures.js';
 
 const DAY = 86_400_000;

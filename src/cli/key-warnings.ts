@@ -1,14 +1,11 @@
-import { resolveSecret } from '../api/secrets.js';
 import type { ConnectionSettings } from '../core/settings.js';
-import { worldReadableWarning } from '../doctor/index.js';
+import { worldReadableWarnings } from '../doctor/index.js';
 import { output } from './output.js';
 
-/** Says of which connections' API keys everybody on this machine can read the file. A key that is not here is no matter here. */
+/** Says which secrets of connections lie in files that everybody on this machine can read. */
 export async function warnOfOpenKeys(connections: readonly ConnectionSettings[]): Promise<void> {
-  for (const { name, apiKey } of connections) {
-    const secret = await resolveSecret(apiKey).catch(() => null);
-    if (secret?.worldReadable !== true) continue;
-    const [message, remedy] = worldReadableWarning(apiKey);
-    output.note(`warning: ${name}: ${message}. ${remedy}`);
+  for (const connection of connections) {
+    for (const [message, remedy] of await worldReadableWarnings(connection))
+      output.note(`warning: ${connection.name}: ${message}. ${remedy}`);
   }
 }

@@ -1,13 +1,13 @@
 import type { ConnectionSettings } from '../core/settings.js';
 import { type Examined, type Finding, problem } from './finding.js';
 import { checkLake } from './lake.js';
-import { checkSecret } from './secret.js';
+import { checkOtherSecrets, checkSecret } from './secret.js';
 import { checkService } from './service.js';
 import { checkTemporal, type TemporalPlace } from './temporal.js';
 import { checkVersions } from './versions.js';
 
 export { type Cause, type Examined, type Finding, ok, problem, warning, worstCause } from './finding.js';
-export { worldReadableWarning } from './secret.js';
+export { worldReadableWarnings } from './secret.js';
 export type { TemporalPlace } from './temporal.js';
 
 export interface Examination {
@@ -33,11 +33,12 @@ export async function examine({ connections, temporal, timeoutMs }: Examination)
 }
 
 async function examineConnection(connection: ConnectionSettings, timeoutMs: number): Promise<Examined[]> {
-  const [secret, lake] = await Promise.all([
+  const [secret, others, lake] = await Promise.all([
     checkSecret(connection).then(async (key) => [key, ...(await afterKey(key, connection, timeoutMs))]),
+    guarded('key', () => checkOtherSecrets(connection)),
     guarded('lake', () => checkLake(connection, timeoutMs)),
   ]);
-  return concerning(connection.name)([...secret, ...lake]);
+  return concerning(connection.name)([...secret, ...others, ...lake]);
 }
 
 /** Without a key there is nothing to ask with. */

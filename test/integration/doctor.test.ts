@@ -2,8 +2,8 @@ import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { DEMO_KEY, DEMO_ORGANIZATION } from '../../src/simulator/index.js';
-import { runCommand, startWorkerProcess } from '../support/processes.js';
-import { type Stack, startStack } from '../support/stack.js';
+import { runCommand, startCommand, startWorkerProcess } from '../support/processes.js';
+import { type Stack, startStack, until } from '../support/stack.js';
 
 /** Nobody listens on the discard port of loopback. */
 const NOBODY = '127.0.0.1:9';
@@ -174,6 +174,40 @@ describe('worktrack doctor', () => {
       );
     expect(exported.code).toBe(0);
     await chmod(keyFile, 0o600);
+    expect((await examine({ config })).bad).toEqual([]);
+  });
+
+  it('warns of every other secret in a file that everybody can read, as the commands do', async () => {
+    const files = { signature: 'hook-secret', url: 'http://127.0.0.1:9/T0', header: 'Bearer with-a-space' };
+    const path = (name: string): string => join(stack.folder, `secret-${name}`);
+    for (const [name, secret] of Object.entries(files)) {
+      await writeFile(path(name), `${secret}\n`);
+      await chmod(path(name), 0o644);
+    }
+    const config = await configWith(
+      (yaml) => `${yaml}    webhook: { signature: { secret: { file: ${path('signature')} } } }
+    notify: { url: { file: ${path('url')} }, headers: { Authorization: { file: ${path('header')} } } }
+`,
+    );
+    const says = [
+      `every user of this machine can read the webhook secret in the file ${path('signature')}`,
+      `every user of this machine can read the URL for notifications in the file ${path('url')}`,
+      `every user of this machine can read the header Authorization of notifications in the file ${path('header')}`,
+    ];
+    const open = await examine({ config });
+    expect(open.code).toBe(0);
+    expect(open.bad.map(({ state, message }) => `${state}: ${message}`)).toEqual(
+      says.map((message) => `warning: ${message}`),
+    );
+    expect(open.bad[1]?.remedy).toContain(`chmod o-rwx ${path('url')}`);
+    const command = startCommand(stack, ['worker', '--config', config, '--task-queue', stack.taskQueue]);
+    const said = async (): Promise<string> => (await command.output().catch(() => ({ stderr: '' }))).stderr;
+    await until(async () => (await said()).includes(says[2]!), 'the worker warns');
+    await command.signal('SIGTERM');
+    const stderr = await said();
+    for (const message of says) expect(stderr).toContain(`warning: ${stack.connection}: ${message}`);
+    for (const secret of Object.values(files)) expect(stderr).not.toContain(secret);
+    for (const name of Object.keys(files)) await chmod(path(name), 0o600);
     expect((await examine({ config })).bad).toEqual([]);
   });
 

@@ -47,7 +47,7 @@ export async function writeBack(
   return followWriteBack(stack.temporal, workflowId, { everyMs: 50 });
 }
 
-export async function readReceipts(stack: Stack, batchId: string): Promise<Receipt[]> {
+export async function readReceipts(stack: Pick<Stack, 'store'>, batchId: string): Promise<Receipt[]> {
   const body = await stack.store.read(`_write-back/${batchId}/results.csv` as ObjectKey);
   const text = body.toString('utf8');
   const scanner = new RowScanner(text);

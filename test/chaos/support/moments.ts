@@ -59,6 +59,7 @@ export class RunWatch {
   }
 }
 
-async function list(folder: string): Promise<string[]> {
+/** Names in a folder; none where there is no folder. */
+export async function list(folder: string): Promise<string[]> {
   return readdir(folder).catch(() => []);
 }

@@ -1,24 +1,65 @@
 import { randomBytes } from 'node:crypto';
-import { WorkflowExecutionAlreadyStartedError, WorkflowFailedError } from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { ExportResult } from '../../../src/core/contract.js';
+import type { Random } from '../../support/random.js';
 import { resultOf } from '../../support/stack.js';
+import { MOMENTS, type Moment, RunWatch } from './moments.js';
+import { patiently } from './patience.js';
 import type { World } from './world.js';
+import { calendarWriteBack, timeEntriesWriteBack } from './write-backs.js';
 
 /** Something that is under way when things are killed. More kinds of it go into the table below. */
 export interface Operation {
   readonly name: string;
-  /** Asks for it and waits for its end, whatever is away meanwhile. Throws when it did not end well. */
-  run(world: World): Promise<void>;
+  /** How far it may be when something is killed. */
+  readonly moments: readonly string[];
+  /** Whether everything that the service holds is in the lake afterwards. */
+  readonly mirrorsAll: boolean;
+  /** Draws what exactly is to be done; begins nothing. */
+  prepare(world: World, random: Random): Promise<Undertaking>;
 }
 
-const PATIENCE_MS = 240_000;
+/** One operation that was drawn. */
+export interface Undertaking {
+  /** Asks for it and waits for its end, whatever is away meanwhile. Throws when it did not end well. */
+  run(): Promise<void>;
+  /** Whether it has come so far; asked while it runs, and must not disturb it. */
+  reached(moment: string): Promise<boolean>;
+  /** Holds what has come of it against what was asked for, when everything is up again. */
+  check(): Promise<void>;
+}
 
 export const OPERATIONS: readonly Operation[] = [
-  { name: 'export', run: (world) => published(world, 'exportWorkflow', {}) },
-  { name: 'full export', run: (world) => published(world, 'exportWorkflow', { full: true }) },
-  { name: 'backfill', run: (world) => published(world, 'backfillWorkflow', {}) },
-  { name: 'reconcile', run: (world) => published(world, 'backfillWorkflow', { reconcile: true }) },
+  mirroring('export', 'exportWorkflow', {}),
+  mirroring('full export', 'exportWorkflow', { full: true }),
+  mirroring('backfill', 'backfillWorkflow', {}),
+  mirroring('reconcile', 'backfillWorkflow', { reconcile: true }),
+  timeEntriesWriteBack,
+  calendarWriteBack,
 ];
+
+/** Brings everything into the lake. @throws Error when it is not published */
+export function exportAll(world: World): Promise<void> {
+  return published(world, 'exportWorkflow', {});
+}
+
+/** What reads the service; `checkMirrored` sees what has come of it. */
+function mirroring(name: string, workflow: string, input: object): Operation {
+  return {
+    name,
+    moments: MOMENTS,
+    mirrorsAll: true,
+    async prepare(world, random) {
+      const watch = new RunWatch(world.lakeFolder, random.pick(world.resources));
+      await watch.begin();
+      return {
+        run: () => published(world, workflow, input),
+        reached: (moment) => watch.reached(moment as Moment),
+        check: async () => {},
+      };
+    },
+  };
+}
 
 async function published(world: World, workflow: string, input: object): Promise<void> {
   const workflowId = `${workflow}-${randomBytes(4).toString('hex')}`;
@@ -36,20 +77,4 @@ async function published(world: World, workflow: string, input: object): Promise
     () => client.workflow.getHandle(workflowId).result() as Promise<ExportResult>,
   ).catch(resultOf);
   if (result.outcome !== 'published') throw new Error(`${workflow}: ${JSON.stringify(result.runs)}`);
-}
-
-/** Asks Temporal again and again while it is away. */
-async function patiently<T>(ask: () => Promise<T>): Promise<T> {
-  const deadline = Date.now() + PATIENCE_MS;
-  for (;;) {
-    const late = new Promise<never>((_, reject) =>
-      setTimeout(() => reject(new Error(`no end within ${PATIENCE_MS} ms`)), deadline - Date.now()).unref(),
-    );
-    try {
-      return await Promise.race([ask(), late]);
-    } catch (error) {
-      if (error instanceof WorkflowFailedError || Date.now() >= deadline) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  }
 }

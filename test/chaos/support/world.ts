@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseSettings } from '../../../src/config/index.js';
+import type { Settings } from '../../../src/core/settings.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import {
   ensureBucket,
@@ -14,6 +15,7 @@ import { DEMO_KEY } from '../../../src/simulator/index.js';
 import { connectTemporal, type TemporalClient } from '../../../src/temporal/connect.js';
 import type { SharedServers } from '../../support/global-setup.js';
 import { until } from '../../support/stack.js';
+import { Batches } from './batches.js';
 import { type Restartable, startModule } from './processes.js';
 
 export const VICTIMS = ['worker', 'temporal', 's3', 'service'] as const;
@@ -29,6 +31,7 @@ const PAGE_LATENCY_MS = 15;
 export interface World {
   readonly folder: string;
   readonly connection: string;
+  readonly settings: Settings;
   readonly taskQueue: string;
   readonly temporal: TemporalClient;
   readonly store: ObjectStore;
@@ -37,6 +40,8 @@ export interface World {
   /** The lake's folder on disk. */
   readonly lakeFolder: string;
   readonly resources: readonly string[];
+  /** What was and will be written back. */
+  readonly batches: Batches;
   kill(victim: Victim, signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   /** Starts again what is not running; a worker that gave up by itself is told of in `unbidden`. */
   restart(victim: Victim): Promise<void>;
@@ -159,6 +164,7 @@ ${options.yaml ?? ''}`;
   return {
     folder,
     connection: CONNECTION,
+    settings,
     taskQueue: TASK_QUEUE,
     temporal,
     store,
@@ -166,6 +172,7 @@ ${options.yaml ?? ''}`;
     bucket: BUCKET,
     lakeFolder: join(folder, 's3', BUCKET, 'lake'),
     resources,
+    batches: new Batches(),
     unbidden,
     control,
     async kill(victim, signal) {

@@ -1,5 +1,4 @@
-import type { RunId } from '../../src/core/brands.js';
-import { checkFence } from '../../src/lake/fence.js';
+import { type Claim, checkFence } from '../../src/lake/fence.js';
 import { pointerKey } from '../../src/lake/layout.js';
 import { type Manifest, readManifest } from '../../src/lake/manifest.js';
 import { decodePointer, type Pointer } from '../../src/lake/pointer.js';
@@ -12,17 +11,6 @@ export interface FoundPointer {
   readonly etag: string;
 }
 
-/** Who asks, for the fence. */
-export interface Claimant {
-  readonly connection: string;
-  readonly baseUrl: string;
-  readonly resource: string;
-  readonly publishedRunId: RunId | null;
-  readonly publishingRunId: RunId | null;
-  readonly displaced: boolean;
-  readonly adopt: boolean;
-}
-
 /**
  * Reads the pointer and checks that this mirror may write (DESIGN 2, "One writer, fenced").
  *
@@ -30,10 +18,10 @@ export interface Claimant {
  */
 export async function passFence(
   store: ObjectStore,
-  claimant: Claimant,
+  claim: Claim,
 ): Promise<{ found: FoundPointer | null; outcome: 'ours' | 'adopted' | 'empty' }> {
-  const found = await readPointer(store, claimant.resource);
-  const fence = checkFence(found?.pointer ?? null, claimant);
+  const found = await readPointer(store, claim.resource);
+  const fence = checkFence(found?.pointer ?? null, claim);
   if ('message' in fence) throw finalFailure('Displaced', fence.message);
   return { found, outcome: fence.outcome };
 }

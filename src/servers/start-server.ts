@@ -3,6 +3,28 @@ import { isPortFree } from './ports.js';
 import { type ServerCommand, type ServerProcess, startProcess } from './server-process.js';
 import { ServerStartError } from './start-error.js';
 
+/** What every server is started with. */
+export interface ServerOptions {
+  /** The executable, from `resolveServer`. */
+  readonly executable: string;
+  /** Default: a free port, asked of the kernel. */
+  readonly port?: number | undefined;
+  /** Appended to. Default: a new file in the temporary folder. */
+  readonly logFile?: string | undefined;
+  /** Gives up starting; a server that has started is not touched by it. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What every server that serves is. */
+export interface RunningServer {
+  readonly pid: number;
+  readonly logFile: string;
+  /** Ends it in good order; resolves when it is gone. Calling again does nothing. */
+  stop(): Promise<void>;
+  /** Ends it by SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
+}
+
 /** What one attempt at starting needs; ports may differ from one attempt to the next. */
 export interface StartPlan<T> {
   readonly command: ServerCommand;

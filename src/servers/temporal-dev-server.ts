@@ -4,42 +4,29 @@ import type { Environment } from './cache.js';
 import { serverSpec } from './kinds.js';
 import { logFileOr } from './log-file.js';
 import { freePort, loopback } from './ports.js';
-import { startServer } from './start-server.js';
+import { type RunningServer, type ServerOptions, startServer } from './start-server.js';
 import { askNamespace } from './temporal-client.js';
 
-export interface TemporalDevServerOptions {
-  /** The `temporal` executable, from `resolveServer('temporal')`. */
-  readonly executable: string;
+/** The executable is the one of `resolveServer('temporal')`. */
+export interface TemporalDevServerOptions extends ServerOptions {
   /** SQLite file for state that survives a restart, even after kill -9; without it everything is kept in memory. */
   readonly dbFile?: string | undefined;
   /** Created at start. Default: `default`. */
   readonly namespace?: string | undefined;
-  /** Default: a free port, asked of the kernel. */
-  readonly port?: number | undefined;
   /** Port of the web UI. Default: a free one. */
   readonly uiPort?: number | undefined;
   /** `true` leaves the web UI out. */
   readonly headless?: boolean | undefined;
-  /** Appended to. Default: a new file in the temporary folder. */
-  readonly logFile?: string | undefined;
   /** More arguments for `temporal server start-dev`, for instance `--search-attribute Name=Keyword`. */
   readonly extraArgs?: readonly string[] | undefined;
-  /** Gives up starting; a server that has started is not touched by it. */
-  readonly signal?: AbortSignal | undefined;
 }
 
-export interface TemporalDevServer {
+export interface TemporalDevServer extends RunningServer {
   /** `127.0.0.1:PORT`, for `Connection.connect`. */
   readonly address: string;
   readonly port: number;
   readonly namespace: string;
   readonly uiUrl: string | null;
-  readonly pid: number;
-  readonly logFile: string;
-  /** Ends it in good order; resolves when it is gone. Calling again does nothing. */
-  stop(): Promise<void>;
-  /** Ends it by SIGKILL; resolves when it is gone. */
-  kill(): Promise<void>;
 }
 
 /** The arguments of `temporal` for one start. */

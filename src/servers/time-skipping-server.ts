@@ -1,7 +1,7 @@
 import { serverSpec } from './kinds.js';
 import { logFileOr } from './log-file.js';
 import { freePort, loopback } from './ports.js';
-import { startServer } from './start-server.js';
+import { type RunningServer, type ServerOptions, startServer } from './start-server.js';
 import { askSystemInfo } from './temporal-client.js';
 
 /**
@@ -14,26 +14,12 @@ export function timeSkippingOptions(executable: string): {
   return { server: { executable: { type: 'existing-path', path: executable } } };
 }
 
-export interface TimeSkippingServerOptions {
-  /** From `resolveServer('test-server')`. */
-  readonly executable: string;
-  /** Default: a free port, asked of the kernel. */
-  readonly port?: number | undefined;
-  /** Appended to. Default: a new file in the temporary folder. */
-  readonly logFile?: string | undefined;
-  /** Gives up starting; a server that has started is not touched by it. */
-  readonly signal?: AbortSignal | undefined;
-}
+/** The executable is the one of `resolveServer('test-server')`. */
+export type TimeSkippingServerOptions = ServerOptions;
 
-export interface TimeSkippingServer {
+export interface TimeSkippingServer extends RunningServer {
   /** `127.0.0.1:PORT`. */
   readonly address: string;
-  readonly pid: number;
-  readonly logFile: string;
-  /** Ends it in good order; resolves when it is gone. Calling again does nothing. */
-  stop(): Promise<void>;
-  /** Ends it by SIGKILL; resolves when it is gone. */
-  kill(): Promise<void>;
 }
 
 /**

@@ -7,39 +7,26 @@ import { serverSpec } from './kinds.js';
 import { logFileOr } from './log-file.js';
 import { freePort, loopback } from './ports.js';
 import { type S3Access, s3ClientConfig } from './s3-access.js';
-import { startServer } from './start-server.js';
+import { type RunningServer, type ServerOptions, startServer } from './start-server.js';
 
-export interface VersitygwOptions {
-  /** From `resolveServer('versitygw')`. */
-  readonly executable: string;
+/** The executable is the one of `resolveServer('versitygw')`. */
+export interface VersitygwOptions extends ServerOptions {
   /** Buckets are folders here and objects plain files in them; created if need be. */
   readonly dataDir: string;
   /** Accounts; created if need be. Not within `dataDir`, where it would be a bucket. */
   readonly iamDir: string;
-  /** Default: a free port, asked of the kernel. */
-  readonly port?: number | undefined;
   /** Default: `worktrack`. */
   readonly accessKey?: string | undefined;
   /** Default: a new random one. */
   readonly secretKey?: string | undefined;
   /** Default: `us-east-1`. */
   readonly region?: string | undefined;
-  /** Appended to. Default: a new file in the temporary folder. */
-  readonly logFile?: string | undefined;
   /** Gets a line for each request. Default: none is written. */
   readonly accessLog?: string | undefined;
-  /** Gives up starting; a server that has started is not touched by it. */
-  readonly signal?: AbortSignal | undefined;
 }
 
-export interface Versitygw extends S3Access {
+export interface Versitygw extends S3Access, RunningServer {
   readonly port: number;
-  readonly pid: number;
-  readonly logFile: string;
-  /** Ends it in good order; resolves when it is gone. Calling again does nothing. */
-  stop(): Promise<void>;
-  /** Ends it by SIGKILL; resolves when it is gone. */
-  kill(): Promise<void>;
 }
 
 /** The arguments of `versitygw`; secrets are never among them, for every user can read them in the process list. */

@@ -1,28 +1,22 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { type CommandProcess, startWorkerProcess } from '../support/processes.js';
+import { startWorkerProcess } from '../support/processes.js';
 import { type Stack, startStack } from '../support/stack.js';
 
 type Line = Record<string, unknown> & { readonly message: string };
 
 describe('the log of a worker as JSON', () => {
   let stack: Stack;
-  let worker: CommandProcess | undefined;
-  afterEach(async () => {
-    await worker?.signal('SIGTERM');
-    worker = undefined;
-    await stack?.stop();
-  });
+  afterEach(() => stack?.stop());
 
   it('says in every line of an activity which run it is of, its phase and its attempt', async () => {
     stack = await startStack({
       simulator: { counts: { projects: 5 } },
       resources: '[projects, { name: invoices, path: invoices }]',
     });
-    worker = await startWorkerProcess(stack, {}, ['--log-format', 'json', '--log-level', 'debug']);
+    const worker = await startWorkerProcess(stack, {}, ['--log-format', 'json', '--log-level', 'debug']);
     const { runs } = await stack.export();
     await worker.signal('SIGTERM');
     const { stderr } = await worker.output();
-    worker = undefined;
     const lines = stderr
       .trim()
       .split('\n')

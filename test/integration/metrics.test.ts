@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { METRICS } from '../../src/core/metrics.js';
-import { type CommandProcess, startCommand, startWorkerProcess } from '../support/processes.js';
+import { startCommand, startWorkerProcess } from '../support/processes.js';
 import { freePort, scrape } from '../support/prometheus.js';
 import { type Stack, startStack, until } from '../support/stack.js';
 
@@ -9,12 +9,7 @@ const ROWS = 25;
 
 describe('the metrics of a worker', () => {
   let stack: Stack;
-  let worker: CommandProcess | undefined;
-  afterEach(async () => {
-    await worker?.signal('SIGTERM');
-    worker = undefined;
-    await stack?.stop();
-  });
+  afterEach(() => stack?.stop());
 
   it('tell of every run, page, request and wait, by connection and resource, and hold no secret', async () => {
     stack = await startStack({
@@ -23,7 +18,7 @@ describe('the metrics of a worker', () => {
       yaml: '    sync: { pageSize: 10 }\n',
     });
     const address = `127.0.0.1:${await freePort()}`;
-    worker = await startWorkerProcess(stack, {}, ['--metrics', address]);
+    await startWorkerProcess(stack, {}, ['--metrics', address]);
     stack.simulator.admin.faults.add({
       match: { resource: 'projects' },
       fault: { kind: 'status', status: 429, retryAfter: 1 },
@@ -85,7 +80,7 @@ describe('the metrics of a worker', () => {
     await stack.export({ resources: ['projects'] });
     await other.stop();
     const address = `127.0.0.1:${await freePort()}`;
-    worker = await startWorkerProcess(stack, {}, ['--metrics', address]);
+    await startWorkerProcess(stack, {}, ['--metrics', address]);
     const labels = { connection: stack.connection, resource: 'projects' };
     await until(async () => {
       // The worker of before counts as polling for a while, so this one may not listen yet.

@@ -24,6 +24,22 @@ describe('a mirror', () => {
           `${resource}/snapshots/${(await stack.store.listFolders(`${resource}/snapshots/`))[0]}/`,
         );
 
+  /** A run that takes ten seconds, so that there is time to meddle with it. */
+  const startSlow = async () => {
+    stack = await startStack({
+      simulator: { counts: { projects: 50 } },
+      resources: '[projects]',
+      yaml: '    sync: { pageSize: 1 }\n',
+    });
+    stack.simulator.admin.faults.add({
+      match: { resource: 'projects' },
+      fault: { kind: 'latency', ms: 200 },
+    });
+    await stack.startWorker();
+  };
+  const pagesAreRead = () =>
+    until(() => (stack.simulator.admin.stats().byRoute['GET projects'] ?? 0) > 2, 'pages are read');
+
   it('answers every one of many exports at once, merging equal requests that wait into one run', async () => {
     stack = await startStack({ simulator: { counts: { projects: 5 } }, resources: '[projects]' });
     await stack.startWorker();
@@ -88,18 +104,9 @@ describe('a mirror', () => {
   });
 
   it('stops its run when the only export that waits for it is cancelled, and publishes nothing', async () => {
-    stack = await startStack({
-      simulator: { counts: { projects: 50 } },
-      resources: '[projects]',
-      yaml: '    sync: { pageSize: 1 }\n',
-    });
-    stack.simulator.admin.faults.add({
-      match: { resource: 'projects' },
-      fault: { kind: 'latency', ms: 200 },
-    });
-    await stack.startWorker();
+    await startSlow();
     const handle = await start();
-    await until(() => (stack.simulator.admin.stats().byRoute['GET projects'] ?? 0) > 2, 'pages are read');
+    await pagesAreRead();
     await handle.cancel();
     await expect(handle.result()).rejects.toThrow();
     await until(async () => (await status('projects')).active === null, 'the run has stopped');
@@ -166,18 +173,9 @@ describe('a mirror', () => {
   });
 
   it('answers the export that waits for it when it is cancelled itself, and ends', async () => {
-    stack = await startStack({
-      simulator: { counts: { projects: 50 } },
-      resources: '[projects]',
-      yaml: '    sync: { pageSize: 1 }\n',
-    });
-    stack.simulator.admin.faults.add({
-      match: { resource: 'projects' },
-      fault: { kind: 'latency', ms: 200 },
-    });
-    await stack.startWorker();
+    await startSlow();
     const exporting = stack.export();
-    await until(() => (stack.simulator.admin.stats().byRoute['GET projects'] ?? 0) > 2, 'pages are read');
+    await pagesAreRead();
     const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
     await mirror.cancel();
     expect((await exporting).runs[0]!.outcome).toBe('cancelled');

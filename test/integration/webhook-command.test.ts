@@ -9,6 +9,7 @@ import {
   startNoticeStack,
   WEBHOOK_SECRET,
 } from '../support/notices.js';
+import { startOtlpReceiver } from '../support/otlp-receiver.js';
 import { type CommandProcess, runCommand, startCommand, startWorkerProcess } from '../support/processes.js';
 import { until } from '../support/stack.js';
 
@@ -43,6 +44,27 @@ describe('`worktrack webhook`', () => {
     const url = /http:\S+\d/.exec(await said())![0];
     return { receiver, url, said };
   }
+
+  it('begins a trace with a notice, which leads to the run that it brings about', async () => {
+    stack = await startNoticeStack();
+    const collector = await startOtlpReceiver();
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' };
+    await startWorkerProcess(stack, env, ['--traces']);
+    const { receiver, url } = await receiving(command('--traces'), env);
+    expect((await sender(url, stack.connection)('{"resource":"tasks"}')).status).toBe(202);
+    const named = (name: string) => collector.spans.find((span) => span.name === name);
+    await until(() => named('RunActivity:worktrack.publish') !== undefined, 'the run has been traced');
+    // What it has not sent yet it sends when it ends.
+    await receiver.signal('SIGTERM');
+    const notice = named('SignalWithStartWorkflow:changeNoticeWorkflow');
+    expect(notice?.parentSpanId).toBeUndefined();
+    expect(notice?.attributes).toMatchObject({
+      'worktrack.connection': stack.connection,
+      'worktrack.resource': 'tasks',
+    });
+    expect(named('RunActivity:worktrack.publish')?.traceId).toBe(notice?.traceId);
+    await collector.close();
+  });
 
   it('takes notices until SIGTERM, answers what is in flight, and shows no secret', async () => {
     stack = await startNoticeStack();

@@ -1,24 +1,24 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Stack, startStack } from '../support/stack.js';
-import { endLanes, fileIn, readReceipts, recordsOf, writeBack, writesSeen } from '../support/write-back.js';
+import type { Stack } from '../support/stack.js';
+import {
+  fileIn,
+  readReceipts,
+  recordsOf,
+  startWriteBackStack,
+  stopWriteBackStack,
+  writeBack,
+  writesSeen,
+} from '../support/write-back.js';
 
-const SIMULATOR = {
-  awkward: false,
-  counts: { projects: 1, tasks: 0, 'time-entries': 0, 'calendar-entries': 0 },
-};
 const START = '2026-11-20T08:00:00Z';
 
 describe('writing calendar entries back', () => {
   let stack: Stack;
-  afterEach(async () => {
-    await endLanes(stack);
-    await stack.stop();
-  });
+  afterEach(() => stopWriteBackStack(stack));
 
   for (const style of ['put-path', 'put-body', 'post-body']) {
     it(`upserts by source and sourceKey in the style ${style}`, async () => {
-      stack = await startStack({
-        simulator: SIMULATOR,
+      stack = await startWriteBackStack({
         resources: '[{ name: calendar-entries, key: [source, sourceKey] }]',
         yaml: `    writeBack: { calendar-entries: { style: ${style} } }\n`,
       });
@@ -49,7 +49,7 @@ describe('writing calendar entries back', () => {
   }
 
   it('lets the last of several rows with the same pair win, and reports the others', async () => {
-    stack = await startStack({ simulator: SIMULATOR, resources: '[calendar-entries]' });
+    stack = await startWriteBackStack({ resources: '[calendar-entries]' });
     await stack.startWorker();
     const rows = Array.from({ length: 200 }, (_, n) => ({
       source: 'cal',

@@ -2,13 +2,14 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { followWriteBack } from '../../src/temporal/follow-write-back.js';
 import { startWriteBack } from '../../src/temporal/start-write-back.js';
 import { startWorkerProcess } from '../support/processes.js';
-import { type Stack, startStack, until } from '../support/stack.js';
+import { type Stack, until } from '../support/stack.js';
 import {
-  endLanes,
   fileIn,
   readReceipts,
   recordsOf,
   stage,
+  startWriteBackStack,
+  stopWriteBackStack,
   timeEntriesCsv,
   writeBack,
   writesSeen,
@@ -19,23 +20,17 @@ const TIMEOUT_MS = 300_000;
 
 describe('10,000 creates', () => {
   let stack: Stack;
-  afterEach(async () => {
-    await endLanes(stack);
-    await stack.stop();
-  });
+  afterEach(() => stopWriteBackStack(stack));
 
   it(
     'make 10,000 records with a receipt each, whatever the service loses and however often the worker is killed',
     async () => {
-      stack = await startStack({
+      stack = await startWriteBackStack({
         simulator: {
-          awkward: false,
-          counts: { projects: 1, tasks: 0, 'time-entries': 0, 'calendar-entries': 0 },
           // A service that makes a second record of a key with another body would show; one that refuses it, too.
           reusedKey: 'refuse',
           recentRequests: 40_000,
         },
-        resources: '[time-entries]',
       });
       const { faults } = stack.simulator.admin;
       const match = { method: 'POST' };

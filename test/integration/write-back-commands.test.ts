@@ -4,13 +4,14 @@ import type { ObjectKey } from '../../src/core/brands.js';
 import { writeBackWorkflowId } from '../../src/core/write-back-contract.js';
 import { DEMO_KEY } from '../../src/simulator/index.js';
 import { runCommand, startCommand } from '../support/processes.js';
-import { type Stack, startStack, until } from '../support/stack.js';
+import { type Stack, until } from '../support/stack.js';
 import {
-  endLanes,
   fileIn,
   readReceipts,
   recordsOf,
   stage,
+  startWriteBackStack,
+  stopWriteBackStack,
   timeEntriesCsv,
   writesSeen,
 } from '../support/write-back.js';
@@ -28,19 +29,10 @@ describe('`worktrack write-back`', () => {
   const run = (...args: string[]) => runCommand(stack, write(...args));
 
   beforeAll(async () => {
-    stack = await startStack({
-      simulator: {
-        awkward: false,
-        counts: { projects: 1, tasks: 0, 'time-entries': 0, 'calendar-entries': 0 },
-      },
-      resources: '[time-entries]',
-    });
+    stack = await startWriteBackStack();
     await stack.startWorker();
   });
-  afterAll(async () => {
-    await endLanes(stack);
-    await stack.stop();
-  });
+  afterAll(() => stopWriteBackStack(stack));
 
   it('is one workflow with one outcome when two machines run the same batch at once', async () => {
     const before = writesSeen(stack);

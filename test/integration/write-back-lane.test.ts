@@ -2,25 +2,23 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteBackProgress } from '../../src/core/write-back-contract.js';
 import { followWriteBack } from '../../src/temporal/follow-write-back.js';
 import { startWriteBack } from '../../src/temporal/start-write-back.js';
-import { type Stack, startStack, until } from '../support/stack.js';
-import { endLanes, fileIn, recordsOf, stage, timeEntriesCsv } from '../support/write-back.js';
+import { type Stack, until } from '../support/stack.js';
+import {
+  fileIn,
+  recordsOf,
+  stage,
+  startWriteBackStack,
+  stopWriteBackStack,
+  timeEntriesCsv,
+} from '../support/write-back.js';
 
 describe('batches of one resource', () => {
   let stack: Stack;
   beforeEach(async () => {
-    stack = await startStack({
-      simulator: {
-        awkward: false,
-        counts: { projects: 1, tasks: 0, 'time-entries': 0, 'calendar-entries': 0 },
-      },
-      resources: '[time-entries]',
-    });
+    stack = await startWriteBackStack();
     await stack.startWorker();
   });
-  afterEach(async () => {
-    await endLanes(stack);
-    await stack.stop();
-  });
+  afterEach(() => stopWriteBackStack(stack));
 
   async function start(from: number, rows: number): Promise<string> {
     const input = await stage(stack, {

@@ -1,7 +1,15 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { idempotencyKey } from '../../src/write-back/index.js';
-import { type Stack, startStack, until } from '../support/stack.js';
-import { endLanes, fileIn, readReceipts, recordsOf, writeBack, writesSeen } from '../support/write-back.js';
+import { type Stack, until } from '../support/stack.js';
+import {
+  fileIn,
+  readReceipts,
+  recordsOf,
+  startWriteBackStack,
+  stopWriteBackStack,
+  writeBack,
+  writesSeen,
+} from '../support/write-back.js';
 
 const UNKNOWN_AFTER_MS = 5_000;
 /** Rows that are written each time they are sent, and whose answer never comes through. */
@@ -13,12 +21,7 @@ describe('rows of which nobody knows whether they were written', () => {
   let lostAt: number;
 
   async function loseThree(unknownAfterMs: number): Promise<void> {
-    stack = await startStack({
-      simulator: {
-        awkward: false,
-        counts: { projects: 1, tasks: 0, 'time-entries': 0, 'calendar-entries': 0 },
-      },
-      resources: '[time-entries]',
+    stack = await startWriteBackStack({
       yaml: `    writeBack: { unknownAfter: ${unknownAfterMs}ms }\n    retries: { giveUpAfter: 3s }\n`,
     });
     await stack.startWorker();
@@ -36,10 +39,7 @@ describe('rows of which nobody knows whether they were written', () => {
     expect(recordsOf(stack, 'time-entries').length).toBe(30);
     stack.simulator.admin.faults.clear();
   }
-  afterEach(async () => {
-    await endLanes(stack);
-    await stack.stop();
-  });
+  afterEach(() => stopWriteBackStack(stack));
 
   it('are sent again with the same keys while the service can be trusted to know them', async () => {
     await loseThree(3_600_000);

@@ -4,34 +4,27 @@ import { followWriteBack } from '../../src/temporal/follow-write-back.js';
 import { startWriteBack } from '../../src/temporal/start-write-back.js';
 import { idempotencyKey } from '../../src/write-back/index.js';
 import { readSnapshot } from '../support/snapshot.js';
-import { type Stack, startStack, until } from '../support/stack.js';
+import { type Stack, until } from '../support/stack.js';
 import {
-  endLanes,
   fileIn,
   readReceipts,
   recordsOf,
   stage,
+  startWriteBackStack,
+  stopWriteBackStack,
   timeEntriesCsv,
   writeBack,
   writesSeen,
 } from '../support/write-back.js';
 
-const SIMULATOR = {
-  awkward: false,
-  counts: { projects: 1, tasks: 0, 'time-entries': 0, 'calendar-entries': 0 },
-};
-
 describe('writing time entries back', () => {
   let stack: Stack;
   let first: { stop(): Promise<void> };
   beforeEach(async () => {
-    stack = await startStack({ simulator: SIMULATOR, resources: '[time-entries]' });
+    stack = await startWriteBackStack();
     first = await stack.startWorker();
   });
-  afterEach(async () => {
-    await endLanes(stack);
-    await stack.stop();
-  });
+  afterEach(() => stopWriteBackStack(stack));
 
   it('creates each row once, with a receipt that names the record', async () => {
     const file = await fileIn(stack, timeEntriesCsv(300));

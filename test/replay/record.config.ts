@@ -4,8 +4,9 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: '.',
-    include: ['test/replay/record.ts'],
+    include: ['test/replay/record/*.record.ts'],
     pool: 'forks',
+    maxWorkers: 1,
     globalSetup: ['test/support/global-setup.ts'],
     testTimeout: 300_000,
     hookTimeout: 120_000,

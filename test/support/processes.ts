@@ -58,7 +58,7 @@ export async function runCommand(stack: Stack, args: readonly string[], env: Nod
   return { code, ...(await command.output()) };
 }
 
-/** A worker in a process of its own, polling the stack's task queue. */
+/** A worker in a process of its own, polling the stack's task queue; it ends with the stack unless it has before. */
 export async function startWorkerProcess(
   stack: Stack,
   env: NodeJS.ProcessEnv = {},
@@ -69,6 +69,7 @@ export async function startWorkerProcess(
     ['worker', '--config', stack.configFile, '--task-queue', stack.taskQueue, ...more],
     env,
   );
+  stack.beforeStop(() => command.signal('SIGTERM'));
   await until(async () => {
     if (command.child.exitCode !== null)
       throw new Error(`the worker ended: ${(await command.output()).stderr}`);

@@ -69,6 +69,8 @@ export interface Stack {
   /** All workflows of this stack; others in the namespace may have memos that our converter cannot read. */
   workflows(): AsyncIterable<{ readonly workflowId: string; readonly runId: string }>;
   mirrorId(resource: string): string;
+  /** Has something ended, such as a process, when the stack stops: before all else, what came last first. */
+  beforeStop(end: () => Promise<void>): void;
   stop(): Promise<void>;
 }
 
@@ -118,6 +120,7 @@ ${options.yaml ?? ''}`;
   const temporal = await connectTemporal({ address, dataConverter });
   const store = openStore(settings.connections[0]!.lake);
   const workers: { stop(): Promise<void> }[] = [];
+  const ends: (() => Promise<void>)[] = [];
   const mirrorId = (resource: string): string => mirrorWorkflowId(connection, resource);
   const stack: Stack = {
     connection,
@@ -162,7 +165,9 @@ ${options.yaml ?? ''}`;
     workflows: () => temporal.client.workflow.list({ query: `TaskQueue = '${taskQueue}'` }),
     history: (workflowId) => temporal.client.workflow.getHandle(workflowId).fetchHistory(),
     mirrorId,
+    beforeStop: (end) => void ends.unshift(end),
     async stop() {
+      for (const end of ends.splice(0)) await end();
       for (const worker of [...workers]) await worker.stop();
       for (const { name } of settings.connections[0]!.resources) {
         await temporal.client.workflow

@@ -12,7 +12,7 @@ import { RowScanner, readRow } from '../../src/lake/csv.js';
 import { followWriteBack } from '../../src/temporal/follow-write-back.js';
 import { stageWriteBack, type WriteBackSource } from '../../src/temporal/stage-write-back.js';
 import { startWriteBack } from '../../src/temporal/start-write-back.js';
-import type { Stack } from './stack.js';
+import { type Stack, type StackOptions, startStack } from './stack.js';
 
 /** A line of `results.csv`. */
 export interface Receipt {
@@ -81,6 +81,16 @@ export function timeEntriesCsv(count: number, from = 0): string {
     .join('');
 }
 
+/** A service that has next to nothing, so that what it has afterwards was written. */
+export function startWriteBackStack({ simulator, ...more }: StackOptions = {}): Promise<Stack> {
+  const counts = { projects: 1, tasks: 0, 'time-entries': 0, 'calendar-entries': 0 };
+  return startStack({
+    simulator: { awkward: false, counts, ...simulator },
+    resources: '[time-entries]',
+    ...more,
+  });
+}
+
 /** Ends what outlives a batch. */
 export async function endLanes(stack: Stack): Promise<void> {
   for (const resource of WRITABLE_RESOURCES) {
@@ -89,4 +99,9 @@ export async function endLanes(stack: Stack): Promise<void> {
       .terminate('end of the test')
       .catch(() => {});
   }
+}
+
+export async function stopWriteBackStack(stack: Stack): Promise<void> {
+  await endLanes(stack);
+  await stack.stop();
 }

@@ -1,0 +1,64 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { afterEach } from 'vitest';
+import type { MirrorStatus } from '../../../src/core/contract.js';
+import { type Stack, type StackOptions, startStack } from '../../support/stack.js';
+
+/**
+ * Not tests: the files beside this one bring each workflow through each path that matters on a real server and write its
+ * history to `histories/<workflow>.<path>.json`. Run them (`npm run replay:record`) when a workflow's behaviour was changed
+ * on purpose.
+ */
+const FOLDER = join(import.meta.dirname, '../histories');
+
+/** The stack of what is being recorded. */
+export let stack: Stack;
+afterEach(() => stack?.stop());
+
+export async function started(options: StackOptions): Promise<void> {
+  stack = await startStack({
+    simulator: { awkward: false, counts: { projects: 20 } },
+    resources: '[projects]',
+    ...options,
+  });
+  await stack.startWorker();
+}
+
+export async function record(
+  workflow: string,
+  path: string,
+  workflowId: string,
+  runId?: string,
+): Promise<void> {
+  const history = await stack.temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
+  await mkdir(FOLDER, { recursive: true });
+  const name = `${workflow}.${path}.json`;
+  await writeFile(join(FOLDER, name), `${JSON.stringify(JSON.parse(historyToJSON(history)), scrub, 1)}\n`);
+}
+
+/** Leaves out what tells of the machine that recorded and means nothing to a replay. */
+function scrub(key: string, value: unknown): unknown {
+  if (key === 'stackTrace') return '';
+  return key === 'identity' ? 'worker' : value;
+}
+
+/** Runs a workflow to its end, whichever it is, and records it. */
+export async function ran(workflow: string, path: string, args: object): Promise<void> {
+  const workflowId = `${stack.connection}-${path}`;
+  const handle = await stack.temporal.client.workflow.start(workflow, {
+    workflowId,
+    taskQueue: stack.taskQueue,
+    args: [{ connection: stack.connection, ...args }],
+  });
+  await handle.result().catch(() => {});
+  await record(workflow, path, workflowId);
+}
+
+export const exported = (path: string, args: object = {}): Promise<void> => ran('exportWorkflow', path, args);
+
+export const mirror = (path: string, runId?: string): Promise<void> =>
+  record('resourceMirrorWorkflow', path, stack.mirrorId('projects'), runId);
+
+export const mirrorStatus = (): Promise<MirrorStatus> =>
+  stack.temporal.client.workflow.getHandle(stack.mirrorId('projects')).query<MirrorStatus>('status');

@@ -1,0 +1,139 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { it } from 'vitest';
+import type { MirrorStatus } from '../../../src/core/contract.js';
+import { DEMO_ORGANIZATION } from '../../../src/simulator/index.js';
+import { until } from '../../support/stack.js';
+import { exported, mirror, mirrorStatus, record, stack, started } from './recorder.js';
+
+it('records exports and increments', async () => {
+  await started({ resources: '[projects, members]' });
+  await exported('published');
+  await exported('increment');
+  await exported('full', { full: true });
+  await mirror('runs');
+});
+
+it('records a refusal and a resource that fails', async () => {
+  await started({ resources: '[projects, { name: nothing, path: nothing }]' });
+  await exported('one-resource-fails');
+  await stack.stop();
+  await started({ apiKey: 'wrong' });
+  await exported('refused');
+  await mirror('refused');
+});
+
+it('records an activity that is retried', async () => {
+  await started({});
+  stack.simulator.admin.faults.add({
+    match: { resource: 'projects' },
+    remaining: 12,
+    fault: { kind: 'status', status: 503 },
+  });
+  await exported('retried');
+  await mirror('retried');
+});
+
+it('records a cancellation in the middle of a run', async () => {
+  await started({ yaml: '    sync: { pageSize: 1 }\n' });
+  stack.simulator.admin.faults.add({ match: { resource: 'projects' }, fault: { kind: 'latency', ms: 150 } });
+  const workflowId = `${stack.connection}-cancelled`;
+  const handle = await stack.temporal.client.workflow.start('exportWorkflow', {
+    workflowId,
+    taskQueue: stack.taskQueue,
+    args: [{ connection: stack.connection }],
+  });
+  await until(() => (stack.simulator.admin.stats().byRoute['GET projects'] ?? 0) > 2, 'pages are read');
+  await handle.cancel();
+  await handle.result().catch(() => {});
+  await until(async () => (await mirrorStatus()).active === null, 'the run has stopped');
+  await record('exportWorkflow', 'cancelled', workflowId);
+  await mirror('cancelled');
+});
+
+it('records a reconciliation with a second pass', async () => {
+  await started({ resources: '[tasks]', simulator: { awkward: false, counts: { tasks: 40 } } });
+  await stack.export();
+  const [gone] = stack.simulator.admin
+    .records('tasks')
+    .map((text) => (JSON.parse(text) as { id: string }).id);
+  stack.simulator.admin.remove('tasks', [gone!]);
+  const handle = stack.temporal.client.workflow.getHandle(stack.mirrorId('tasks'));
+  const request = {
+    requestId: 'reconcile',
+    replyTo: null,
+    mode: 'full',
+    reconcile: true,
+    adopt: false,
+    allowDeletes: false,
+  };
+  await handle.signal('requestRun', { ...request, kind: 'run', since: null, nominalStart: Date.now() });
+  await until(
+    async () => (await handle.query<MirrorStatus>('status')).lastRun?.counts?.deleted === 1,
+    'it is marked',
+  );
+  await until(async () => (await handle.query<MirrorStatus>('status')).active === null, 'the mirror rests');
+  await record('resourceMirrorWorkflow', 'reconciled', stack.mirrorId('tasks'));
+});
+
+it('records a continue-as-new', async () => {
+  await started({});
+  const handle = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
+  await stack.export();
+  const first = (await handle.describe()).runId;
+  while ((await handle.describe()).runId === first) {
+    await Promise.all([stack.export(), stack.export({ full: true })]);
+  }
+  await mirror('continued-as-new', first);
+  await stack.export();
+  await mirror('after-continue-as-new');
+});
+
+it('records a run that goes on from the pages of one that was refused', async () => {
+  const key = { key: 'wt_recorded', name: 'recorded', organization: DEMO_ORGANIZATION, grants: ['*'] };
+  await started({
+    apiKey: key.key,
+    simulator: { awkward: false, counts: { projects: 400 }, keys: [key] },
+    yaml: '    sync: { pageSize: 5 }\n',
+  });
+  const { admin } = stack.simulator;
+  const rule = admin.faults.add({ match: { resource: 'projects' }, fault: { kind: 'latency', ms: 150 } });
+  const refused = stack.export();
+  await until(async () => {
+    for await (const { key } of stack.store.list('_staging/projects/'))
+      if (key.includes('/stage-')) return true;
+    return false;
+  }, 'pages are staged');
+  admin.keys.revoke(key.name);
+  await refused;
+  admin.faults.remove(rule);
+  admin.keys.add(key);
+  await stack.export();
+  await mirror('resumed');
+});
+
+it('records a mirror that tells of a failure and of the recovery', async () => {
+  const told: unknown[] = [];
+  const hook = createServer((request, response) => {
+    // The first one has to be sent again.
+    request.resume().on('end', () => response.writeHead(told.push(1) === 1 ? 503 : 204).end());
+  }).listen(0, '127.0.0.1');
+  await once(hook, 'listening');
+  const { port } = hook.address() as AddressInfo;
+  await started({ yaml: `    notify: { url: "http://127.0.0.1:${port}/" }\n` });
+  const rule = stack.simulator.admin.faults.add({
+    match: { resource: 'projects' },
+    fault: { kind: 'status', status: 402 },
+  });
+  await stack.export();
+  stack.simulator.admin.faults.remove(rule);
+  await stack.export();
+  await until(() => told.length === 3, 'both are told');
+  await until(async () => {
+    const { events } = await stack.history(stack.mirrorId('projects'));
+    return events!.filter((event) => event.activityTaskCompletedEventAttributes).length > 7;
+  }, 'the mirror knows it');
+  await mirror('notified');
+  hook.close();
+});

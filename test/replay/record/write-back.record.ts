@@ -1,0 +1,52 @@
+import { it } from 'vitest';
+import { writeBackLaneId } from '../../../src/core/write-back-contract.js';
+import { followWriteBack } from '../../../src/temporal/follow-write-back.js';
+import { startWriteBack } from '../../../src/temporal/start-write-back.js';
+import { until } from '../../support/stack.js';
+import { endLanes, fileIn, stage, timeEntriesCsv } from '../../support/write-back.js';
+import { record, stack, started } from './recorder.js';
+
+async function wroteBack(path: string, csv: string, batchId: string): Promise<void> {
+  const file = await fileIn(stack, csv);
+  const input = await stage(stack, { resource: 'time-entries', file, batchId });
+  const { workflowId } = await startWriteBack(stack.temporal, input, { taskQueue: stack.taskQueue });
+  await followWriteBack(stack.temporal, workflowId, { everyMs: 50 });
+  await record('writeBackWorkflow', path, workflowId);
+}
+
+it('records batches that are written, reported, rejected, refused and cancelled', async () => {
+  await started({
+    simulator: { awkward: false, counts: { 'time-entries': 0 } },
+    resources: '[time-entries]',
+  });
+  await wroteBack('written', timeEntriesCsv(20), 'one');
+  await wroteBack('reported', timeEntriesCsv(20), 'one');
+  await wroteBack('rejected', `${timeEntriesCsv(3)}x,-1,y,true\n`, 'two');
+  stack.simulator.admin.faults.add({ match: { method: 'POST' }, fault: { kind: 'latency', ms: 100 } });
+  const input = await stage(stack, {
+    resource: 'time-entries',
+    file: await fileIn(stack, timeEntriesCsv(2000)),
+    batchId: 'four',
+  });
+  const made = (): number => stack.simulator.admin.stats().byRoute['POST time-entries'] ?? 0;
+  const before = made();
+  const { workflowId } = await startWriteBack(stack.temporal, input, { taskQueue: stack.taskQueue });
+  const waits = { ...input, batchId: 'five' };
+  await until(() => made() > before + 5, 'rows are sent');
+  const waiting = await startWriteBack(stack.temporal, waits, { taskQueue: stack.taskQueue });
+  const stageOf = async (): Promise<string> =>
+    (await stack.temporal.client.workflow.getHandle(waiting.workflowId).query<{ stage: string }>('progress'))
+      .stage;
+  await until(async () => (await stageOf()) === 'wait', 'another batch waits');
+  for (const one of [waiting.workflowId, workflowId]) {
+    await stack.temporal.client.workflow.getHandle(one).cancel();
+    await followWriteBack(stack.temporal, one, { everyMs: 50 });
+  }
+  await record('writeBackWorkflow', 'cancelled', workflowId);
+  await record('writeBackWorkflow', 'cancelled-while-waiting', waiting.workflowId);
+  await record('writeBackLaneWorkflow', 'batches', writeBackLaneId(stack.connection, 'time-entries'));
+  stack.simulator.admin.faults.clear();
+  stack.simulator.admin.keys.revoke('demo');
+  await wroteBack('refused', timeEntriesCsv(9), 'six');
+  await endLanes(stack);
+});

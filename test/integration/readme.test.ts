@@ -164,6 +164,23 @@ describe('every command of the README, in its order', () => {
     expect(await exited, printed()).toBe(0);
   });
 
+  it('leaves nothing in the lake that the README does not tell of', async () => {
+    // The run after the rollback moves aside what it left behind.
+    const { exited, printed } = world.shell('worktrack export');
+    expect(await exited, printed()).toBe(0);
+    const layout = codeBlocks()
+      .filter(({ heading, language }) => heading === 'The lake' && language === '')
+      .flatMap(({ text }) => text.split('\n'))
+      .map((line) => patternOf(line.split(' ')[0]!));
+    const keys: string[] = [];
+    for await (const { key } of stack.store.list('')) keys.push(key);
+    expect(keys.length).toBeGreaterThan(50);
+    expect(keys.filter((key) => !layout.some((pattern) => pattern.test(key)))).toEqual([]);
+    // Only what needs trouble, and what is removed at the end, is not there.
+    const missing = layout.filter((pattern) => !keys.some((key) => pattern.test(key)));
+    expect(missing.map(String).filter((pattern) => !/_staging|_quarantine/.test(pattern))).toEqual([]);
+  });
+
   it('begins with a demo, which is the last step of `npm run demo`', async () => {
     const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       scripts: Record<string, string>;
@@ -175,3 +192,16 @@ describe('every command of the README, in its order', () => {
     expect(await exited, printed()).toBe(0);
   });
 });
+
+/** What a line of the lake's layout stands for. */
+function patternOf(line: string): RegExp {
+  const pattern = line
+    .replace('<lake>/', '')
+    .replace(/[.]/g, '\\.')
+    .replace('dt=2026-11-21', 'dt=\\d{4}-\\d\\d-\\d\\d')
+    .replace('<runId>', '\\d{8}T\\d{6}Z-[0-9a-f]{8}')
+    .replace(/<\w+>/g, '[\\w-]+')
+    .replaceAll('*', '[^/]*')
+    .replace('\\.\\.\\.', '.+');
+  return new RegExp(`^${pattern}$`);
+}

@@ -3,7 +3,7 @@ import type { ObjectKey } from '../src/core/brands.js';
 import type { Activities } from '../src/core/contract.js';
 import { dateOf, folderOf, MANIFEST, stagingPrefix, treePrefix } from '../src/lake/layout.js';
 import type { RunFile } from '../src/lake/run-file.js';
-import { isRunId, parseRunDate } from '../src/lake/run-id.js';
+import { beganAfter, isRunId, parseRunDate } from '../src/lake/run-id.js';
 import type { ObjectStore } from '../src/lake/store/index.js';
 import type { ActivityDeps } from './deps.js';
 import { readRunIfThere } from './documents.js';
@@ -46,7 +46,7 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
       await store.abortUploads(`${resource}/`, 0);
       for (const staged of await store.listFolders(stagingPrefix(resource))) {
         signal.throwIfAborted();
-        if (!isRunId(staged) || staged > runId) continue;
+        if (!isRunId(staged) || beganAfter(staged, runId)) continue;
         const folder = `${stagingPrefix(resource)}${staged}/`;
         await store.abortUploads(folder, 0);
         await removeAll(store, folder);
@@ -70,7 +70,7 @@ async function removeUnpublished(
     for (const name of await store.listFolders(`${tree}${date}/`)) {
       signal.throwIfAborted();
       const id = name.replace(/^run=/, '');
-      if (!isRunId(id) || id >= runId) continue;
+      if (!isRunId(id) || id === runId || beganAfter(id, runId)) continue;
       const folder = `${tree}${date}/${name}/`;
       if ((await store.head(`${folder}${MANIFEST}` as ObjectKey)) === null) await removeAll(store, folder);
     }

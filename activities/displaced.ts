@@ -3,6 +3,7 @@ import type { RunId } from '../src/core/brands.js';
 import type { FailureType, RunRef } from '../src/core/contract.js';
 import { pointerKey } from '../src/lake/layout.js';
 import { decodePointer } from '../src/lake/pointer.js';
+import { beganAfter } from '../src/lake/run-id.js';
 import type { ActivityDeps } from './deps.js';
 import { readRunIfThere } from './documents.js';
 import { finalFailure } from './failures.js';
@@ -44,6 +45,7 @@ async function winnerOver(deps: ActivityDeps, ref: RunRef): Promise<RunId | null
   const { runId } = decodePointer(found.body);
   const run = await readRunIfThere(store, ref);
   // Without the run file: a mirror makes one run at a time, so one that began later is another's.
-  const isOther = run === null ? runId > ref.runId : runId !== run.before?.runId && runId !== ref.runId;
+  const before = run === null ? beganAfter(ref.runId, runId) : runId === run.before?.runId;
+  const isOther = !before && runId !== ref.runId;
   return isOther ? runId : null;
 }

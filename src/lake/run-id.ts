@@ -15,6 +15,15 @@ export function parseRunDate(runId: RunId): number {
 }
 
 /**
+ * Whether a run began after one that was published. Of two runs of one second, names do not tell the order; but no
+ * mirror begins another in the second of the one that it published last, so the other one was there before.
+ */
+export function beganAfter(run: RunId, published: RunId): boolean {
+  const secondOf = (id: RunId): string => id.slice(0, id.indexOf('-'));
+  return secondOf(run) > secondOf(published);
+}
+
+/**
  * `20261121T020000Z-` and eight hexadecimal digits (DESIGN 6). Run ids sort in the order of publishing: two runs in
  * one second are a second apart in name.
  *

@@ -1,4 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { ObjectKey, RunId } from '../../src/core/brands.js';
+import { dateOf } from '../../src/lake/layout.js';
+import { newRunId, parseRunDate } from '../../src/lake/run-id.js';
 import { DEMO_ORGANIZATION } from '../../src/simulator/index.js';
 import { assertRowEquals } from '../support/oracle.js';
 import { readPointer, readSnapshot } from '../support/snapshot.js';
@@ -84,5 +87,31 @@ describe('the run after one that failed', () => {
     expect((await stack.export()).outcome).toBe('published');
     expect(pages() - before).toBeGreaterThanOrEqual(80);
     expect((await readPointer(stack.store, 'tasks')).rows).toBe(4000);
+  });
+
+  it('clears away what runs of its own second left, whatever their names, and nothing of later ones', async () => {
+    stack = await start();
+    await stack.startWorker();
+    // A run that failed at once, in every second in which the next one may begin.
+    const body = Buffer.from('{}');
+    const second = Math.floor(Date.now() / 1000) * 1000;
+    const left = Array.from({ length: 90 }, (_, n) => newRunId(second + n * 1000, null, 'ffffffff'));
+    const unpublished = (runId: RunId): string =>
+      `tasks/snapshots/dt=${dateOf(parseRunDate(runId))}/run=${runId}/part-00000-1.csv.gz`;
+    await Promise.all(
+      left.flatMap((runId) =>
+        [`_staging/tasks/${runId}/run.json`, unpublished(runId)].map((key) =>
+          stack.store.write(key as ObjectKey, body, { contentType: 'application/json' }),
+        ),
+      ),
+    );
+    const [run] = (await stack.export()).runs;
+    expect(run).toMatchObject({ outcome: 'published' });
+    const later = left.filter((runId) => parseRunDate(runId) > parseRunDate(run!.runId!));
+    expect(later.length).toBeGreaterThan(0);
+    expect(later.length).toBeLessThan(left.length);
+    expect(await stack.store.listFolders('_staging/tasks/')).toEqual(later);
+    const there = left.map(async (runId) => stack.store.head(unpublished(runId) as ObjectKey));
+    expect((await Promise.all(there)).filter((head) => head !== null).length).toBe(later.length);
   });
 });

@@ -1,7 +1,7 @@
-import pc from 'picocolors';
 import { DEFAULT_TASK_QUEUE } from '../core/contract.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type Cause, type Examined, examine, ok, problem, worstCause } from '../doctor/index.js';
+import { colorsFor } from './colors.js';
 import { chosenConnections, readSettings, temporalPlace } from './context.js';
 import { EXIT, type ExitCode } from './exit-code.js';
 import { failureOf } from './failure.js';
@@ -106,12 +106,8 @@ function stateOf(findings: readonly Examined[]): Examined['state'] {
   return findings.some(({ state }) => state === 'warning') ? 'warning' : 'ok';
 }
 
-const COLOURS: Readonly<Record<Examined['state'], (text: string) => string>> = {
-  ok: pc.green,
-  warning: pc.yellow,
-  problem: pc.red,
-};
-
 function paint(state: Examined['state'], line: string): string {
-  return COLOURS[state](state) + line.slice(state.length);
+  const { green, yellow, red } = colorsFor(process.stdout);
+  const colour = { ok: green, warning: yellow, problem: red }[state];
+  return colour(state) + line.slice(state.length);
 }

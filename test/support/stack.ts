@@ -128,7 +128,7 @@ ${options.yaml ?? ''}`;
     settings,
     configFile,
     folder,
-    // Not on a terminal: where the tests' own output is coloured, that of commands is plain nevertheless.
+    // Where the tests' own output is coloured, that of commands, which goes to files, is plain nevertheless.
     env: { ...process.env, FORCE_COLOR: undefined, ...secrets, TEMPORAL_ADDRESS: address },
     servers,
     simulator,

@@ -63,6 +63,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
         onWait: (until) => {
           waitingUntil = until;
         },
+        draining: deps.draining,
       },
       position.stage,
       position.seen,

@@ -23,6 +23,8 @@ export interface PageOptions {
   /** The workflows' clock, milliseconds since 1970. */
   readonly now: () => number;
   readonly onWait: (until: number) => void;
+  /** Whether the worker is stopping: then the next page is another one's. */
+  readonly draining: () => boolean;
 }
 
 export interface ChainPosition {
@@ -116,9 +118,10 @@ export class PageChain {
 
   /** Returns whether a request is to be let out before the body is parsed. */
   #askEarly(at: ChainPosition, body: ByteString): boolean {
+    const { run, draining } = this.#options;
     // After an increment's first page it may be asked for anew, from earlier.
-    if (body.length > LARGE_PAGE || (at.cursor === null && this.#options.run.mode === 'increment'))
-      return false;
+    const isUncertain = at.cursor === null && run.mode === 'increment';
+    if (body.length > LARGE_PAGE || isUncertain || draining()) return false;
     const cursor = peekNextCursor(body);
     if (cursor === null || this.#seen.has(cursorHash(cursor))) return false;
     const next = { ...at, cursor };

@@ -10,6 +10,7 @@ import { ColumnSet } from '../../../src/lake/schema.js';
 class FakeService {
   readonly log: string[] = [];
   readonly signals: AbortSignal[] = [];
+  draining = false;
   readonly columns = new ColumnSet(['id'], [], () => true);
   readonly #bodies: Readonly<Record<string, string>>;
 
@@ -27,7 +28,15 @@ class FakeService {
     } as unknown as RunFile;
     const position = { cursor: null, updatedSince: null, chain: 0, restarts: 0, pageSize: 2 };
     const { signal } = new AbortController();
-    const options = { client, run, columns: this.columns, signal, now: Date.now, onWait: () => {} };
+    const options = {
+      client,
+      run,
+      columns: this.columns,
+      signal,
+      now: Date.now,
+      onWait: () => {},
+      draining: () => this.draining,
+    };
     return new PageChain(options, position, new Set());
   }
 
@@ -86,6 +95,14 @@ describe('a chain of pages', () => {
     expect(service.signals[1]!.aborted).toBe(false);
     chain.close();
     expect(service.signals[1]!.aborted).toBe(true);
+  });
+
+  it('leaves the next page to another worker when this one is stopping', async () => {
+    const service = new FakeService({ '': page('a', 'x'), x: page('b', null) });
+    const chain = service.chain();
+    service.draining = true;
+    await chain.next();
+    expect(service.log).toEqual(['asked first', 'read first']);
   });
 
   it('waits with the second page of an increment: the first may be asked for anew', async () => {

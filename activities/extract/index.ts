@@ -1,11 +1,11 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities, ExtractHeartbeat, ExtractResult } from '../../src/core/contract.js';
-import { isWanted } from '../../src/lake/profile.js';
-import { ColumnSet } from '../../src/lake/schema.js';
 import type { Stage } from '../../src/lake/stage.js';
 import type { ActivityDeps } from '../deps.js';
 import { readRun } from '../documents.js';
+import { PageReader } from './page-reader.js';
 import { type FetchedPage, PageChain } from './pages.js';
 import { cursorHash, findPosition } from './position.js';
 import { Stager } from './stager.js';
@@ -32,7 +32,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
     let { key } = position;
     if (key !== null && position.stage.done) return result(key, position.stage);
 
-    const columns = new ColumnSet(run.resource.key, position.stage.columns, isWanted(run.resource));
+    const reader = new PageReader(run, position.stage.columns);
     let waitingUntil: number | null = null;
     const stager = new Stager(
       {
@@ -40,7 +40,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
         run,
         input,
         attempt,
-        columns,
+        reader,
         onStaged: (staged) => {
           key = staged;
           beat();
@@ -57,7 +57,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
       {
         client,
         run,
-        columns,
+        reader,
         signal: context.cancellationSignal,
         now: () => scheduledAt + deps.now() - begunAt,
         onWait: (until) => {
@@ -75,7 +75,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
       await readOn(chain, stager, run.giveUpAfterMs, ({ received }) => {
         waitingUntil = null;
         deps.meter.record('pages', 1, labels);
-        deps.meter.record('rows', received.value.rows.length, labels);
+        deps.meter.record('rows', received.value.records, labels);
         deps.meter.record('bytes', received.bytes, labels);
       });
       const { key: last, stage } = await stager.finish();
@@ -108,6 +108,8 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
         coming = chain.next();
         coming.catch(() => {});
       }
+      // Adding takes as long as reading does: in between, answers to others are heard.
+      await nextTurn();
       await stager.add(page, cursor === null ? null : cursorHash(cursor));
       if (last) return;
     }

@@ -1,24 +1,28 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { NotFoundError, type Received, RejectedError, type ServiceClient } from '../../src/api/index.js';
-import { type ListEnvelope, readListPage } from '../../src/api/json/page.js';
 import { peekNextCursor } from '../../src/api/json/peek.js';
-import { type ByteString, type Cursor, toByteString, type UtcSeconds } from '../../src/core/brands.js';
+import type { ByteString, Cursor, UtcSeconds } from '../../src/core/brands.js';
 import type { RunFile } from '../../src/lake/run-file.js';
-import type { ColumnSet } from '../../src/lake/schema.js';
 import { askAfterSetback } from '../../src/lake/watermark.js';
 import { finalFailure } from '../failures.js';
 import { EarlyPage } from './early-page.js';
+import type { Page, PageReader } from './page-reader.js';
 import { cursorHash } from './position.js';
 
 /** Times that a list is read from its beginning again because its cursor expired. */
 const MAX_RESTARTS = 2;
+/**
+ * Turns of the event loop until a request has left: in one, undici hears that a connection is free again, in another it
+ * looks whether that one is still good. And one to spare.
+ */
+const TURNS_TO_LEAVE = 3;
 /** The page behind a larger one, in characters, waits until that one has been read: bodies are held in memory. */
 const LARGE_PAGE = 4 * 1024 * 1024;
 
 export interface PageOptions {
   readonly client: ServiceClient;
   readonly run: RunFile;
-  readonly columns: ColumnSet;
+  readonly reader: PageReader;
   readonly signal: AbortSignal;
   /** The workflows' clock, milliseconds since 1970. */
   readonly now: () => number;
@@ -37,7 +41,7 @@ export interface ChainPosition {
 
 /** A page with the position behind it. */
 export interface FetchedPage {
-  readonly received: Received<ListEnvelope>;
+  readonly received: Received<Page>;
   readonly next: ChainPosition;
   readonly done: boolean;
 }
@@ -52,7 +56,7 @@ export class PageChain {
   #at: ChainPosition;
   /** Whether the cursor that is due was refused once already. */
   #retried = false;
-  #early: EarlyPage<Received<ListEnvelope>> | null = null;
+  #early: EarlyPage<Received<Page>> | null = null;
   readonly #closing = new AbortController();
   readonly #signal: AbortSignal;
 
@@ -85,7 +89,7 @@ export class PageChain {
     }
   }
 
-  #request(): Promise<Received<ListEnvelope>> {
+  #request(): Promise<Received<Page>> {
     const early = this.#early;
     this.#early = null;
     if (early?.isFor(this.#at)) return early.take();
@@ -93,11 +97,10 @@ export class PageChain {
     return this.#ask(this.#at, null);
   }
 
-  /** @param turn resolves when the page is wanted, in whose columns it leaves its traces */
-  #ask(at: ChainPosition, turn: Promise<void> | null): Promise<Received<ListEnvelope>> {
-    const { client, run, columns, onWait } = this.#options;
-    const { csv, name, path } = run.resource;
-    const flatten = csv.nested === 'flatten' ? toByteString(csv.separator) : null;
+  /** @param turn resolves when the page is wanted, for it leaves its traces in the columns */
+  #ask(at: ChainPosition, turn: Promise<void> | null): Promise<Received<Page>> {
+    const { client, run, reader, onWait } = this.#options;
+    const { name, path } = run.resource;
     return client.listPage(
       {
         resource: name,
@@ -110,8 +113,8 @@ export class PageChain {
       },
       async (body) => {
         await turn;
-        if (this.#askEarly(at, body)) await nextTurn();
-        return readListPage(body, { columns, flatten });
+        if (this.#askEarly(at, body)) await requestToLeave();
+        return reader.read(body);
       },
     );
   }
@@ -133,7 +136,7 @@ export class PageChain {
   }
 
   /** Only the first page's `Date` tells that the service's clock has gone back; then it is asked for anew, from earlier. */
-  #afterSetback({ serviceDate }: Received<ListEnvelope>): UtcSeconds | null {
+  #afterSetback({ serviceDate }: Received<Page>): UtcSeconds | null {
     const { run, now } = this.#options;
     const { cursor, updatedSince } = this.#at;
     if (run.mode !== 'increment' || run.before === null || serviceDate === null) return null;
@@ -143,7 +146,7 @@ export class PageChain {
     return askAfterSetback(updatedSince, now() - run.before.startedAt, serviceDate, run.sync);
   }
 
-  #accept(received: Received<ListEnvelope>): FetchedPage {
+  #accept(received: Received<Page>): FetchedPage {
     const { nextCursor } = received.value;
     this.#retried = false;
     if (nextCursor !== null) {
@@ -192,4 +195,9 @@ export class PageChain {
     this.#seen.clear();
     this.#at = { ...this.#at, cursor: null, chain: this.#at.chain + 1, restarts: this.#at.restarts + 1 };
   }
+}
+
+/** Reading a page keeps the event loop busy for milliseconds. */
+async function requestToLeave(): Promise<void> {
+  for (let turn = 0; turn < TURNS_TO_LEAVE; turn++) await nextTurn();
 }

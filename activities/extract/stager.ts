@@ -1,20 +1,18 @@
-import type { ListEnvelope } from '../../src/api/json/page.js';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Cells } from '../../src/core/cells.js';
 import type { ExtractInput } from '../../src/core/contract.js';
-import { ChunkBuffer, writeChunk } from '../../src/lake/chunk.js';
+import { RowBuffer } from '../../src/lake/chunk/row-buffer.js';
+import { writeChunk } from '../../src/lake/chunk/write.js';
 import { quarantineKey } from '../../src/lake/layout.js';
 import { newerRows } from '../../src/lake/newer.js';
 import { framingOf } from '../../src/lake/part/framing.js';
-import type { Profile } from '../../src/lake/profile.js';
 import { writeQuarantine } from '../../src/lake/quarantine.js';
 import type { RunFile } from '../../src/lake/run-file.js';
-import type { ColumnSet } from '../../src/lake/schema.js';
 import type { Stage } from '../../src/lake/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { toUtcSeconds } from '../../src/lake/watermark.js';
 import { stagedKey, writeDocument } from '../documents.js';
 import { finalFailure } from '../failures.js';
+import type { Page, PageReader } from './page-reader.js';
 import type { FetchedPage } from './pages.js';
 import { stageKey } from './position.js';
 
@@ -28,7 +26,7 @@ export interface StagerOptions {
   readonly run: RunFile;
   readonly input: ExtractInput;
   readonly attempt: number;
-  readonly columns: ColumnSet;
+  readonly reader: PageReader;
   readonly onStaged: (key: ObjectKey, stage: Stage) => void;
 }
 
@@ -38,10 +36,11 @@ export interface StagerOptions {
  */
 export class Stager {
   readonly #options: StagerOptions;
-  readonly #profile: Profile;
   #stage: Stage;
   #key: ObjectKey | null;
-  #buffer: ChunkBuffer;
+  #buffer = new RowBuffer();
+  /** The one that was staged last, for its memory. */
+  #spare: RowBuffer | null = null;
   #quarantine: Cells[] = [];
   #bodyBytes = 0;
   #since = Date.now();
@@ -52,11 +51,9 @@ export class Stager {
 
   constructor(options: StagerOptions, stage: Stage, key: ObjectKey | null) {
     this.#options = options;
-    this.#profile = options.run.resource;
     this.#stage = stage;
     this.#ahead = stage;
     this.#key = key;
-    this.#buffer = new ChunkBuffer(this.#profile);
   }
 
   /** Pages and rows read so far, staged or not. */
@@ -70,7 +67,7 @@ export class Stager {
 
   /** Takes a page. Resolves when the next one may come. */
   async add({ received, next, done }: FetchedPage, newCursorHash: string | null): Promise<void> {
-    const quarantined = this.#take(received.value);
+    this.#take(received.value);
     const chainChanged = next.chain !== this.#ahead.chain;
     this.#ahead = {
       ...this.#ahead,
@@ -82,8 +79,8 @@ export class Stager {
       pageSize: next.pageSize,
       seen: [...(chainChanged ? [] : this.#ahead.seen), ...(newCursorHash === null ? [] : [newCursorHash])],
       pages: this.#ahead.pages + 1,
-      fetched: this.#ahead.fetched + received.value.rows.length,
-      quarantined: this.#ahead.quarantined + quarantined,
+      fetched: this.#ahead.fetched + received.value.records,
+      quarantined: this.#ahead.quarantined + received.value.keyless.length,
       replaced: this.#ahead.replaced + received.value.replaced,
       // Only a first response tells when a reading began: a later one would be too late.
       serviceStart: this.#ahead.pages === 0 ? received.serviceDate : this.#ahead.serviceStart,
@@ -103,23 +100,21 @@ export class Stager {
     return { key: this.#key!, stage: this.#stage };
   }
 
-  /** Returns the number of records without their key. */
-  #take({ rows }: ListEnvelope): number {
-    const { columns, run } = this.#options;
-    const keyless = this.#buffer.addPage(rows, columns.names);
-    const [first] = keyless;
-    if (first === undefined) return 0;
+  #take(page: Page): void {
+    const { run, reader } = this.#options;
     const { name, key, badRecords } = run.resource;
-    if (badRecords === 'stop') {
+    if (page.firstKeyless !== null && badRecords === 'stop') {
       throw finalFailure(
         'BrokenPromise',
-        `${name}: record ${first.at} of page ${this.#ahead.pages} (from 0) has no "${key.join('", "')}", the key; nothing was ` +
-          'published. Name the right `key` for the resource, or set `badRecords: quarantine` to set such records aside.',
+        `${name}: record ${page.firstKeyless} of page ${this.#ahead.pages} (from 0) has no "${key.join('", "')}", the key; ` +
+          'nothing was published. Name the right `key` for the resource, or set `badRecords: quarantine` to set such ' +
+          'records aside.',
         { resource: name },
       );
     }
-    this.#quarantine.push(...keyless.map(({ cells }) => cells));
-    return keyless.length;
+    this.#quarantine.push(...page.keyless);
+    this.#buffer.addAll(page.rows);
+    reader.release(page);
   }
 
   async #flush(): Promise<void> {
@@ -130,7 +125,8 @@ export class Stager {
     const sequence = this.#sequence++;
     const quarantine = this.#quarantine;
     this.#quarantine = [];
-    this.#buffer = new ChunkBuffer(this.#profile);
+    this.#buffer = this.#spare ?? new RowBuffer();
+    this.#spare = null;
     this.#bodyBytes = 0;
     this.#since = Date.now();
     this.#writing = this.#write(buffer, quarantine, ahead, sequence);
@@ -139,13 +135,13 @@ export class Stager {
   }
 
   async #write(
-    buffer: ChunkBuffer,
+    buffer: RowBuffer,
     quarantine: readonly Cells[],
     ahead: Stage,
     sequence: number,
   ): Promise<void> {
-    const { store, run, input, attempt, columns } = this.#options;
-    const known = columns.toColumns();
+    const { store, run, input, attempt, reader } = this.#options;
+    const known = reader.columns.toColumns();
     let { chunks, duplicates } = this.#stage;
     if (quarantine.length > 0) {
       const name = `${input.call}-${attempt}-${sequence}`;
@@ -157,19 +153,19 @@ export class Stager {
         run.resource.csv,
       );
     }
-    if (buffer.rows.length > 0) {
+    if (buffer.rows > 0) {
       const name = `chunk-${input.call}-${attempt}-${sequence}${framingOf(run.resource.csv).extension}`;
       const { updatedAtField } = run.resource;
-      const newer = updatedAtField === null ? -1 : columns.names.indexOf(updatedAtField);
+      const newer = updatedAtField === null ? -1 : reader.columns.names.indexOf(updatedAtField);
       const written = await writeChunk(store, stagedKey(input, name), buffer, known, {
-        profile: this.#profile,
-        runId: run.runId,
-        syncedAt: toUtcSeconds(run.startedAt),
+        profile: run.resource,
         isNewer: newer === -1 ? null : newerRows(newer, run.resource.csv.delimiter),
       });
       chunks = [...chunks, written.chunk];
       duplicates += written.duplicates;
     }
+    buffer.clear();
+    this.#spare = buffer;
     const stage: Stage = { ...ahead, chunks, duplicates, columns: known };
     const key = stageKey(input, attempt, sequence);
     await writeDocument(store, key, stage);

@@ -2,6 +2,8 @@ import type { ByteString, ObjectKey } from '../../src/core/brands.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { stagingFolder } from '../../src/lake/layout.js';
 import { adaptRows, type Written } from '../../src/lake/merge/adapt.js';
+import { READ_AHEAD } from '../../src/lake/merge/heap.js';
+import { deepestOverlap } from '../../src/lake/merge/keys.js';
 import { type KeyRange, MergeSource } from '../../src/lake/merge/source.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { decodeIndex, indexKey } from '../../src/lake/part/index-file.js';
@@ -27,7 +29,7 @@ export interface SourcesInput {
   /** A part of the snapshot before. */
   readonly before: ObjectKey | null;
   /** Staged chunks, oldest first. */
-  readonly chunks: readonly Pick<StagedChunk, 'key' | 'reapplied'>[];
+  readonly chunks: readonly Pick<StagedChunk, 'key' | 'first' | 'last' | 'reapplied'>[];
   readonly signal: AbortSignal;
 }
 
@@ -36,7 +38,9 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
   const { store, run, columns, range, before, chunks, signal } = input;
   const { resource } = run;
   const fingerprint = profileFingerprint(resource);
-  const batchBytes = Math.min(LONGEST_READ_BYTES, READ_AHEAD_BYTES / (2 * (chunks.length + 1)));
+  // Each holds two batches: those that are merged at a time, the snapshot, and those that are read ahead behind them.
+  const held = 2 * (deepestOverlap(chunks) + 1 + READ_AHEAD);
+  const batchBytes = Math.min(LONGEST_READ_BYTES, READ_AHEAD_BYTES / held);
   const today = { profile: resource, fingerprint };
   const open = async (
     age: number,

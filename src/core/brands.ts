@@ -24,9 +24,14 @@ export type UtcSeconds = Brand<string, 'UtcSeconds'>;
  */
 export type ByteString = Brand<string, 'ByteString'>;
 
+/** The byte string whose bytes are these. */
+export function readByteString(utf8: Buffer): ByteString {
+  return utf8.toString('latin1') as ByteString;
+}
+
 /** Encodes ordinary text as a byte string. */
 export function toByteString(text: string): ByteString {
-  return Buffer.from(text, 'utf8').toString('latin1') as ByteString;
+  return readByteString(Buffer.from(text, 'utf8'));
 }
 
 /** Decodes a byte string to ordinary text. */

@@ -9,6 +9,19 @@ export type Cell = ByteString | null | undefined;
  * CSV text; csv-stringify writes the others, all of them at once.
  */
 export function writeRows(rows: readonly (readonly Cell[])[], delimiter: string): ByteString {
+  let text = '';
+  eachRow(rows, delimiter, (row) => {
+    text += row;
+  });
+  return text as ByteString;
+}
+
+/** As `writeRows`, row by row, each with its LF. */
+export function eachRow(
+  rows: readonly (readonly Cell[])[],
+  delimiter: string,
+  take: (row: ByteString) => void,
+): void {
   const special = specialIn(delimiter);
   const cells: ByteString[] = [];
   for (const row of rows) {
@@ -18,18 +31,17 @@ export function writeRows(rows: readonly (readonly Cell[])[], delimiter: string)
     }
   }
   const written = writeCells(cells, delimiter);
-  let text = '';
   let next = 0;
   for (const row of rows) {
+    let text = '';
     for (let at = 0; at < row.length; at++) {
       const cell = row[at];
       if (at > 0) text += delimiter;
       if (cell === null || cell === undefined) continue;
       text += cell === cells[next] ? written[next++]! : cell;
     }
-    text += '\n';
+    take(`${text}\n` as ByteString);
   }
-  return text as ByteString;
 }
 
 /** Each cell in its CSV form. */

@@ -29,7 +29,7 @@ const { values } = parseArgs({
     skip: { type: 'string', default: '' },
   },
 });
-const sizes = values.sizes.split(',').map(Number);
+const sizes = values.sizes.split(',').filter(Boolean).map(Number);
 const skip = new Set(values.skip.split(','));
 const RESOURCE = 'time-entries';
 /** Rows of the export that warms a process up. */
@@ -128,22 +128,29 @@ async function latency(pageSize) {
   const pages = { [RESOURCE]: 400, tasks: 100, projects: 50, members: 50 };
   const counts = Object.fromEntries(Object.entries(pages).map(([name, n]) => [name, n * pageSize]));
   const service = await startService(counts);
-  title(`50 ms of latency per request, four resources, pages of ${count(pageSize)} rows`);
+  title(
+    `50 ms of latency per request, four resources, pages of ${count(pageSize)} rows, median of ${values.rounds} rounds`,
+  );
   try {
     for (const name of Object.keys(counts)) await fetchPage(service, name, null);
     await service.latency(50);
-    const connection = await configure(stage, service.url, {
-      resources: [...Object.keys(counts), 'clients'],
-      yaml: `    sync: { pageSize: ${pageSize} }\n`,
-    });
-    const worker = await startWorker(stage, connection);
-    await measureExport(stage, connection, [worker.pid], { resources: ['clients'] });
-    const result = await measureExport(stage, connection, [worker.pid], { resources: Object.keys(counts) });
-    await worker.stop();
+    const rounds = [];
+    for (let round = 0; round < Number(values.rounds); round++) {
+      const connection = await configure(stage, service.url, {
+        resources: [...Object.keys(counts), 'clients'],
+        yaml: `    sync: { pageSize: ${pageSize} }\n`,
+      });
+      const worker = await startWorker(stage, connection);
+      await measureExport(stage, connection, [worker.pid], { resources: ['clients'] });
+      rounds.push(await measureExport(stage, connection, [worker.pid], { resources: Object.keys(counts) }));
+      await worker.stop();
+    }
     const floor = pages[RESOURCE] * 0.05;
+    const seconds = median(rounds.map((one) => one.seconds));
+    const peakMiB = median(rounds.map((one) => one.peakMiB));
     say(
-      `${count(result.rows)} rows in ${result.seconds.toFixed(2)} s; the slowest resource's pages times latency: ` +
-        `${floor.toFixed(2)} s; ratio ${(result.seconds / floor).toFixed(2)}`,
+      `${count(rounds[0].rows)} rows in ${seconds.toFixed(2)} s, ${peakMiB.toFixed(0)} MiB peak; the slowest resource's pages ` +
+        `times latency: ${floor.toFixed(2)} s; ratio ${(seconds / floor).toFixed(2)} (${rounds.map((one) => (one.seconds / floor).toFixed(3)).join(', ')})`,
     );
   } finally {
     service.stop();

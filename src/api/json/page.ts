@@ -24,30 +24,50 @@ export interface PageOptions {
   readonly flatten: ByteString | null;
 }
 
+export interface ScanOptions extends PageOptions {
+  /** Given the records in their order, some at a time, before it is known whether the page is whole. */
+  readonly take: (records: Cells[]) => void;
+  /** The most that are given at a time. */
+  readonly atOnce: number;
+  /** The records that were given so far are not those of the page: of two lists the last one counts. */
+  readonly forget: () => void;
+}
+
+/** Reads a list envelope whole; for its errors see `scanListPage`. */
+export function readListPage(body: ByteString, options: PageOptions): ListEnvelope {
+  const rows: Cells[] = [];
+  const take = (records: Cells[]): void => void rows.push(...records);
+  const forget = (): void => void rows.splice(0);
+  return { ...scanListPage(body, { ...options, take, forget, atOnce: 1000 }), rows };
+}
+
 /**
  * Reads a list envelope straight from its text into cells, changing no value (DESIGN 3.8).
  *
  * @throws SyntaxError when the text is no JSON (a truncated answer, an error page): worth another try
  * @throws BrokenPromiseError when it is JSON but not the envelope that the spec promises
  */
-export function readListPage(body: ByteString, options: PageOptions): ListEnvelope {
+export function scanListPage(body: ByteString, options: ScanOptions): Omit<ListEnvelope, 'rows'> {
   const scanner = new JsonScanner(body);
   const records = new RecordReader(scanner, options.columns, options.flatten);
-  let rows: Cells[] | null = null;
+  let hasData = false;
   let page: PageFields | null = null;
 
   if (scanner.peek() !== OPEN_OBJECT) breakPromise(body, 'the body is not an object');
   eachMember(scanner, (name) => {
-    if (name === 'data') rows = readData(scanner, records);
-    else if (name === 'page') page = readPageFields(scanner);
+    if (name === 'data') {
+      if (hasData) options.forget();
+      hasData = true;
+      readData(scanner, records, options);
+    } else if (name === 'page') page = readPageFields(scanner);
     else scanner.skip();
   });
   if (scanner.peek() !== -1) scanner.fail('text follows the end of the value');
 
-  if (rows === null) breakPromise(body, 'the envelope has no "data"');
+  if (!hasData) breakPromise(body, 'the envelope has no "data"');
   const { limit, nextCursor } =
     (page as PageFields | null) ?? breakPromise(body, 'the envelope has no "page"');
-  return { rows, limit, nextCursor, replaced: scanner.replaced };
+  return { limit, nextCursor, replaced: scanner.replaced };
 }
 
 const OPEN_OBJECT = 0x7b;
@@ -58,22 +78,32 @@ interface PageFields {
   nextCursor: Cursor | null;
 }
 
-function readData(scanner: JsonScanner, records: RecordReader): Cells[] {
-  const rows: Cells[] = [];
+function readData(scanner: JsonScanner, records: RecordReader, { take, atOnce }: ScanOptions): void {
+  let read: Cells[] = [];
+  let taken = 0;
   if (scanner.peek() !== OPEN_ARRAY) breakPromise(scanner.text, '"data" is not an array');
   scanner.pos++;
   if (scanner.peek() === 0x5d) {
     scanner.pos++;
-    return rows;
+    return;
   }
   for (;;) {
     if (scanner.peek() !== OPEN_OBJECT) {
-      breakPromise(scanner.text, `data[${rows.length}] is not an object`, rows.length);
+      const at = taken + read.length;
+      breakPromise(scanner.text, `data[${at}] is not an object`, at);
     }
-    rows.push(records.read());
+    read.push(records.read());
+    if (read.length === atOnce) {
+      take(read);
+      taken += read.length;
+      read = [];
+    }
     const code = scanner.peek();
     scanner.pos++;
-    if (code === 0x5d) return rows;
+    if (code === 0x5d) {
+      if (read.length > 0) take(read);
+      return;
+    }
     if (code !== 0x2c) {
       scanner.pos--;
       scanner.fail('expected "," or "]"');

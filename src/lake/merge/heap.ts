@@ -1,13 +1,22 @@
 import type { MergeSource } from './source.js';
 import { comesBefore } from './source.js';
 
+/** Sources that have the beginning of what they hold on its way before it is their turn: a store takes its time. */
+export const READ_AHEAD = 3;
+
 /** A binary heap of sources: the one whose row comes next is at the top. Sources at their end leave it. */
 export class SourceHeap {
   readonly #items: MergeSource[] = [];
+  /** In the order in which they come to the top for the first time. */
+  readonly #coming: readonly MergeSource[];
+  #came = 0;
+  #readAhead = 0;
 
   constructor(sources: readonly MergeSource[]) {
     for (const source of sources) if (source.key !== null) this.#items.push(source);
     for (let at = (this.#items.length >> 1) - 1; at >= 0; at--) this.#sink(at);
+    this.#coming = [...this.#items].sort((a, b) => (comesBefore(a, b) ? -1 : 1));
+    this.#prefetch();
   }
 
   get top(): MergeSource | undefined {
@@ -29,6 +38,14 @@ export class SourceHeap {
       this.#items[0] = last;
     }
     this.#sink(0);
+    this.#prefetch();
+  }
+
+  #prefetch(): void {
+    while (this.top !== undefined && this.#coming[this.#came] === this.top) this.#came++;
+    while (this.#readAhead < Math.min(this.#came + READ_AHEAD, this.#coming.length)) {
+      this.#coming[this.#readAhead++]!.prefetch();
+    }
   }
 
   #sink(from: number): void {

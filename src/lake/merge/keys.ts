@@ -1,4 +1,5 @@
 import type { SortKey } from '../row.js';
+import type { StagedChunk } from '../stage.js';
 import type { KeyRange } from './source.js';
 
 /** Order of keys, for sorting. */
@@ -28,6 +29,19 @@ export function upperBound(sorted: readonly SortKey[], key: SortKey): number {
     else high = middle;
   }
   return low;
+}
+
+/** The largest number of chunks that have a key in common, or could: 1 for those that lie one behind the other. */
+export function deepestOverlap(chunks: readonly Pick<StagedChunk, 'first' | 'last'>[]): number {
+  const firsts = chunks.map(({ first }) => first).sort(byKey);
+  const lasts = chunks.map(({ last }) => last).sort(byKey);
+  let deepest = 0;
+  let ended = 0;
+  for (const [begun, first] of firsts.entries()) {
+    while (lasts[ended]! < first) ended++;
+    deepest = Math.max(deepest, begun + 1 - ended);
+  }
+  return deepest;
 }
 
 export function inRange(key: SortKey, { from, to }: KeyRange): boolean {

@@ -62,6 +62,11 @@ export class MergeSource {
     return block !== undefined && this.#contains(block) ? block : null;
   }
 
+  /** Has what comes next on its way, for another source is about to end. */
+  prefetch(): void {
+    if (this.#text === null && this.key !== null) this.#options.reader.prefetch(this.#block);
+  }
+
   /** The next block's bytes; steps over it. */
   async takeBlock(): Promise<Buffer> {
     const packed = await this.#options.reader.packed(this.#block++);
@@ -128,6 +133,7 @@ export class MergeSource {
 
   #finish(): void {
     this.key = null;
+    this.#options.reader.release();
   }
 }
 

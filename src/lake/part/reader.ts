@@ -40,6 +40,17 @@ export class BlockReader {
     this.#signal = signal;
   }
 
+  /** Has the bytes of a block on their way before they are asked for, which must come next. */
+  prefetch(at: number): void {
+    if (this.#current === null) this.#next ??= this.#fetch(at);
+  }
+
+  /** Lets go of what was read, for nothing more will be asked for. */
+  release(): void {
+    this.#current = null;
+    this.#next = null;
+  }
+
   /** A block's bytes as they lie in the object. Blocks must be asked for in ascending order; some may be left out. */
   async packed(at: number): Promise<Buffer> {
     if (this.#current === null || at >= this.#current.to) {

@@ -36,7 +36,8 @@ export interface PartOptions {
 
 /** What a caller says of the rows it hands over: they are sorted, and behind all rows before them. */
 export interface RowRun {
-  readonly text: ByteString;
+  /** Bytes must stay as they are until the part is finished. */
+  readonly text: ByteString | Buffer;
   readonly rows: number;
   readonly first: SortKey;
   readonly last: SortKey;
@@ -79,7 +80,7 @@ export class PartWriter {
 
   /** Packs and writes rows. Resolves when more may come. */
   async append(run: RowRun): Promise<void> {
-    const raw = Buffer.from(run.text, 'latin1');
+    const raw = typeof run.text === 'string' ? Buffer.from(run.text, 'latin1') : run.text;
     const packed = this.#options.framing.pack(raw);
     // Awaited in order in #drain; until then a failure must not count as unhandled.
     packed.catch(() => {});

@@ -1,17 +1,25 @@
 import { describe, expect, it } from 'vitest';
+import { PageReader } from '../../../activities/extract/page-reader.js';
 import { PageChain } from '../../../activities/extract/pages.js';
 import type { ListRequest, ServiceClient } from '../../../src/api/index.js';
 import type { Parse, Received } from '../../../src/api/service-client.js';
-import { type Cursor, toByteString } from '../../../src/core/brands.js';
+import { type Cursor, type RunId, toByteString } from '../../../src/core/brands.js';
 import type { RunFile } from '../../../src/lake/run-file.js';
-import { ColumnSet } from '../../../src/lake/schema.js';
+import { profileOf } from '../lake/data-plane.js';
+
+const RUN = {
+  before: null,
+  runId: '20261121T020000Z-00000001' as RunId,
+  startedAt: 0,
+  resource: { name: 'tasks', path: 'tasks', ...profileOf() },
+} as unknown as RunFile;
 
 /** What the service does, in order: `asked` by cursor, `answered` when the body is read. */
 class FakeService {
   readonly log: string[] = [];
   readonly signals: AbortSignal[] = [];
   draining = false;
-  readonly columns = new ColumnSet(['id'], [], () => true);
+  readonly reader = new PageReader(RUN, []);
   readonly #bodies: Readonly<Record<string, string>>;
 
   /** @param bodies by cursor; '' is that of the first page */
@@ -21,17 +29,13 @@ class FakeService {
 
   chain(mode: RunFile['mode'] = 'full'): PageChain {
     const client = { listPage: this.#listPage } as unknown as ServiceClient;
-    const run = {
-      mode,
-      before: null,
-      resource: { name: 'tasks', path: 'tasks', csv: { nested: 'json' } },
-    } as unknown as RunFile;
+    const run = { ...RUN, mode };
     const position = { cursor: null, updatedSince: null, chain: 0, restarts: 0, pageSize: 2 };
     const { signal } = new AbortController();
     const options = {
       client,
       run,
-      columns: this.columns,
+      reader: this.reader,
       signal,
       now: Date.now,
       onWait: () => {},
@@ -77,7 +81,7 @@ describe('a chain of pages', () => {
     const service = new FakeService({ '': misleading, wrong: page('never', 'z'), x: page('b', null) });
     expect(await readAll(service.chain())).toEqual(['x', null]);
     expect(service.log).toEqual(['asked first', 'asked wrong', 'read first', 'asked x', 'read x']);
-    expect(service.columns.names).toEqual(['id', 'a', 'b']);
+    expect(service.reader.columns.names).toEqual(['id', 'a', 'b']);
   });
 
   it('reads no further ahead than the page that is taken next', async () => {
@@ -85,7 +89,7 @@ describe('a chain of pages', () => {
     await service.chain().next();
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
     expect(service.log).toEqual(['asked first', 'asked x', 'read first']);
-    expect(service.columns.names).toEqual(['id', 'a']);
+    expect(service.reader.columns.names).toEqual(['id', 'a']);
   });
 
   it('ends the request for a page that nobody wants any more', async () => {

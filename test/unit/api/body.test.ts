@@ -50,6 +50,23 @@ describe('decoding', () => {
     );
   });
 
+  test('bodies that come at the same time do not get into one another', async () => {
+    const texts = ['a', 'b', 'c'].map((letter) => `"${letter.repeat(100_000)}"`);
+    const pieces = (text: string) =>
+      Array.from({ length: 11 }, (_, i) =>
+        Buffer.from(text.slice(i * 9999, (i + 1) * 9999 + (i === 10 ? 1e6 : 0))),
+      );
+    const bodies = await Promise.all(texts.map((text) => readBody(stream(...pieces(text)), coded(null), MB)));
+    expect(bodies.map(({ text }) => text)).toEqual(texts);
+  });
+
+  test('a body larger than what is kept for putting them together is read all the same', async () => {
+    const text = `"${'x'.repeat(5 * MB)}"`;
+    const half = text.length >> 1;
+    const halves = [Buffer.from(text.slice(0, half)), Buffer.from(text.slice(half))];
+    expect((await readBody(stream(...halves), coded(null), 6 * MB)).text).toBe(text);
+  });
+
   test('raw deflate without its zlib frame is understood', async () => {
     const body = await readBody(stream(deflateRawSync(Buffer.from('{"a":1}'))), coded('deflate'), MB);
     expect(body.text).toBe('{"a":1}');

@@ -9,6 +9,8 @@ import { putObject } from './put.js';
 
 /** Two of them are held at most. With 10,000 parts an object can have 78 GiB. */
 export const PART_BYTES = 8 * 1024 * 1024;
+/** Most objects are smaller than a part, and memory that is asked for counts with the garbage collector, used or not. */
+const FIRST_BYTES = 1024 * 1024;
 
 /**
  * Streams a body into one object: one buffer fills while the other one is on its way. What fits into the first
@@ -52,14 +54,23 @@ export class S3Writer implements ObjectWriter {
       for (let offset = 0; offset < chunk.length; ) {
         // A full buffer is sent only when more comes, so that a body of exactly one part is still one PutObject.
         if (this.#filled === PART_BYTES) await this.#sendPart();
-        this.#buffer ??= this.#spare ?? Buffer.allocUnsafeSlow(PART_BYTES);
         const piece = chunk.subarray(offset, offset + PART_BYTES - this.#filled);
-        this.#buffer.set(piece, this.#filled);
+        this.#bufferFor(this.#filled + piece.length).set(piece, this.#filled);
         this.#filled += piece.length;
         offset += piece.length;
       }
       this.#bytes += chunk.length;
     });
+  }
+
+  #bufferFor(bytes: number): Buffer {
+    this.#buffer ??= this.#spare ?? Buffer.allocUnsafeSlow(FIRST_BYTES);
+    if (bytes > this.#buffer.length) {
+      const larger = Buffer.allocUnsafeSlow(PART_BYTES);
+      this.#buffer.copy(larger, 0, 0, this.#filled);
+      this.#buffer = larger;
+    }
+    return this.#buffer;
   }
 
   async finish(): Promise<WrittenObject> {

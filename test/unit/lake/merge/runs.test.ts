@@ -5,7 +5,9 @@ import { mergeTask } from '../../../../activities/merge/task.js';
 import type { ByteString, ObjectKey, RunId } from '../../../../src/core/brands.js';
 import type { Cells } from '../../../../src/core/cells.js';
 import type { ResourceSettings } from '../../../../src/core/settings.js';
-import { ChunkBuffer, writeChunk } from '../../../../src/lake/chunk.js';
+import { RowBuffer } from '../../../../src/lake/chunk/row-buffer.js';
+import { RowWriter } from '../../../../src/lake/chunk/row-writer.js';
+import { writeChunk } from '../../../../src/lake/chunk/write.js';
 import { inFolder, nameOf, runFolder } from '../../../../src/lake/layout.js';
 import { noCounts } from '../../../../src/lake/merge/merge.js';
 import { type MergePlan, planMerge, type TaskResult } from '../../../../src/lake/merge/plan.js';
@@ -14,7 +16,7 @@ import { framingOf } from '../../../../src/lake/part/framing.js';
 import { indexKey } from '../../../../src/lake/part/index-file.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
 import { profileFingerprint } from '../../../../src/lake/profile.js';
-import type { SortKey } from '../../../../src/lake/row.js';
+import { rowPrefix, type SortKey } from '../../../../src/lake/row.js';
 import type { Before, RunFile } from '../../../../src/lake/run-file.js';
 import { ColumnSet } from '../../../../src/lake/schema.js';
 import type { StagedChunk } from '../../../../src/lake/stage.js';
@@ -120,12 +122,13 @@ class Mirror {
     const staged: StagedChunk[] = [];
     let duplicates = 0;
     for (const fetches of chunks) {
-      const buffer = new ChunkBuffer(resource);
+      const buffer = new RowBuffer();
+      const writer = new RowWriter(resource, rowPrefix(runId, toUtcSeconds(startedAt), null, csv.delimiter));
       for (const { id, fields } of fetches) {
         const cells: Cells = [bytes(id)];
         for (const [name, value] of fields)
           cells[columns.columnOf(bytes(name))] = value === null ? null : bytes(value);
-        expect(buffer.addPage([cells], columns.names)).toEqual([]);
+        expect(writer.write([cells], columns.names, buffer)).toEqual([]);
       }
       const written = await writeChunk(
         lake.store,
@@ -134,8 +137,6 @@ class Mirror {
         columns.toColumns(),
         {
           profile: resource,
-          runId,
-          syncedAt: toUtcSeconds(startedAt),
           isNewer: null,
         },
       );
@@ -347,25 +348,24 @@ describe('Night after night', () => {
   });
 });
 
+const PREFIX = rowPrefix('20261121T020000Z-00000001' as RunId, toUtcSeconds(0), null, CSV.delimiter);
+
 describe('A staged chunk', () => {
   const buffered = (rows: readonly (readonly (string | null)[])[], profile = profileOf()) => {
-    const buffer = new ChunkBuffer(profile);
+    const buffer = new RowBuffer();
     const page = rows.map((cells) => cells.map((cell) => (cell === null ? null : bytes(cell))));
-    expect(buffer.addPage(page, ['id', 'u', 'v'])).toEqual([]);
+    expect(new RowWriter(profile, PREFIX).write(page, ['id', 'u', 'v'], buffer)).toEqual([]);
     return buffer;
   };
   const columns = ['id', 'u', 'v'].map((name) => ({ name, types: 0 }));
   const stage = async (
-    buffer: ChunkBuffer,
+    buffer: RowBuffer,
     isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null = null,
   ) => {
-    const options = {
+    const written = await writeChunk(lake.store, lake.newKey(), buffer, columns, {
       profile: profileOf(),
-      runId: '20261121T020000Z-00000001' as RunId,
-      syncedAt: toUtcSeconds(0),
       isNewer,
-    };
-    const written = await writeChunk(lake.store, lake.newKey(), buffer, columns, options);
+    });
     return { ...written, rows: (await readPart(lake.store, written.chunk.key)).map(({ cells }) => cells) };
   };
 
@@ -419,24 +419,31 @@ describe('A staged chunk', () => {
   });
 
   it('refuses a record whose key is missing, null or empty', () => {
-    const buffer = new ChunkBuffer(profileOf({ key: ['source', 'sourceKey'] }));
+    const buffer = new RowBuffer();
+    const writer = new RowWriter(profileOf({ key: ['source', 'sourceKey'] }), '');
     const names = ['source', 'sourceKey'];
     const refused: Cells[] = [[], [bytes('a')], [null, bytes('b')], [bytes('a'), bytes('')], new Array(2)];
     const good = [bytes('0'), bytes('0')];
-    const keyless = buffer.addPage([...refused.slice(0, 2), good, ...refused.slice(2)], names);
+    const records = [...refused.slice(0, 2), good, ...refused.slice(2)];
+    const keyless = writer.write(records, names, buffer);
     expect(keyless.map(({ at }) => at)).toEqual([0, 1, 3, 4, 5]);
     expect(keyless.map(({ cells }) => cells)).toEqual(refused);
-    expect(buffer.rows).toEqual(['0,0']);
+    expect([buffer.rows, buffer.row(0)]).toEqual([1, '0,0\n']);
   });
 
   it('holds rows as the rules leave them, in columns that came late, too', () => {
-    const buffer = new ChunkBuffer(
-      profileOf({ columns: { mask: { v: 'redact' } }, csv: { escapeFormulas: true } }),
-    );
-    buffer.addPage([[bytes('1')]], ['id']);
-    buffer.addPage([[bytes('2'), bytes('=x'), bytes('secret')]], ['id', 'u', 'v']);
-    buffer.addPage([[bytes('3'), null, undefined], [bytes('4')]], ['id', 'u', 'v']);
-    expect(buffer.rows).toEqual(['1', "2,'=x,[redacted]", '3,,', '4,,']);
+    const buffer = new RowBuffer();
+    const profile = profileOf({ columns: { mask: { v: 'redact' } }, csv: { escapeFormulas: true } });
+    const writer = new RowWriter(profile, 'p,');
+    writer.write([[bytes('1')]], ['id'], buffer);
+    writer.write([[bytes('2'), bytes('=x'), bytes('secret')]], ['id', 'u', 'v'], buffer);
+    writer.write([[bytes('3'), null, undefined], [bytes('4')]], ['id', 'u', 'v'], buffer);
+    expect([0, 1, 2, 3].map((at) => buffer.row(at))).toEqual([
+      'p,1\n',
+      "p,2,'=x,[redacted]\n",
+      'p,3,,\n',
+      'p,4,,\n',
+    ]);
     expect(buffer.widths).toEqual([1, 3, 3, 3]);
   });
 });

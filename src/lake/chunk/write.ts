@@ -1,0 +1,142 @@
+import type { ByteString, ObjectKey } from '../../core/brands.js';
+import { writeRows } from '../csv.js';
+import { framingOf } from '../part/framing.js';
+import { BLOCK_BYTES, PartWriter } from '../part/writer.js';
+import type { Profile } from '../profile.js';
+import { type Column, headerCells } from '../schema.js';
+import type { StagedChunk } from '../stage.js';
+import type { ObjectStore } from '../store/index.js';
+import type { RowBuffer } from './row-buffer.js';
+
+export interface ChunkOptions {
+  readonly profile: Profile;
+  readonly signal?: AbortSignal | undefined;
+  /** Whether the first row is newer than the second by a field of their own; `null`: they do not say. */
+  readonly isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null;
+}
+
+/** What became of a buffer of fetched rows. */
+export interface WrittenChunk {
+  readonly chunk: StagedChunk;
+  readonly duplicates: number;
+}
+
+/** Sorts the rows, drops all but the newest of each key, and stages them as one part. */
+export async function writeChunk(
+  store: ObjectStore,
+  key: ObjectKey,
+  buffer: RowBuffer,
+  columns: readonly Column[],
+  { profile, signal, isNewer }: ChunkOptions,
+): Promise<WrittenChunk> {
+  const { delimiter } = profile.csv;
+  const rows = new WholeRows(buffer, columns.length, delimiter);
+  const order = newestInOrder(buffer, rows, isNewer);
+  const writer = new PartWriter(store, key, {
+    framing: framingOf(profile.csv),
+    header: writeRows([headerCells(columns)], delimiter),
+    columns: columns.length,
+    signal,
+  });
+  try {
+    for (let from = 0; from < order.length; ) {
+      let bytes = 0;
+      let to = from;
+      while (to < order.length && bytes < BLOCK_BYTES) bytes += rows.size(order[to++]!);
+      await writer.append({
+        text: rows.gather(order, from, to, bytes),
+        rows: to - from,
+        first: buffer.keys[order[from]!]!,
+        last: buffer.keys[order[to - 1]!]!,
+      });
+      from = to;
+    }
+    const { rows: written, bytes, rawBytes, first, last } = await writer.finish();
+    const chunk = {
+      key,
+      rows: written,
+      bytes,
+      rawBytes,
+      first: first!,
+      last: last!,
+      columns: columns.length,
+    };
+    return { chunk, duplicates: buffer.rows - order.length };
+  } catch (error) {
+    await writer.abort();
+    throw error;
+  }
+}
+
+/** Rows of today's header, though columns came while they gathered: with empty cells at their end. */
+class WholeRows {
+  readonly #buffer: RowBuffer;
+  readonly #columns: number;
+  readonly #delimiter: string;
+
+  constructor(buffer: RowBuffer, columns: number, delimiter: string) {
+    this.#buffer = buffer;
+    this.#columns = columns;
+    this.#delimiter = delimiter;
+  }
+
+  /** In bytes. */
+  size(at: number): number {
+    return this.#buffer.offset(at + 1) - this.#buffer.offset(at) + this.#missing(at);
+  }
+
+  text(at: number): ByteString {
+    return (this.#buffer.row(at).slice(0, -1) + this.#tail(at)) as ByteString;
+  }
+
+  /** The rows at `order[from]` up to `order[to]`; whole rows that lie side by side are not copied. */
+  gather(order: readonly number[], from: number, to: number, bytes: number): Buffer {
+    const first = order[from]!;
+    if (this.#wholeNeighbours(order, from, to) === to) return this.#buffer.bytes(first, first + to - from);
+    const gathered = Buffer.allocUnsafeSlow(bytes);
+    let filled = 0;
+    for (let at = from; at < to; ) {
+      const end = this.#wholeNeighbours(order, at, to);
+      const row = order[at]!;
+      if (end > at) {
+        filled += this.#buffer.bytes(row, row + end - at).copy(gathered, filled);
+        at = end;
+      } else {
+        filled += gathered.write(this.text(row), filled, 'latin1');
+        at++;
+      }
+    }
+    return gathered;
+  }
+
+  /** End of the rows from `at` on that lie side by side and miss nothing; `at` itself where that one does. */
+  #wholeNeighbours(order: readonly number[], at: number, to: number): number {
+    let end = at;
+    while (end < to && order[end] === order[at]! + end - at && this.#missing(order[end]!) === 0) end++;
+    return end;
+  }
+
+  #missing(at: number): number {
+    return this.#columns - this.#buffer.widths[at]!;
+  }
+
+  #tail(at: number): string {
+    return `${this.#delimiter.repeat(this.#missing(at))}\n`;
+  }
+}
+
+/** Positions of the rows to keep, by key. Lists are mostly sorted already, which is noticed first. */
+function newestInOrder({ keys }: RowBuffer, rows: WholeRows, isNewer: ChunkOptions['isNewer']): number[] {
+  const order = keys.map((_, at) => at);
+  let ascending = true;
+  for (let at = 1; at < keys.length && ascending; at++) ascending = keys[at - 1]! < keys[at]!;
+  if (ascending) return order;
+  order.sort((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : a - b));
+  const kept: number[] = [];
+  for (const at of order) {
+    const before = kept.at(-1);
+    if (before === undefined || keys[before] !== keys[at]) kept.push(at);
+    else if (isNewer?.(rows.text(before), rows.text(at)) !== true) kept[kept.length - 1] = at;
+  }
+  return kept;
+}

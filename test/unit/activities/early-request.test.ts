@@ -1,0 +1,56 @@
+import diagnostics from 'node:diagnostics_channel';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { PageReader } from '../../../activities/extract/page-reader.js';
+import { PageReader as RealReader } from '../../../activities/extract/page-reader.js';
+import { PageChain } from '../../../activities/extract/pages.js';
+import type { RunId } from '../../../src/core/brands.js';
+import type { RunFile } from '../../../src/lake/run-file.js';
+import { client, json, service } from '../api/support.js';
+import { profileOf } from '../lake/data-plane.js';
+
+const PAGES = 6;
+const RUN = {
+  mode: 'full',
+  before: null,
+  runId: '20261121T020000Z-00000001' as RunId,
+  startedAt: 0,
+  resource: { name: 'tasks', path: 'tasks', ...profileOf() },
+} as unknown as RunFile;
+
+describe('The request for the next page', () => {
+  it('has left before a page is read, which keeps the event loop busy', async () => {
+    const { url } = await service((_, response, count) =>
+      json(response, 200, {
+        data: [{ id: `k${count}` }],
+        page: { limit: 1, nextCursor: count < PAGES ? `c${count}` : null },
+      }),
+    );
+    let sent = 0;
+    const onSent = () => void sent++;
+    diagnostics.subscribe('undici:client:sendHeaders', onSent);
+    onTestFinished(() => void diagnostics.unsubscribe('undici:client:sendHeaders', onSent));
+    const sentBeforeReading: number[] = [];
+    const reader = new RealReader(RUN, []);
+    const watched = {
+      read: (body: Parameters<PageReader['read']>[0]) => {
+        sentBeforeReading.push(sent);
+        return reader.read(body);
+      },
+    } as PageReader;
+    const chain = new PageChain(
+      {
+        client: client(url),
+        run: RUN,
+        reader: watched,
+        signal: new AbortController().signal,
+        now: Date.now,
+        onWait: () => {},
+        draining: () => false,
+      },
+      { cursor: null, updatedSince: null, chain: 0, restarts: 0, pageSize: 1 },
+      new Set(),
+    );
+    while (!(await chain.next()).done);
+    expect(sentBeforeReading).toEqual([2, 3, 4, 5, 6, 6]);
+  });
+});

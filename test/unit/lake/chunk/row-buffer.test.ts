@@ -1,0 +1,67 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { RowBuffer } from '../../../../src/lake/chunk/row-buffer.js';
+import type { SortKey } from '../../../../src/lake/row.js';
+
+interface Row {
+  readonly key: string;
+  readonly text: string;
+  readonly width: number;
+}
+
+const latin1 = fc.string({ unit: fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code)) });
+const rows = fc.array(fc.record({ key: latin1, text: latin1.map((text) => `${text}\n`), width: fc.nat(9) }), {
+  maxLength: 20,
+});
+
+function filled(from: readonly Row[], into = new RowBuffer()): RowBuffer {
+  for (const { key, text, width } of from) into.add(key as SortKey, text, width);
+  return into;
+}
+
+function readBack(buffer: RowBuffer): Row[] {
+  return Array.from({ length: buffer.rows }, (_, at) => ({
+    key: buffer.keys[at]!,
+    text: buffer.row(at),
+    width: buffer.widths[at]!,
+  }));
+}
+
+describe('A buffer of rows', () => {
+  it('gives back what it was given, row by row and side by side, pages behind pages', () => {
+    fc.assert(
+      fc.property(fc.array(rows, { maxLength: 5 }), (pages) => {
+        const buffer = new RowBuffer();
+        for (const page of pages) buffer.addAll(filled(page));
+        const all = pages.flat();
+        expect(readBack(buffer)).toEqual(all);
+        const middle = all.length >> 1;
+        const text = all.map((row) => row.text);
+        expect(buffer.bytes(0, middle).toString('latin1')).toBe(text.slice(0, middle).join(''));
+        expect(buffer.bytes(middle, all.length).toString('latin1')).toBe(text.slice(middle).join(''));
+        expect(buffer.size).toBe(text.join('').length);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('grows with what it is given', () => {
+    const large = Array.from({ length: 40 }, (_, at) => ({
+      key: `k${at}`,
+      text: `${String(at).repeat(5000 * (at + 1))}\n`,
+      width: 1,
+    }));
+    expect(readBack(filled(large))).toEqual(large);
+    const joined = new RowBuffer();
+    joined.addAll(filled(large));
+    expect(readBack(joined)).toEqual(large);
+  });
+
+  it('is empty when it was cleared, and takes others', () => {
+    const buffer = filled([{ key: 'a', text: 'a,1\n', width: 2 }]);
+    buffer.clear();
+    expect([buffer.rows, buffer.size, readBack(buffer)]).toEqual([0, 0, []]);
+    const other = [{ key: 'b', text: 'b\n', width: 1 }];
+    expect(readBack(filled(other, buffer))).toEqual(other);
+  });
+});

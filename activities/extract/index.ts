@@ -53,6 +53,9 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
       const { pages, fetched } = stager.ahead;
       context.heartbeat({ stage: key, pages, rows: fetched, waitingUntil } satisfies ExtractHeartbeat);
     };
+    const endBefore = begunAt + Math.min(LONGEST_CALL_MS, run.giveUpAfterMs / 2);
+    const mustEnd = (): boolean =>
+      stager.chunks >= CHUNKS_A_CALL || deps.now() > endBefore || deps.draining();
     const chain = new PageChain(
       {
         client,
@@ -63,7 +66,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
         onWait: (until) => {
           waitingUntil = until;
         },
-        draining: deps.draining,
+        mustEnd,
       },
       position.stage,
       position.seen,
@@ -72,7 +75,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
     const { connection, resource } = input;
     const labels = { connection, resource };
     try {
-      await readOn(chain, stager, run.giveUpAfterMs, ({ received }) => {
+      await readOn(chain, stager, ({ received }) => {
         waitingUntil = null;
         deps.meter.record('pages', 1, labels);
         deps.meter.record('rows', received.value.records, labels);
@@ -90,29 +93,23 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
       clearInterval(timer);
     }
   };
+}
 
-  async function readOn(
-    chain: PageChain,
-    stager: Stager,
-    giveUpAfterMs: number,
-    onPage: (page: FetchedPage) => void,
-  ): Promise<void> {
-    const endBefore = deps.now() + Math.min(LONGEST_CALL_MS, giveUpAfterMs / 2);
-    let coming = chain.next();
-    for (;;) {
-      const page = await coming;
-      onPage(page);
-      const { cursor } = page.next;
-      const last = page.done || stager.chunks >= CHUNKS_A_CALL || deps.now() > endBefore || deps.draining();
-      if (!last) {
-        coming = chain.next();
-        coming.catch(() => {});
-      }
-      // Adding takes as long as reading does: in between, answers to others are heard.
-      await nextTurn();
-      await stager.add(page, cursor === null ? null : cursorHash(cursor));
-      if (last) return;
+async function readOn(chain: PageChain, stager: Stager, onPage: (page: FetchedPage) => void): Promise<void> {
+  let coming = chain.next();
+  for (;;) {
+    const page = await coming;
+    onPage(page);
+    const { cursor } = page.next;
+    const last = chain.endsBehind(page);
+    if (!last) {
+      coming = chain.next();
+      coming.catch(() => {});
     }
+    // Adding takes as long as reading does: in between, answers to others are heard.
+    await nextTurn();
+    await stager.add(page, cursor === null ? null : cursorHash(cursor));
+    if (last) return;
   }
 }
 

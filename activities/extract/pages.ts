@@ -27,8 +27,8 @@ export interface PageOptions {
   /** The workflows' clock, milliseconds since 1970. */
   readonly now: () => number;
   readonly onWait: (until: number) => void;
-  /** Whether the worker is stopping: then the next page is another one's. */
-  readonly draining: () => boolean;
+  /** Whether the call is to end, as when the worker is stopping: then the next page is another one's. */
+  readonly mustEnd: () => boolean;
 }
 
 export interface ChainPosition {
@@ -71,6 +71,11 @@ export class PageChain {
   close(): void {
     this.#early?.discard();
     this.#closing.abort();
+  }
+
+  /** Whether the call ends behind the page that came last. One that has been asked for is waited for, not asked for twice. */
+  endsBehind({ done }: FetchedPage): boolean {
+    return done || (this.#options.mustEnd() && !this.#early?.isFor(this.#at));
   }
 
   /** The next page. Must not be called again before it has resolved. */
@@ -121,10 +126,10 @@ export class PageChain {
 
   /** Returns whether a request is to be let out before the body is parsed. */
   #askEarly(at: ChainPosition, body: ByteString): boolean {
-    const { run, draining } = this.#options;
+    const { run, mustEnd } = this.#options;
     // After an increment's first page it may be asked for anew, from earlier.
     const isUncertain = at.cursor === null && run.mode === 'increment';
-    if (body.length > LARGE_PAGE || isUncertain || draining()) return false;
+    if (body.length > LARGE_PAGE || isUncertain || mustEnd()) return false;
     const cursor = peekNextCursor(body);
     if (cursor === null || this.#seen.has(cursorHash(cursor))) return false;
     const next = { ...at, cursor };

@@ -45,7 +45,7 @@ describe('The request for the next page', () => {
         signal: new AbortController().signal,
         now: Date.now,
         onWait: () => {},
-        draining: () => false,
+        mustEnd: () => false,
       },
       { cursor: null, updatedSince: null, chain: 0, restarts: 0, pageSize: 1 },
       new Set(),

@@ -18,7 +18,8 @@ const RUN = {
 class FakeService {
   readonly log: string[] = [];
   readonly signals: AbortSignal[] = [];
-  draining = false;
+  mustEnd = false;
+  onAsked: (cursor: string) => void = () => {};
   readonly reader = new PageReader(RUN, []);
   readonly #bodies: Readonly<Record<string, string>>;
 
@@ -39,7 +40,7 @@ class FakeService {
       signal,
       now: Date.now,
       onWait: () => {},
-      draining: () => this.draining,
+      mustEnd: () => this.mustEnd,
     };
     return new PageChain(options, position, new Set());
   }
@@ -47,6 +48,7 @@ class FakeService {
   #listPage = async <T>({ cursor, signal }: ListRequest, parse: Parse<T>): Promise<Received<T>> => {
     this.log.push(`asked ${cursor ?? 'first'}`);
     this.signals.push(signal!);
+    this.onAsked(cursor ?? 'first');
     await new Promise(setImmediate);
     const body = this.#bodies[cursor ?? ''];
     if (body === undefined) throw new Error(`no page ${cursor}`);
@@ -104,9 +106,20 @@ describe('a chain of pages', () => {
   it('leaves the next page to another worker when this one is stopping', async () => {
     const service = new FakeService({ '': page('a', 'x'), x: page('b', null) });
     const chain = service.chain();
-    service.draining = true;
-    await chain.next();
+    service.mustEnd = true;
+    expect(chain.endsBehind(await chain.next())).toBe(true);
     expect(service.log).toEqual(['asked first', 'read first']);
+  });
+
+  it('waits for the page that it has asked for when it is to stop meanwhile', async () => {
+    const service = new FakeService({ '': page('a', 'x'), x: page('b', 'y'), y: page('c', null) });
+    const chain = service.chain();
+    service.onAsked = (cursor) => {
+      service.mustEnd = cursor === 'x';
+    };
+    expect(chain.endsBehind(await chain.next())).toBe(false);
+    expect(chain.endsBehind(await chain.next())).toBe(true);
+    expect(service.log).toEqual(['asked first', 'asked x', 'read first', 'read x']);
   });
 
   it('waits with the second page of an increment: the first may be asked for anew', async () => {

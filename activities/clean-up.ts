@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../src/core/brands.js';
-import type { Activities } from '../src/core/contract.js';
+import type { Activities, RunRef } from '../src/core/contract.js';
+import { allDone, inParallel } from '../src/core/in-parallel.js';
 import { dateOf, folderOf, MANIFEST, stagingPrefix, treePrefix } from '../src/lake/layout.js';
 import type { RunFile } from '../src/lake/run-file.js';
 import { beganAfter, isRunId, parseRunDate } from '../src/lake/run-id.js';
@@ -16,6 +17,7 @@ import { moveAside } from './rollback/aside.js';
 
 const DAY_MS = 24 * 60 * 60_000;
 const TREES = ['snapshots', 'changes'] as const;
+const AT_ONCE = 8;
 
 /**
  * Removes what a published run and failed runs before it no longer need: staging, unfinished uploads, folders
@@ -25,34 +27,54 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
   return (input) =>
     heartbeating(async () => {
       const { store } = deps.connection(input.connection);
-      const { resource, runId } = input;
+      const { resource } = input;
       // A late attempt must not touch what a living run is writing: it stops when it hears that it is late, and
       // names no run that began after its own.
       const { cancellationSignal: signal } = Context.current();
       const run = await readRunIfThere(store, input);
-      if (run !== null) {
-        for (const tree of TREES) {
-          await removeUnpublished(store, treePrefix(resource, tree), run, signal);
-        }
-        if (run.before !== null) {
-          // An attempt given up for dead may have written after its run was published.
-          await removeStrayParts(store, folderOf(run.before.manifest), run.before.parts);
-        }
-        await moveAside(store, resource, run.leftBehind, signal);
-      }
-      const last = await readLastRun(store, input);
-      if (run !== null && last !== null) await removeOldSnapshots(store, last, run.retention, deps.now());
+      const published = readLastRun(store, input);
+      const [last] = await allDone([
+        published,
+        store.abortUploads(`${resource}/`, 0),
+        ...(run === null ? [] : [removeTraces(store, run, signal)]),
+        published.then(async (found) => {
+          if (run !== null && found !== null)
+            await removeOldSnapshots(store, found, run.retention, deps.now());
+        }),
+      ]);
       signal.throwIfAborted();
-      await store.abortUploads(`${resource}/`, 0);
-      for (const staged of await store.listFolders(stagingPrefix(resource))) {
-        signal.throwIfAborted();
-        if (!isRunId(staged) || beganAfter(staged, runId)) continue;
-        const folder = `${stagingPrefix(resource)}${staged}/`;
-        await store.abortUploads(folder, 0);
-        await removeAll(store, folder);
-      }
-      if (last !== null) await writeReport(deps, input, last);
+      // Last of all the run file goes: until then another attempt does what this one did not.
+      await allDone([
+        removeStaging(store, input, signal),
+        ...(last === null ? [] : [writeReport(deps, input, last)]),
+      ]);
     });
+}
+
+/** What runs that were never published, or given up for dead, left in the trees. */
+async function removeTraces(store: ObjectStore, run: RunFile, signal: AbortSignal): Promise<void> {
+  const { before, leftBehind } = run;
+  const resource = run.resource.name;
+  await allDone([
+    ...TREES.map((tree) => removeUnpublished(store, treePrefix(resource, tree), run, signal)),
+    // An attempt given up for dead may have written after its run was published.
+    ...(before === null ? [] : [removeStrayParts(store, folderOf(before.manifest), before.parts)]),
+    moveAside(store, resource, leftBehind, signal),
+  ]);
+}
+
+async function removeStaging(
+  store: ObjectStore,
+  { resource, runId }: RunRef,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const staged of await store.listFolders(stagingPrefix(resource))) {
+    signal.throwIfAborted();
+    if (!isRunId(staged) || beganAfter(staged, runId)) continue;
+    const folder = `${stagingPrefix(resource)}${staged}/`;
+    await store.abortUploads(folder, 0);
+    await removeAll(store, folder);
+  }
 }
 
 /** Runs without a manifest, in the days since the run before: what came earlier was cleaned up then. */
@@ -65,14 +87,15 @@ async function removeUnpublished(
   const since = before === null ? 0 : parseRunDate(before.runId);
   const from = `dt=${dateOf(Math.max(0, since - DAY_MS))}`;
   const to = `dt=${dateOf(nominalStart + DAY_MS)}`;
-  for (const date of await store.listFolders(tree)) {
-    if (date < from || date > to) continue;
-    for (const name of await store.listFolders(`${tree}${date}/`)) {
+  const dates = (await store.listFolders(tree)).filter((date) => date >= from && date <= to);
+  await inParallel(dates, AT_ONCE, async (date) => {
+    const names = await store.listFolders(`${tree}${date}/`);
+    await inParallel(names, AT_ONCE, async (name) => {
       signal.throwIfAborted();
       const id = name.replace(/^run=/, '');
-      if (!isRunId(id) || id === runId || beganAfter(id, runId)) continue;
+      if (!isRunId(id) || id === runId || beganAfter(id, runId)) return;
       const folder = `${tree}${date}/${name}/`;
       if ((await store.head(`${folder}${MANIFEST}` as ObjectKey)) === null) await removeAll(store, folder);
-    }
-  }
+    });
+  });
 }

@@ -42,6 +42,20 @@ export async function readRun(store: ObjectStore, ref: RunRef): Promise<RunFile>
   );
 }
 
+/**
+ * The run, and what else is read of its staging folder at the same time: a store takes its time over each request.
+ *
+ * @throws as `readRun`, also when the rest cannot be read because the folder is gone
+ */
+export async function readRunWith<T>(
+  store: ObjectStore,
+  ref: RunRef,
+  rest: Promise<T>,
+): Promise<[run: RunFile, rest: T]> {
+  rest.catch(() => {});
+  return [await readRun(store, ref), await rest];
+}
+
 /** A stage and those of the calls before it, oldest first. */
 export async function readStages(store: ObjectStore, last: ObjectKey): Promise<Stage[]> {
   const stages: Stage[] = [];

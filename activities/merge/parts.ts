@@ -11,7 +11,7 @@ import type { SortKey } from '../../src/lake/row.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { ActivityDeps } from '../deps.js';
-import { readDocument, readRun, stagedKey, writeDocument } from '../documents.js';
+import { readDocument, readRunWith, stagedKey, writeDocument } from '../documents.js';
 import { heartbeating } from '../heartbeat.js';
 import { mergeTask } from './task.js';
 
@@ -24,8 +24,7 @@ export function createMergeParts(deps: ActivityDeps): Activities['worktrack.merg
       const { connection, resource } = input;
       const { store } = deps.connection(connection);
       const begun = performance.now();
-      const run = await readRun(store, input);
-      const plan = await readDocument<MergePlan>(store, input.plan);
+      const [run, plan] = await readRunWith(store, input, readDocument<MergePlan>(store, input.plan));
       const { info, cancellationSignal: signal } = Context.current();
       const token = randomBytes(4).toString('hex');
       const batch = plan.batches[input.batch]!;

@@ -13,7 +13,7 @@ import { type Column, ColumnSet, schemaChanges } from '../../src/lake/schema.js'
 import type { StagedChunk } from '../../src/lake/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { ActivityDeps } from '../deps.js';
-import { readDocument, readRun, readStages, stagedKey, writeDocument } from '../documents.js';
+import { readDocument, readRunWith, readStages, stagedKey, writeDocument } from '../documents.js';
 import { finalFailure } from '../failures.js';
 import { heartbeating } from '../heartbeat.js';
 
@@ -24,8 +24,7 @@ export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planM
   return (input) =>
     heartbeating(async () => {
       const { store } = deps.connection(input.connection);
-      const run = await readRun(store, input);
-      const stages = await readStages(store, input.stage);
+      const [run, stages] = await readRunWith(store, input, readStages(store, input.stage));
       const chunks = stages.flatMap((stage) => stage.chunks);
       const blocks = await inParallel(
         chunks,

@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities, PublishedRun, RunCounts } from '../../src/core/contract.js';
-import { inParallel } from '../../src/core/in-parallel.js';
+import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import {
   dateOf,
   indexedObjects,
@@ -23,7 +23,7 @@ import { type AddedUp, addUp } from '../../src/lake/verify-run.js';
 import { nextCheckpoint, windowGap } from '../../src/lake/watermark.js';
 import type { ActivityDeps } from '../deps.js';
 import { displaced } from '../displaced.js';
-import { readDocument, readRun, readStages } from '../documents.js';
+import { readDocument, readRunWith, readStages } from '../documents.js';
 import { finalFailure } from '../failures.js';
 import { heartbeating } from '../heartbeat.js';
 import { headerOnlyPart } from './empty.js';
@@ -35,13 +35,13 @@ export function createPublish(deps: ActivityDeps): Activities['worktrack.publish
   return (input) =>
     heartbeating(async () => {
       const { store } = deps.connection(input.connection);
-      const run = await readRun(store, input);
-      const stages = await readStages(store, input.stage);
+      const documents = allDone([
+        readStages(store, input.stage),
+        readDocument<MergePlan>(store, input.plan),
+        inParallel(input.results, CHECKS_AT_ONCE, (key) => readDocument<BatchResult>(store, key)),
+      ]);
+      const [run, [stages, plan, results]] = await readRunWith(store, input, documents);
       const stage = stages.at(-1)!;
-      const plan = await readDocument<MergePlan>(store, input.plan);
-      const results = await inParallel(input.results, CHECKS_AT_ONCE, (key) =>
-        readDocument<BatchResult>(store, key),
-      );
       const sum = addUp(
         results.flatMap((result) => result.tasks),
         {
@@ -70,9 +70,12 @@ async function publish(
     sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
   const changeParts =
     sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
-  const problems = await inParallel([...snapshotParts, ...changeParts], CHECKS_AT_ONCE, (part) =>
-    checkObject(store, part),
-  );
+  const [there, snapshotStrays, changeStrays, problems] = await allDone([
+    store.readIfExists(pointerKey(resource.name)),
+    listStrays(store, run, 'snapshots', snapshotParts),
+    listStrays(store, run, 'changes', changeParts),
+    inParallel([...snapshotParts, ...changeParts], CHECKS_AT_ONCE, (part) => checkObject(store, part)),
+  ]);
   const problem = problems.find((found) => found !== null);
   if (problem) throw doesNotAddUp(run, problem);
 
@@ -83,7 +86,6 @@ async function publish(
   const counts: RunCounts = sum.counts;
   const warnings = [...run.warnings, ...warningsOf(run, stage, gap, sum.counts.reapplied), ...schema];
   // An attempt before this one may have done it and died before it could say so: what is published is not written again.
-  const there = await store.readIfExists(pointerKey(resource.name));
   const pointer = there === null ? null : decodePointer(there.body);
   if (pointer?.runId === run.runId) {
     return {
@@ -113,8 +115,10 @@ async function publish(
     gap,
     warnings,
   };
-  const changes = await completeFolder(store, run, 'changes', changeParts, manifest);
-  const snapshot = await completeFolder(store, run, 'snapshots', snapshotParts, manifest);
+  // What other attempts left behind goes before a manifest says that a folder is complete.
+  await store.remove([...snapshotStrays, ...changeStrays]);
+  const changes = await writeManifest(store, run, { ...manifest, tree: 'changes', parts: changeParts });
+  const snapshot = await writeManifest(store, run, { ...manifest, tree: 'snapshot', parts: snapshotParts });
   const swapped = await swapPointer(
     store,
     {
@@ -142,24 +146,32 @@ async function publish(
   };
 }
 
-/** Removes what other attempts left in a run's folder, then writes its manifest, last. */
-async function completeFolder(
+function folderIn(run: RunFile, tree: Tree): ObjectKey {
+  return runFolder(run.resource.name, tree, dateOf(run.nominalStart), run.runId);
+}
+
+/** What other attempts left in a run's folder. */
+async function listStrays(
   store: ObjectStore,
   run: RunFile,
   tree: Tree,
   parts: readonly PublishedPart[],
-  manifest: Omit<ManifestInput, 'tree' | 'parts'>,
-): Promise<ObjectKey> {
-  const folder = runFolder(run.resource.name, tree, dateOf(run.nominalStart), run.runId);
+): Promise<ObjectKey[]> {
+  const folder = folderIn(run, tree);
   // The manifest of an attempt before is written over, never removed: the pointer may name it by now.
-  const manifestKey = inFolder(folder, MANIFEST);
-  const accepted = new Set<string>([manifestKey, ...parts.flatMap((part) => indexedObjects(part.key))]);
+  const accepted = new Set<string>([
+    inFolder(folder, MANIFEST),
+    ...parts.flatMap((part) => indexedObjects(part.key)),
+  ]);
   const strays: ObjectKey[] = [];
   for await (const { key } of store.list(`${folder}/`)) if (!accepted.has(key)) strays.push(key);
-  await store.remove(strays);
-  const body = encodeManifest({ ...manifest, tree: tree === 'snapshots' ? 'snapshot' : 'changes', parts });
-  await store.write(manifestKey, body, { contentType: 'application/json' });
-  return manifestKey;
+  return strays;
+}
+
+async function writeManifest(store: ObjectStore, run: RunFile, manifest: ManifestInput): Promise<ObjectKey> {
+  const key = inFolder(folderIn(run, manifest.tree === 'snapshot' ? 'snapshots' : 'changes'), MANIFEST);
+  await store.write(key, encodeManifest(manifest), { contentType: 'application/json' });
+  return key;
 }
 
 /** What an increment asked for; a full pass asks for all, whatever its catch-up reads asked for. */

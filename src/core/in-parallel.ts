@@ -24,3 +24,11 @@ export async function inParallel<T, R>(
   await Promise.all(Array.from({ length: Math.min(width, items.length) }, lane));
   return results;
 }
+
+/** Waits until each has ended, one way or the other: nothing goes on behind the caller's back. Then the first failure wins. */
+export async function allDone<T extends readonly unknown[]>(
+  work: readonly [...T],
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  await Promise.allSettled(work);
+  return Promise.all(work);
+}

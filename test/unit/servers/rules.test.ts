@@ -111,6 +111,8 @@ describe('starting', () => {
     const line = temporalArgs(options).join(' ');
     expect(line).toContain('server start-dev --ip 127.0.0.1 --port 1 --ui-port 2 --namespace n');
     expect(line).toContain('--db-filename /s.db');
+    // At the default of 20 a second, each step of a workflow waits for a tick of 50 ms.
+    expect(line).toContain('--dynamic-config-value history.transferProcessorMaxPollRPS=1000');
     expect(line.endsWith('--x')).toBe(true);
     expect(temporalArgs({ ...options, uiPort: null, dbFile: null })).toContain('--headless');
   });

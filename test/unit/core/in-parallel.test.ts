@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import { allDone, inParallel } from '../../../src/core/in-parallel.js';
+
+const turn = () => new Promise(setImmediate);
+
+describe('work side by side', () => {
+  it('keeps to its width and to the order of the items', async () => {
+    let running = 0;
+    let most = 0;
+    const results = await inParallel([3, 1, 2, 0], 2, async (turns) => {
+      most = Math.max(most, ++running);
+      for (let n = 0; n < turns; n++) await turn();
+      running--;
+      return turns * 10;
+    });
+    expect(results).toEqual([30, 10, 20, 0]);
+    expect(most).toBe(2);
+  });
+
+  it('begins no further item after a failure', async () => {
+    const begun: number[] = [];
+    const failing = inParallel([0, 1, 2, 3], 1, async (item) => {
+      begun.push(item);
+      if (item === 1) throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    expect(begun).toEqual([0, 1]);
+  });
+
+  it('waits for what is under way before it tells of a failure', async () => {
+    let ended = false;
+    const slow = (async () => {
+      for (let n = 0; n < 5; n++) await turn();
+      ended = true;
+    })();
+    await expect(allDone([Promise.reject(new Error('no')), slow])).rejects.toThrow('no');
+    expect(ended).toBe(true);
+  });
+
+  it('gives each its own result', async () => {
+    const [number, text] = await allDone([Promise.resolve(1), Promise.resolve('a')]);
+    expect([number.toFixed(1), text.toUpperCase()]).toEqual(['1.0', 'A']);
+  });
+});

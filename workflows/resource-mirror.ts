@@ -4,7 +4,9 @@ import {
   continueAsNew,
   getExternalWorkflowHandle,
   log,
+  patched,
   setHandler,
+  sleep,
   uuid4,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -17,7 +19,7 @@ import type {
   RunReport,
 } from '../src/core/contract.js';
 import { newMirror } from '../src/core/mirror.js';
-import { newRunId } from '../src/lake/run-id.js';
+import { newRunId, untilOwnSecond } from '../src/lake/run-id.js';
 import { mirrorDetails, showDetails } from './details.js';
 import { mayResume, toOutcome, toRunError } from './failures.js';
 import { mirrorStatus, requestAnswer, requestRun, runAnswered, sync, withdrawRequest } from './messages.js';
@@ -84,7 +86,13 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
   async function serve(): Promise<void> {
     for (;;) {
       await condition(() => state.waiting.length > 0 || mustContinue());
-      const next = mustContinue() ? null : nextBatch(state.waiting);
+      if (mustContinue()) break;
+      const wait = untilNextRun();
+      if (wait > 0 && patched('a-second-a-run')) {
+        await sleep(wait);
+        continue;
+      }
+      const next = nextBatch(state.waiting);
       if (next === null) break;
       const { first, all } = next.batch;
       const scope = new CancellationScope();
@@ -108,6 +116,11 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
       current = null;
       showDetails(mirrorDetails(status()));
     }
+  }
+
+  function untilNextRun(): number {
+    const before = [state.published?.runId, state.lastRun?.runId].filter((runId) => runId != null);
+    return untilOwnSecond(Date.now(), before);
   }
 
   function change(changed: ActiveRun | null): void {

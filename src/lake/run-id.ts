@@ -23,9 +23,24 @@ export function beganAfter(run: RunId, published: RunId): boolean {
   return secondOf(run) > secondOf(published);
 }
 
+/** A clock that was far ahead once is not waited for. */
+const LONGEST_WAIT_MS = 5000;
+
+/**
+ * Milliseconds that a mirror waits before it begins another run, so that each has a second of its own: then run ids
+ * sort in the order of publishing, however fast runs follow one another.
+ *
+ * @param now milliseconds since 1970
+ * @param before runs that the mirror began
+ */
+export function untilOwnSecond(now: number, before: readonly RunId[]): number {
+  const waits = before.map((run) => parseRunDate(run) + 1000 - now);
+  return Math.max(0, ...waits.filter((ms) => ms <= LONGEST_WAIT_MS));
+}
+
 /**
  * `20261121T020000Z-` and eight hexadecimal digits (DESIGN 6). Run ids sort in the order of publishing: two runs in
- * one second are a second apart in name.
+ * one second, of a mirror that does not yet wait for the next one, are a second apart in name.
  *
  * @param after the run that was published last
  * @param random begins with eight hexadecimal digits, such as a UUID

@@ -1,6 +1,6 @@
 // Speed, side by side with a bare loop, in one run on real servers (Linux).
 //
-//   npm run bench [-- --sizes 5000,200000,2000000 --rounds 3 --skip latency,scale,write-back]
+//   npm run bench [-- --sizes 5000,200000,2000000 --rounds 3 --skip store,latency,scale,write-back]
 //
 // What it prints are medians; what it compares alternates. CPU is that of our own processes: the worker's, and the bare
 // loop's. Time is from asking for the export to the answer that it is published.
@@ -12,6 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
+import { startSlowWay } from './slow-store.mjs';
 import {
   configure,
   measureExport,
@@ -36,12 +37,15 @@ const RESOURCE = 'time-entries';
 const WARM_UP = 5000;
 /** Between two of the nights, which follow one another at once. */
 const OVERLAP_S = 1;
+/** About what a request to a store in the same region takes. */
+const STORE_LATENCY_MS = 30;
 /** A large resource is measured less often. */
 const LARGE = 1_000_000;
 
 const stage = await setUp();
 try {
   for (const rows of sizes) await compare(rows);
+  if (!skip.has('store')) await slowStore(5000);
   if (!skip.has('latency')) for (const pageSize of [250, 1000]) await latency(pageSize);
   if (!skip.has('scale')) await scale();
   if (!skip.has('write-back')) await writeBack(10_000);
@@ -121,6 +125,39 @@ async function compare(rows) {
 async function counted(service, measure) {
   const before = await service.requests();
   return { ...(await measure()), requests: (await service.requests()) - before };
+}
+
+/** A small resource and a store as far away as S3 is: what is asked one after the other decides. */
+async function slowStore(rows) {
+  const service = await startService({ [RESOURCE]: rows, tasks: WARM_UP });
+  const way = await startSlowWay(stage.s3.endpoint, STORE_LATENCY_MS);
+  title(
+    `${STORE_LATENCY_MS} ms of latency per request to S3, ${count(rows)} rows, median of ${values.rounds} rounds`,
+  );
+  try {
+    const full = [];
+    const nights = [];
+    for (let round = 0; round < Number(values.rounds); round++) {
+      const connection = await warmConnection(service, { ...stage.s3, endpoint: way.url });
+      const { worker } = connection;
+      const run = () => measureExport(stage, connection, [worker.pid], { resources: [RESOURCE] });
+      full.push(await run());
+      await service.touch(RESOURCE, Math.max(1, Math.round(rows * 0.001)), 'newest');
+      await delay(3 * OVERLAP_S * 1000);
+      nights.push(await run());
+      await worker.stop();
+    }
+    const line = (name, list) => {
+      const seconds = median(list.map((one) => one.seconds));
+      const requests = median(list.map((one) => one.s3Requests));
+      const inTurn = Math.round((1000 * seconds) / STORE_LATENCY_MS);
+      return [name, `${seconds.toFixed(2)} s`, `${requests} to S3`, `as long as ${inTurn} in turn`];
+    };
+    print([line('first full export', full), line('increment, newest 0.1 %', nights)]);
+  } finally {
+    way.stop();
+    service.stop();
+  }
 }
 
 /** Four resources behind 50 ms of latency, the slowest of 400 pages; large pages take the service itself some ms more. */
@@ -244,8 +281,8 @@ async function bareWrites({ url }, rows) {
 }
 
 /** A connection whose worker has exported something small. */
-async function warmConnection(service) {
-  const connection = await configure(stage, service.url, {
+async function warmConnection(service, s3 = stage.s3) {
+  const connection = await configure({ ...stage, s3 }, service.url, {
     resources: ['tasks', RESOURCE],
     yaml: `    sync: { overlap: ${OVERLAP_S}s }\n`,
   });

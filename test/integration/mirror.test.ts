@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { RunId } from '../../src/core/brands.js';
 import type { ExportResult, MirrorStatus } from '../../src/core/contract.js';
 import { newMirror } from '../../src/core/mirror.js';
+import { parseRunDate } from '../../src/lake/run-id.js';
+import { verifySnapshot } from '../../src/lake/verify.js';
 import { readPointer, readSnapshot } from '../support/snapshot.js';
 import { type Stack, startStack, until } from '../support/stack.js';
 
@@ -74,6 +77,16 @@ describe('a mirror', () => {
     expect(runs.size).toBe(32);
     expect((await runIds('projects')).length).toBe(32);
     expect([...checkpoints].sort()).toEqual(checkpoints);
+  });
+
+  it('names runs that follow one another at once in their order', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 1 } }, resources: '[projects]' });
+    await stack.startWorker();
+    const published: RunId[] = [];
+    for (let run = 0; run < 5; run++) published.push((await stack.export()).runs[0]!.runId!);
+    const seconds = published.map(parseRunDate);
+    expect([...new Set(seconds)].sort()).toEqual(seconds);
+    expect((await verifySnapshot(stack.store, 'projects')).problems).toEqual([]);
   });
 
   it('runs once for a request that comes twice', async () => {

@@ -67,7 +67,7 @@ export interface MergeOptions {
 
 /**
  * Merges what was fetched into the snapshot before, by key, newest wins (DESIGN 3.3). Where the keys of a block
- * meet no other source's, the block is moved as it is packed; elsewhere rows are compared as text, without reading
+ * meet no other source's, it is moved as it is packed, with its neighbours; elsewhere rows are compared as text, without reading
  * their cells. Needs memory for one batch of blocks a source, whatever the number of rows.
  */
 export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
@@ -77,21 +77,20 @@ export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
   const gone = [...options.gone].sort(byKey);
   for (let top = heap.top; top !== undefined; top = heap.top) {
     const limit = heap.second?.key ?? null;
+    const mayMove = (block: Block): boolean =>
+      (limit === null || block.last < limit) && !(top.age === 0 && holdsAny(block, gone));
     const block = top.wholeBlock;
-    if (
-      block !== null &&
-      (limit === null || block.last < limit) &&
-      !(top.age === 0 && holdsAny(block, gone))
-    ) {
-      const packed = await top.takeBlock();
-      counts.rows += block.rows;
-      await options.snapshot.take(block, packed);
+    if (block !== null && mayMove(block)) {
+      const taken = await top.takeBlocks(mayMove);
+      const rows = taken.blocks.reduce((sum, one) => sum + one.rows, 0);
+      counts.rows += rows;
+      await options.snapshot.take(taken);
       if (top.age === 0) {
-        counts.retained += block.rows;
+        counts.retained += rows;
       } else {
-        counts.fetched += block.rows;
-        counts.inserted += block.rows;
-        await options.changes?.take(block, packed);
+        counts.fetched += rows;
+        counts.inserted += rows;
+        await options.changes?.take(taken);
       }
       heap.settle();
     } else {

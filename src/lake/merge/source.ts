@@ -1,6 +1,7 @@
 import type { ByteString } from '../../core/brands.js';
 import { RowScanner } from '../csv.js';
 import type { Block } from '../part/index-file.js';
+import type { PackedBlocks } from '../part/packed-blocks.js';
 import type { BlockReader } from '../part/reader.js';
 import type { SortKey } from '../row.js';
 import { payloadAt, rowKey } from '../row.js';
@@ -67,11 +68,13 @@ export class MergeSource {
     if (this.#text === null && this.key !== null) this.#options.reader.prefetch(this.#block);
   }
 
-  /** The next block's bytes; steps over it. */
-  async takeBlock(): Promise<Buffer> {
-    const packed = await this.#options.reader.packed(this.#block++);
+  /** The whole block that comes next, and those behind it that may be moved with it; steps over them. */
+  async takeBlocks(mayMove: (block: Block) => boolean): Promise<PackedBlocks> {
+    const { reader } = this.#options;
+    const taken = await reader.packedBlocks(this.#block, (block) => this.#contains(block) && mayMove(block));
+    this.#block += taken.blocks.length;
     await this.#enterBlock();
-    return packed;
+    return taken;
   }
 
   /** Opens the next block, so that its rows can be read. */

@@ -4,6 +4,7 @@ import { DamagedError } from '../damaged-error.js';
 import type { ObjectStore } from '../store/index.js';
 import type { Framing } from './framing.js';
 import type { Block } from './index-file.js';
+import { type PackedBlocks, sliceBlocks } from './packed-blocks.js';
 
 interface Batch {
   readonly from: number;
@@ -53,15 +54,25 @@ export class BlockReader {
 
   /** A block's bytes as they lie in the object. Blocks must be asked for in ascending order; some may be left out. */
   async packed(at: number): Promise<Buffer> {
+    return (await this.packedBlocks(at, () => false)).bytes;
+  }
+
+  /** A block and those behind it for as long as they are wanted, and read in one piece. */
+  async packedBlocks(at: number, isWanted: (block: Block) => boolean): Promise<PackedBlocks> {
+    const { from, to, bytes } = this.#batchOf(at);
+    let end = at + 1;
+    while (end < to && isWanted(this.#blocks[end]!)) end++;
+    const batch = { blocks: this.#blocks.slice(from, to), bytes: await bytes };
+    return sliceBlocks(batch, at - from, end - from);
+  }
+
+  #batchOf(at: number): Batch {
     if (this.#current === null || at >= this.#current.to) {
       this.#current =
         this.#next !== null && at >= this.#next.from && at < this.#next.to ? this.#next : this.#fetch(at);
       this.#next = this.#current.to < this.#blocks.length ? this.#fetch(this.#current.to) : null;
     }
-    const { from, bytes } = this.#current;
-    const block = this.#blocks[at]!;
-    const start = block.offset - this.#blocks[from]!.offset;
-    return (await bytes).subarray(start, start + block.bytes);
+    return this.#current;
   }
 
   /** A block's rows. @throws Error when they are not those that the index speaks of */

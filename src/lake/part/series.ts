@@ -1,14 +1,14 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
 import type { SortKey } from '../row.js';
 import type { ObjectStore } from '../store/index.js';
-import type { Block } from './index-file.js';
+import { type PackedBlocks, sliceBlocks } from './packed-blocks.js';
 import type { PartOptions, WrittenPart } from './writer.js';
 import { BLOCK_BYTES, PartWriter } from './writer.js';
 
 /** Where sorted rows go, one by one or as packed blocks. */
 export interface RowOutput {
   add(key: SortKey, row: ByteString): void;
-  take(block: Block, packed: Buffer): Promise<void>;
+  take(packed: PackedBlocks): Promise<void>;
   /** Writes out what has gathered, where it is enough for a block. To be awaited every few thousand rows. */
   relieve(): Promise<void>;
 }
@@ -58,10 +58,19 @@ export class PartSeries implements RowOutput {
     }
   }
 
-  async take(block: Block, packed: Buffer): Promise<void> {
+  async take(packed: PackedBlocks): Promise<void> {
     this.#closeBlock();
     await this.relieve();
-    await (await this.#current()).take(block, packed);
+    const { blocks } = packed;
+    for (let from = 0; from < blocks.length; ) {
+      const part = await this.#current();
+      let { rawBytes } = part;
+      let to = from;
+      do rawBytes += blocks[to++]!.rawBytes;
+      while (to < blocks.length && !this.#isFull(rawBytes));
+      await part.take(sliceBlocks(packed, from, to));
+      from = to;
+    }
   }
 
   async relieve(): Promise<void> {
@@ -81,13 +90,18 @@ export class PartSeries implements RowOutput {
 
   /** The part that takes the next block; a full one is finished first. */
   async #current(): Promise<PartWriter> {
-    const { partBytes, maxParts, partKey } = this.#options;
-    if (this.#part !== null && this.#part.rawBytes >= partBytes && this.#finished.length + 1 < maxParts) {
+    if (this.#part !== null && this.#isFull(this.#part.rawBytes)) {
       this.#finished.push(await this.#part.finish());
       this.#part = null;
     }
+    const { partKey } = this.#options;
     this.#part ??= new PartWriter(this.#store, partKey(this.#finished.length), this.#options);
     return this.#part;
+  }
+
+  #isFull(rawBytes: number): boolean {
+    const { partBytes, maxParts } = this.#options;
+    return rawBytes >= partBytes && this.#finished.length + 1 < maxParts;
   }
 
   /** Completes the last part. A series without rows has none. */

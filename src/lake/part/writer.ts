@@ -6,11 +6,12 @@ import type { ObjectStore, ObjectWriter, WrittenObject } from '../store/index.js
 import type { Framing } from './framing.js';
 import type { Block } from './index-file.js';
 import { encodeIndex, indexKey } from './index-file.js';
+import type { PackedBlocks } from './packed-blocks.js';
 
 /** Rows are packed in blocks of about this many bytes: small enough to leave most of a part alone in a merge. */
 export const BLOCK_BYTES = 64 * 1024;
 
-/** Blocks that may wait to be packed or sent. It bounds memory, and keeps zlib's threads busy. */
+/** What may wait to be packed or sent, in blocks. It bounds memory, and keeps zlib's threads busy. */
 const IN_FLIGHT = 6;
 
 /** A part as it lies in the store. */
@@ -43,7 +44,13 @@ export interface RowRun {
   readonly last: SortKey;
 }
 
-type Pending = Omit<Block, 'offset' | 'bytes'> & { readonly packed: Promise<Buffer> };
+type Pending =
+  | {
+      readonly kind: 'rows';
+      readonly block: Omit<Block, 'offset' | 'bytes'>;
+      readonly packed: Promise<Buffer>;
+    }
+  | { readonly kind: 'moved'; readonly taken: PackedBlocks };
 
 /**
  * Writes one part and the index of its blocks. Keys must come in strictly ascending order: that is what makes them
@@ -84,24 +91,25 @@ export class PartWriter {
     const packed = this.#options.framing.pack(raw);
     // Awaited in order in #drain; until then a failure must not count as unhandled.
     packed.catch(() => {});
-    await this.#enqueue({
+    const block = {
       // Slices would hold on to the page or block that they were cut from, for as long as the index is held.
       first: detached(run.first),
       last: detached(run.last),
       rows: run.rows,
       rawBytes: raw.length,
       rawCrc32: crc32(raw),
-      packed,
-    });
+    };
+    this.#admit(block);
+    await this.#enqueue({ kind: 'rows', block, packed });
   }
 
-  /** Takes a block over from another part, packed as it is. */
-  async take(block: Block, packed: Buffer): Promise<void> {
-    const { offset: _, bytes: __, ...rest } = block;
-    await this.#enqueue({ ...rest, packed: Promise.resolve(packed) });
+  /** Takes blocks over from another part, packed as they are. */
+  async take(taken: PackedBlocks): Promise<void> {
+    for (const block of taken.blocks) this.#admit(block);
+    await this.#enqueue({ kind: 'moved', taken });
   }
 
-  async #enqueue(block: Pending): Promise<void> {
+  #admit(block: Omit<Block, 'offset' | 'bytes'>): void {
     if (this.#last !== null && block.first <= this.#last) {
       throw new DamagedError(`rows out of order in ${this.key}: a key came twice or too late`);
     }
@@ -109,19 +117,31 @@ export class PartWriter {
     this.#last = block.last;
     this.#rows += block.rows;
     this.#rawBytes += block.rawBytes;
-    this.#pending.push(block);
-    while (this.#pending.length >= IN_FLIGHT) await this.#drain();
+  }
+
+  async #enqueue(pending: Pending): Promise<void> {
+    this.#pending.push(pending);
+    // Moved blocks are large, and wait for nobody but those before them.
+    while (this.#pending.length >= IN_FLIGHT || this.#pending[0]?.kind === 'moved') await this.#drain();
   }
 
   async #drain(): Promise<void> {
     if (this.#offset === 0) await this.#writeHead();
-    const block = this.#pending.shift();
-    if (block === undefined) return;
-    const { packed, ...rest } = block;
-    const body = await packed;
-    await this.#writer.write(body);
-    this.#blocks.push({ ...rest, offset: this.#offset, bytes: body.length });
-    this.#offset += body.length;
+    const pending = this.#pending.shift();
+    if (pending?.kind === 'rows') {
+      const body = await pending.packed;
+      await this.#writer.write(body);
+      this.#list({ ...pending.block, bytes: body.length });
+    } else if (pending?.kind === 'moved') {
+      await this.#writer.write(pending.taken.bytes);
+      for (const block of pending.taken.blocks) this.#list(block);
+    }
+  }
+
+  /** The next block in the object. */
+  #list(block: Omit<Block, 'offset'>): void {
+    this.#blocks.push({ ...block, offset: this.#offset });
+    this.#offset += block.bytes;
     this.#rawCrc32 = crc32Combine(this.#rawCrc32, block.rawCrc32, block.rawBytes);
   }
 
@@ -154,7 +174,7 @@ export class PartWriter {
 
   /** Leaves nothing behind. Never throws. */
   async abort(): Promise<void> {
-    await Promise.allSettled(this.#pending.map((block) => block.packed));
+    await Promise.allSettled(this.#pending.map((one) => (one.kind === 'rows' ? one.packed : null)));
     await this.#writer.abort();
   }
 }

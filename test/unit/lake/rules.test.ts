@@ -14,7 +14,7 @@ import {
 import { decodeManifest } from '../../../src/lake/manifest.js';
 import { isLater, newerRows } from '../../../src/lake/newer.js';
 import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/pointer.js';
-import { isRunId, parseRunDate } from '../../../src/lake/run-id.js';
+import { isRunId, newRunId, parseRunDate, untilOwnSecond } from '../../../src/lake/run-id.js';
 import {
   askAfterSetback,
   fromUtcSeconds,
@@ -26,6 +26,39 @@ import { NEW_RUN, OLD_RUN, OLD_TIME, rowText } from './data-plane.js';
 
 const anyTime = fc.integer({ min: Date.parse('1971-01-01'), max: Date.parse('2100-01-01') });
 const anyCheckpoint = fc.option(anyTime.map(toUtcSeconds));
+
+describe('Runs that follow one another at once', () => {
+  it('have names that sort in their order', () => {
+    fc.assert(
+      fc.property(
+        anyTime,
+        fc.array(fc.integer({ min: 0, max: 2500 }), { maxLength: 20 }),
+        (start, lengths) => {
+          let now = start;
+          const runs: RunId[] = [];
+          for (const ms of lengths) {
+            now += untilOwnSecond(now, runs.slice(-1));
+            runs.push(newRunId(now, runs.at(-1) ?? null, 'ffffffff-'));
+            expect(parseRunDate(runs.at(-1)!)).toBeLessThanOrEqual(now);
+            now += ms;
+          }
+          expect(new Set(runs.map(parseRunDate)).size).toBe(runs.length);
+          expect([...runs].sort()).toEqual(runs);
+        },
+      ),
+    );
+  });
+
+  it('wait a second at most, and not for a clock that was ahead', () => {
+    const run = newRunId(Date.parse('2026-11-21T02:00:00.400Z'), null, 'ffffffff');
+    const at = (text: string) => untilOwnSecond(Date.parse(text), [run]);
+    expect(at('2026-11-21T02:00:00.400Z')).toBe(600);
+    expect(at('2026-11-21T02:00:01.000Z')).toBe(0);
+    expect(at('2026-11-21T01:59:58.000Z')).toBe(3000);
+    expect(at('2026-11-21T01:00:00.000Z')).toBe(0);
+    expect(untilOwnSecond(0, [])).toBe(0);
+  });
+});
 
 describe('The next checkpoint', () => {
   const clocks = fc.record({ startedAt: anyTime, serviceStart: fc.option(anyTime) });

@@ -15,7 +15,7 @@ async function source(first: number, last: number, asked: string[]): Promise<Mer
   const block = { first: keyOf(first), last: keyOf(last) } as Block;
   const reader = {
     prefetch: () => void asked.push(name),
-    packed: async () => Buffer.alloc(0),
+    packedBlocks: async () => ({ blocks: [block], bytes: Buffer.alloc(0) }),
     release: () => void asked.push(`released ${name}`),
   } as unknown as BlockReader;
   const range = { from: null, to: null };
@@ -33,7 +33,7 @@ describe('Reading ahead in a merge', () => {
     const heap = new SourceHeap(await Promise.all(starts.map((at) => source(at, at + 9, asked))));
     const steps: string[][] = [asked.splice(0)];
     for (let top = heap.top; top !== undefined; top = heap.top) {
-      await top.takeBlock();
+      await top.takeBlocks(() => true);
       heap.settle();
       steps.push(asked.splice(0));
     }

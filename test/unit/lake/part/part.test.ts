@@ -11,7 +11,7 @@ import { framingOf } from '../../../../src/lake/part/framing.js';
 import { decodeIndex, encodeIndex, indexKey, type PartIndex } from '../../../../src/lake/part/index-file.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
 import { PartSeries } from '../../../../src/lake/part/series.js';
-import { BLOCK_BYTES, PartWriter, type RowRun } from '../../../../src/lake/part/writer.js';
+import { BLOCK_BYTES, PartWriter, type RowRun, type WrittenPart } from '../../../../src/lake/part/writer.js';
 import type { SortKey } from '../../../../src/lake/row.js';
 import { anyCell, bytes, readIndex, temporaryLake } from '../data-plane.js';
 
@@ -125,9 +125,14 @@ describe('A part', () => {
             header: HEADER,
             columns: 1,
           });
-          for (const [at, run] of runs.entries()) {
-            if (moved.next().value) await writer.take(blocks[at]!, await reader.packed(at));
-            else await writer.append(run);
+          for (let at = 0; at < runs.length; ) {
+            if (moved.next().value) {
+              const taken = await reader.packedBlocks(at, () => moved.next().value);
+              await writer.take(taken);
+              at += taken.blocks.length;
+            } else {
+              await writer.append(runs[at++]!);
+            }
           }
           const copy = await writer.finish();
           expect({ ...copy, key: null }).toEqual({ ...source, key: null });
@@ -309,15 +314,49 @@ describe('A series of parts', () => {
     const source = await write(runsOf(['b\n', 'd\n']));
     const { blocks } = await readIndex(lake.store, source.key);
     const reader = new BlockReader(lake.store, { key: source.key, blocks, framing: gzip }, 1);
-    const named = (at: number, key: string) => ({ ...blocks[at]!, first: sorted(key), last: sorted(key) });
+    const named = async (at: number, key: string) => ({
+      blocks: [{ ...blocks[at]!, first: sorted(key), last: sorted(key) }],
+      bytes: await reader.packed(at),
+    });
     const out = series(1, 1);
     out.add(sorted('a'), bytes('a\n'));
-    await out.take(named(0, 'b'), await reader.packed(0));
+    await out.take(await named(0, 'b'));
     out.add(sorted('c'), bytes('c\n'));
-    await out.take(named(1, 'd'), await reader.packed(1));
+    await out.take(await named(1, 'd'));
     out.add(sorted('e'), bytes('e\n'));
     const [part] = await out.finish();
     expect(gunzipSync(await lake.store.read(part!.key)).toString()).toBe('id,v\na\nb\nc\nd\ne\n');
+  });
+
+  it('is the same whether its rows are packed here or moved in long runs', async () => {
+    const texts = Array.from({ length: 40 }, (_, at) => `${at},${'v'.repeat(100 + at)}\n`);
+    const source = await write(runsOf(texts));
+    const { blocks } = await readIndex(lake.store, source.key);
+    for (const [maxParts, partBytes] of [
+      [100, 700],
+      [3, 700],
+      [1, 1],
+    ] as const) {
+      const [packed, moved] = [series(maxParts, partBytes), series(maxParts, partBytes)];
+      for (let at = 0; at < 40; at++) {
+        const reader = new BlockReader(lake.store, { key: source.key, blocks, framing: gzip }, 1);
+        await packed.take(await reader.packedBlocks(at, () => false));
+      }
+      const reader = new BlockReader(lake.store, { key: source.key, blocks, framing: gzip }, 1_000_000);
+      for (const [from, to] of [
+        [0, 17],
+        [17, 40],
+      ] as const) {
+        let wanted = to - from - 1;
+        const taken = await reader.packedBlocks(from, () => wanted-- > 0);
+        expect(taken.blocks.length).toBe(to - from);
+        await moved.take(taken);
+      }
+      const unnamed = (parts: WrittenPart[]) => parts.map((part) => ({ ...part, key: null }));
+      const parts = await moved.finish();
+      expect(unnamed(parts)).toEqual(unnamed(await packed.finish()));
+      expect(parts.length).toBe(Math.min(maxParts, 7));
+    }
   });
 
   it('without rows has no part, and writes nothing', async () => {

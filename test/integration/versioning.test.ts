@@ -56,20 +56,24 @@ describe('worker deployment versioning', () => {
     expect(await versionOf(mirrorId)).toEqual({ behavior: AUTO_UPGRADE, buildId: '1' });
 
     // An export that is in the middle of its reading when build 2 becomes current.
-    const hold = { match: { resource: 'projects' }, fault: { kind: 'latency', ms: 200 } } as const;
-    stack.simulator.admin.faults.add(hold);
-    const before = stack.simulator.admin.stats().byRoute['GET projects']!;
+    let goOn!: () => void;
+    const isCurrent = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    let isReading = false;
+    stack.simulator.admin.beforeAnswer({ resource: 'projects', page: 1 }, () => {
+      isReading = true;
+      return isCurrent;
+    });
     const workflowId = await startExport(
       stack.temporal,
       { connection: stack.connection, full: true },
       { taskQueue: stack.taskQueue },
     );
-    await until(
-      () => stack.simulator.admin.stats().byRoute['GET projects']! > before + 1,
-      'the second export reads',
-    );
+    await until(() => isReading, 'the second export reads');
     const second = await build('2');
     await makeCurrent('2');
+    goOn();
     const result = await stack.temporal.client.workflow.getHandle(workflowId).result();
     expect(result).toMatchObject({ outcome: 'published' });
     expect(await versionOf(workflowId)).toEqual({ behavior: PINNED, buildId: '1' });

@@ -119,11 +119,7 @@ ${yaml}`,
 export async function startWorker(stage, { file, name }) {
   const child = spawn(
     process.execPath,
-    [
-      ...(process.env.BENCH_NODE_OPTIONS ?? '--max-old-space-size=128').split(' ').filter(Boolean),
-      fileURLToPath(new URL('cli/main.js', dist)),
-      ...['worker', '--config', file, '--task-queue', name],
-    ],
+    [fileURLToPath(new URL('cli/main.js', dist)), 'worker', '--config', file, '--task-queue', name],
     { env: stage.env, stdio: ['ignore', 'ignore', process.env.BENCH_VERBOSE ? 'inherit' : 'ignore'] },
   );
   return {

@@ -15,6 +15,12 @@ it('records exports and increments', async () => {
   await mirror('runs');
 });
 
+it('records runs that wait for a second of their own', async () => {
+  await started({ simulator: { awkward: false, counts: { projects: 1 } } });
+  for (let run = 0; run < 3; run++) await stack.export();
+  await mirror('at-once');
+});
+
 it('records a refusal and a resource that fails', async () => {
   await started({ resources: '[projects, { name: nothing, path: nothing }]' });
   await exported('one-resource-fails');

@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { ObjectKey } from '../src/core/brands.js';
+import type { ObjectKey, RunId } from '../src/core/brands.js';
 import type { Activities, RunRef } from '../src/core/contract.js';
 import { allDone, inParallel } from '../src/core/in-parallel.js';
 import { dateOf, folderOf, MANIFEST, stagingPrefix, treePrefix } from '../src/lake/layout.js';
@@ -27,15 +27,16 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
   return (input) =>
     heartbeating(async () => {
       const { store } = deps.connection(input.connection);
-      const { resource } = input;
+      const { resource, runId } = input;
       // A late attempt must not touch what a living run is writing: it stops when it hears that it is late, and
       // names no run that began after its own.
       const { cancellationSignal: signal } = Context.current();
       const run = await readRunIfThere(store, input);
+      signal.throwIfAborted();
       const published = readLastRun(store, input);
       const [last] = await allDone([
         published,
-        store.abortUploads(`${resource}/`, 0),
+        abortUploads(store, `${resource}/`, runId, signal),
         ...(run === null ? [] : [removeTraces(store, run, signal)]),
         published.then(async (found) => {
           if (run !== null && found !== null)
@@ -63,6 +64,25 @@ async function removeTraces(store: ObjectStore, run: RunFile, signal: AbortSigna
   ]);
 }
 
+/** Unfinished uploads of runs that are over; those of one that began later are its own affair. */
+async function abortUploads(
+  store: ObjectStore,
+  prefix: string,
+  runId: RunId,
+  signal: AbortSignal,
+): Promise<void> {
+  await store.abortUploads(prefix, (key) => {
+    const id = runOf(key);
+    return !signal.aborted && (id === null || !beganAfter(id, runId));
+  });
+}
+
+/** The run that a key below `snapshots/` or `changes/` belongs to. */
+function runOf(key: string): RunId | null {
+  const id = /\/run=([^/]*)\//.exec(key)?.[1] ?? '';
+  return isRunId(id) ? id : null;
+}
+
 async function removeStaging(
   store: ObjectStore,
   { resource, runId }: RunRef,
@@ -72,7 +92,7 @@ async function removeStaging(
     signal.throwIfAborted();
     if (!isRunId(staged) || beganAfter(staged, runId)) continue;
     const folder = `${stagingPrefix(resource)}${staged}/`;
-    await store.abortUploads(folder, 0);
+    await store.abortUploads(folder);
     await removeAll(store, folder);
   }
 }
@@ -88,14 +108,13 @@ async function removeUnpublished(
   const from = `dt=${dateOf(Math.max(0, since - DAY_MS))}`;
   const to = `dt=${dateOf(nominalStart + DAY_MS)}`;
   const dates = (await store.listFolders(tree)).filter((date) => date >= from && date <= to);
-  await inParallel(dates, AT_ONCE, async (date) => {
-    const names = await store.listFolders(`${tree}${date}/`);
-    await inParallel(names, AT_ONCE, async (name) => {
-      signal.throwIfAborted();
-      const id = name.replace(/^run=/, '');
-      if (!isRunId(id) || id === runId || beganAfter(id, runId)) return;
-      const folder = `${tree}${date}/${name}/`;
-      if ((await store.head(`${folder}${MANIFEST}` as ObjectKey)) === null) await removeAll(store, folder);
-    });
+  const folders = await inParallel(dates, AT_ONCE, async (date) =>
+    (await store.listFolders(`${tree}${date}/`)).map((name) => `${tree}${date}/${name}/`),
+  );
+  await inParallel(folders.flat(), AT_ONCE, async (folder) => {
+    signal.throwIfAborted();
+    const id = runOf(folder);
+    if (id === null || id === runId || beganAfter(id, runId)) return;
+    if ((await store.head(`${folder}${MANIFEST}` as ObjectKey)) === null) await removeAll(store, folder);
   });
 }

@@ -21,7 +21,7 @@ export function createDiscardRun(deps: ActivityDeps): Activities['worktrack.disc
       );
       // The staging folder last: it says where the others are.
       for (const folder of run === null ? [staging] : [...folders, staging]) {
-        await store.abortUploads(folder, 0);
+        await store.abortUploads(folder);
         await removeAll(store, folder);
       }
     });

@@ -7,20 +7,32 @@ import type { ChainPosition } from './pages.js';
 export class EarlyPage<T> {
   readonly #at: ChainPosition;
   readonly #answer: Promise<T>;
+  #isUnderWay = true;
   #take!: () => void;
   #drop!: (reason: Error) => void;
 
-  /** @param ask makes the request; the answer must not be used before `turn` has resolved */
-  constructor(at: ChainPosition, ask: (turn: Promise<void>) => Promise<T>) {
+  /**
+   * @param ask makes the request; the answer must not be used before `turn` has resolved. `onWait` is to be called
+   *   when it is going to be made again, later.
+   */
+  constructor(at: ChainPosition, ask: (turn: Promise<void>, onWait: () => void) => Promise<T>) {
     this.#at = at;
     const turn = new Promise<void>((resolve, reject) => {
       this.#take = resolve;
       this.#drop = reject;
     });
-    this.#answer = ask(turn);
+    const end = (): void => {
+      this.#isUnderWay = false;
+    };
+    this.#answer = ask(turn, end);
     // Who takes it hears of a failure; one that is dropped may fail as it likes.
     turn.catch(() => {});
-    this.#answer.catch(() => {});
+    this.#answer.catch(end);
+  }
+
+  /** Whether its answer may come any moment: not when the service is to be asked again. */
+  get isUnderWay(): boolean {
+    return this.#isUnderWay;
   }
 
   isFor({ cursor, updatedSince, pageSize, chain }: ChainPosition): boolean {

@@ -73,9 +73,11 @@ export class PageChain {
     this.#closing.abort();
   }
 
-  /** Whether the call ends behind the page that came last. One that has been asked for is waited for, not asked for twice. */
+  /** Whether the call ends behind the page that came last. One that is under way is waited for, not asked for twice. */
   endsBehind({ done }: FetchedPage): boolean {
-    return done || (this.#options.mustEnd() && !this.#early?.isFor(this.#at));
+    const early = this.#early;
+    const isComing = early?.isFor(this.#at) === true && early.isUnderWay;
+    return done || (this.#options.mustEnd() && !isComing);
   }
 
   /** The next page. Must not be called again before it has resolved. */
@@ -103,7 +105,7 @@ export class PageChain {
   }
 
   /** @param turn resolves when the page is wanted, for it leaves its traces in the columns */
-  #ask(at: ChainPosition, turn: Promise<void> | null): Promise<Received<Page>> {
+  #ask(at: ChainPosition, turn: Promise<void> | null, onRetry?: () => void): Promise<Received<Page>> {
     const { client, run, reader, onWait } = this.#options;
     const { name, path } = run.resource;
     return client.listPage(
@@ -114,7 +116,10 @@ export class PageChain {
         cursor: at.cursor,
         updatedSince: at.updatedSince,
         signal: this.#signal,
-        onWait,
+        onWait: (until) => {
+          onRetry?.();
+          onWait(until);
+        },
       },
       async (body) => {
         await turn;
@@ -136,7 +141,7 @@ export class PageChain {
     if (this.#early?.isFor(next)) return false;
     // The body before was torn, and another one came in its place.
     this.#early?.discard();
-    this.#early = new EarlyPage(next, (turn) => this.#ask(next, turn));
+    this.#early = new EarlyPage(next, (turn, onRetry) => this.#ask(next, turn, onRetry));
     return true;
   }
 

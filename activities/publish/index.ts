@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities, PublishedRun, RunCounts } from '../../src/core/contract.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
@@ -53,7 +54,7 @@ export function createPublish(deps: ActivityDeps): Activities['worktrack.publish
         },
       );
       if ('problem' in sum) throw doesNotAddUp(run, sum.problem);
-      return publish(store, run, stage, plan, sum, deps.now());
+      return publish(store, run, stage, plan, sum, deps.now(), Context.current().cancellationSignal);
     });
 }
 
@@ -64,14 +65,14 @@ async function publish(
   plan: MergePlan,
   sum: AddedUp,
   publishedAt: number,
+  signal: AbortSignal,
 ): Promise<PublishedRun> {
   const { resource } = run;
   const snapshotParts =
     sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
   const changeParts =
     sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
-  const [there, snapshotStrays, changeStrays, problems] = await allDone([
-    store.readIfExists(pointerKey(resource.name)),
+  const [snapshotStrays, changeStrays, problems] = await allDone([
     listStrays(store, run, 'snapshots', snapshotParts),
     listStrays(store, run, 'changes', changeParts),
     inParallel([...snapshotParts, ...changeParts], CHECKS_AT_ONCE, (part) => checkObject(store, part)),
@@ -85,7 +86,10 @@ async function publish(
   const schema = run.before === null ? [] : schemaChanges(run.columns, plan.columns);
   const counts: RunCounts = sum.counts;
   const warnings = [...run.warnings, ...warningsOf(run, stage, gap, sum.counts.reapplied), ...schema];
+  // An attempt that was given up for dead comes no further.
+  signal.throwIfAborted();
   // An attempt before this one may have done it and died before it could say so: what is published is not written again.
+  const there = await store.readIfExists(pointerKey(resource.name));
   const pointer = there === null ? null : decodePointer(there.body);
   if (pointer?.runId === run.runId) {
     return {

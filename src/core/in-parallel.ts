@@ -1,6 +1,6 @@
 /**
- * Calls `task` for each item, at most `width` at a time; results in the order of the items. The first failure wins,
- * and no further item is begun after it.
+ * Calls `task` for each item, at most `width` at a time; results in the order of the items. The first failure wins: no
+ * further item is begun after it, and those under way have ended when it is thrown.
  */
 export async function inParallel<T, R>(
   items: readonly T[],
@@ -21,7 +21,7 @@ export async function inParallel<T, R>(
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(width, items.length) }, lane));
+  await allDone(Array.from({ length: Math.min(width, items.length) }, lane));
   return results;
 }
 

@@ -105,8 +105,16 @@ describe('the run after one that failed', () => {
         ),
       ),
     );
+    const uploads = [left[0]!, left.at(-1)!].map((runId) =>
+      stack.store.openWriter(`${unpublished(runId)}.upload` as ObjectKey, { contentType: 'text/csv' }),
+    );
+    // More than one part, so that an upload is open.
+    for (const upload of uploads) await upload.write(Buffer.alloc(20 * 1024 * 1024));
     const [run] = (await stack.export()).runs;
     expect(run).toMatchObject({ outcome: 'published' });
+    const [over, going] = uploads;
+    await expect(over!.finish()).rejects.toThrow();
+    expect((await going!.finish()).bytes).toBe(20 * 1024 * 1024);
     const later = left.filter((runId) => parseRunDate(runId) > parseRunDate(run!.runId!));
     expect(later.length).toBeGreaterThan(0);
     expect(later.length).toBeLessThan(left.length);

@@ -101,11 +101,15 @@ export class BlockReader {
       end = block.offset + block.bytes;
       to++;
     } while (to < this.#blocks.length && end - start < this.#batchBytes);
-    const bytes = this.#store.read(this.#key, {
-      range: { offset: start, length: end - start },
-      signal: this.#signal,
-    });
+    const bytes = this.#read(start, end - start);
     bytes.catch(() => {});
     return { from, to, bytes };
+  }
+
+  async #read(offset: number, length: number): Promise<Buffer> {
+    const bytes = await this.#store.read(this.#key, { range: { offset, length }, signal: this.#signal });
+    if (bytes.length !== length)
+      throw new DamagedError(`${this.#key} is damaged: it is shorter than its index says`);
+    return bytes;
   }
 }

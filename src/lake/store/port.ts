@@ -107,10 +107,13 @@ export interface ObjectStore {
   /** Missing objects are fine. */
   remove(keys: readonly ObjectKey[]): Promise<void>;
   /**
-   * Drops unfinished uploads below the prefix (`''` or ending in `/`) that began at least `olderThanMs` ago;
-   * returns their number. They are what killed processes leave.
+   * Drops unfinished uploads below the prefix (`''` or ending in `/`); returns their number. They are what killed
+   * processes leave.
+   *
+   * @param isOver tells those that are to be dropped, by the object that they would have become; default: all. In a file
+   *   lake the name behind the last `/` is not yet the object's.
    */
-  abortUploads(prefix: string, olderThanMs: number): Promise<number>;
+  abortUploads(prefix: string, isOver?: (key: ObjectKey) => boolean): Promise<number>;
   /** Tries conditional writes on a probe object below `_staging/`, and removes it. */
   probeConditionalWrites(): Promise<ConditionalWrites>;
   /** Closes connections. The store must not be used afterwards. */

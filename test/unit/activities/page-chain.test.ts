@@ -19,7 +19,7 @@ class FakeService {
   readonly log: string[] = [];
   readonly signals: AbortSignal[] = [];
   mustEnd = false;
-  onAsked: (cursor: string) => void = () => {};
+  onAsked: (cursor: string, onWait: NonNullable<ListRequest['onWait']>) => void = () => {};
   readonly reader = new PageReader(RUN, []);
   readonly #bodies: Readonly<Record<string, string>>;
 
@@ -45,10 +45,10 @@ class FakeService {
     return new PageChain(options, position, new Set());
   }
 
-  #listPage = async <T>({ cursor, signal }: ListRequest, parse: Parse<T>): Promise<Received<T>> => {
+  #listPage = async <T>({ cursor, signal, onWait }: ListRequest, parse: Parse<T>): Promise<Received<T>> => {
     this.log.push(`asked ${cursor ?? 'first'}`);
     this.signals.push(signal!);
-    this.onAsked(cursor ?? 'first');
+    this.onAsked(cursor ?? 'first', onWait!);
     await new Promise(setImmediate);
     const body = this.#bodies[cursor ?? ''];
     if (body === undefined) throw new Error(`no page ${cursor}`);
@@ -120,6 +120,17 @@ describe('a chain of pages', () => {
     expect(chain.endsBehind(await chain.next())).toBe(false);
     expect(chain.endsBehind(await chain.next())).toBe(true);
     expect(service.log).toEqual(['asked first', 'asked x', 'read first', 'read x']);
+  });
+
+  it('does not wait for a page that is going to be asked for again later', async () => {
+    const service = new FakeService({ '': page('a', 'x'), x: page('b', null) });
+    const chain = service.chain();
+    service.onAsked = (cursor, onWait) => {
+      service.mustEnd = cursor === 'x';
+      if (cursor === 'x') onWait(Date.now() + 20_000, 'retry');
+    };
+    expect(chain.endsBehind(await chain.next())).toBe(true);
+    chain.close();
   });
 
   it('waits with the second page of an increment: the first may be asked for anew', async () => {

@@ -9,6 +9,7 @@ export type StoreErrorKind =
   | 'throttled'
   | 'checksum'
   | 'unclear'
+  | 'upload-gone'
   | 'invalid-key'
   | 'not-found'
   | 'other';
@@ -22,6 +23,7 @@ const RETRYABLE: ReadonlySet<StoreErrorKind> = new Set([
   'throttled',
   'checksum',
   'unclear',
+  'upload-gone',
   'clock-skew',
   'expired-credentials',
 ]);

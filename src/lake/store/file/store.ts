@@ -147,9 +147,9 @@ export class FileStore implements ObjectStore {
     }
   }
 
-  async abortUploads(prefix: string, olderThanMs: number): Promise<number> {
+  async abortUploads(prefix: string, isOver: (key: ObjectKey) => boolean = () => true): Promise<number> {
     checkFolder(prefix);
-    return this.#folder.run('abortUploads', null, () => removeUnfinished(this.#folder, prefix, olderThanMs));
+    return this.#folder.run('abortUploads', null, () => removeUnfinished(this.#folder, prefix, isOver));
   }
 
   async probeConditionalWrites(): Promise<ConditionalWrites> {

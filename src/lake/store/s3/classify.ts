@@ -48,6 +48,7 @@ const KINDS: Readonly<Record<string, StoreErrorKind>> = {
   ObjectParentIsFile: 'invalid-key',
   ExistingObjectIsDirectory: 'invalid-key',
   KeyTooLongError: 'invalid-key',
+  NoSuchUpload: 'upload-gone',
 };
 
 const REGION_ERRORS: ReadonlySet<string> = new Set(['PermanentRedirect', 'AuthorizationHeaderMalformed']);
@@ -113,6 +114,13 @@ function judge(answer: S3Answer, context: S3Context): Verdict {
         kind,
         problem: `${context.endpoint} cannot be reached or does not answer properly (${said})`,
         remedy: 'Check lake.endpoint, the network and that the store is running.',
+      };
+    case 'upload-gone':
+      return {
+        kind,
+        problem: `somebody dropped the upload before it was complete (${said})`,
+        remedy:
+          "The next attempt writes the object anew. If it stays so: does a lifecycle rule of the bucket, or somebody's clean-up, abort unfinished uploads?",
       };
     case 'invalid-key':
       return {

@@ -28,13 +28,17 @@ export async function removeObjects(s3: S3Connection, keys: readonly ObjectKey[]
   }
 }
 
-/** Aborts multipart uploads below a folder that began at least `olderThanMs` ago; returns their number. */
-export async function abortUploads(s3: S3Connection, prefix: string, olderThanMs: number): Promise<number> {
+/** Aborts multipart uploads below a folder, of those objects that `isOver` names; returns their number. */
+export async function abortUploads(
+  s3: S3Connection,
+  prefix: string,
+  isOver: (key: ObjectKey) => boolean = () => true,
+): Promise<number> {
   checkFolder(prefix);
-  const before = Date.now() - olderThanMs;
   let aborted = 0;
   for await (const upload of unfinishedUploads(s3, prefix)) {
-    if (upload.initiated > before) continue;
+    const key = s3.relative(upload.key);
+    if (key !== null && !isOver(key)) continue;
     const command = new AbortMultipartUploadCommand({
       Bucket: s3.bucket,
       Key: upload.key,
@@ -56,7 +60,7 @@ export async function abortUploads(s3: S3Connection, prefix: string, olderThanMs
 async function* unfinishedUploads(
   s3: S3Connection,
   prefix: string,
-): AsyncGenerator<{ key: string; id: string; initiated: number }> {
+): AsyncGenerator<{ key: string; id: string }> {
   let marker: { KeyMarker?: string; UploadIdMarker?: string } | null = {};
   while (marker !== null) {
     const command: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({
@@ -67,7 +71,7 @@ async function* unfinishedUploads(
     const page = await s3.run('abortUploads', prefix, undefined, () => s3.client.send(command));
     for (const upload of page.Uploads ?? []) {
       if (upload.Key === undefined || upload.UploadId === undefined) continue;
-      yield { key: upload.Key, id: upload.UploadId, initiated: upload.Initiated?.getTime() ?? 0 };
+      yield { key: upload.Key, id: upload.UploadId };
     }
     marker =
       page.IsTruncated && page.NextKeyMarker

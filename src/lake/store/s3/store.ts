@@ -100,8 +100,8 @@ export class S3Store implements ObjectStore {
     return removeObjects(this.#s3, keys);
   }
 
-  async abortUploads(prefix: string, olderThanMs: number): Promise<number> {
-    return abortUploads(this.#s3, prefix, olderThanMs);
+  async abortUploads(prefix: string, isOver?: (key: ObjectKey) => boolean): Promise<number> {
+    return abortUploads(this.#s3, prefix, isOver);
   }
 
   async probeConditionalWrites(): Promise<ConditionalWrites> {

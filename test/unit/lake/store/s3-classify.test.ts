@@ -25,6 +25,7 @@ describe('Errors of S3', () => {
     ['CredentialsProviderError', null, 'bad-credentials', false],
     ['RequestTimeTooSkewed', 403, 'clock-skew', true],
     ['SlowDown', 503, 'throttled', true],
+    ['NoSuchUpload', 404, 'upload-gone', true],
     ['ServiceUnavailable', 503, 'throttled', true],
     ['TooManyRequests', 429, 'throttled', true],
     ['InternalError', 500, 'unreachable', true],

@@ -1,4 +1,13 @@
-import type { ChainPosition } from './pages.js';
+import type { Cursor, UtcSeconds } from '../../src/core/brands.js';
+
+/** What a page is asked for by, and where that stands in the reading. */
+export interface ChainPosition {
+  readonly cursor: Cursor | null;
+  readonly updatedSince: UtcSeconds | null;
+  readonly chain: number;
+  readonly restarts: number;
+  readonly pageSize: number;
+}
 
 /**
  * A page that was asked for before it was known to be the next one. Its answer waits until it is taken, and is dropped when

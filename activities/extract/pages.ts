@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { NotFoundError, type Received, RejectedError, type ServiceClient } from '../../src/api/index.js';
 import { peekNextCursor } from '../../src/api/json/peek.js';
-import type { ByteString, Cursor, UtcSeconds } from '../../src/core/brands.js';
+import type { ByteString, UtcSeconds } from '../../src/core/brands.js';
 import type { RunFile } from '../../src/lake/run-file.js';
 import { askAfterSetback } from '../../src/lake/watermark.js';
 import { finalFailure } from '../failures.js';
-import { EarlyPage } from './early-page.js';
+import { type ChainPosition, EarlyPage } from './early-page.js';
 import type { Page, PageReader } from './page-reader.js';
 import { cursorHash } from './position.js';
 
@@ -29,14 +29,6 @@ export interface PageOptions {
   readonly onWait: (until: number) => void;
   /** Whether the call is to end, as when the worker is stopping: then the next page is another one's. */
   readonly mustEnd: () => boolean;
-}
-
-export interface ChainPosition {
-  readonly cursor: Cursor | null;
-  readonly updatedSince: UtcSeconds | null;
-  readonly chain: number;
-  readonly restarts: number;
-  readonly pageSize: number;
 }
 
 /** A page with the position behind it. */

@@ -1,17 +1,8 @@
 import { Context } from '@temporalio/activity';
-import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities, PublishedRun, RunCounts } from '../../src/core/contract.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
-import {
-  dateOf,
-  indexedObjects,
-  inFolder,
-  MANIFEST,
-  pointerKey,
-  runFolder,
-  type Tree,
-} from '../../src/lake/layout.js';
-import { encodeManifest, type ManifestInput, type PublishedPart } from '../../src/lake/manifest.js';
+import { pointerKey } from '../../src/lake/layout.js';
+import type { ManifestInput } from '../../src/lake/manifest.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
 import { decodePointer } from '../../src/lake/pointer.js';
 import { profileFingerprint } from '../../src/lake/profile.js';
@@ -28,6 +19,8 @@ import { readDocument, readRunWith, readStages } from '../documents.js';
 import { finalFailure } from '../failures.js';
 import { heartbeating } from '../heartbeat.js';
 import { headerOnlyPart } from './empty.js';
+import { listStrays, writeManifest } from './folder.js';
+import { askedFor, firstOf, warningsOf } from './warnings.js';
 
 const CHECKS_AT_ONCE = 16;
 
@@ -148,85 +141,6 @@ async function publish(
     publishedAt,
     warnings: firstOf(warnings),
   };
-}
-
-function folderIn(run: RunFile, tree: Tree): ObjectKey {
-  return runFolder(run.resource.name, tree, dateOf(run.nominalStart), run.runId);
-}
-
-/** What other attempts left in a run's folder. */
-async function listStrays(
-  store: ObjectStore,
-  run: RunFile,
-  tree: Tree,
-  parts: readonly PublishedPart[],
-): Promise<ObjectKey[]> {
-  const folder = folderIn(run, tree);
-  // The manifest of an attempt before is written over, never removed: the pointer may name it by now.
-  const accepted = new Set<string>([
-    inFolder(folder, MANIFEST),
-    ...parts.flatMap((part) => indexedObjects(part.key)),
-  ]);
-  const strays: ObjectKey[] = [];
-  for await (const { key } of store.list(`${folder}/`)) if (!accepted.has(key)) strays.push(key);
-  return strays;
-}
-
-async function writeManifest(store: ObjectStore, run: RunFile, manifest: ManifestInput): Promise<ObjectKey> {
-  const key = inFolder(folderIn(run, manifest.tree === 'snapshot' ? 'snapshots' : 'changes'), MANIFEST);
-  await store.write(key, encodeManifest(manifest), { contentType: 'application/json' });
-  return key;
-}
-
-/** What an increment asked for; a full pass asks for all, whatever its catch-up reads asked for. */
-function askedFor(run: RunFile, stage: Stage): RunFile['updatedSince'] {
-  return run.mode === 'increment' ? stage.updatedSince : run.updatedSince;
-}
-
-function warningsOf(
-  run: RunFile,
-  stage: Stage,
-  gap: ReturnType<typeof windowGap>,
-  reapplied: number,
-): string[] {
-  const { resource } = run;
-  const warnings: string[] = [];
-  if (gap !== null) {
-    warnings.push(
-      `gap: the last run was so long ago that the service no longer lists what changed from ${gap.from} to ${gap.to} ` +
-        `(window of ${resource.name})`,
-    );
-  }
-  if (reapplied > 0) {
-    warnings.push(
-      `${count(reapplied, 'row')} that run ${run.before?.runId} lacks and the service no longer lists came back from the ` +
-        'change logs of the runs that were rolled back',
-    );
-  }
-  if (askedFor(run, stage) !== run.updatedSince) {
-    warnings.push(
-      `clock: the service's clock seems to have gone back since the run before; changes were read from ${stage.updatedSince} on ` +
-        `and not from ${run.updatedSince}`,
-    );
-  }
-  if (stage.quarantined > 0)
-    warnings.push(`${count(stage.quarantined, 'record')} without a key set aside under _quarantine/`);
-  if (stage.replaced > 0)
-    warnings.push(`${count(stage.replaced, 'lone surrogate')}, which UTF-8 cannot carry, became U+FFFD`);
-  return warnings;
-}
-
-/** The manifest keeps all warnings; a history and a mirror's state must stay small. */
-const WARNINGS_TOLD = 20;
-
-function firstOf(warnings: readonly string[]): readonly string[] {
-  const more = warnings.length - WARNINGS_TOLD;
-  if (more <= 0) return warnings;
-  return [...warnings.slice(0, WARNINGS_TOLD), `and ${more} more, in the manifest`];
-}
-
-function count(n: number, thing: string): string {
-  return `${n} ${thing}${n === 1 ? '' : 's'}`;
 }
 
 function doesNotAddUp(run: RunFile, problem: string): Error {

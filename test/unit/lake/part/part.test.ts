@@ -269,6 +269,9 @@ describe('Reading blocks', () => {
     await lake.store.write(short, (await lake.store.read(key)).subarray(0, -1), { contentType: 'text/csv' });
     const reader = new BlockReader(lake.store, { key: short, blocks, framing: plain }, 50);
     await expect(reader.rows(texts.length - 1)).rejects.toThrow('is damaged');
+    // Those that are moved are never unpacked.
+    const moved = new BlockReader(lake.store, { key: short, blocks, framing: plain }, 1_000_000);
+    await expect(moved.packedBlocks(0, () => true)).rejects.toThrow('shorter than its index says');
   });
 });
 

@@ -1,10 +1,19 @@
 import { Context } from '@temporalio/activity';
-import type { ObjectKey, RunId } from '../src/core/brands.js';
+import type { RunId } from '../src/core/brands.js';
 import type { Activities, RunRef } from '../src/core/contract.js';
 import { allDone, inParallel } from '../src/core/in-parallel.js';
-import { dateOf, folderOf, MANIFEST, stagingPrefix, treePrefix } from '../src/lake/layout.js';
+import {
+  dateOf,
+  folderOf,
+  inFolder,
+  MANIFEST,
+  runFolder,
+  stagingPrefix,
+  type Tree,
+} from '../src/lake/layout.js';
 import type { RunFile } from '../src/lake/run-file.js';
 import { beganAfter, isRunId, parseRunDate } from '../src/lake/run-id.js';
+import { listDates, listRuns } from '../src/lake/runs.js';
 import type { ObjectStore } from '../src/lake/store/index.js';
 import type { ActivityDeps } from './deps.js';
 import { readRunIfThere } from './documents.js';
@@ -57,7 +66,7 @@ async function removeTraces(store: ObjectStore, run: RunFile, signal: AbortSigna
   const { before, leftBehind } = run;
   const resource = run.resource.name;
   await allDone([
-    ...TREES.map((tree) => removeUnpublished(store, treePrefix(resource, tree), run, signal)),
+    ...TREES.map((tree) => removeUnpublished(store, tree, run, signal)),
     // An attempt given up for dead may have written after its run was published.
     ...(before === null ? [] : [removeStrayParts(store, folderOf(before.manifest), before.parts)]),
     moveAside(store, resource, leftBehind, signal),
@@ -100,21 +109,19 @@ async function removeStaging(
 /** Runs without a manifest, in the days since the run before: what came earlier was cleaned up then. */
 async function removeUnpublished(
   store: ObjectStore,
-  tree: string,
-  { before, nominalStart, runId }: RunFile,
+  tree: Tree,
+  { before, nominalStart, resource, runId }: RunFile,
   signal: AbortSignal,
 ): Promise<void> {
   const since = before === null ? 0 : parseRunDate(before.runId);
   const from = `dt=${dateOf(Math.max(0, since - DAY_MS))}`;
   const to = `dt=${dateOf(nominalStart + DAY_MS)}`;
-  const dates = (await store.listFolders(tree)).filter((date) => date >= from && date <= to);
-  const folders = await inParallel(dates, AT_ONCE, async (date) =>
-    (await store.listFolders(`${tree}${date}/`)).map((name) => `${tree}${date}/${name}/`),
-  );
-  await inParallel(folders.flat(), AT_ONCE, async (folder) => {
+  const dates = (await listDates(store, resource.name, tree)).filter((date) => date >= from && date <= to);
+  const runs = await listRuns(store, resource.name, tree, dates);
+  await inParallel([...runs], AT_ONCE, async ([id, date]) => {
     signal.throwIfAborted();
-    const id = runOf(folder);
-    if (id === null || id === runId || beganAfter(id, runId)) return;
-    if ((await store.head(`${folder}${MANIFEST}` as ObjectKey)) === null) await removeAll(store, folder);
+    if (id === runId || beganAfter(id, runId)) return;
+    const folder = runFolder(resource.name, tree, date, id);
+    if ((await store.head(inFolder(folder, MANIFEST))) === null) await removeAll(store, `${folder}/`);
   });
 }

@@ -22,7 +22,7 @@ export class EarlyPage<T> {
 
   /**
    * @param ask makes the request; the answer must not be used before `turn` has resolved. `onWait` is to be called
-   *   when it is going to be made again, later.
+   *   when it is not made, or made again, before some later time.
    */
   constructor(at: ChainPosition, ask: (turn: Promise<void>, onWait: () => void) => Promise<T>) {
     this.#at = at;
@@ -39,7 +39,7 @@ export class EarlyPage<T> {
     this.#answer.catch(end);
   }
 
-  /** Whether its answer may come any moment: not when the service is to be asked again. */
+  /** Whether its answer may come any moment: not when the service is yet to be asked. */
   get isUnderWay(): boolean {
     return this.#isUnderWay;
   }

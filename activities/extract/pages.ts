@@ -97,7 +97,7 @@ export class PageChain {
   }
 
   /** @param turn resolves when the page is wanted, for it leaves its traces in the columns */
-  #ask(at: ChainPosition, turn: Promise<void> | null, onRetry?: () => void): Promise<Received<Page>> {
+  #ask(at: ChainPosition, turn: Promise<void> | null, onEarlyWait?: () => void): Promise<Received<Page>> {
     const { client, run, reader, onWait } = this.#options;
     const { name, path } = run.resource;
     return client.listPage(
@@ -109,7 +109,7 @@ export class PageChain {
         updatedSince: at.updatedSince,
         signal: this.#signal,
         onWait: (until) => {
-          onRetry?.();
+          onEarlyWait?.();
           onWait(until);
         },
       },
@@ -133,7 +133,7 @@ export class PageChain {
     if (this.#early?.isFor(next)) return false;
     // The body before was torn, and another one came in its place.
     this.#early?.discard();
-    this.#early = new EarlyPage(next, (turn, onRetry) => this.#ask(next, turn, onRetry));
+    this.#early = new EarlyPage(next, (turn, onWait) => this.#ask(next, turn, onWait));
     return true;
   }
 

@@ -47,7 +47,7 @@ export function createPublish(deps: ActivityDeps): Activities['worktrack.publish
         },
       );
       if ('problem' in sum) throw doesNotAddUp(run, sum.problem);
-      return publish(store, run, stage, plan, sum, deps.now(), Context.current().cancellationSignal);
+      return publish(store, run, stage, plan, sum, deps.now());
     });
 }
 
@@ -58,7 +58,6 @@ async function publish(
   plan: MergePlan,
   sum: AddedUp,
   publishedAt: number,
-  signal: AbortSignal,
 ): Promise<PublishedRun> {
   const { resource } = run;
   const snapshotParts =
@@ -80,7 +79,7 @@ async function publish(
   const counts: RunCounts = sum.counts;
   const warnings = [...run.warnings, ...warningsOf(run, stage, gap, sum.counts.reapplied), ...schema];
   // An attempt that was given up for dead comes no further.
-  signal.throwIfAborted();
+  Context.current().cancellationSignal.throwIfAborted();
   // An attempt before this one may have done it and died before it could say so: what is published is not written again.
   const there = await store.readIfExists(pointerKey(resource.name));
   const pointer = there === null ? null : decodePointer(there.body);

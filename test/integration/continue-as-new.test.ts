@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { verifySnapshot } from '../../src/lake/verify.js';
 import { mirrorOf, mirrorStatus, runRequest } from '../support/ask.js';
+import { holdAnswer } from '../support/hold.js';
 import { type Stack, startStack, until } from '../support/stack.js';
 
 /** More than enough events for a mirror to want a new history. */
@@ -26,17 +27,9 @@ describe('a mirror whose history is full', () => {
     await until(async () => (await mirrorStatus(stack, 'tasks')).lastRun!.runId !== before, 'it is answered');
 
     const { admin } = stack.simulator;
-    let isReading = false;
-    let answer!: () => void;
-    const gate = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    admin.beforeAnswer({ resource: 'tasks', page: 1 }, () => {
-      isReading = true;
-      return gate;
-    });
+    const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 1 });
     const going = stack.export({ full: true });
-    await until(() => isReading, 'a run is going on');
+    await until(held.isThere, 'a run is going on');
     const waiting = [stack.export(), stack.export({ allowDeletes: true })];
     const nobodyWaits = runRequest({ mode: 'full', reconcile: true });
     await mirror.signal('requestRun', nobodyWaits);
@@ -48,7 +41,7 @@ describe('a mirror whose history is full', () => {
     }
     expect((await mirror.describe()).runId).toBe(history);
     const stopping = first.stop();
-    answer();
+    held.release();
     await stopping;
     // The page after this one is the next worker's.
     expect(admin.stats().recent.at(-1)!.page).toBe(1);

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { verifySnapshot } from '../../src/lake/verify.js';
 import { resolveServer, startTemporalDevServer, type TemporalDevServer } from '../../src/servers/index.js';
+import { holdAnswer } from '../support/hold.js';
 import { expectMirrored } from '../support/mirrored.js';
 import { readPointer } from '../support/snapshot.js';
 import { type Stack, startStack, until } from '../support/stack.js';
@@ -37,18 +38,10 @@ describe('two clusters that mirror one connection into one lake', () => {
 
   /** Starts an export and holds it on its first page, when it has read the pointer. */
   async function held(stack: Stack) {
-    let go!: () => void;
-    const gate = new Promise<void>((resolve) => {
-      go = resolve;
-    });
-    let isThere = false;
-    stack.simulator.admin.beforeAnswer({ resource: 'tasks', page: 0 }, () => {
-      isThere = true;
-      return gate;
-    });
+    const first = holdAnswer(stack.simulator, { resource: 'tasks', page: 0 });
     const result = stack.export({ full: true });
-    await until(() => isThere, 'the run has begun');
-    return { go, result };
+    await until(first.isThere, 'the run has begun');
+    return { go: first.release, result };
   }
 
   const verified = async (stack: Stack) => {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { startExport } from '../../src/temporal/start.js';
+import { holdAnswer } from '../support/hold.js';
 import { startWorkerProcess } from '../support/processes.js';
 import { type Stack, startStack, until } from '../support/stack.js';
 
@@ -56,24 +57,16 @@ describe('worker deployment versioning', () => {
     expect(await versionOf(mirrorId)).toEqual({ behavior: AUTO_UPGRADE, buildId: '1' });
 
     // An export that is in the middle of its reading when build 2 becomes current.
-    let goOn!: () => void;
-    const isCurrent = new Promise<void>((resolve) => {
-      goOn = resolve;
-    });
-    let isReading = false;
-    stack.simulator.admin.beforeAnswer({ resource: 'projects', page: 1 }, () => {
-      isReading = true;
-      return isCurrent;
-    });
+    const held = holdAnswer(stack.simulator, { resource: 'projects', page: 1 });
     const workflowId = await startExport(
       stack.temporal,
       { connection: stack.connection, full: true },
       { taskQueue: stack.taskQueue },
     );
-    await until(() => isReading, 'the second export reads');
+    await until(held.isThere, 'the second export reads');
     const second = await build('2');
     await makeCurrent('2');
-    goOn();
+    held.release();
     const result = await stack.temporal.client.workflow.getHandle(workflowId).result();
     expect(result).toMatchObject({ outcome: 'published' });
     expect(await versionOf(workflowId)).toEqual({ behavior: PINNED, buildId: '1' });

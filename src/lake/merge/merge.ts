@@ -67,8 +67,8 @@ export interface MergeOptions {
 
 /**
  * Merges what was fetched into the snapshot before, by key, newest wins (DESIGN 3.3). Where the keys of a block
- * meet no other source's, it is moved as it is packed, with its neighbours; elsewhere rows are compared as text, without reading
- * their cells. Needs memory for one batch of blocks a source, whatever the number of rows.
+ * meet no other source's, it is moved as it is packed, with its neighbours; elsewhere rows are compared as text,
+ * without reading their cells. Needs memory for one batch of blocks a source, whatever the number of rows.
  */
 export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
   const counts = noCounts();

@@ -77,10 +77,7 @@ function deflate(context: DeflateRaw, raw: Buffer): Promise<Buffer[]> {
       context.off('data', take).off('error', fail);
       done();
     };
-    const fail = (error: Error): void => {
-      context.close();
-      end(() => reject(error));
-    };
+    const fail = (error: Error): void => end(() => reject(error));
     context.on('data', take).on('error', fail);
     context.write(raw);
     context.flush(constants.Z_SYNC_FLUSH, () => end(() => resolve(pieces)));

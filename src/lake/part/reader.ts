@@ -9,7 +9,7 @@ import { type PackedBlocks, sliceBlocks } from './packed-blocks.js';
 interface Batch {
   readonly from: number;
   readonly to: number;
-  readonly bytes: Promise<Buffer>;
+  readonly packed: Promise<PackedBlocks>;
 }
 
 /**
@@ -59,11 +59,10 @@ export class BlockReader {
 
   /** A block and those behind it for as long as they are wanted, and read in one piece. */
   async packedBlocks(at: number, isWanted: (block: Block) => boolean): Promise<PackedBlocks> {
-    const { from, to, bytes } = this.#batchOf(at);
+    const { from, to, packed } = this.#batchOf(at);
     let end = at + 1;
     while (end < to && isWanted(this.#blocks[end]!)) end++;
-    const batch = { blocks: this.#blocks.slice(from, to), bytes: await bytes };
-    return sliceBlocks(batch, at - from, end - from);
+    return sliceBlocks(await packed, at - from, end - from);
   }
 
   #batchOf(at: number): Batch {
@@ -101,9 +100,10 @@ export class BlockReader {
       end = block.offset + block.bytes;
       to++;
     } while (to < this.#blocks.length && end - start < this.#batchBytes);
-    const bytes = this.#read(start, end - start);
-    bytes.catch(() => {});
-    return { from, to, bytes };
+    const blocks = this.#blocks.slice(from, to);
+    const packed = this.#read(start, end - start).then((bytes) => ({ blocks, bytes }));
+    packed.catch(() => {});
+    return { from, to, packed };
   }
 
   async #read(offset: number, length: number): Promise<Buffer> {

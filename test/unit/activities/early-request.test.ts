@@ -1,21 +1,11 @@
 import diagnostics from 'node:diagnostics_channel';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { PageReader } from '../../../activities/extract/page-reader.js';
-import { PageReader as RealReader } from '../../../activities/extract/page-reader.js';
+import { PageReader } from '../../../activities/extract/page-reader.js';
 import { PageChain } from '../../../activities/extract/pages.js';
-import type { RunId } from '../../../src/core/brands.js';
-import type { RunFile } from '../../../src/lake/run-file.js';
 import { client, json, service } from '../api/support.js';
-import { profileOf } from '../lake/data-plane.js';
+import { RUN } from './run.js';
 
 const PAGES = 6;
-const RUN = {
-  mode: 'full',
-  before: null,
-  runId: '20261121T020000Z-00000001' as RunId,
-  startedAt: 0,
-  resource: { name: 'tasks', path: 'tasks', ...profileOf() },
-} as unknown as RunFile;
 
 describe('The request for the next page', () => {
   it('has left before a page is read, which keeps the event loop busy', async () => {
@@ -30,7 +20,7 @@ describe('The request for the next page', () => {
     diagnostics.subscribe('undici:client:sendHeaders', onSent);
     onTestFinished(() => void diagnostics.unsubscribe('undici:client:sendHeaders', onSent));
     const sentBeforeReading: number[] = [];
-    const reader = new RealReader(RUN, []);
+    const reader = new PageReader(RUN, []);
     const watched = {
       read: (body: Parameters<PageReader['read']>[0]) => {
         sentBeforeReading.push(sent);

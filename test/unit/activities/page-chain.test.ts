@@ -3,16 +3,9 @@ import { PageReader } from '../../../activities/extract/page-reader.js';
 import { PageChain } from '../../../activities/extract/pages.js';
 import type { ListRequest, ServiceClient } from '../../../src/api/index.js';
 import type { Parse, Received } from '../../../src/api/service-client.js';
-import { type Cursor, type RunId, toByteString } from '../../../src/core/brands.js';
+import { type Cursor, toByteString } from '../../../src/core/brands.js';
 import type { RunFile } from '../../../src/lake/run-file.js';
-import { profileOf } from '../lake/data-plane.js';
-
-const RUN = {
-  before: null,
-  runId: '20261121T020000Z-00000001' as RunId,
-  startedAt: 0,
-  resource: { name: 'tasks', path: 'tasks', ...profileOf() },
-} as unknown as RunFile;
+import { RUN } from './run.js';
 
 /** What the service does, in order: `asked` by cursor, `answered` when the body is read. */
 class FakeService {

@@ -1,17 +1,10 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { PageReader } from '../../../activities/extract/page-reader.js';
-import { type RunId, toByteString } from '../../../src/core/brands.js';
-import type { RunFile } from '../../../src/lake/run-file.js';
-import { profileOf } from '../lake/data-plane.js';
+import { toByteString } from '../../../src/core/brands.js';
+import { runInLittleMemory } from '../../support/little-memory.js';
+import { RUN } from './run.js';
 
 const PREFIX = '20261121T020000Z-00000001,1970-01-01T00:00:00Z,,';
-const RUN = {
-  runId: '20261121T020000Z-00000001' as RunId,
-  startedAt: 0,
-  resource: { name: 'tasks', ...profileOf() },
-} as unknown as RunFile;
 
 const body = (records: readonly object[]) =>
   toByteString(JSON.stringify({ data: records, page: { limit: 10, nextCursor: 'c1' } }));
@@ -83,12 +76,6 @@ describe('A reader of pages', () => {
       }
       if (all.keys.length !== 1000) throw new Error('rows are missing');
     `;
-    const worker = new Worker(`(async () => {${script}})()`, {
-      eval: true,
-      resourceLimits: { maxOldGenerationSizeMb: 40, maxYoungGenerationSizeMb: 8 },
-    });
-    const failed = once(worker, 'error').then(([error]) => error as Error);
-    const ended = once(worker, 'exit').then(([code]) => code as number);
-    expect(await Promise.race([failed, ended])).toBe(0);
+    expect(await runInLittleMemory(script)).toBe(0);
   });
 });

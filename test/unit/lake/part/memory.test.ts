@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
+import { runInLittleMemory } from '../../../support/little-memory.js';
 
 const BUILT = new URL('../../../../dist/src/lake/part/', import.meta.url);
 
@@ -22,12 +21,6 @@ const WRITE = `
 
 describe('The memory of writing a part', () => {
   it('does not grow with what its keys were cut from', async () => {
-    const worker = new Worker(`(async () => {${WRITE}})()`, {
-      eval: true,
-      resourceLimits: { maxOldGenerationSizeMb: 40, maxYoungGenerationSizeMb: 8 },
-    });
-    const failed = once(worker, 'error').then(([error]) => error as Error);
-    const ended = once(worker, 'exit').then(([code]) => code as number);
-    expect(await Promise.race([failed, ended])).toBe(0);
+    expect(await runInLittleMemory(WRITE)).toBe(0);
   });
 });

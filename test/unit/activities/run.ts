@@ -1,0 +1,12 @@
+import type { RunId } from '../../../src/core/brands.js';
+import type { RunFile } from '../../../src/lake/run-file.js';
+import { profileOf } from '../lake/data-plane.js';
+
+/** A full pass over tasks, as far as reading it goes. */
+export const RUN = {
+  mode: 'full',
+  before: null,
+  runId: '20261121T020000Z-00000001' as RunId,
+  startedAt: 0,
+  resource: { name: 'tasks', path: 'tasks', ...profileOf() },
+} as unknown as RunFile;

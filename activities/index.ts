@@ -1,43 +1,44 @@
-import type { Activities, RunRef } from '../src/core/contract.js';
-import { createBeginRun } from './begin/index.js';
-import { createCleanUp } from './clean-up.js';
-import { createConfirmGone, createFindAbsent } from './deletes.js';
-import type { ActivityDeps } from './deps.js';
-import { createDiscardRun } from './discard.js';
-import { noticingWinner } from './displaced.js';
-import { createExtractPages } from './extract/index.js';
-import { withFailures } from './failures.js';
+import type { Activities, RunRef } from '../src/core/contract/index.js';
+import { createCleanUp } from './clean-up/clean-up.js';
+import { createDiscardRun } from './clean-up/discard-run.js';
+import { createConfirmDeletes } from './deletes/confirm-deletes.js';
+import { createFindAbsent } from './deletes/detect-deletes.js';
+import { createNotify } from './export/notify.js';
+import { createPlanExport } from './export/plan-export.js';
+import { createExtractPages } from './extract/extract-pages.js';
 import { createMergeParts } from './merge/parts.js';
 import { createPlanMerge } from './merge/plan.js';
-import { createNotify } from './notify.js';
-import { createPlanExport } from './plan-export.js';
-import { createPublish } from './publish/index.js';
-import { measured } from './publish/measured.js';
-import { createPurgeRecord } from './purge/index.js';
-import { createRollBack } from './rollback/index.js';
-import { createReapply } from './rollback/reapply.js';
-import { createPlanWriteBack } from './write-back/plan.js';
-import { createWriteResults } from './write-back/results.js';
-import { createSendRows } from './write-back/send.js';
+import { createPrepareRun } from './prepare-run/prepare-run.js';
+import { withPublishMetrics } from './publish/metrics.js';
+import { createPublish } from './publish/publish.js';
+import { createPurgeRecord } from './purge/purge-record.js';
+import { createRestoreRolledBack } from './rollback/restore-rolled-back.js';
+import { createRollBack } from './rollback/roll-back.js';
+import type { ActivityDeps } from './shared/deps.js';
+import { reportDisplacement } from './shared/displacement.js';
+import { withFailures } from './shared/failures.js';
+import { createPlanWriteBack } from './write-back/plan-write-back.js';
+import { createSendRows } from './write-back/send-rows.js';
+import { createWriteResults } from './write-back/write-results.js';
 
-export type { ActivityDeps, OpenConnection } from './deps.js';
+export type { ActivityDeps, OpenConnection } from './shared/deps.js';
 
-/** All activities, by the names under which workflows ask for them. */
+/** All activities, by the names under which workflows schedule them. */
 export function createActivities(deps: ActivityDeps): Activities {
   const ofRun = <Input extends RunRef, Output>(activity: (input: Input) => Promise<Output>) =>
-    noticingWinner(deps, withFailures(activity));
+    reportDisplacement(deps, withFailures(activity));
   return {
     'worktrack.planExport': withFailures(createPlanExport(deps)),
-    'worktrack.beginRun': withFailures(createBeginRun(deps)),
+    'worktrack.prepareRun': withFailures(createPrepareRun(deps)),
     'worktrack.extractPages': ofRun(createExtractPages(deps)),
     'worktrack.findAbsent': ofRun(createFindAbsent(deps)),
-    'worktrack.confirmGone': ofRun(createConfirmGone(deps)),
+    'worktrack.confirmDeletes': ofRun(createConfirmDeletes(deps)),
     'worktrack.planMerge': ofRun(createPlanMerge(deps)),
     'worktrack.mergeParts': ofRun(createMergeParts(deps)),
-    'worktrack.publish': ofRun(measured(deps, createPublish(deps))),
+    'worktrack.publish': ofRun(withPublishMetrics(deps, createPublish(deps))),
     'worktrack.cleanUp': withFailures(createCleanUp(deps)),
     'worktrack.discardRun': withFailures(createDiscardRun(deps)),
-    'worktrack.reapply': withFailures(createReapply(deps)),
+    'worktrack.restoreRolledBack': withFailures(createRestoreRolledBack(deps)),
     'worktrack.rollBack': withFailures(createRollBack(deps)),
     'worktrack.purgeRecord': withFailures(createPurgeRecord(deps)),
     'worktrack.planWriteBack': withFailures(createPlanWriteBack(deps)),

@@ -1,7 +1,7 @@
 /**
- * The public surface of temporal-worktrack: connect, run a worker or add to yours, start and follow exports, keep the
- * Schedule, read the status, receive change notices, replay histories. Workflows for your own bundle are in
- * `temporal-worktrack/workflows`.
+ * The public API of temporal-worktrack: connect to Temporal, run a worker or extend your own, start and follow exports,
+ * manage the Schedule, read the status, receive change notices, replay histories. `temporal-worktrack/workflows` exports the
+ * workflows for your own bundle.
  */
 export {
   configJsonSchema,
@@ -42,9 +42,7 @@ export {
   type RunReport,
   type SyncAccepted,
   type SyncInput,
-} from './core/contract.js';
-export { METRICS, type MetricDefinition } from './core/metrics.js';
-export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';
+} from './core/contract/index.js';
 export {
   type InputFormat,
   type RowCounts,
@@ -58,7 +56,11 @@ export {
   type WriteBackProgress,
   type WriteBackResult,
   writeBackWorkflowId,
-} from './core/write-back-contract.js';
+} from './core/contract/write-back.js';
+export { METRICS, type MetricDefinition } from './core/metrics.js';
+export { OutOfReachError, type ReachOptions } from './core/reach.js';
+export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';
+export { VERSION } from './core/version.js';
 export {
   clashingResources,
   type DaySnapshot,
@@ -71,35 +73,49 @@ export {
   type Integers,
   renderDdl,
   type Statement,
-} from './lake/ddl.js';
-export type { Manifest, PublishedPart } from './lake/manifest.js';
-export type { Pointer } from './lake/pointer.js';
-export { maskedColumns } from './lake/profile.js';
-export { type PublishedSnapshot, readPublished, readPublishedOn } from './lake/published.js';
-export { readRows } from './lake/rows.js';
-export { SnapshotNotFoundError } from './lake/snapshot-not-found-error.js';
+} from './lake/ddl/ddl.js';
+export type { Manifest, PublishedPart } from './lake/published/manifest.js';
+export type { Pointer } from './lake/published/pointer.js';
+export { type PublishedSnapshot, readPublished, readPublishedOn } from './lake/published/read-published.js';
+export { SnapshotNotFoundError } from './lake/published/snapshot-not-found-error.js';
+export { maskedColumns } from './lake/rows/profile.js';
+export { readRows } from './lake/rows/read-rows.js';
 export { type ObjectStore, openStore, StoreError, type StoreErrorKind } from './lake/store/index.js';
-export { type ReportWanted, reportOf } from './report/index.js';
+export { createReport, type ReportRequest } from './report/index.js';
 export {
   type ClientConnectOptions,
   type ConnectOptions,
   connectTemporal,
   type TemporalClient,
   temporalClientOf,
-} from './temporal/connect.js';
-export { exportResultOf } from './temporal/export-result.js';
-export type { ExportView, ResourceView } from './temporal/export-view.js';
-export { type FollowOptions, followExport } from './temporal/follow.js';
+} from './temporal/client/connect.js';
+export { createNoticeSender, type NoticeSenderOptions, pingTemporal } from './temporal/client/notices.js';
+export {
+  manualId,
+  requestSync,
+  type StartOptions,
+  startBackfill,
+  startExport,
+  startPurge,
+  startRollback,
+} from './temporal/client/start.js';
+export {
+  type StartedWriteBack,
+  type StartWriteBackOptions,
+  startWriteBack,
+} from './temporal/client/start-write-back.js';
+export { exportResultOf } from './temporal/follow/export-result.js';
+export type { ExportView, ResourceView } from './temporal/follow/export-view.js';
+export { type FollowOptions, followExport } from './temporal/follow/follow.js';
 export {
   type FollowWriteBackOptions,
   followWriteBack,
   type WriteBackView,
-} from './temporal/follow-write-back.js';
-export { parseHistory, type RecordedHistory } from './temporal/history.js';
-export { createNoticeSender, type NoticeSenderOptions, pingTemporal } from './temporal/notices.js';
-export { WorktrackPlugin, type WorktrackPluginOptions } from './temporal/plugin.js';
-export { OutOfReachError, type ReachOptions } from './temporal/reach.js';
-export { type ReplayedHistory, replayHistories } from './temporal/replay.js';
+} from './temporal/follow/follow-write-back.js';
+export { writeBackResultOf } from './temporal/follow/write-back-result.js';
+export { parseHistory, type RecordedHistory } from './temporal/replay/parse-history.js';
+export { type ReplayedHistory, replayHistories } from './temporal/replay/replay.js';
+export { type ServerHistoriesOptions, serverHistories } from './temporal/replay/server-histories.js';
 export {
   type AppliedSchedule,
   applySchedule,
@@ -110,35 +126,18 @@ export {
   resumeSchedule,
   scheduleId,
   triggerSchedule,
-} from './temporal/schedule.js';
-export type { ScheduleChange } from './temporal/schedule-diff.js';
-export type { ScheduledRun } from './temporal/schedule-runs.js';
-export { type ServerHistoriesOptions, serverHistories } from './temporal/server-histories.js';
-export { stageWriteBack, type WriteBackSource } from './temporal/stage-write-back.js';
-export {
-  manualId,
-  requestSync,
-  type StartOptions,
-  startBackfill,
-  startExport,
-  startPurge,
-  startRollback,
-} from './temporal/start.js';
-export {
-  type StartedWriteBack,
-  type StartWriteBackOptions,
-  startWriteBack,
-} from './temporal/start-write-back.js';
-export { type ResourceStatus, readStatus, type StatusOptions } from './temporal/status.js';
-export { prometheusMetrics } from './temporal/telemetry.js';
-export { VERSION } from './temporal/version.js';
+} from './temporal/schedule/schedule.js';
+export type { ScheduleChange } from './temporal/schedule/schedule-diff.js';
+export type { ScheduledRun } from './temporal/schedule/schedule-runs.js';
+export { type ResourceStatus, readStatus, type StatusOptions } from './temporal/status/status.js';
+export { WorktrackPlugin, type WorktrackPluginOptions } from './temporal/worker/plugin.js';
+export { prometheusMetrics } from './temporal/worker/telemetry.js';
 export {
   createWorker,
   type DeploymentVersion,
   type WorktrackWorker,
   type WorktrackWorkerOptions,
-} from './temporal/worker.js';
-export { writeBackResultOf } from './temporal/write-back-result.js';
+} from './temporal/worker/worker.js';
 export {
   createWebhookHandler,
   type SendNotice,
@@ -150,3 +149,4 @@ export {
   type WebhookServerOptions,
 } from './webhook/index.js';
 export { InputError } from './write-back/index.js';
+export { stageWriteBack, type WriteBackSource } from './write-back/stage.js';

@@ -1,10 +1,11 @@
 /** All workflows of this package. Re-export them from your own bundle: `export * from 'temporal-worktrack/workflows'`. */
 
-export { writeBackWorkflowId } from '../src/core/write-back-contract.js';
-export { purgeWorkflow, rollbackWorkflow } from './amend.js';
-export { backfillWorkflow } from './backfill.js';
-export { changeNoticeWorkflow } from './change-notice.js';
-export { exportWorkflow } from './export.js';
+export { writeBackWorkflowId } from '../src/core/contract/write-back.js';
+export { backfillWorkflow } from './export/backfill.js';
+export { exportWorkflow } from './export/export.js';
+export { purgeWorkflow, rollbackWorkflow } from './export/rollback-and-purge.js';
+export { resourceMirrorWorkflow } from './mirror/resource-mirror.js';
+export { changeNoticeWorkflow } from './notices/change-notice.js';
 export {
   changeNotice,
   exportProgress,
@@ -14,8 +15,7 @@ export {
   runAnswered,
   sync,
   withdrawRequest,
-} from './messages.js';
-export { resourceMirrorWorkflow } from './resource-mirror.js';
-export { writeBackWorkflow } from './write-back.js';
-export { writeBackLaneWorkflow } from './write-back-lane.js';
-export { joinLane, laneTurn, leaveLane, writeBackProgress } from './write-back-messages.js';
+} from './shared/messages.js';
+export { writeBackLockWorkflow } from './write-back/lock.js';
+export { acquireLock, lockGranted, releaseLock, writeBackProgress } from './write-back/messages.js';
+export { writeBackWorkflow } from './write-back/write-back.js';

@@ -1,6 +1,6 @@
 /**
- * Workflow interceptors for OpenTelemetry, to be bundled with the workflows: those of Temporal's own library, made fit
- * for mirrors. Nothing in here gives a command, so that a worker may turn traces on and off with workflows under way.
+ * Workflow interceptors for OpenTelemetry, bundled with the workflows. They adapt Temporal's own library to workflows that
+ * run for months. They issue no commands, so a worker can turn traces on and off while workflows run.
  */
 import {
   OpenTelemetryInboundInterceptor,
@@ -15,37 +15,37 @@ import {
   type WorkflowInterceptorsFactory,
   workflowInfo,
 } from '@temporalio/workflow';
-import { CHANGE_NOTICE_WORKFLOW, MIRROR_WORKFLOW } from '../src/core/contract.js';
-import { RunTraces } from './run-traces.js';
+import { CHANGE_NOTICE_WORKFLOW, MIRROR_WORKFLOW } from '../src/core/contract/index.js';
+import { RunTraces } from './shared/run-traces.js';
 
-/** They outlive whoever started them, so they are no part of that one's trace. */
-const LASTING: readonly string[] = [MIRROR_WORKFLOW, 'writeBackLaneWorkflow'];
+/** These workflows outlive their starter, so they do not belong to its trace. */
+const LONG_LIVED: readonly string[] = [MIRROR_WORKFLOW, 'writeBackLockWorkflow'];
 
 export const interceptors: WorkflowInterceptorsFactory = () => {
   const runs = new RunTraces();
-  const inbound = unnoticed(new OpenTelemetryInboundInterceptor());
-  const outbound = unnoticed(new OpenTelemetryOutboundInterceptor());
+  const inbound = withoutSideEffects(new OpenTelemetryInboundInterceptor());
+  const outbound = withoutSideEffects(new OpenTelemetryOutboundInterceptor());
   return {
-    // The first is the outermost: of what comes in, the library's spans are there already when we look.
-    inbound: [{ execute: beginOwnTrace }, withoutQueries(inbound), runs],
+    // The first is the outermost. `runs` comes last, so that it sees the library's span of each message.
+    inbound: [{ execute: startOwnTrace }, withoutQueries(inbound), runs],
     outbound: [runs, outbound],
     internals: [new OpenTelemetryInternalsInterceptor()],
   };
 };
 
-/** One trace for each history: a trace that goes on for months is of use to nobody. */
-function beginOwnTrace(
+/** Starts one trace per history, because a trace that spans months cannot be read. */
+function startOwnTrace(
   input: WorkflowExecuteInput,
   next: Next<WorkflowInboundCallsInterceptor, 'execute'>,
 ): Promise<unknown> {
   const { workflowType, continuedFromExecutionRunId } = workflowInfo();
-  const isLasting =
-    LASTING.includes(workflowType) ||
+  const isLongLived =
+    LONG_LIVED.includes(workflowType) ||
     (workflowType === CHANGE_NOTICE_WORKFLOW && continuedFromExecutionRunId !== undefined);
-  return next(isLasting ? { ...input, headers: {} } : input);
+  return next(isLongLived ? { ...input, headers: {} } : input);
 }
 
-/** Who follows a workflow asks it twice a second; as spans that would be most of all traces. */
+/** Omits queries: a client that follows a workflow sends two per second, and their spans would fill the traces. */
 function withoutQueries(library: WorkflowInboundCallsInterceptor): WorkflowInboundCallsInterceptor {
   return {
     execute: (input, next) => library.execute!(input, next),
@@ -55,31 +55,31 @@ function withoutQueries(library: WorkflowInboundCallsInterceptor): WorkflowInbou
 }
 
 /**
- * The library, without what a workflow could tell that it is there by:
+ * Wraps the library so that it has no effect on the workflow:
  *
- * - It draws ids of spans from the workflow's own random numbers. A mirror that is replayed with traces and had run
- *   without would come by other run ids than those in its lake, and take itself for displaced. So it draws from a stream
- *   of its own; what comes after it in the chain has the workflow's again.
- * - Its promises take longer than those that they stand for, so that commands would come in another order. So the
- *   workflow gets the latter.
+ * - The library draws span ids from the workflow's random numbers. A mirror that ran without traces and is replayed with
+ *   them would get other run ids than those in its lake, and count as displaced. The wrapper gives the library a separate
+ *   random stream. Interceptors after it use the workflow's stream.
+ * - The library's promises settle later than the promises that they wrap, which would change the order of commands. The
+ *   wrapper returns the inner promise.
  */
-function unnoticed<T extends object>(library: T): T {
+function withoutSideEffects<T extends object>(library: T): T {
   return new Proxy(library, {
     get(target, name) {
       const method: unknown = Reflect.get(target, name, target);
       if (typeof method !== 'function') return method;
       return (input: unknown, next: (input: unknown) => unknown): unknown => {
         let answer: unknown;
-        const remembering = (inner: unknown): unknown => {
+        const capturing = (inner: unknown): unknown => {
           answer = next(inner);
           return answer;
         };
         const traced: unknown = getRandomStream('temporal-worktrack/traces').with(() =>
-          method.call(target, input, remembering),
+          method.call(target, input, capturing),
         );
-        // It threw before it came to that, or there is nothing to wait for.
+        // The library threw before it called `next`, or the call is synchronous.
         if (!(traced instanceof Promise && answer instanceof Promise)) return traced;
-        // Whatever is wrong is in the answer as well.
+        // The inner promise rejects with the same error.
         traced.catch(() => {});
         return answer;
       };

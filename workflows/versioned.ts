@@ -1,37 +1,37 @@
 /**
- * The workflows for workers with worker deployment versioning: the same ones, each with what becomes of its runs under
- * way when a new build takes over. Only for such workers: the server refuses the tasks of a worker without versioning
- * that name a behaviour, and its workflows would not move.
+ * The workflows for workers with worker deployment versioning. They are the same workflows, each with a versioning
+ * behaviour: what happens to its open executions when a new build becomes current. Use this file only with versioning:
+ * the server rejects a task completion that names a behaviour from an unversioned worker.
  *
- * - PINNED: a run ends on the build that it began on, so its code may change freely; workers of the old build stay
- *   until the server calls their version drained. For workflows that end by themselves within hours.
- * - AUTO_UPGRADE: the next workflow task goes to the build that is current. For workflows that live for ever, which
- *   would hold their first build for ever. Their code must replay what older builds recorded: a change of what they do
- *   goes behind `patched`, and `worktrack replay` proves it before the upgrade.
+ * - PINNED: an execution stays on the build that started it, so its code may change freely. Workers of the old build must
+ *   run until the server reports their version as drained. For workflows that complete within hours.
+ * - AUTO_UPGRADE: the next workflow task goes to the current build. For workflows that run forever, which would otherwise
+ *   keep their first build in use forever. Their code must replay the histories of older builds. A change of behaviour
+ *   goes behind `patched`, and `worktrack replay` checks it before the upgrade.
  */
 import { setWorkflowOptions } from '@temporalio/workflow';
-import { purgeWorkflow, rollbackWorkflow } from './amend.js';
-import { backfillWorkflow } from './backfill.js';
-import { changeNoticeWorkflow } from './change-notice.js';
-import { exportWorkflow } from './export.js';
-import { resourceMirrorWorkflow } from './resource-mirror.js';
-import { writeBackWorkflow } from './write-back.js';
-import { writeBackLaneWorkflow } from './write-back-lane.js';
+import { backfillWorkflow } from './export/backfill.js';
+import { exportWorkflow } from './export/export.js';
+import { purgeWorkflow, rollbackWorkflow } from './export/rollback-and-purge.js';
+import { resourceMirrorWorkflow } from './mirror/resource-mirror.js';
+import { changeNoticeWorkflow } from './notices/change-notice.js';
+import { writeBackLockWorkflow } from './write-back/lock.js';
+import { writeBackWorkflow } from './write-back/write-back.js';
 
 export * from './index.js';
 
-// They ask mirrors and gather the answers: nothing that a new build brings is worth a switch in its middle.
+// These send requests to mirrors and collect the reports. A switch to a new build midway would gain nothing.
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, exportWorkflow);
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, backfillWorkflow);
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, rollbackWorkflow);
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, purgeWorkflow);
 
-// A large batch may take days and waits for others; it continues as new, and so must be able to move on.
+// A large batch may take days and wait for other batches. It continues as new, so it must be able to change builds.
 setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, writeBackWorkflow);
-setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, writeBackLaneWorkflow);
+setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, writeBackLockWorkflow);
 
-// Notices may go on for as long as the service is busy; it continues as new, and so must be able to move on.
+// Notices arrive as long as the service is in use. The workflow continues as new, so it must be able to change builds.
 setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, changeNoticeWorkflow);
 
-// Lives for ever. Where a pinned export starts it, it begins on the export's build and moves on by itself.
+// Runs forever. If a pinned export starts it, it starts on the export's build and upgrades with its next task.
 setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, resourceMirrorWorkflow);

@@ -1,31 +1,38 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ListEnvelope, scanListPage } from '../../src/api/json/page.js';
 import { type ByteString, toByteString } from '../../src/core/brands.js';
 import type { Cells } from '../../src/core/cells.js';
+import { ConfigurationError } from '../../src/core/configuration-error.js';
 import { RowBuffer } from '../../src/lake/chunk/row-buffer.js';
 import { RowWriter } from '../../src/lake/chunk/row-writer.js';
-import { isWanted } from '../../src/lake/profile.js';
-import { rowPrefix } from '../../src/lake/row.js';
-import type { RunFile } from '../../src/lake/run-file.js';
-import { type Column, ColumnSet } from '../../src/lake/schema.js';
-import { toUtcSeconds } from '../../src/lake/watermark.js';
+import { isWanted } from '../../src/lake/rows/profile.js';
+import { rowPrefix } from '../../src/lake/rows/row.js';
+import { type Column, ColumnSet, TooManyColumnsError } from '../../src/lake/rows/schema.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 
-/** Records that are read before they are written: few enough that their values are forgotten while they are young. */
+/** Records that are read before they are written. A small batch is freed while it is in V8's young generation. */
 const RECORDS_AT_ONCE = 64;
+/** Cells per batch, so that wide records do not block the event loop for long. */
+const CELLS_AT_ONCE = 64_000;
+/** Longest time that reading a page blocks the event loop before heartbeats and other responses are handled. */
+const MAX_TURN_MS = 50;
 
 /** A page whose records have become rows. */
 export interface Page extends Omit<ListEnvelope, 'rows'> {
-  /** Number of records, those without their key included. */
+  /** Number of records, including those without a key. */
   readonly records: number;
   readonly rows: RowBuffer;
-  /** Records without their key. */
+  /** Records without a key. */
   readonly keyless: readonly Cells[];
-  /** Position of the first of them. */
+  /** Position of the first record without a key. */
   readonly firstKeyless: number | null;
 }
 
-/** Turns one list's pages into rows, from the text of their bodies. */
+/** Converts the JSON bodies of a list's pages into rows. */
 export class PageReader {
   readonly columns: ColumnSet;
+  readonly #resource: string;
   readonly #flatten: ByteString | null;
   readonly #writer: RowWriter;
   readonly #spares: RowBuffer[] = [];
@@ -33,13 +40,18 @@ export class PageReader {
   /** @param known the data columns so far */
   constructor({ resource, runId, startedAt }: RunFile, known: readonly Column[]) {
     const { csv } = resource;
+    this.#resource = resource.name;
     this.columns = new ColumnSet(resource.key, known, isWanted(resource));
     this.#flatten = csv.nested === 'flatten' ? toByteString(csv.separator) : null;
     this.#writer = new RowWriter(resource, rowPrefix(runId, toUtcSeconds(startedAt), null, csv.delimiter));
   }
 
-  /** @throws as `scanListPage` */
-  read(body: ByteString): Page {
+  /**
+   * Reads one page. Wait for the result before reading the next page, because a page can add columns.
+   *
+   * @throws as `scanListPage`; ConfigurationError for more columns than a resource may have
+   */
+  async read(body: ByteString): Promise<Page> {
     const rows = this.#spares.pop() ?? new RowBuffer();
     const keyless: Cells[] = [];
     let records = 0;
@@ -51,10 +63,10 @@ export class PageReader {
       firstKeyless = null;
     };
     forget();
-    const end = scanListPage(body, {
+    const scan = scanListPage(body, {
       columns: this.columns,
       flatten: this.#flatten,
-      atOnce: RECORDS_AT_ONCE,
+      atOnce: () => Math.min(RECORDS_AT_ONCE, CELLS_AT_ONCE / this.columns.size),
       forget,
       take: (some) => {
         for (const { at, cells } of this.#writer.write(some, this.columns.names, rows)) {
@@ -64,10 +76,32 @@ export class PageReader {
         records += some.length;
       },
     });
-    return { ...end, records, rows, keyless, firstKeyless };
+    return { ...(await this.#run(scan)), records, rows, keyless, firstKeyless };
   }
 
-  /** Takes back a page that is not needed any more, for its memory. */
+  async #run<T>(scan: Generator<void, T>): Promise<T> {
+    try {
+      for (let turnEnds = performance.now() + MAX_TURN_MS; ; ) {
+        const { done, value } = scan.next();
+        if (done) return value;
+        if (performance.now() < turnEnds) continue;
+        await nextTurn();
+        turnEnds = performance.now() + MAX_TURN_MS;
+      }
+    } catch (error) {
+      throw error instanceof TooManyColumnsError ? this.#tooManyColumns(error) : error;
+    }
+  }
+
+  #tooManyColumns(cause: TooManyColumnsError): ConfigurationError {
+    const least = this.#flatten === null ? '' : 'Set `csv: { nested: json }` for the resource, or name';
+    return new ConfigurationError(`${this.#resource}: ${cause.message}. Nothing was published.`, {
+      remedy: `${least || 'Name'} the fields to mirror in \`columns.include\`, or those to leave out in \`columns.exclude\`.`,
+      cause,
+    });
+  }
+
+  /** Reuses the buffer of a page that is no longer needed. */
   release({ rows }: Page): void {
     this.#spares.push(rows);
   }

@@ -1,19 +1,20 @@
 import { createHash } from 'node:crypto';
 import type { Cursor, ObjectKey } from '../../src/core/brands.js';
-import type { ExtractInput } from '../../src/core/contract.js';
-import { nameOf } from '../../src/lake/layout.js';
-import type { RunFile } from '../../src/lake/run-file.js';
-import { firstStage, type Stage } from '../../src/lake/stage.js';
+import type { ExtractInput } from '../../src/core/contract/index.js';
+import { nameOf } from '../../src/lake/published/layout.js';
+import type { SortKey } from '../../src/lake/rows/row.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import { firstStage, type Stage } from '../../src/lake/run/stage.js';
+import { runStart, updatedSinceFor } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { askFrom, runStart } from '../../src/lake/watermark.js';
-import { readDocument, readStages, stagedKey } from '../documents.js';
+import { readDocument, readStages, stagedKey } from '../shared/documents.js';
 
-/** Where a call of `extractPages` takes up. */
+/** Where a call of `extractPages` continues. */
 export interface Position {
   readonly stage: Stage;
   /** `null` while this call has staged nothing. */
   readonly key: ObjectKey | null;
-  /** Hashes of the cursors that the current chain of pages has met, over all calls. */
+  /** Hashes of the cursors in the current chain of pages, over all calls. */
   readonly seen: Set<string>;
 }
 
@@ -31,9 +32,14 @@ export function cursorHash(cursor: Cursor): string {
   return createHash('sha256').update(cursor).digest('base64url').slice(0, 10);
 }
 
+/** The same hash of a record's key. */
+export function keyHash(key: SortKey): string {
+  return createHash('sha256').update(key, 'latin1').digest('base64url').slice(0, 10);
+}
+
 /**
- * The last position that any attempt of this call has staged, else where the call before left off. It is looked up
- * in the store and not taken from the heartbeat, for a killed worker takes its last heartbeats with it.
+ * Finds the last position that any attempt of this call has staged, otherwise the end of the previous call. It reads the
+ * store, not the heartbeat, because the last heartbeats of a killed worker are lost.
  */
 export async function findPosition(
   store: ObjectStore,
@@ -43,7 +49,7 @@ export async function findPosition(
 ): Promise<Position> {
   const before = input.after === null ? [] : await readStages(store, input.after);
   const staged = attempt > 1 ? await lastStaged(store, input) : null;
-  const stage = staged?.stage ?? takeUp(input, run, before.at(-1));
+  const stage = staged?.stage ?? firstPosition(input, run, before.at(-1));
   const chain = before.filter((earlier) => earlier.chain === stage.chain);
   const seen = new Set([...chain.flatMap((earlier) => earlier.seen), ...stage.seen]);
   return { stage, key: staged?.key ?? null, seen };
@@ -55,12 +61,12 @@ async function lastStaged(
 ): Promise<{ key: ObjectKey; stage: Stage } | null> {
   const prefix = stagedKey(input, `stage-${String(input.call).padStart(6, '0')}-`);
   let last: ObjectKey | null = null;
-  // Names sort by attempt, and each attempt goes on from the one before.
+  // Names sort by attempt, and each attempt continues the one before, so the last name is the newest stage.
   for await (const { key } of store.list(prefix)) if (last === null || nameOf(key) > nameOf(last)) last = key;
   return last === null ? null : { key: last, stage: await readDocument<Stage>(store, last) };
 }
 
-function takeUp(input: ExtractInput, run: RunFile, before: Stage | undefined): Stage {
+function firstPosition(input: ExtractInput, run: RunFile, before: Stage | undefined): Stage {
   if (before !== undefined) {
     const stage = { ...before, previous: input.after, chunks: [], seen: [], done: false };
     return before.read === input.read.number ? stage : nextRead(input, run, stage);
@@ -68,18 +74,21 @@ function takeUp(input: ExtractInput, run: RunFile, before: Stage | undefined): S
   return firstStage(run, input.pageSize);
 }
 
-/** A new reading: of the whole list again, or of what changed since the last reading began. */
+/** Starts a new reading: of the whole list, or of the changes since the last reading began. */
 function nextRead(input: ExtractInput, run: RunFile, before: Stage): Stage {
   const clocks = { startedAt: run.readSince, serviceStart: before.readStart };
-  const since = askFrom(runStart(clocks, 'earliest'), run.sync);
+  const since = updatedSinceFor(runStart(clocks, 'earliest'), run.sync);
   return {
     ...before,
     read: input.read.number,
+    kind: input.read.kind,
     updatedSince: input.read.kind === 'catch-up' ? since : run.updatedSince,
     cursor: null,
     readPages: 0,
     readStart: null,
     restarts: 0,
+    shifted: false,
+    marks: [],
     chain: before.chain + 1,
   };
 }

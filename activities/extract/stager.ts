@@ -1,24 +1,25 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Cells } from '../../src/core/cells.js';
-import type { ExtractInput } from '../../src/core/contract.js';
+import type { ExtractInput } from '../../src/core/contract/index.js';
 import { RowBuffer } from '../../src/lake/chunk/row-buffer.js';
 import { writeChunk } from '../../src/lake/chunk/write.js';
-import { quarantineKey } from '../../src/lake/layout.js';
-import { newerRows } from '../../src/lake/newer.js';
 import { framingOf } from '../../src/lake/part/framing.js';
-import { writeQuarantine } from '../../src/lake/quarantine.js';
-import type { RunFile } from '../../src/lake/run-file.js';
-import type { Stage } from '../../src/lake/stage.js';
+import { quarantineKey } from '../../src/lake/published/layout.js';
+import { newerRows } from '../../src/lake/rows/newer.js';
+import { writeQuarantine } from '../../src/lake/rows/quarantine.js';
+import { type Mark, withMark } from '../../src/lake/run/marks.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import type { Stage } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { stagedKey, writeDocument } from '../documents.js';
-import { finalFailure } from '../failures.js';
+import { stagedKey, writeDocument } from '../shared/documents.js';
+import { finalFailure } from '../shared/failures.js';
+import type { FetchedPage } from './page-chain.js';
 import type { Page, PageReader } from './page-reader.js';
-import type { FetchedPage } from './pages.js';
-import { stageKey } from './position.js';
+import { keyHash, stageKey } from './position.js';
 
-/** Rows are staged when the bodies that they came in amount to this, in bytes: it bounds the memory of an extraction. */
+/** Rows are staged when their response bodies reach this size in bytes. It bounds the memory of an extraction. */
 const CHUNK_BODY_BYTES = 4 * 1024 * 1024;
-/** Or after this long: a killed worker costs no more than that of reading (DESIGN 2). */
+/** Rows are also staged after this time: a killed worker loses no more reading than this (docs/explanation/architecture.md#one-run). */
 const CHUNK_MS = 5000;
 
 export interface StagerOptions {
@@ -31,21 +32,21 @@ export interface StagerOptions {
 }
 
 /**
- * Gathers pages and stages them in the background, one chunk at a time, each followed by a stage document that
- * says how far the chunks reach. What no stage document names was never staged.
+ * Collects pages and stages them in the background, one chunk at a time. After each chunk it writes a stage document with
+ * the position that the chunks reach. A chunk that no stage document names does not count.
  */
 export class Stager {
   readonly #options: StagerOptions;
   #stage: Stage;
   #key: ObjectKey | null;
   #buffer = new RowBuffer();
-  /** The one that was staged last, for its memory. */
+  /** The last staged buffer, kept for reuse. */
   #spare: RowBuffer | null = null;
   #quarantine: Cells[] = [];
   #bodyBytes = 0;
   #since = Date.now();
   #sequence = 0;
-  /** The position behind the last page that was added. */
+  /** The position after the last added page. */
   #ahead: Stage;
   #writing: Promise<void> = Promise.resolve();
 
@@ -65,10 +66,13 @@ export class Stager {
     return this.#stage.chunks.length;
   }
 
-  /** Takes a page. Resolves when the next one may come. */
+  /** Adds a page. Resolves when the next page may be added. */
   async add({ received, next, done }: FetchedPage, newCursorHash: string | null): Promise<void> {
-    this.#take(received.value);
     const chainChanged = next.chain !== this.#ahead.chain;
+    // A repeated key within one chain shows that the list shifted, so a chunk never mixes chains.
+    if (chainChanged && this.#buffer.rows > 0) await this.#flush();
+    const marks = this.#marks(received.value, chainChanged);
+    this.#take(received.value);
     this.#ahead = {
       ...this.#ahead,
       cursor: next.cursor,
@@ -76,13 +80,15 @@ export class Stager {
       done,
       chain: next.chain,
       restarts: next.restarts,
+      shifted: !chainChanged && this.#ahead.shifted,
+      marks,
       pageSize: next.pageSize,
       seen: [...(chainChanged ? [] : this.#ahead.seen), ...(newCursorHash === null ? [] : [newCursorHash])],
       pages: this.#ahead.pages + 1,
       fetched: this.#ahead.fetched + received.value.records,
       quarantined: this.#ahead.quarantined + received.value.keyless.length,
-      replaced: this.#ahead.replaced + received.value.replaced,
-      // Only a first response tells when a reading began: a later one would be too late.
+      replaced: this.#ahead.replaced + received.value.replaced + received.replaced,
+      // Only the first response of a reading gives its start time: later responses would miss changes in between.
       serviceStart: this.#ahead.pages === 0 ? received.serviceDate : this.#ahead.serviceStart,
       readStart: this.#ahead.readPages === 0 ? received.serviceDate : this.#ahead.readStart,
       readPages: this.#ahead.readPages + 1,
@@ -92,12 +98,32 @@ export class Stager {
       await this.#flush();
   }
 
-  /** Stages what is left; resolves to the stage document that covers every page that was added. */
+  /** Stages the remaining rows. Resolves to the stage document that covers every added page. */
   async finish(): Promise<{ key: ObjectKey; stage: Stage }> {
     await this.#writing;
     if (this.#ahead !== this.#stage || this.#key === null) await this.#flush();
     await this.#writing;
     return { key: this.#key!, stage: this.#stage };
+  }
+
+  /** Marks the list as shifted, after the current chunk is staged. */
+  async markShifted(): Promise<void> {
+    await this.#writing;
+    this.#ahead = { ...this.#ahead, shifted: true };
+  }
+
+  /** Returns the position after the current chunk is staged. */
+  async settled(): Promise<Stage> {
+    await this.#writing;
+    return this.#ahead;
+  }
+
+  #marks({ rows }: Page, chainChanged: boolean): readonly Mark[] {
+    const { marks, cursor, readPages } = this.#ahead;
+    const [key] = rows.keys;
+    if (chainChanged) return [];
+    if (cursor === null || key === undefined) return marks;
+    return withMark(marks, { page: readPages, cursor, first: keyHash(key) });
   }
 
   #take(page: Page): void {
@@ -106,9 +132,9 @@ export class Stager {
     if (page.firstKeyless !== null && badRecords === 'stop') {
       throw finalFailure(
         'BrokenPromise',
-        `${name}: record ${page.firstKeyless} of page ${this.#ahead.pages} (from 0) has no "${key.join('", "')}", the key; ` +
-          'nothing was published. Name the right `key` for the resource, or set `badRecords: quarantine` to set such ' +
-          'records aside.',
+        `${name}: record ${page.firstKeyless} of page ${this.#ahead.pages} (counted from 0) has no value for the key ("${key.join('", "')}"). ` +
+          'Nothing was published. Correct `key` for the resource, or set `badRecords: quarantine` to write such ' +
+          'records to _quarantine/.',
         { resource: name },
       );
     }
@@ -118,7 +144,7 @@ export class Stager {
   }
 
   async #flush(): Promise<void> {
-    // One chunk at a time: the next one gathers meanwhile, and a slow store slows reading down.
+    // One chunk at a time: the next one fills in the meantime, so a slow store slows down reading.
     await this.#writing;
     const buffer = this.#buffer;
     const ahead = this.#ahead;
@@ -143,6 +169,7 @@ export class Stager {
     const { store, run, input, attempt, reader } = this.#options;
     const known = reader.columns.toColumns();
     let { chunks, duplicates } = this.#stage;
+    let { shifted } = ahead;
     if (quarantine.length > 0) {
       const name = `${input.call}-${attempt}-${sequence}`;
       await writeQuarantine(
@@ -161,16 +188,26 @@ export class Stager {
         profile: run.resource,
         isNewer: newer === -1 ? null : newerRows(newer, run.resource.csv.delimiter),
       });
-      chunks = [...chunks, written.chunk];
+      const { chain } = ahead;
+      chunks = [...chunks, { ...written.chunk, chain, repeated: written.duplicates }];
       duplicates += written.duplicates;
+      shifted ||= written.duplicates > 0;
     }
     buffer.clear();
     this.#spare = buffer;
-    const stage: Stage = { ...ahead, chunks, duplicates, columns: known };
+    const stage: Stage = { ...ahead, chunks, duplicates, shifted, columns: known };
     const key = stageKey(input, attempt, sequence);
     await writeDocument(store, key, stage);
     if (this.#ahead === ahead) this.#ahead = stage;
-    else this.#ahead = { ...this.#ahead, chunks, duplicates };
+    else {
+      const isSameChain = this.#ahead.chain === ahead.chain;
+      this.#ahead = {
+        ...this.#ahead,
+        chunks,
+        duplicates,
+        shifted: this.#ahead.shifted || (isSameChain && shifted),
+      };
+    }
     this.#stage = stage;
     this.#key = key;
     this.#options.onStaged(key, stage);

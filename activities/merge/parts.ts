@@ -1,65 +1,102 @@
 import { randomBytes } from 'node:crypto';
 import { Context } from '@temporalio/activity';
-import type { Activities } from '../../src/core/contract.js';
-import { inParallel } from '../../src/core/in-parallel.js';
-import { dateOf, inFolder, nameOf, runFolder } from '../../src/lake/layout.js';
-import type { PublishedPart } from '../../src/lake/manifest.js';
-import { noCounts } from '../../src/lake/merge/merge.js';
+import type { ObjectKey } from '../../src/core/brands.js';
+import type { Activities } from '../../src/core/contract/index.js';
+import { allDone, inParallel } from '../../src/core/in-parallel.js';
+import { type Tally, zeroCounts } from '../../src/lake/merge/merge.js';
 import type { BatchResult, MergePlan, MergeTask, TaskResult } from '../../src/lake/merge/plan.js';
-import { indexKey } from '../../src/lake/part/index-file.js';
-import type { SortKey } from '../../src/lake/row.js';
-import type { RunFile } from '../../src/lake/run-file.js';
+import { encodeIndex, indexKey } from '../../src/lake/part/index-file.js';
+import { readIndexBody } from '../../src/lake/part/read-index.js';
+import { rebuildIndex } from '../../src/lake/part/rebuild-index.js';
+import { dateOf, inFolder, nameOf, runFolder } from '../../src/lake/published/layout.js';
+import type { PublishedPart } from '../../src/lake/published/manifest.js';
+import type { SortKey } from '../../src/lake/rows/row.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import type { ActivityDeps } from '../deps.js';
-import { readDocument, readRunWith, stagedKey, writeDocument } from '../documents.js';
-import { heartbeating } from '../heartbeat.js';
+import { withHeartbeat } from '../shared/activity-context.js';
+import type { ActivityDeps } from '../shared/deps.js';
+import { readDocument, readRunWith, stagedKey, writeDocument } from '../shared/documents.js';
+import { withMaskingKey } from '../shared/masking.js';
 import { mergeTask } from './task.js';
 
 const COPIES_AT_ONCE = 16;
 
-/** Does the tasks of one batch of the plan: merges ranges of keys, or carries unchanged parts over. */
+/** Executes one batch of the merge plan: merges key ranges, or copies unchanged parts of the base snapshot. */
 export function createMergeParts(deps: ActivityDeps): Activities['worktrack.mergeParts'] {
   return (input) =>
-    heartbeating(async () => {
+    withHeartbeat(async () => {
       const { connection, resource } = input;
-      const { store } = deps.connection(connection);
+      const { store, settings } = deps.connection(connection);
       const begun = performance.now();
-      const [run, plan] = await readRunWith(store, input, readDocument<MergePlan>(store, input.plan));
+      const [fixed, plan] = await readRunWith(store, input, readDocument<MergePlan>(store, input.plan));
+      const run = { ...fixed, resource: await withMaskingKey(settings, fixed.resource) };
       const { info, cancellationSignal: signal } = Context.current();
       const token = randomBytes(4).toString('hex');
       const batch = plan.batches[input.batch]!;
+      const signs: Tally = { repeated: 0, found: 0 };
       const gone = plan.gone === null ? [] : await readDocument<SortKey[]>(store, plan.gone);
       const width = plan.tasks[batch[0]!]!.kind === 'carry' ? COPIES_AT_ONCE : 1;
       const tasks = await inParallel(batch, width, async (at): Promise<TaskResult> => {
         signal.throwIfAborted();
         const task = plan.tasks[at]!;
-        if (task.kind === 'carry') return carry(store, run, at, task);
-        return { task: at, ...(await mergeTask({ store, run, plan, task, gone, token, signal })) };
+        if (task.kind === 'carry') return carry(store, run, at, task, signal);
+        return { task: at, ...(await mergeTask({ store, run, plan, task, gone, token, signal, signs })) };
       });
-      const key = stagedKey(input, `merged-${input.batch}-${info.attempt}.json`);
+      const key = stagedKey(input, `merged-${input.pass}-${input.batch}-${info.attempt}.json`);
       await writeDocument(store, key, { tasks } satisfies BatchResult);
       const seconds = (performance.now() - begun) / 1000;
       deps.meter.record('mergeSeconds', seconds, { connection, resource });
-      return { result: key };
+      return { result: key, ...signs };
     });
 }
 
-/** A server-side copy of a part and its index; its rows do not pass through here. */
+/** Copies a part and its index within the store, without downloading its rows. */
 async function carry(
   store: ObjectStore,
   run: RunFile,
   at: number,
   { number, part }: Extract<MergeTask, { kind: 'carry' }>,
+  signal: AbortSignal,
 ): Promise<TaskResult> {
   const folder = runFolder(run.resource.name, 'snapshots', dateOf(run.nominalStart), run.runId);
-  // Keeps its token: the same part copied twice is the same object.
+  // The name keeps its token, so all attempts copy the part to the same object.
   const name = nameOf(part.key).replace(/^part-\d+/, `part-${String(number).padStart(5, '0')}`);
-  const copy: PublishedPart = { ...part, key: inFolder(folder, name) };
-  await Promise.all([store.copy(part.key, copy.key), store.copy(indexKey(part.key), indexKey(copy.key))]);
+  const key = inFolder(folder, name);
+  const [checksum] = await allDone([
+    carryIndex(store, run, part, indexKey(key), signal),
+    store.copy(part.key, key),
+  ]);
+  const { indexCrc32: _, ...rest } = part;
+  const copy: PublishedPart = { ...rest, ...(checksum === null ? {} : { indexCrc32: checksum }), key };
   return {
     task: at,
-    counts: { ...noCounts(), retained: part.rows, rows: part.rows },
+    counts: { ...zeroCounts(), retained: part.rows, rows: part.rows },
     parts: [copy],
     changes: [],
   };
+}
+
+/**
+ * Copies the index of a part. The next merge relies on the index, so it is read and verified; a missing or damaged index
+ * is rebuilt from its part.
+ *
+ * @returns the CRC-32 of the index; `null` for an index of version 0.1, which has none until its part is merged
+ */
+async function carryIndex(
+  store: ObjectStore,
+  { before }: RunFile,
+  part: PublishedPart,
+  to: ObjectKey,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const found = await readIndexBody(store, part, signal);
+  if (found.state === 'unchecked') {
+    await store.copy(indexKey(part.key), to);
+    return null;
+  }
+  const { csv, key } = before!.profile;
+  const layout = { csv, keyColumns: key.length };
+  const body =
+    found.state === 'whole' ? found.body : encodeIndex(await rebuildIndex(store, part, layout, signal));
+  return (await store.write(to, body, { contentType: 'application/json', signal })).crc32;
 }

@@ -1,37 +1,44 @@
 import { Context } from '@temporalio/activity';
-import type { Activities } from '../../src/core/contract.js';
+import type { Activities } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
-import { blowsFuse } from '../../src/lake/deletes.js';
 import { type MergePlan, planMerge } from '../../src/lake/merge/plan.js';
 import { framingOf } from '../../src/lake/part/framing.js';
-import { type Block, decodeIndex, indexKey } from '../../src/lake/part/index-file.js';
+import type { Block } from '../../src/lake/part/index-file.js';
+import { readChunkIndex } from '../../src/lake/part/read-index.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
-import { profileFingerprint } from '../../src/lake/profile.js';
-import { rowKeys, type SortKey } from '../../src/lake/row.js';
-import type { RunFile } from '../../src/lake/run-file.js';
-import { type Column, ColumnSet, schemaChanges } from '../../src/lake/schema.js';
-import type { StagedChunk } from '../../src/lake/stage.js';
+import { profileFingerprint } from '../../src/lake/rows/profile.js';
+import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
+import { type Column, ColumnSet, schemaChanges } from '../../src/lake/rows/schema.js';
+import { exceedsDeleteLimit } from '../../src/lake/run/deletes.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import type { StagedChunk } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import type { ActivityDeps } from '../deps.js';
-import { readDocument, readRunWith, readStages, stagedKey, writeDocument } from '../documents.js';
-import { finalFailure } from '../failures.js';
-import { heartbeating } from '../heartbeat.js';
+import { withHeartbeat } from '../shared/activity-context.js';
+import type { ActivityDeps } from '../shared/deps.js';
+import { readDocument, readRunWith, readStages, stagedKey, writeDocument } from '../shared/documents.js';
+import { finalFailure } from '../shared/failures.js';
 
 const READS_AT_ONCE = 16;
+/** Number of schema changes that a message lists. */
+const CHANGES_NAMED = 20;
 
-/** Divides the merge of what was staged with the snapshot before into tasks (see `planMerge`). */
+/** Divides the merge of the staged chunks with the base snapshot into tasks (see `planMerge`). */
 export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planMerge'] {
   return (input) =>
-    heartbeating(async () => {
+    withHeartbeat(async () => {
       const { store } = deps.connection(input.connection);
       const [run, stages] = await readRunWith(store, input, readStages(store, input.stage));
       const chunks = stages.flatMap((stage) => stage.chunks);
       const blocks = await inParallel(
         chunks,
         READS_AT_ONCE,
-        async (chunk) => decodeIndex(await store.read(indexKey(chunk.key))).blocks,
+        async (chunk) => (await readChunkIndex(store, chunk)).blocks,
       );
       const columns = new ColumnSet(run.resource.key, stages.at(-1)!.columns).toColumns();
+      const lastChain = stages.findLast(({ kind }) => kind !== 'catch-up')!.chain;
+      const repeated = chunks
+        .filter(({ chain }) => chain === lastChain)
+        .reduce((sum, chunk) => sum + (chunk.repeated ?? 0), 0);
       const { before } = run;
       const gone = input.gone === null ? [] : await readDocument<SortKey[]>(store, input.gone);
       guard(run, columns, gone.length, input.allowDeletes);
@@ -39,6 +46,7 @@ export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planM
       const plan: MergePlan = {
         columns,
         chunks,
+        lastChain,
         gone: input.gone,
         ...(await planMerge({
           before: before?.parts ?? [],
@@ -50,29 +58,32 @@ export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planM
           keysOf: (chunk, block) => keysOf(store, run, chunks[chunk]!, blocks[chunk]!, block),
         })),
       };
-      const key = stagedKey(input, `plan-${Context.current().info.attempt}.json`);
+      const key = stagedKey(input, `plan-${input.pass}-${Context.current().info.attempt}.json`);
       await writeDocument(store, key, plan);
-      return { plan: key, batches: plan.batches.length };
+      return { plan: key, batches: plan.batches.length, repeated };
     });
 }
 
-/** What must stop a run before anything of it is written: too many deletes, or columns that a frozen contract forbids. */
+/** Stops a run before it writes parts, if it has too many deletes or if a frozen schema has changed. */
 function guard(run: RunFile, columns: readonly Column[], deletes: number, allowDeletes: boolean): void {
   const { resource, before } = run;
   if (before === null) return;
-  if (!allowDeletes && blowsFuse(deletes, before.rows)) {
+  if (!allowDeletes && exceedsDeleteLimit(deletes, before.rows)) {
     throw finalFailure(
       'BrokenPromise',
-      `${resource.name}: ${deletes} of ${before.rows} rows are gone from the service, more than a tenth; nothing was ` +
-        `published. If that is true, run \`worktrack export --resource ${resource.name} --allow-deletes\`.`,
+      `${resource.name}: ${deletes} of ${before.rows} rows, more than 10 %, have been deleted in the service. Nothing was ` +
+        `published. If this is correct, run \`worktrack export --resource ${resource.name} --allow-deletes\`.`,
       { resource: resource.name },
     );
   }
   const changes = schemaChanges(run.columns, columns);
   if (resource.contract === 'freeze' && changes.length > 0) {
+    // The failure is stored in the history, so its size must not depend on the number of columns.
+    const more = changes.length - CHANGES_NAMED;
+    const named = [...changes.slice(0, CHANGES_NAMED), ...(more > 0 ? [`and ${more} more`] : [])];
     throw finalFailure(
       'BrokenPromise',
-      `${resource.name}: the schema is frozen (\`contract: freeze\`) and has changed: ${changes.join('; ')}; nothing was ` +
+      `${resource.name}: the schema is frozen (\`contract: freeze\`) but has changed: ${named.join('; ')}. Nothing was ` +
         'published. Exclude the columns, or set `contract: evolve`.',
       { resource: resource.name },
     );

@@ -1,54 +1,61 @@
 import type { ByteString, ObjectKey } from '../../src/core/brands.js';
 import { inParallel } from '../../src/core/in-parallel.js';
-import { stagingFolder } from '../../src/lake/layout.js';
 import { adaptRows, type Written } from '../../src/lake/merge/adapt.js';
 import { READ_AHEAD } from '../../src/lake/merge/heap.js';
-import { deepestOverlap } from '../../src/lake/merge/keys.js';
+import { maxOverlap } from '../../src/lake/merge/keys.js';
 import { type KeyRange, MergeSource } from '../../src/lake/merge/source.js';
 import { framingOf } from '../../src/lake/part/framing.js';
-import { decodeIndex, indexKey } from '../../src/lake/part/index-file.js';
+import type { PartIndex } from '../../src/lake/part/index-file.js';
+import { readChunkIndex, readPartIndex } from '../../src/lake/part/read-index.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
-import { profileFingerprint } from '../../src/lake/profile.js';
-import { withRunId } from '../../src/lake/row.js';
-import type { RunFile } from '../../src/lake/run-file.js';
-import type { Column } from '../../src/lake/schema.js';
-import type { StagedChunk } from '../../src/lake/stage.js';
+import { stagingFolder } from '../../src/lake/published/layout.js';
+import type { PublishedPart } from '../../src/lake/published/manifest.js';
+import { profileFingerprint } from '../../src/lake/rows/profile.js';
+import { withRunId } from '../../src/lake/rows/row.js';
+import type { Column } from '../../src/lake/rows/schema.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import type { StagedChunk } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 
-/** What all sources of a task may read ahead together, in bytes: it bounds the memory of a merge. */
+/** Read-ahead of all sources of a task together, in bytes. It bounds the memory of a merge. */
 const READ_AHEAD_BYTES = 16 * 1024 * 1024;
-const LONGEST_READ_BYTES = 1024 * 1024;
+const MAX_READ_BYTES = 1024 * 1024;
 const OPENED_AT_ONCE = 16;
 
 export interface SourcesInput {
   readonly store: ObjectStore;
   readonly run: RunFile;
-  /** Today's data columns; `null` leaves rows as they were written, for looking at them only. */
+  /** The current data columns. `null` leaves rows unchanged, for callers that only inspect them. */
   readonly columns: readonly Column[] | null;
   readonly range: KeyRange;
-  /** A part of the snapshot before. */
-  readonly before: ObjectKey | null;
+  /** A part of the base snapshot. */
+  readonly before: PublishedPart | null;
   /** Staged chunks, oldest first. */
-  readonly chunks: readonly Pick<StagedChunk, 'key' | 'first' | 'last' | 'reapplied'>[];
+  readonly chunks: readonly Pick<
+    StagedChunk,
+    'key' | 'first' | 'last' | 'reapplied' | 'chain' | 'indexCrc32'
+  >[];
+  /** The chain of pages of the last reading of the list, if the merge has to detect shifts in it. */
+  readonly lastChain?: number;
   readonly signal: AbortSignal;
 }
 
-/** Opens what a merge reads: the part before at age 0, then the chunks by age. */
+/** Opens the sources of a merge: the part of the base snapshot at age 0, then the chunks by age. */
 export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
   const { store, run, columns, range, before, chunks, signal } = input;
   const { resource } = run;
   const fingerprint = profileFingerprint(resource);
-  // Each holds two batches: those that are merged at a time, the snapshot, and those that are read ahead behind them.
-  const held = 2 * (deepestOverlap(chunks) + 1 + READ_AHEAD);
-  const batchBytes = Math.min(LONGEST_READ_BYTES, READ_AHEAD_BYTES / held);
+  // Each open source holds two batches: the overlapping chunks, the base snapshot, and the chunks that are read ahead.
+  const held = 2 * (maxOverlap(chunks) + 1 + READ_AHEAD);
+  const batchBytes = Math.min(MAX_READ_BYTES, READ_AHEAD_BYTES / held);
   const today = { profile: resource, fingerprint };
-  const open = async (
+  const open = (
     age: number,
     key: ObjectKey,
+    index: PartIndex,
     written: Pick<Written, 'profile' | 'fingerprint'>,
-    reapplied = false,
-  ): Promise<MergeSource> => {
-    const index = decodeIndex(await store.read(indexKey(key), { signal }));
+    { reapplied = false, isLast = false } = {},
+  ): MergeSource => {
     const part = { key, blocks: index.blocks, framing: framingOf(written.profile.csv) };
     return new MergeSource({
       age,
@@ -58,6 +65,7 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
       delimiter: written.profile.csv.delimiter,
       range,
       reapplied,
+      isLast,
       adapt:
         columns === null
           ? null
@@ -67,16 +75,23 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
             ),
     });
   };
-  // Pages that a failed run had read were staged under its name.
+  // A resumed run reads chunks that the failed run staged in its own folder.
   const own = `${stagingFolder(run.resource.name, run.runId)}/`;
-  const isForeign = (key: ObjectKey): boolean => key !== before && !key.startsWith(own);
+  const isForeign = (key: ObjectKey): boolean => key !== before?.key && !key.startsWith(own);
   const fetched = await inParallel(
-    chunks.map(({ key, reapplied }, at) => ({ key, reapplied, age: at + 1 })),
+    chunks.map((chunk, at) => ({ chunk, age: at + 1 })),
     OPENED_AT_ONCE,
-    ({ key, age, reapplied }) => open(age, key, today, reapplied === true),
+    async ({ chunk, age }) => {
+      const { key, reapplied, chain } = chunk;
+      const index = await readChunkIndex(store, chunk, signal);
+      const isLast = chain !== undefined && chain === input.lastChain;
+      return open(age, key, index, today, { reapplied: reapplied === true, isLast });
+    },
   );
   if (before === null || run.before === null) return fetched;
-  return [await open(0, before, run.before), ...fetched];
+  const { csv, key } = run.before.profile;
+  const index = await readPartIndex(store, before, { csv, keyColumns: key.length }, signal);
+  return [open(0, before.key, index, run.before), ...fetched];
 }
 
 type Adapt = (row: ByteString) => ByteString;

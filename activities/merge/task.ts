@@ -1,19 +1,18 @@
 import { inParallel } from '../../src/core/in-parallel.js';
-import { writeRows } from '../../src/lake/csv.js';
-import { dateOf, inFolder, nameOf, partName, runFolder, type Tree } from '../../src/lake/layout.js';
-import type { PublishedPart } from '../../src/lake/manifest.js';
 import { inRange } from '../../src/lake/merge/keys.js';
-import { mergeRows } from '../../src/lake/merge/merge.js';
+import { mergeRows, type Tally } from '../../src/lake/merge/merge.js';
 import type { MergePlan, MergeTask, TaskResult } from '../../src/lake/merge/plan.js';
-import { newerRows } from '../../src/lake/newer.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { PartSeries } from '../../src/lake/part/series.js';
-import type { WrittenPart } from '../../src/lake/part/writer.js';
-import type { SortKey } from '../../src/lake/row.js';
-import type { RunFile } from '../../src/lake/run-file.js';
-import { headerCells } from '../../src/lake/schema.js';
+import { dateOf, inFolder, nameOf, partName, runFolder, type Tree } from '../../src/lake/published/layout.js';
+import { type PublishedPart, toPublished } from '../../src/lake/published/manifest.js';
+import { writeRows } from '../../src/lake/rows/csv.js';
+import { newerRows } from '../../src/lake/rows/newer.js';
+import type { SortKey } from '../../src/lake/rows/row.js';
+import { headerCells } from '../../src/lake/rows/schema.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { toUtcSeconds } from '../../src/lake/watermark.js';
 import { openSources } from './sources.js';
 
 export interface TaskInput {
@@ -21,11 +20,13 @@ export interface TaskInput {
   readonly run: RunFile;
   readonly plan: MergePlan;
   readonly task: Extract<MergeTask, { kind: 'merge' }>;
-  /** Keys of records that are proven gone, of all tasks. */
+  /** Keys of records with a proven delete, of all tasks. */
   readonly gone: readonly SortKey[];
-  /** Keeps the objects of this attempt apart from another's. */
+  /** Makes the object names of this attempt unique. */
   readonly token: string;
   readonly signal: AbortSignal;
+  /** The merge adds its counts to it. */
+  readonly signs: Tally;
 }
 
 /** Merges one range of keys into parts of the new snapshot and of the change log. */
@@ -38,8 +39,9 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
     run,
     columns: plan.columns,
     range: input.task.range,
-    before: input.task.before?.key ?? null,
+    before: input.task.before,
     chunks: input.task.chunks.map((at) => plan.chunks[at]!),
+    lastChain: plan.lastChain,
     signal: input.signal,
   });
   const snapshot = series(input, 'snapshots');
@@ -52,15 +54,17 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
       changes,
       gone: new Set(input.gone.filter((key) => inRange(key, input.task.range))),
       deletes: resource.deletes,
+      reinsert: resource.windowMs !== null || resource.deletes === 'keep',
       runId: run.runId,
       deletedAt: toUtcSeconds(run.startedAt),
       delimiter,
       isNewer: newer === -1 ? null : newerRows(newer, delimiter),
+      signs: input.signs,
       onProgress: () => input.signal.throwIfAborted(),
     });
-    const parts = (await snapshot.finish()).map(published);
+    const parts = (await snapshot.finish()).map(toPublished);
     const changed =
-      changes === null ? await copyParts(store, run, parts) : (await changes.finish()).map(published);
+      changes === null ? await copyParts(store, run, parts) : (await changes.finish()).map(toPublished);
     return { counts, parts, changes: changed };
   } catch (error) {
     await Promise.all([snapshot.abort(), changes?.abort()]);
@@ -83,11 +87,7 @@ function series({ store, run, plan, task, token, signal }: TaskInput, tree: Tree
   });
 }
 
-function published({ key, bytes, rawBytes, rows, crc32, sha256, first, last }: WrittenPart): PublishedPart {
-  return { key, bytes, rawBytes, rows, crc32, sha256, first, last };
-}
-
-/** Where nothing was before, every row is new: the change log is a copy of the snapshot. */
+/** Without a base snapshot every row is an insert, so the change log is a copy of the snapshot. */
 async function copyParts(
   store: ObjectStore,
   run: RunFile,
@@ -97,6 +97,8 @@ async function copyParts(
   return inParallel(parts, 8, async (part) => {
     const key = inFolder(folder, nameOf(part.key));
     await store.copy(part.key, key);
-    return { ...part, key };
+    // A change log has no block index.
+    const { indexCrc32: _, ...copy } = part;
+    return { ...copy, key };
   });
 }

@@ -1,14 +1,21 @@
 import type { ObjectKey } from '../../src/core/brands.js';
-import { dateOf, indexedObjects, inFolder, MANIFEST, runFolder, type Tree } from '../../src/lake/layout.js';
-import { encodeManifest, type ManifestInput, type PublishedPart } from '../../src/lake/manifest.js';
-import type { RunFile } from '../../src/lake/run-file.js';
+import { sha256Of } from '../../src/lake/published/checksums.js';
+import { indexedObjects, inFolder, MANIFEST, nameOf, type Tree } from '../../src/lake/published/layout.js';
+import {
+  decodeManifest,
+  encodeManifest,
+  type Manifest,
+  type ManifestInput,
+  type PublishedPart,
+} from '../../src/lake/published/manifest.js';
+import { isOfLaterPurge } from '../../src/lake/published/purge.js';
+import { writeIfUnchanged } from '../../src/lake/published/rewrite.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import { finalFailure } from '../shared/failures.js';
+import { folderIn } from '../shared/published-run.js';
 
-function folderIn(run: RunFile, tree: Tree): ObjectKey {
-  return runFolder(run.resource.name, tree, dateOf(run.nominalStart), run.runId);
-}
-
-/** What other attempts left in a run's folder. */
+/** Lists objects that other attempts left in a run's folder. */
 export async function listStrays(
   store: ObjectStore,
   run: RunFile,
@@ -16,23 +23,50 @@ export async function listStrays(
   parts: readonly PublishedPart[],
 ): Promise<ObjectKey[]> {
   const folder = folderIn(run, tree);
-  // The manifest of an attempt before is written over, never removed: the pointer may name it by now.
+  // The manifest is kept: an earlier attempt may have written it, and the pointer may name it.
   const accepted = new Set<string>([
     inFolder(folder, MANIFEST),
     ...parts.flatMap((part) => indexedObjects(part.key)),
   ]);
   const strays: ObjectKey[] = [];
-  for await (const { key } of store.list(`${folder}/`)) if (!accepted.has(key)) strays.push(key);
+  for await (const { key } of store.list(`${folder}/`))
+    if (!accepted.has(key) && !isOfLaterPurge(nameOf(key), run.runId)) strays.push(key);
   return strays;
 }
 
-/** Completes a run's folder. @returns the manifest's key */
+/** A manifest in the lake. */
+export interface WrittenManifest {
+  readonly key: ObjectKey;
+  readonly manifest: Manifest;
+  /** 64 lower-case hex digits. */
+  readonly sha256: string;
+}
+
+/**
+ * Writes the manifest, which completes a run's folder. It is written once: if two attempts write it, the first one
+ * counts. Both name the same parts, and a late request is rejected (docs/explanation/fencing.md).
+ *
+ * @throws a final failure `VerificationFailed` when a manifest with other parts is there
+ */
 export async function writeManifest(
   store: ObjectStore,
   run: RunFile,
-  manifest: ManifestInput,
-): Promise<ObjectKey> {
-  const key = inFolder(folderIn(run, manifest.tree === 'snapshot' ? 'snapshots' : 'changes'), MANIFEST);
-  await store.write(key, encodeManifest(manifest), { contentType: 'application/json' });
-  return key;
+  input: ManifestInput,
+): Promise<WrittenManifest> {
+  const folder = folderIn(run, input.tree === 'snapshot' ? 'snapshots' : 'changes');
+  const key = inFolder(folder, MANIFEST);
+  const body = encodeManifest(input);
+  const outcome = await writeIfUnchanged(store, key, body, 'absent');
+  const written = outcome === 'written' ? body : await store.read(key);
+  const manifest = decodeManifest(written, folder);
+  if (namesOf(manifest.parts) === namesOf(input.parts)) return { key, manifest, sha256: sha256Of(written) };
+  throw finalFailure(
+    'VerificationFailed',
+    `${run.resource.name}: ${key} exists and names different parts than run ${run.runId} has written. Nothing was ` +
+      'published. The next run reads everything again.',
+  );
+}
+
+function namesOf(parts: readonly Pick<PublishedPart, 'key'>[]): string {
+  return parts.map(({ key }) => key).join('\n');
 }

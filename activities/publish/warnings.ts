@@ -1,53 +1,88 @@
-import type { RunFile } from '../../src/lake/run-file.js';
-import type { Stage } from '../../src/lake/stage.js';
-import type { windowGap } from '../../src/lake/watermark.js';
+import { MAX_REREADS } from '../../src/core/mirror.js';
+import type { MergeCounts } from '../../src/lake/merge/merge.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import type { Stage } from '../../src/lake/run/stage.js';
+import { toUtcSeconds, type windowGap } from '../../src/lake/run/watermark.js';
 
-/** What an increment asked for; a full pass asks for all, whatever its catch-up reads asked for. */
-export function askedFor(run: RunFile, stage: Stage): RunFile['updatedSince'] {
-  return run.mode === 'increment' ? stage.updatedSince : run.updatedSince;
+/** The findings of a run that lead to warnings. */
+interface Found {
+  readonly stage: Stage;
+  /** The `updatedSince` of the list request. */
+  readonly asked: RunFile['updatedSince'];
+  readonly gap: ReturnType<typeof windowGap>;
+  /** Whether the list shifted in its last reading as well. */
+  readonly shifted: boolean;
+  /** Number of records whose deletion could not be proven. */
+  readonly unproven: number;
+  /** Rows that the change logs of rolled-back runs have added or updated. */
+  readonly counts: Pick<MergeCounts, 'reapplied' | 'restored'>;
 }
 
-/** What the manifest of a published run warns of, as sentences for people. */
+/** The warnings in the manifest of a published run, as text for users. */
 export function warningsOf(
   run: RunFile,
-  stage: Stage,
-  gap: ReturnType<typeof windowGap>,
-  reapplied: number,
+  { stage, asked, gap, shifted, unproven, counts: { reapplied, restored } }: Found,
 ): string[] {
   const { resource } = run;
   const warnings: string[] = [];
   if (gap !== null) {
     warnings.push(
-      `gap: the last run was so long ago that the service no longer lists what changed from ${gap.from} to ${gap.to} ` +
-        `(window of ${resource.name})`,
+      `gap: the service no longer lists changes from ${gap.from} to ${gap.to}, because the last run was longer ago than ` +
+        `the window of ${resource.name}`,
     );
   }
   if (reapplied > 0) {
     warnings.push(
-      `${count(reapplied, 'row')} that run ${run.before?.runId} lacks and the service no longer lists came back from the ` +
-        'change logs of the runs that were rolled back',
+      `${count(reapplied, 'row')} came from the change logs of rolled-back runs, because run ${run.before?.runId} ` +
+        'does not have them and the service no longer lists them',
     );
   }
-  if (askedFor(run, stage) !== run.updatedSince) {
+  if (restored > 0) {
     warnings.push(
-      `clock: the service's clock seems to have gone back since the run before; changes were read from ${stage.updatedSince} on ` +
-        `and not from ${run.updatedSince}`,
+      `${count(restored, 'row')} of run ${run.before?.runId} got a newer version, or a delete, from the change logs of ` +
+        'rolled-back runs',
+    );
+  }
+  if (asked !== run.updatedSince) {
+    warnings.push(
+      `clock: the service's clock seems to have been set back since the previous run; changes were read from ${asked} ` +
+        `instead of ${run.updatedSince}`,
+    );
+  }
+  if (run.resumed !== null) {
+    warnings.push(
+      `resumed: this run reused pages of failed run ${run.resumed.runId}, read from ${toUtcSeconds(run.readSince)} on, and ` +
+        'read the changes since then itself',
+    );
+  }
+  if (shifted) {
+    warnings.push(
+      `list shifted: records moved between pages in ${1 + MAX_REREADS} consecutive readings of the list; rows that did not ` +
+        'change may be missing or out of date. The next run reads everything',
+    );
+  }
+  if (unproven > 0) {
+    warnings.push(
+      `deletes: ${count(unproven, 'record')} no longer listed, but the service confirmed neither that ` +
+        `${unproven === 1 ? 'it exists nor that it is' : 'they exist nor that they are'} deleted; the rows are kept`,
     );
   }
   if (stage.quarantined > 0)
-    warnings.push(`${count(stage.quarantined, 'record')} without a key set aside under _quarantine/`);
+    warnings.push(`${count(stage.quarantined, 'record')} without a key written to _quarantine/`);
   if (stage.replaced > 0)
-    warnings.push(`${count(stage.replaced, 'lone surrogate')}, which UTF-8 cannot carry, became U+FFFD`);
+    warnings.push(
+      `${count(stage.replaced, 'character')} that UTF-8 cannot represent (lone surrogates, invalid bytes) became U+FFFD`,
+    );
   return warnings;
 }
 
-/** The manifest keeps all warnings; a history and a mirror's state must stay small. */
-const WARNINGS_TOLD = 20;
+/** The manifest has all warnings. The history and the mirror's state list only these, to stay small. */
+const MAX_WARNINGS = 20;
 
-export function firstOf(warnings: readonly string[]): readonly string[] {
-  const more = warnings.length - WARNINGS_TOLD;
+export function limitWarnings(warnings: readonly string[]): readonly string[] {
+  const more = warnings.length - MAX_WARNINGS;
   if (more <= 0) return warnings;
-  return [...warnings.slice(0, WARNINGS_TOLD), `and ${more} more, in the manifest`];
+  return [...warnings.slice(0, MAX_WARNINGS), `and ${more} more, in the manifest`];
 }
 
 function count(n: number, thing: string): string {

@@ -1,38 +1,38 @@
-import type { SendRowsInput } from '../../src/core/write-back-contract.js';
+import type { SendRowsInput } from '../../src/core/contract/write-back.js';
 import { isPending, type PlanFile } from '../../src/write-back/index.js';
-import type { ActivityDeps, OpenConnection } from '../deps.js';
-import { type LoadedChunk, type LogIndex, loadChunk } from './logs.js';
-import { OpenChunk, type Task } from './open-chunk.js';
+import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
+import { type LoadedChunk, type LogIndex, loadChunk } from './attempt-logs.js';
+import { OpenChunk, type RowTask } from './open-chunk.js';
 
-export interface SendRunOptions {
+export interface SendAttemptOptions {
   readonly deps: ActivityDeps;
   readonly connection: OpenConnection;
   readonly input: SendRowsInput;
   readonly plan: PlanFile;
   readonly logs: LogIndex;
-  /** Tells this attempt's logs from others'. */
+  /** Makes the log names of this attempt unique. */
   readonly token: string;
-  /** Milliseconds since 1970 after which no further row is begun. */
+  /** Milliseconds since 1970 after which the attempt starts no further row. */
   readonly endBefore: number;
 }
 
 export interface FeedEvents {
-  /** The intent to send a chunk is in the lake. */
+  /** The open log of a chunk is in the lake, so its rows may be sent. */
   readonly onOpen: (chunk: OpenChunk, tasks: number) => void;
-  /** A row turned out to have an outcome already. */
-  readonly onKnown: () => void;
-  /** Whether no further row may be begun. */
+  /** A row has an outcome and is not sent. */
+  readonly onSettled: () => void;
+  /** Whether the attempt must start no further row. */
   readonly mustEnd: () => boolean;
 }
 
-/** The rows that an attempt sends, chunk by chunk, each chunk only after the intent to send it is durable. */
+/** Provides the rows that an attempt sends, chunk by chunk. The rows of a chunk follow only after its open log is durable. */
 export class ChunkFeed {
-  readonly #options: SendRunOptions;
+  readonly #options: SendAttemptOptions;
   readonly #events: FeedEvents;
-  /** Chunks that are not done. */
+  /** Chunks without a complete log. */
   readonly todo: readonly number[];
 
-  constructor(options: SendRunOptions, events: FeedEvents) {
+  constructor(options: SendAttemptOptions, events: FeedEvents) {
     const { plan, logs } = options;
     this.#options = options;
     this.#events = events;
@@ -40,18 +40,18 @@ export class ChunkFeed {
   }
 
   /**
-   * The next chunk is opened while one is being sent.
+   * Provides the rows one by one. The next chunk is opened while the current one is being sent.
    *
-   * @returns whether the last row has been given out
+   * @returns whether all rows were provided
    * @throws StoreError
    */
-  async *tasks(): AsyncGenerator<Task, boolean> {
+  async *tasks(): AsyncGenerator<RowTask, boolean> {
     const { mustEnd } = this.#events;
     let opening = this.#open(this.todo[0]);
     for (let at = 0; at < this.todo.length; at++) {
       const tasks = await opening;
       opening = this.#open(mustEnd() ? undefined : this.todo[at + 1]);
-      // It is awaited in the next round; until then nobody hears of its failure.
+      // Awaited in the next iteration; until then a failure must not count as unhandled.
       opening.catch(() => {});
       for (const task of tasks) {
         if (mustEnd()) return await opening.then(() => false);
@@ -62,13 +62,13 @@ export class ChunkFeed {
     return true;
   }
 
-  async #open(number: number | undefined): Promise<Task[]> {
+  async #open(number: number | undefined): Promise<RowTask[]> {
     if (number === undefined) return [];
     const { deps, connection, input, logs, token } = this.#options;
     const { store } = connection;
     const loaded = await loadChunk(store, input.plan, number, logs);
     const chunk = new OpenChunk({ store, plan: input.plan, chunk: loaded, token, at: deps.now() });
-    const tasks = this.#sort(loaded, chunk);
+    const tasks = this.#selectRows(loaded, chunk);
     if (tasks.length === 0) {
       await chunk.conclude();
       return [];
@@ -78,30 +78,35 @@ export class ChunkFeed {
     return tasks;
   }
 
-  /** Which rows of a chunk are to be sent; the others are settled here, or stay unknown. */
-  #sort({ rows, states }: LoadedChunk, chunk: OpenChunk): Task[] {
-    const { unknown } = this.#options.input;
-    const tasks: Task[] = [];
+  /** Selects the rows of a chunk to send. With `--unknown skip`, rows in doubt are settled as skipped. */
+  #selectRows({ rows, states }: LoadedChunk, chunk: OpenChunk): RowTask[] {
+    const { connection, input } = this.#options;
+    const { unknown } = input;
+    const tasks: RowTask[] = [];
     for (const [index, row] of rows.entries()) {
       const state = states.get(index);
       if (!isPending(row) || (state?.receipt ?? null) !== null) {
-        this.#events.onKnown();
+        this.#events.onSettled();
         continue;
       }
       const times = [row.sentAt, state?.sentAt ?? null].filter((time) => time !== null);
-      const inDoubt = times.length > 0;
-      const isUnknown = inDoubt && this.#isForgotten(Math.min(...times));
-      if (!isUnknown || unknown === 'resend') tasks.push({ chunk, index, row, inDoubt });
-      else if (unknown === 'skip') {
-        const message = 'it is not known whether it was written; not sent again, as --unknown skip says';
+      const firstSent = times.length === 0 ? null : Math.min(...times);
+      const isUnknown = firstSent !== null && this.#isForgotten(firstSent);
+      if (!isUnknown || unknown === 'resend') {
+        const before = firstSent === null ? 'never' : isUnknown ? 'forgotten' : 'remembered';
+        const since = before === 'remembered' ? Math.min(firstSent ?? chunk.at, chunk.at) : chunk.at;
+        const notAfter = since + connection.settings.writeBack.unknownAfterMs;
+        tasks.push({ chunk, index, row, before, notAfter });
+      } else if (unknown === 'skip') {
+        const message = 'it is unknown whether the row was written; not sent again because of --unknown skip';
         chunk.settle(index, { outcome: 'skipped', status: null, id: null, message });
-        this.#events.onKnown();
+        this.#events.onSettled();
       }
     }
     return tasks;
   }
 
-  /** Whether the service may not know a key any more that it was sent then. */
+  /** Whether the service may have forgotten the idempotency key of a request that was sent at this time. */
   #isForgotten(sentAt: number): boolean {
     const { deps, connection } = this.#options;
     return deps.now() - sentAt > connection.settings.writeBack.unknownAfterMs;

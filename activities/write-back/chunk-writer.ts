@@ -8,8 +8,8 @@ import {
   isPending,
 } from '../../src/write-back/index.js';
 
-/** Chunks on their way to the lake at a time. */
-const AT_ONCE = 4;
+/** Number of chunks that are written at the same time. */
+const CONCURRENCY = 4;
 
 /** Writes the rows of a plan, chunk by chunk. */
 export class ChunkWriter {
@@ -37,7 +37,7 @@ export class ChunkWriter {
     if (this.#lines.length >= this.#rowsAChunk || this.#bytes >= CHUNK_BYTES) await this.#next();
   }
 
-  /** Rows of each chunk, and the chunks that have something to send. */
+  /** Writes the last chunk. Returns the row count of each chunk, and the chunks with rows to send. */
   async finish(): Promise<{ chunks: readonly number[]; pending: readonly number[] }> {
     if (this.#lines.length > 0) await this.#next();
     await Promise.all(this.#writing);
@@ -56,6 +56,6 @@ export class ChunkWriter {
       .then(() => void this.#writing.delete(writing));
     writing.catch(() => {});
     this.#writing.add(writing);
-    if (this.#writing.size >= AT_ONCE) await Promise.race(this.#writing);
+    if (this.#writing.size >= CONCURRENCY) await Promise.race(this.#writing);
   }
 }

@@ -1,3 +1,4 @@
+import type { SentBefore } from '../../src/api/index.js';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import {
@@ -8,25 +9,28 @@ import {
   logKey,
   type RowReceipt,
 } from '../../src/write-back/index.js';
-import { writeDocument } from '../documents.js';
-import type { LoadedChunk } from './logs.js';
+import { writeDocument } from '../shared/documents.js';
+import type { LoadedChunk } from './attempt-logs.js';
 
 export interface OpenChunkOptions {
   readonly store: ObjectStore;
   readonly plan: ObjectKey;
   readonly chunk: LoadedChunk;
-  /** Tells this attempt's log from others'. */
+  /** Makes the log name of this attempt unique. */
   readonly token: string;
   /** Milliseconds since 1970. */
   readonly at: number;
 }
 
-/** One attempt's account of a chunk that it sends, kept in the lake. */
+/**
+ * One attempt's log of a chunk, stored in the lake. From `sending` on, a row counts as possibly sent, until `settle` or
+ * `unsent` is called. So the log is correct whenever it is closed.
+ */
 export class OpenChunk {
   readonly number: number;
   readonly at: number;
   readonly #options: OpenChunkOptions;
-  readonly #heard = new Map<number, LoggedRow>();
+  readonly #rows = new Map<number, LoggedRow>();
   #dirty = false;
   #writing: Promise<void> = Promise.resolve();
 
@@ -36,51 +40,62 @@ export class OpenChunk {
     this.at = options.at;
   }
 
-  /** Makes the intent to send durable. */
+  /** Writes the open log, before the first row of the chunk is sent. */
   begin(): Promise<void> {
-    return this.#write('open', { at: this.at, closed: false, rows: [...this.#heard.values()] });
+    return this.#write('open', { at: this.at, closed: false, rows: [...this.#rows.values()] });
   }
 
-  /** What became of a row. @param index of the row in the chunk */
+  /** Call this before the row's request. @param index the row's index in the chunk */
+  sending(index: number): void {
+    this.tried(index, null, null);
+  }
+
+  /** Records that this attempt certainly did not write the row. */
+  unsent(index: number): void {
+    this.#rows.delete(index);
+    this.#dirty = true;
+  }
+
+  /** Records the outcome of a row. @param index the row's index in the chunk */
   settle(index: number, { outcome, status, id, message }: RowReceipt): void {
-    this.#heard.set(index, [index, outcome, status, id, message]);
+    this.#rows.set(index, [index, outcome, status, id, message]);
     this.#dirty = true;
   }
 
-  /** A row was sent, and nothing settled what became of it. */
-  tried(index: number, status: number | null, message: string): void {
-    this.#heard.set(index, [index, 'tried', status, null, message]);
+  /** Records that a row may have been sent and has no outcome. */
+  tried(index: number, status: number | null, message: string | null): void {
+    this.#rows.set(index, [index, 'tried', status, null, message]);
     this.#dirty = true;
   }
 
-  /** Writes what was heard since the last time. */
+  /** Writes the log if it has changed since the last write. */
   async flush(): Promise<void> {
     if (!this.#dirty) return this.#writing;
     this.#dirty = false;
     return this.begin();
   }
 
-  /** Ends the account of a chunk of which nothing was sent; there is one only where it says something. */
+  /** Closes a chunk without rows to send. Writes a log only if there are receipts to record. */
   async conclude(): Promise<void> {
-    if (this.#heard.size > 0 || this.#receipts() !== null) await this.close();
+    if (this.#rows.size > 0 || this.#receipts() !== null) await this.close();
   }
 
-  /** Ends the account: rows that are not in it were not sent. */
+  /** Closes the log: rows that it does not list were not sent. */
   close(): Promise<void> {
     const rows = this.#receipts();
     if (rows !== null) return this.#write('done', { at: this.at, closed: true, rows });
-    return this.#write('open', { at: this.at, closed: true, rows: [...this.#heard.values()] });
+    return this.#write('open', { at: this.at, closed: true, rows: [...this.#rows.values()] });
   }
 
-  /** Of every row that was to be sent, by any attempt; `null` while one is missing. */
+  /** The receipts of all rows of the chunk, from all attempts; `null` while one is missing. */
   #receipts(): LoggedRow[] | null {
     const { rows, states } = this.#options.chunk;
     const receipts: LoggedRow[] = [];
     for (const [index, row] of rows.entries()) {
       if (!isPending(row)) continue;
-      const heard = this.#heard.get(index);
+      const logged = this.#rows.get(index);
       const before = states.get(index)?.receipt ?? null;
-      if (heard !== undefined && heard[1] !== 'tried') receipts.push(heard);
+      if (logged !== undefined && logged[1] !== 'tried') receipts.push(logged);
       else if (before !== null)
         receipts.push([index, before.outcome, before.status, before.id, before.message]);
       else return null;
@@ -88,7 +103,7 @@ export class OpenChunk {
     return receipts;
   }
 
-  /** One write at a time, in order. */
+  /** Writes one log at a time, in order. */
   #write(state: 'open' | 'done', log: ChunkLog): Promise<void> {
     const { store, plan, token } = this.#options;
     const key = logKey(plan, this.number, token, state);
@@ -98,12 +113,14 @@ export class OpenChunk {
   }
 }
 
-/** A row that is to be sent. */
-export interface Task {
+/** A row to send. */
+export interface RowTask {
   readonly chunk: OpenChunk;
-  /** In the chunk. */
+  /** The row's index in the chunk. */
   readonly index: number;
   readonly row: ChunkRow;
-  /** It was sent before, and nobody heard what became of it. */
-  readonly inDoubt: boolean;
+  /** Whether it may have been sent before without a known outcome. */
+  readonly before: SentBefore;
+  /** Milliseconds since 1970 after which it must not be sent: the service may have forgotten its idempotency key. */
+  readonly notAfter: number;
 }

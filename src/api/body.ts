@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
-import type { ByteString } from '../core/brands.js';
+import { type ByteString, readByteString, toByteString } from '../core/brands.js';
 import { decoders } from './content-coding.js';
 
-/** What is wrong with a body; `too-large` is the only one that asking again cannot cure. */
-export type BodyFault = 'too-large' | 'truncated' | 'unknown-coding' | 'undecodable' | 'not-utf8';
+/** Why a body cannot be read. A retry can help for all of them except `too-large`. */
+export type BodyFault = 'too-large' | 'truncated' | 'unknown-coding' | 'undecodable';
 
 export class BodyError extends Error {
   static {
@@ -12,7 +12,7 @@ export class BodyError extends Error {
   }
   readonly code = 'BODY';
   readonly fault: BodyFault;
-  /** The bound that was in force, where it was exceeded. */
+  /** The limit for `too-large`; otherwise 0. */
   readonly maxBytes: number;
 
   constructor(
@@ -31,47 +31,62 @@ export interface BodyHeaders {
   readonly contentLength: string | null;
 }
 
-/** A body after decoding, and its size then, in bytes. */
+/** A decoded body and its decoded size in bytes. */
 export interface Body {
   readonly text: ByteString;
   readonly bytes: number;
+  /** Number of invalid UTF-8 sequences that were replaced by U+FFFD. */
+  readonly replaced: number;
 }
 
 /**
- * Reads a JSON body whole, decoded (RFC 9110 8.4) and without a byte order mark. Neither the encoded nor the decoded
- * form may be larger than `maxBytes`; what a decompression bomb would unfold to is never held.
+ * Reads a whole JSON body, decoded (RFC 9110 8.4) and without a byte order mark. Neither the encoded nor the decoded
+ * form may be larger than `maxBytes`, so a decompression bomb never fills the memory.
  * Throws BodyError; errors of the connection pass through.
  */
 export async function readBody(stream: Readable, headers: BodyHeaders, maxBytes: number): Promise<Body> {
   const chunks: Buffer[] = [];
   await decodeInto(chunks, stream, headers, maxBytes);
-  const whole = joined(chunks);
-  if (!isUtf8(whole))
-    throw new BodyError('not-utf8', 'The body is not valid UTF-8, which JSON must be (RFC 8259 8.1).');
+  const whole = joinChunks(chunks);
   const start = whole[0] === 0xef && whole[1] === 0xbb && whole[2] === 0xbf ? 3 : 0;
-  return { text: whole.toString('latin1', start) as ByteString, bytes: whole.length };
+  if (isUtf8(whole)) return { text: readByteString(whole.subarray(start)), bytes: whole.length, replaced: 0 };
+  return { ...decodeLossy(whole.subarray(start)), bytes: whole.length };
 }
 
-/** Bodies are put together here one after the other: memory for each would keep the garbage collector busy. */
-let workspace = Buffer.alloc(0);
-const MOST_WORKSPACE = 4 * 1024 * 1024;
+/**
+ * JSON must be UTF-8 (RFC 8259 section 8.1). One invalid value must not block all other rows, so invalid sequences
+ * become U+FFFD, like lone surrogates (docs/explanation/semantics.md#values), and are limitBytes for a warning.
+ */
+function decodeLossy(bytes: Buffer): Pick<Body, 'text' | 'replaced'> {
+  const text = toByteString(bytes.toString('utf8'));
+  return { text, replaced: countReplacements(text) - countReplacements(readByteString(bytes)) };
+}
 
-/** The pieces as one; it holds until the next call. */
-function joined(pieces: readonly Buffer[]): Buffer {
-  if (pieces.length === 1) return pieces[0]!;
-  const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
-  if (bytes > MOST_WORKSPACE) return Buffer.concat(pieces);
+/** Counts U+FFFD in a text. */
+function countReplacements(text: ByteString): number {
+  return text.split('\xef\xbf\xbd').length - 1;
+}
+
+/** Reused for joining the chunks of each body: a new buffer per body would load the garbage collector. */
+let workspace = Buffer.alloc(0);
+const MAX_WORKSPACE_BYTES = 4 * 1024 * 1024;
+
+/** Joins chunks. The result is valid until the next call. */
+function joinChunks(chunks: readonly Buffer[]): Buffer {
+  if (chunks.length === 1) return chunks[0]!;
+  const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
+  if (bytes > MAX_WORKSPACE_BYTES) return Buffer.concat(chunks);
   if (bytes > workspace.length) {
-    workspace = Buffer.allocUnsafeSlow(Math.min(MOST_WORKSPACE, Math.max(bytes, 2 * workspace.length)));
+    workspace = Buffer.allocUnsafeSlow(Math.min(MAX_WORKSPACE_BYTES, Math.max(bytes, 2 * workspace.length)));
   }
   let filled = 0;
-  for (const piece of pieces) filled += piece.copy(workspace, filled);
+  for (const chunk of chunks) filled += chunk.copy(workspace, filled);
   return workspace.subarray(0, bytes);
 }
 
 /**
- * Reads the beginning of an error's body as text, up to `maxBytes`. Never throws for what is wrong with the body or its
- * connection: the status has said the essential, so this gives what could be read.
+ * Reads the beginning of an error's body as text, up to `maxBytes`. Never throws: the status matters most, so a broken
+ * body or connection only shortens the text.
  */
 export async function readErrorText(
   stream: Readable,
@@ -82,7 +97,7 @@ export async function readErrorText(
   try {
     await decodeInto(chunks, stream, headers, maxBytes);
   } catch {
-    // What came before the fault is in `chunks`.
+    // `chunks` has the bytes before the failure.
   }
   return Buffer.concat(chunks).toString('utf8');
 }
@@ -93,18 +108,15 @@ async function decodeInto(
   headers: BodyHeaders,
   maxBytes: number,
 ): Promise<void> {
-  // Destroying a body that is still under way makes it emit an error when nobody reads it any more.
+  // Destroying an unfinished body makes it emit an error when nothing listens any more.
   stream.on('error', () => undefined);
   try {
     const chain = decoders(headers.contentEncoding);
     if (chain === null) {
       const coding = headers.contentEncoding ?? '';
-      throw new BodyError(
-        'unknown-coding',
-        `The body has a Content-Encoding that was not asked for: ${coding}.`,
-      );
+      throw new BodyError('unknown-coding', `The body has an unsupported Content-Encoding: ${coding}.`);
     }
-    let source = counted(stream, headers.contentLength, maxBytes);
+    let source = limitBytes(stream, headers.contentLength, maxBytes);
     for (const decode of chain) source = decode(source);
     let size = 0;
     for await (const chunk of source) {
@@ -119,10 +131,10 @@ async function decodeInto(
 }
 
 /**
- * Bounds and checks the encoded side: a gzip of countless empty members decodes to nothing at all, so a bound on the
- * decoded side would never end it.
+ * Limits and checks the encoded bytes. A gzip stream of endless empty members decodes to zero bytes, so a limit on the
+ * decoded bytes alone would never stop it.
  */
-async function* counted(
+async function* limitBytes(
   source: AsyncIterable<Buffer>,
   contentLength: string | null,
   maxBytes: number,
@@ -138,10 +150,7 @@ async function* counted(
 
 function checkLength(received: number, contentLength: string | null): void {
   if (contentLength === null || !/^\d+$/.test(contentLength) || Number(contentLength) === received) return;
-  throw new BodyError(
-    'truncated',
-    `The body has ${received} bytes where Content-Length promised ${contentLength}.`,
-  );
+  throw new BodyError('truncated', `The body has ${received} bytes, but Content-Length is ${contentLength}.`);
 }
 
 function tooLarge(maxBytes: number): BodyError {
@@ -155,7 +164,7 @@ function isZlibError(error: unknown): error is NodeJS.ErrnoException {
 
 function decodingError(error: NodeJS.ErrnoException, coding: string | null): BodyError {
   if (error.code === 'Z_BUF_ERROR') {
-    return new BodyError('truncated', `The ${coding} body ends too early.`, { cause: error });
+    return new BodyError('truncated', `The ${coding} body is truncated.`, { cause: error });
   }
   return new BodyError('undecodable', `The body is not valid ${coding}: ${error.message}.`, { cause: error });
 }

@@ -1,45 +1,45 @@
 import { fasterPace, type Pace, slowerPace } from './pace.js';
 
 export interface RateBudgetOptions {
-  /** The most requests at a time. */
+  /** Most concurrent requests. */
   readonly concurrency: number;
-  /** The most requests per second, evenly spaced; null: no such bound. */
+  /** Most requests per second, evenly spaced; null: no limit. */
   readonly requestsPerSecond: number | null;
-  /** Milliseconds since the epoch. The default never jumps, unlike the machine's clock. */
+  /** Milliseconds since the epoch. The default is monotonic, unlike the system clock. */
   readonly now?: (() => number) | undefined;
 }
 
-/** How a request went, as far as the budget cares. */
+/** The result of a request, as it affects the budget. */
 export type LeaseOutcome =
   | { readonly kind: 'success' }
-  /** Neither good nor bad news about the pace. */
+  /** Does not change the pace. */
   | { readonly kind: 'failure' }
-  /** The service named a time before which it wants no request (a `Retry-After` that is no 429). */
+  /** A `Retry-After` on a status other than 429: no request before that time. */
   | { readonly kind: 'hold'; readonly delayMs: number }
-  /** 429: too fast. */
+  /** 429: no request before that time, and a slower pace. */
   | { readonly kind: 'throttled'; readonly delayMs: number };
 
-/** The right to make one request. `release` must be called when it is over; only the first call counts. */
+/** Permission for one request. Call `release` when the request ends; only the first call counts. */
 export interface Lease {
   release(outcome: LeaseOutcome): void;
 }
 
-/** `held`: the wait would be longer than the caller is willing to wait here; nothing was taken. */
+/** `held`: the hold is longer than `maxHoldMs`; no lease was granted. */
 export type Acquired =
   | { readonly kind: 'granted'; readonly lease: Lease }
   | { readonly kind: 'held'; readonly untilMs: number };
 
 export interface AcquireOptions {
   readonly signal?: AbortSignal | undefined;
-  /** The longest hold to sit out; a longer one gives `held`. */
+  /** Longest hold to wait for; a longer one returns `held`. */
   readonly maxHoldMs: number;
-  /** Told when a hold begins to keep this request waiting; not for the ordinary spacing. */
+  /** Called when a hold delays this request; not for the regular spacing. */
   readonly onHold?: ((untilMs: number) => void) | undefined;
 }
 
 /** For progress displays and metrics. */
 export interface RateBudgetState {
-  /** Until when no request goes out, in ms since the epoch; null when none is held back. */
+  /** End of the current hold, in ms since the epoch; null without a hold. */
   readonly waitingUntil: number | null;
   readonly inFlight: number;
   readonly queued: number;
@@ -53,8 +53,9 @@ interface Waiter {
 }
 
 /**
- * One rate budget for all requests of a connection in this process (DESIGN 3.13). First come, first served. On 429 the
- * pace halves, once for all the requests that were under way at that time, and recovers step by step with successes.
+ * One rate budget for all requests of a connection in this process (docs/explanation/semantics.md#rate-budget). First
+ * come, first served. On 429 the pace halves, once for all requests in flight at that time. It recovers step by step
+ * with each success.
  */
 export class RateBudget {
   readonly #ceiling: Pace;
@@ -64,7 +65,7 @@ export class RateBudget {
   #inFlight = 0;
   #heldUntil = Number.NEGATIVE_INFINITY;
   #nextSlot = Number.NEGATIVE_INFINITY;
-  /** Counts slow-downs, to tell whether a lease began before the latest. */
+  /** Number of slow-downs. A lease compares it to find out whether it began before the latest one. */
   #slowdowns = 0;
   #timer: NodeJS.Timeout | null = null;
 
@@ -84,20 +85,20 @@ export class RateBudget {
     };
   }
 
-  /** Milliseconds from now, by the budget's own clock, to a time that it gave; never negative. */
-  leftUntil(untilMs: number): number {
+  /** Milliseconds from now, on the budget's clock, until a time that it returned; never negative. */
+  remainingMs(untilMs: number): number {
     return Math.max(0, untilMs - this.#now());
   }
 
-  /** Waits for its turn. Rejects with the signal's reason when aborted meanwhile. */
+  /** Waits for a lease. Rejects with the signal's reason when aborted. */
   acquire(options: AcquireOptions): Promise<Acquired> {
     const { signal } = options;
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
       const onAbort = (): void => {
-        this.#leave(waiter);
+        this.#removeWaiter(waiter);
         reject(signal?.reason);
-        // The timer may have been set for this one alone.
+        // The timer may have been set only for this waiter.
         this.#pump();
       };
       const waiter: Waiter = {
@@ -125,14 +126,14 @@ export class RateBudget {
     this.#pump();
   }
 
-  /** A hold only ever grows: the service said so to one of us, and another answer does not take it back. */
+  /** A hold is only extended: a shorter `Retry-After` on another response does not cancel a longer one. */
   #hold(untilMs: number): void {
     if (untilMs <= this.#heldUntil) return;
     this.#heldUntil = untilMs;
     this.#announceHold([...this.#queue]);
   }
 
-  #leave(waiter: Waiter): void {
+  #removeWaiter(waiter: Waiter): void {
     const index = this.#queue.indexOf(waiter);
     if (index >= 0) this.#queue.splice(index, 1);
   }
@@ -146,12 +147,12 @@ export class RateBudget {
         waiter.options.onHold?.(until);
         continue;
       }
-      this.#leave(waiter);
+      this.#removeWaiter(waiter);
       waiter.settle({ kind: 'held', untilMs: until });
     }
   }
 
-  /** Lets out what may go, and sets the timer for the next that may not yet. */
+  /** Grants all leases that are due, and sets the timer for the next one. */
   #pump(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -159,14 +160,14 @@ export class RateBudget {
       const now = this.#now();
       const due = Math.max(this.#heldUntil, this.#nextSlot);
       if (due > now) {
-        // Timers may fire up to a millisecond early; the loop then simply comes here again.
+        // A timer may fire up to a millisecond early; the loop then sets it again.
         this.#timer = setTimeout(() => this.#pump(), Math.min(Math.ceil(due - now), 2 ** 31 - 1));
         return;
       }
       const waiter = this.#queue.shift();
       if (waiter === undefined) return;
       this.#inFlight += 1;
-      // From now, not from the last slot: idle time must not be saved up for a burst.
+      // Counted from now and not from the last slot, so that idle time does not allow a burst.
       if (this.#pace.perSecond !== null) this.#nextSlot = now + 1000 / this.#pace.perSecond;
       waiter.settle({ kind: 'granted', lease: this.#lease() });
     }

@@ -4,24 +4,25 @@ import type { RefusalScope } from './errors/refused-error.js';
 export type StatusClass = 'success' | 'redirect' | 'refused' | 'transient' | 'not-found' | 'rejected';
 
 /**
- * What a status means (DESIGN 3.12; the spec leaves the codes open). A status named in the mapping itself comes before
- * every other rule, a class such as `'5xx'` after the rule for 404, and `refused` before `transient`.
+ * Classifies a status (docs/explanation/semantics.md#errors; the spec leaves the codes open). Order of precedence: a
+ * single status in the mapping, the rule for 404, a class in the mapping such as `'5xx'`, the defaults. At each level
+ * `refused` comes before `transient`.
  */
 export function classifyStatus(status: number, mapping: ErrorMapping): StatusClass {
   if (status >= 200 && status < 300) return 'success';
   if (mapping.refused.includes(status)) return 'refused';
   if (mapping.transient.includes(status)) return 'transient';
   if (status === 404) return 'not-found';
-  const pattern = classOf(status);
+  const pattern = statusClassPattern(status);
   if (pattern !== null && mapping.refused.includes(pattern)) return 'refused';
   if (pattern !== null && mapping.transient.includes(pattern)) return 'transient';
   if (status >= 300 && status < 400) return 'redirect';
-  // No HTTP status at all: something between us and the service made it up.
+  // Not an HTTP status: it comes from a proxy and not from the service.
   if (status < 200 || status > 599) return 'transient';
   return 'rejected';
 }
 
-function classOf(status: number): StatusPattern | null {
+function statusClassPattern(status: number): StatusPattern | null {
   if (status >= 400 && status < 500) return '4xx';
   if (status >= 500 && status < 600) return '5xx';
   return null;
@@ -34,8 +35,8 @@ const KEY_FAULT =
 const GRANT = /\b(?:grants?|permissions?|scopes?|privileges?)\b/i;
 
 /**
- * Tells what is refused: 401 the key, 402 the plan; anything else by the wording of the message (spec,
- * "Authentication", 9). A doubt counts as a missing grant, which ends one resource and not the run.
+ * Determines what is refused: 401 the key, 402 the plan, any other status by the wording of the message (spec,
+ * "Authentication", 9). An unclear message counts as a missing grant, which ends one resource and not the run.
  */
 export function refusalScope(status: number, message: string | null): RefusalScope {
   if (status === 401) return 'key';

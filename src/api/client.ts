@@ -4,8 +4,8 @@ import type { ServiceClient, ServiceClientOptions } from './service-client.js';
 import { apiRoot } from './url.js';
 
 /**
- * Makes a client for one connection, with its own pool of kept-alive connections. Nothing is sent and no key is read yet.
- * Throws ConfigurationError for a base URL that must not be used (see `apiRoot`).
+ * Creates a client for one connection, with its own pool of keep-alive connections. It sends no request and reads no
+ * key yet. Throws ConfigurationError for an invalid base URL (see `apiRoot`).
  */
 export function createServiceClient(options: ServiceClientOptions): ServiceClient {
   const { http } = options;

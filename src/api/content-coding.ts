@@ -2,15 +2,15 @@ import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 
-/** One step from encoded to decoded bytes. */
+/** Decodes one content coding. */
 export type Decoder = (source: AsyncIterable<Buffer>) => AsyncIterable<Buffer>;
 
-/** More codings than this on one body only make sense as an attack. */
+/** More codings on one body have no legitimate use. */
 const MAX_CODINGS = 3;
 
 /**
- * The decoders for a Content-Encoding (RFC 9110 8.4.1), in the order to apply them: the last coding named was applied
- * last and comes off first. Null when one of them is unknown.
+ * The decoders for a Content-Encoding (RFC 9110 8.4.1), in the order of decoding: the last coding in the header was
+ * applied last and is decoded first. Null when one of them is unknown.
  */
 export function decoders(contentEncoding: string | null): Decoder[] | null {
   const names = (contentEncoding ?? '')
@@ -41,7 +41,7 @@ function decoderFor(name: string): Decoder | null {
   }
 }
 
-/** `deflate` means the zlib format, but servers are known to send it raw; the first byte tells (RFC 1950 2.2). */
+/** `deflate` means the zlib format, but some servers send raw deflate. The first byte shows which (RFC 1950 2.2). */
 async function* inflateEither(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const pieces = source[Symbol.asyncIterator]();
   const first = await pieces.next();
@@ -51,8 +51,8 @@ async function* inflateEither(source: AsyncIterable<Buffer>): AsyncGenerator<Buf
 }
 
 async function* through(decoder: Duplex, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  // An error of the source destroys the decoder with it, and so reaches the loop below. Nothing waits for this promise:
-  // a reader that stops early destroys the body itself, which ends the feeding.
+  // An error of the source destroys the decoder, so it reaches the loop below. The promise is not awaited: a reader
+  // that stops early destroys the body, which ends the pipeline.
   pipeline(source, decoder).catch(() => undefined);
   try {
     yield* decoder as AsyncIterable<Buffer>;

@@ -10,19 +10,21 @@ import type { RequestContext, ServiceError } from './errors/service-error.js';
 import { TransientError, type TransientReason } from './errors/transient-error.js';
 import type { Redactor } from './redact.js';
 import type { HttpResponse } from './request.js';
+import { ResponseTimeoutError } from './response-timeout.js';
 import { safeCause } from './safe-cause.js';
 import { serviceMessage } from './service-message.js';
 
 type Failure = Extract<HttpResponse, { kind: 'failure' }>;
 
-const REFUSAL_REMEDY: Readonly<Record<RefusalScope, string>> = {
-  key: 'It takes the API key for missing or wrong: check apiKey in the configuration and the key in the application.',
-  plan: "The organization's plan seems to be without API access: an owner has to change the plan.",
+/** What a refusal means and what the user can do. */
+export const REFUSAL_REMEDY: Readonly<Record<RefusalScope, string>> = {
+  key: 'The API key is missing or not valid: check apiKey in the configuration and the key in the application.',
+  plan: "The organization's plan seems to have no API access: an owner has to change the plan.",
   grant:
-    'The API key seems to lack a grant: grants are fixed, so create a new key that has it and revoke this one.',
+    'The API key seems to lack a grant: the grants of a key are fixed, so create a new key with this grant and revoke this one.',
 };
 
-/** The error for a response other than 2xx (DESIGN 3.12). */
+/** The error for a response other than 2xx (docs/explanation/semantics.md#errors). */
 export function statusError(
   response: Failure,
   request: RequestContext,
@@ -45,7 +47,7 @@ export function statusError(
       return new RejectedError(what, options);
     case 'redirect':
       return new TransientError(
-        `${subject(request)} answered ${status}, a redirect to ${redirectHost(response, request, redact)}, which is not followed.`,
+        `${subject(request)} answered ${status}, a redirect to ${redirectHost(response, request, redact)}. Redirects are not followed; check baseUrl.`,
         { ...options, reason: 'redirect' },
       );
     default:
@@ -53,33 +55,43 @@ export function statusError(
   }
 }
 
-/** The host only: the rest of a Location may hold tokens of whoever redirects. */
+/** Only the host: the rest of a Location may contain tokens. */
 function redirectHost(response: Failure, request: RequestContext, redact: Redactor): string {
-  if (response.location === null || !URL.canParse(response.location, request.url)) return 'nowhere';
+  if (response.location === null || !URL.canParse(response.location, request.url)) return 'an unknown host';
   return redact(new URL(response.location, request.url).host);
 }
 
-/** The error for a connection that failed, or a body that could not be read. */
+/** The error for a failed connection or an unreadable body. */
 export function exchangeError(error: unknown, request: RequestContext, redact: Redactor): ServiceError {
   const cause = safeCause(error, redact);
   if (error instanceof BodyError) {
     if (error.fault === 'too-large') {
       return new BodyTooLargeError(
-        `${subject(request)}: ${cause.message} Ask for smaller pages (sync.pageSize) or raise http.maxBody.`,
+        `${subject(request)}: ${cause.message} Reduce sync.pageSize or raise http.maxBody.`,
         { request, cause, maxBodyBytes: error.maxBytes },
       );
     }
     return new TransientError(`${subject(request)}: ${cause.message}`, { request, cause, reason: 'body' });
   }
+  if (error instanceof ResponseTimeoutError) {
+    return new TransientError(`${subject(request)}: ${cause.message}.`, {
+      request,
+      cause,
+      reason: 'timeout',
+    });
+  }
   const code = codeOf(error);
   const reason: TransientReason = TIMEOUTS.has(code ?? '') ? 'timeout' : 'network';
   const detail = cause.message === '' ? cause.name : cause.message;
   const suffix = code === null || detail.includes(code) ? '' : ` (${code})`;
-  return new TransientError(`${subject(request)} could not be reached, or broke off: ${detail}${suffix}`, {
-    request,
-    cause,
-    reason,
-  });
+  return new TransientError(
+    `${subject(request)} failed: could not connect, or the connection broke: ${detail}${suffix}`,
+    {
+      request,
+      cause,
+      reason,
+    },
+  );
 }
 
 const TIMEOUTS: ReadonlySet<string> = new Set([
@@ -94,7 +106,7 @@ function codeOf(error: unknown): string | null {
   return typeof code === 'string' ? code : null;
 }
 
-/** The error for what the parser of a body threw; null for a defect of the parser, which is no trouble of the service. */
+/** The error for an exception of the body's parser; null for a defect of the parser itself. */
 export function parseError(
   error: unknown,
   request: RequestContext,
@@ -112,7 +124,7 @@ export function parseError(
   if (!(error instanceof SyntaxError)) return null;
   const cause = safeCause(error, redact);
   return new TransientError(
-    `${subject(request)} answered ${status} with a body that is not whole JSON: ${cause.message}`,
+    `${subject(request)} answered ${status} with incomplete or invalid JSON: ${cause.message}`,
     {
       request,
       status,
@@ -122,10 +134,10 @@ export function parseError(
   );
 }
 
-/** The error for a web page where JSON belongs, which is how proxies and log-in portals answer. */
+/** The error for a web page instead of JSON, as proxies and login portals send it. */
 export function htmlError(request: RequestContext, status: number): ServiceError {
   return new TransientError(
-    `${subject(request)} answered ${status} with a web page and not JSON; a proxy or a log-in page may stand in between.`,
+    `${subject(request)} answered ${status} with a web page instead of JSON; check whether a proxy or a login page intercepts requests.`,
     { request, status, reason: 'body' },
   );
 }

@@ -24,9 +24,9 @@ const FORMS = [
 ];
 
 /**
- * Reads an HTTP-date (RFC 9110 5.6.7) in any of its three forms: IMF-fixdate, RFC 850 and asctime. A two-digit year
- * that seems to lie more than 50 years after `nowMs` belongs to the century before.
- * Returns milliseconds since the epoch, or null for anything else, such as 30 February.
+ * Parses an HTTP-date (RFC 9110 5.6.7) in any of its three forms: IMF-fixdate, RFC 850 and asctime. A two-digit year
+ * more than 50 years after `nowMs` belongs to the previous century.
+ * Returns milliseconds since the epoch, or null for an invalid date, such as 30 February.
  */
 export function parseHttpDate(text: string, nowMs: number): number | null {
   for (const form of FORMS) {
@@ -48,7 +48,7 @@ function fullYear(twoDigits: number, nowMs: number): number {
 }
 
 function toInstant(year: number, month: number, day: number, hour: number, minute: number, second: number) {
-  // 60 is a leap second, which the grammar allows; it falls on the next minute's first second.
+  // The grammar allows 60 for a leap second; it counts as the first second of the next minute.
   if (hour > 23 || minute > 59 || second > 60) return null;
   const midnight = new Date(0);
   midnight.setUTCFullYear(year, month, day);

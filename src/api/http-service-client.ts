@@ -1,8 +1,9 @@
 import type { Agent } from 'undici';
-import type { ByteString, Cursor } from '../core/brands.js';
-import { Attempts, type Operation } from './attempts.js';
+import type { Cursor } from '../core/brands.js';
 import { NotFoundError } from './errors/not-found-error.js';
 import { RejectedError } from './errors/rejected-error.js';
+import { type Operation, RequestExecutor } from './request-executor.js';
+import { outcomeOfFailure, type SendOutcome } from './send-outcome.js';
 import type {
   FetchRequest,
   ListRequest,
@@ -12,63 +13,72 @@ import type {
   ServiceClient,
   ServiceClientOptions,
 } from './service-client.js';
-import { listQuery, resourceUrl, UnsendableError } from './url.js';
+import { displayUrl, listQuery, resourceUrl, type Segment, UnsendableError } from './url.js';
 
-/** Turns the three kinds of request into operations; what becomes of them is the business of `Attempts`. */
+/** Turns the three kinds of request into operations for `RequestExecutor`, which sends them. */
 export class HttpServiceClient implements ServiceClient {
   readonly #root: string;
   readonly #agent: Agent;
-  readonly #attempts: Attempts;
+  readonly #executor: RequestExecutor;
   #closed = false;
 
   constructor(root: string, agent: Agent, options: ServiceClientOptions) {
     this.#root = root;
     this.#agent = agent;
-    this.#attempts = new Attempts(agent, options);
+    this.#executor = new RequestExecutor(agent, options);
   }
 
   async listPage<T>(request: ListRequest, parse: Parse<T>): Promise<Received<T>> {
-    const url = this.#url(request, 'GET', request.path.split('/'), () => listQuery(request));
-    return this.#run({ ...read(request, url), cursor: request.cursor }, parse);
+    const target = this.#target(request, 'GET', request.path.split('/'), () => listQuery(request));
+    return this.#execute({ ...readOperation(request, target), cursor: request.cursor }, parse);
   }
 
   async fetchById<T>(request: FetchRequest, parse: Parse<T>): Promise<Received<T> | null> {
-    const url = this.#url(request, 'GET', [...request.path.split('/'), request.id], () => '');
+    const segments = [...request.path.split('/'), { value: request.id, shown: '<id>' }];
+    const target = this.#target(request, 'GET', segments, () => '');
     try {
-      return await this.#run(read(request, url), parse);
+      return await this.#execute(readOperation(request, target), parse);
     } catch (error) {
-      if (error instanceof NotFoundError) return null;
+      // 410 means permanently gone.
+      if (error instanceof NotFoundError || (error instanceof RejectedError && error.status === 410))
+        return null;
       throw error;
     }
   }
 
-  async send(request: SendRequest): Promise<Received<ByteString>> {
-    const { resource, method, signal, onWait, idempotencyKey } = request;
-    const url = this.#url(request, method, request.path, () => '');
+  async send<T>(request: SendRequest, parse: Parse<T>): Promise<SendOutcome<T>> {
+    let sends = 0;
+    try {
+      const onSend = (): void => {
+        sends += 1;
+      };
+      const operation = { ...this.#write(request), onSend };
+      const received = await this.#execute(operation, parse);
+      return { kind: 'answered', answer: { verdict: 'accepted', received } };
+    } catch (thrown) {
+      // For a write, a 404 rejects the row, like any other 4xx.
+      const error = thrown instanceof NotFoundError ? toRejectedError(thrown) : thrown;
+      return outcomeOfFailure({ error, sends, before: request.before ?? 'never' });
+    }
+  }
+
+  #write(request: SendRequest): Operation {
+    const { resource, method, signal, onWait, idempotencyKey, notAfter } = request;
+    const target = this.#target(request, method, request.path, () => '');
     if (idempotencyKey !== undefined && !/^[\x21-\x7e]+$/.test(idempotencyKey)) {
-      throw unsendable(
-        request,
-        method,
-        url,
-        new UnsendableError('An Idempotency-Key must be visible ASCII.'),
-      );
+      const cause = new UnsendableError('An Idempotency-Key must consist of visible ASCII characters.');
+      throw unsendableError(request, method, target.displayUrl, cause);
     }
     const repeatable = method === 'PUT' || idempotencyKey !== undefined;
-    const operation: Operation = {
-      ...{ resource, method, url, signal, onWait, cursor: null, body: request.body },
+    return {
+      ...{ ...target, resource, method, signal, onWait, notAfter, onSend: undefined },
+      ...{ cursor: null, body: request.body },
       headers: {
         'content-type': 'application/json',
         ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
       },
       attempts: request.attempts ?? (repeatable ? undefined : 1),
     };
-    try {
-      return await this.#run(operation, (body) => body);
-    } catch (error) {
-      // For a write, "no such thing" is a verdict on the row, like any other 4xx.
-      if (error instanceof NotFoundError) throw asRejected(error);
-      throw error;
-    }
   }
 
   async close(): Promise<void> {
@@ -77,55 +87,62 @@ export class HttpServiceClient implements ServiceClient {
     await this.#agent.close();
   }
 
-  #run<T>(operation: Operation, parse: Parse<T>): Promise<Received<T>> {
-    if (this.#closed) throw new Error('The service client has been closed.');
-    return this.#attempts.run(operation, parse);
+  #execute<T>(operation: Operation, parse: Parse<T>): Promise<Received<T>> {
+    if (this.#closed) throw new Error('The service client is closed.');
+    return this.#executor.execute(operation, parse);
   }
 
-  #url(
+  #target(
     request: { readonly resource: string; readonly cursor?: Cursor | null },
     method: string,
-    segments: readonly string[],
+    segments: readonly Segment[],
     query: () => string,
-  ): string {
+  ): Target {
     try {
-      return resourceUrl(this.#root, segments) + query();
+      const url = resourceUrl(this.#root, segments) + query();
+      const records = segments.flatMap((segment) => (typeof segment === 'string' ? [] : [segment.value]));
+      return { url, displayUrl: records.length === 0 ? url : displayUrl(this.#root, segments), records };
     } catch (error) {
-      if (error instanceof UnsendableError) throw unsendable(request, method, this.#root, error);
+      if (error instanceof UnsendableError) throw unsendableError(request, method, this.#root, error);
       throw error;
     }
   }
 }
 
-function read(request: ListRequest | FetchRequest, url: string): Operation {
+/** The URL of a request, and its form for messages. */
+type Target = Pick<Operation, 'url' | 'displayUrl' | 'records'>;
+
+function readOperation(request: ListRequest | FetchRequest, target: Target): Operation {
   const { resource, signal, onWait } = request;
   return {
+    ...target,
     method: 'GET',
     resource,
-    url,
     signal,
     onWait,
     cursor: null,
     headers: {},
     body: null,
     attempts: undefined,
+    notAfter: undefined,
+    onSend: undefined,
   };
 }
 
-function unsendable(
+function unsendableError(
   request: { readonly resource: string; readonly cursor?: Cursor | null },
   method: string,
   url: string,
   cause: UnsendableError,
 ): RejectedError {
   const context = { method, resource: request.resource, url, cursor: request.cursor ?? null, attempt: 1 };
-  return new RejectedError(`${request.resource}: ${cause.message} Nothing was sent.`, {
+  return new RejectedError(`${request.resource}: ${cause.message} The request was not sent.`, {
     request: context,
     cause,
   });
 }
 
-function asRejected(error: NotFoundError): RejectedError {
+function toRejectedError(error: NotFoundError): RejectedError {
   const { method, resource, url, cursor, attempt, status, serviceMessage } = error;
   const request = {
     method: method ?? '',

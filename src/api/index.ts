@@ -1,4 +1,7 @@
 /** The service's HTTP client (spec/work-tracking-api-v2.md). */
+
+export { resolveSecret, type Secret, SecretReader } from '../core/secrets.js';
+export { isUtcSeconds } from '../core/utc-time.js';
 export { BACKOFF_BASE_MS, backoffDelayMs } from './backoff.js';
 export {
   type Acquired,
@@ -23,11 +26,13 @@ export {
   type ServiceErrorOptions,
 } from './errors/service-error.js';
 export { TransientError, type TransientReason } from './errors/transient-error.js';
+export { REFUSAL_REMEDY } from './failure.js';
 export { parseHttpDate } from './http-date.js';
 export { type JsonPost, postJson } from './post-json.js';
 export { boundMessage, createRedactor, REDACTED, type Redactor } from './redact.js';
 export { MAX_RETRY_AFTER_MS, parseRetryAfter } from './retry-after.js';
-export { resolveSecret, type Secret, SecretReader } from './secrets.js';
+export type { SendAnswer, SendFailure, SendOutcome, SentBefore } from './send-outcome.js';
+export { outcomeOfFailure } from './send-outcome.js';
 export type {
   FetchRequest,
   ListRequest,
@@ -40,4 +45,4 @@ export type {
   ServiceEvent,
   WaitReason,
 } from './service-client.js';
-export { API_PATH, apiRoot, isUtcSeconds } from './url.js';
+export { API_PATH, apiRoot, type RecordSegment, type Segment } from './url.js';

@@ -1,20 +1,20 @@
 /**
- * How fast the budget lets requests out: additive increase, multiplicative decrease, as TCP does it, because a service
- * that does not publish its limits can only be felt for. Pure; the budget keeps one in a variable.
+ * The speed of requests: additive increase, multiplicative decrease, as in TCP, because the service does not publish its
+ * limits. Immutable.
  */
 export interface Pace {
-  /** Requests at a time; a fraction counts towards the next whole one. */
+  /** Concurrent requests; the fraction accumulates towards the next whole one. */
   readonly concurrency: number;
-  /** Requests per second, null where only the concurrency bounds them. */
+  /** Requests per second; null without a limit. */
   readonly perSecond: number | null;
 }
 
-/** The rate never falls below this part of its ceiling, or recovery would take hours. */
+/** Lowest fraction of the configured rate. Without a lower limit, recovery would take hours. */
 const LOWEST_RATE = 1 / 64;
-/** So many successes lead from nothing to the full rate. */
+/** Number of successes from zero to the full rate. */
 const RATE_STEPS = 20;
 
-/** Half of everything, and at least one request at a time. */
+/** Halves the pace, with at least one concurrent request. */
 export function slowerPace(pace: Pace, ceiling: Pace): Pace {
   return {
     concurrency: Math.max(1, Math.floor(pace.concurrency / 2)),
@@ -25,7 +25,7 @@ export function slowerPace(pace: Pace, ceiling: Pace): Pace {
   };
 }
 
-/** The pace after one more success: one request at a time more after as many successes as requests fit side by side. */
+/** The pace after one more success. N successes at a concurrency of N allow one more concurrent request. */
 export function fasterPace(pace: Pace, ceiling: Pace): Pace {
   return {
     concurrency: Math.min(ceiling.concurrency, pace.concurrency + 1 / Math.floor(pace.concurrency)),

@@ -5,21 +5,21 @@ export interface JsonPost {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: object;
-  /** Of the whole exchange, ms. */
+  /** Limit for the whole exchange, in ms. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** What is posted to, for messages: they do not repeat the URL. */
+  /** The receiver's name for messages, which never contain the URL. */
   readonly name: string;
 }
 
-/** The answer is of no interest; so much of it is read that the connection can be used again. */
-const MOST_ANSWER_BYTES = 64 * 1024;
+/** The response body is discarded. Up to this size it is read, so that the connection can be reused. */
+const MAX_RESPONSE_BYTES = 64 * 1024;
 
 /**
- * Posts a JSON object, once; no redirect is followed.
+ * Posts a JSON object once, without retries and redirects.
  *
  * @returns the status
- * @throws TransientError when there was no answer, and the signal's reason when aborted
+ * @throws TransientError without a response, and the signal's reason when aborted
  */
 export async function postJson({ url, headers, body, timeoutMs, signal, name }: JsonPost): Promise<number> {
   const timeout = AbortSignal.timeout(timeoutMs);
@@ -30,12 +30,12 @@ export async function postJson({ url, headers, body, timeoutMs, signal, name }: 
       body: JSON.stringify(body),
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
     });
-    await response.body.dump({ limit: MOST_ANSWER_BYTES }).catch(() => {});
+    await response.body.dump({ limit: MAX_RESPONSE_BYTES }).catch(() => {});
     return response.statusCode;
   } catch (error) {
     signal?.throwIfAborted();
     const code = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : codeOf(error);
-    // Only the code: messages of the HTTP library may hold address and headers.
+    // Only the code: messages of the HTTP library may contain the address and headers.
     throw new TransientError(`${name} cannot be reached: ${code}`, { reason: 'network' });
   }
 }

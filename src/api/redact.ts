@@ -1,23 +1,23 @@
-/** What a redacted text shows in the place of a secret. */
+/** Replaces a secret. */
 export const REDACTED = '[redacted]';
 
-/** The longest message taken over from the service, in characters. */
+/** Longest message that is quoted from the service, in characters. */
 export const MAX_MESSAGE_CHARS = 500;
 
 export type Redactor = (text: string) => string;
 
 const BEARER = /\bBearer(?:\s|%20|[+:=])+(?![+:=]|%20|\[redacted\])[^\s"'<>,;\\)}\]]+/gi;
-/** Shorter fragments of Base64 would match ordinary words. */
+/** Shorter Base64 fragments would match ordinary words. */
 const MIN_BASE64_CHARS = 8;
 
 /**
- * Makes a function that replaces each secret in a text, in whatever form a service or proxy may echo it: as it
- * is, JSON-escaped, percent-encoded (also in part, also twice), as HTML entities, and in Base64 (both alphabets, also in
- * the middle of a longer encoded text); and whatever follows `Bearer`, whether we know it or not.
+ * Creates a function that replaces each secret in a text, in every form in which a service or proxy may echo it:
+ * verbatim, JSON-escaped, percent-encoded (also partly or twice), as HTML entities, and in Base64 (both alphabets, also
+ * inside a longer encoded text). It also replaces every token after `Bearer`, known or not.
  */
 export function createRedactor(secrets: readonly string[]): Redactor {
   const known = secrets.filter((secret) => secret !== '');
-  // Longest first: a secret that begins with another one must not leave its rest behind.
+  // Longest first: otherwise a secret that begins with another secret would be replaced only in part.
   const patterns = [...known]
     .sort((a, b) => b.length - a.length)
     .flatMap((secret) => [anyEscaping(secret), ...base64Forms(secret)])
@@ -28,15 +28,39 @@ export function createRedactor(secrets: readonly string[]): Redactor {
   };
 }
 
+/** Replaces a record id. */
+const HIDDEN = '<id>';
+/** Shorter ids are replaced only as whole words; otherwise an id such as `4` would change every number. */
+const MIN_ANYWHERE_CHARS = 8;
+/** Letters and digits, approximately those of all scripts. */
+const WORD = '[0-9A-Za-z\\u00c0-\\uffff]';
+
+/** Creates a function that replaces record ids in a text, in the same forms as secrets and in any case. */
+export function createRecordRedactor(names: readonly string[]): Redactor {
+  const patterns = names
+    .filter((name) => name !== '')
+    .sort((a, b) => b.length - a.length)
+    .flatMap((name) => {
+      const plain = anyEscaping(name);
+      if (name.length >= MIN_ANYWHERE_CHARS) return [new RegExp(plain, 'gi'), ...base64Patterns(name)];
+      return [new RegExp(`(?<!${WORD})${plain}(?!${WORD})`, 'gi')];
+    });
+  return (text) => patterns.reduce((rest, pattern) => rest.replace(pattern, HIDDEN), text);
+}
+
+function base64Patterns(text: string): RegExp[] {
+  return base64Forms(text).map((source) => new RegExp(source, 'g'));
+}
+
 /**
- * Makes a service's text fit for a message: control characters (which could drive a terminal) and runs of white
- * space become one space, and what is over `maxChars` is cut. Redact first: a cut secret is no longer recognised.
+ * Prepares a service's text for a message: control characters (which could control a terminal) and runs of white space
+ * become one space, and the text is cut to `maxChars`. Redact first: a cut secret is no longer recognized.
  */
 export function boundMessage(text: string, maxChars: number = MAX_MESSAGE_CHARS): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters
   const line = text.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ').trim();
   if (line.length <= maxChars) return line;
-  // Half a surrogate pair could not be written anywhere.
+  // Half a surrogate pair cannot be encoded.
   return `${line.slice(0, maxChars - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
@@ -64,7 +88,7 @@ function charEscapes(char: string): string {
   return `(?:\\\\*${literal(char)}|${[percent, unicode, numeric, ...named, ...plus].join('|')})`;
 }
 
-/** Hexadecimal digits are written in both cases; Base64 and the secret itself are not. */
+/** Hexadecimal digits match in both cases; Base64 and the secret itself do not. */
 function anyCase(hex: string): string {
   return hex.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
 }
@@ -74,8 +98,8 @@ function literal(text: string): string {
 }
 
 /**
- * The characters of Base64 (RFC 4648) that depend on the secret alone, for each of the three places where it can begin
- * within a group of three bytes. The first form, which a secret encoded by itself has, takes its tail along.
+ * The Base64 characters (RFC 4648) that depend only on the secret, for each of its three possible offsets within a group
+ * of three bytes. Offset 0 is also the form of a secret that is encoded alone, so its last characters match too.
  */
 function base64Forms(secret: string): string[] {
   const bytes = Buffer.from(secret, 'utf8');

@@ -1,16 +1,20 @@
 import type { Agent, Dispatcher } from 'undici';
 import type { HttpSettings } from '../core/settings.js';
-import { type Body, type BodyHeaders, readBody, readErrorText } from './body.js';
+import { type Body, BodyError, type BodyHeaders, readBody, readErrorText } from './body.js';
 import { parseHttpDate } from './http-date.js';
+import { ResponseDeadline } from './response-timeout.js';
 import { parseRetryAfter } from './retry-after.js';
+import { watchSends } from './send-watch.js';
 
-/** One HTTP request, fully spelled out. */
+/** One complete HTTP request. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
   readonly signal: AbortSignal | undefined;
+  /** Called just before the first byte is sent. Without this call, no part of the request has left the process. */
+  readonly onSend: (() => void) | undefined;
 }
 
 interface Head {
@@ -22,17 +26,17 @@ interface Head {
   readonly location: string | null;
 }
 
-/** 2xx with its body whole; anything else with the beginning of its body as text. */
+/** 2xx with its whole body; any other status with the beginning of its body as text. */
 export type HttpResponse =
   | (Head & { readonly kind: 'success'; readonly body: Body })
   | (Head & { readonly kind: 'failure'; readonly text: string });
 
-/** Enough for any message; the rest of an error page is not worth its transfer. */
+/** Enough for any error message; the rest of an error page is not read. */
 const MAX_ERROR_BYTES = 64 * 1024;
 
 /**
- * Makes one request, with no retry and no redirect followed. Throws what undici throws for the connection, BodyError for
- * a body that cannot be read, and the signal's reason when aborted.
+ * Makes one request, without retries and redirects. Throws undici's errors for the connection, BodyError for an
+ * unreadable body, ResponseTimeoutError when the whole response takes too long, and the signal's reason when aborted.
  */
 export async function exchange(
   agent: Agent,
@@ -41,8 +45,10 @@ export async function exchange(
   now: () => number,
 ): Promise<HttpResponse> {
   const { origin, pathname, search } = new URL(request.url);
+  const deadline = new ResponseDeadline(http.responseTimeoutMs, request.signal);
+  const dispatcher = request.onSend === undefined ? agent : watchSends(agent, request.onSend);
   try {
-    const response = await agent.request({
+    const response = await dispatcher.request({
       origin,
       path: pathname + search,
       method: request.method,
@@ -50,21 +56,35 @@ export async function exchange(
       body: request.body,
       headersTimeout: http.headersTimeoutMs,
       bodyTimeout: http.bodyTimeoutMs,
-      signal: request.signal ?? null,
+      signal: deadline.signal,
     });
     const head = readHead(response, now());
     const coding = bodyHeaders(response);
     if (head.status >= 200 && head.status < 300) {
-      return { ...head, kind: 'success', body: await readBody(response.body, coding, http.maxBodyBytes) };
+      const body = await readBody(response.body, coding, http.maxBodyBytes);
+      if (body.bytes === 0 && !endIsMarked(response)) {
+        throw new BodyError('truncated', 'The body is empty and its end is not marked.');
+      }
+      return { ...head, kind: 'success', body };
     }
     const text = await readErrorText(response.body, coding, MAX_ERROR_BYTES);
     request.signal?.throwIfAborted();
     return { ...head, kind: 'failure', text };
   } catch (error) {
-    // However the abort showed itself, the caller gets its own reason.
+    // The caller gets the reason of its signal, whatever error the abort caused.
     request.signal?.throwIfAborted();
+    deadline.signal.throwIfAborted();
     throw error;
+  } finally {
+    deadline.end();
   }
+}
+
+/** Whether the end of a body is marked (RFC 9112 6.3). If not, a truncated body looks the same as a complete one. */
+function endIsMarked(response: Dispatcher.ResponseData): boolean {
+  const { statusCode } = response;
+  if (statusCode === 204 || statusCode === 205) return true;
+  return header(response, 'content-length') !== null || header(response, 'transfer-encoding') !== null;
 }
 
 function readHead(response: Dispatcher.ResponseData, nowMs: number): Head {
@@ -86,7 +106,7 @@ function bodyHeaders(response: Dispatcher.ResponseData): BodyHeaders {
   };
 }
 
-/** Lines of the same name are one list (RFC 9110 5.3). */
+/** Header lines with the same name form one list (RFC 9110 5.3). */
 function header(response: Dispatcher.ResponseData, name: string): string | null {
   const value = response.headers[name];
   if (value === undefined) return null;

@@ -1,13 +1,13 @@
 import { parseHttpDate } from './http-date.js';
 
-/** No service is taken at its word for longer than a day: a mistyped date must not hold a worker for a year. */
+/** Longest accepted wait, one day: a wrong date must not stop a worker for a year. */
 export const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Reads `Retry-After` (RFC 9110 10.2.3) in both forms, delay-seconds and HTTP-date, and nothing else: `1.5`, `-1`, `1e3`
- * and `120, 60` are not the header's grammar and give null.
- * A date counts from the response's own `Date` (`serviceDateMs`), so that a wrong clock on either side does no
- * harm, or else from `nowMs`.
+ * Parses `Retry-After` (RFC 9110 10.2.3) in both forms, delay-seconds and HTTP-date. Values outside the grammar, such as
+ * `1.5`, `-1`, `1e3` and `120, 60`, return null.
+ * A date is relative to the response's own `Date` (`serviceDateMs`), so that a wrong clock on either side does not
+ * matter, or else to `nowMs`.
  * Returns the delay in milliseconds from the receipt of the response, between 0 and MAX_RETRY_AFTER_MS.
  */
 export function parseRetryAfter(

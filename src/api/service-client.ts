@@ -2,11 +2,13 @@ import type { ByteString, Cursor, UtcSeconds } from '../core/brands.js';
 import type { ErrorMapping, HttpSettings, SecretRef } from '../core/settings.js';
 import type { RateBudget } from './budget.js';
 import type { ServiceErrorKind } from './errors/service-error.js';
+import type { SendOutcome, SentBefore } from './send-outcome.js';
+import type { Segment } from './url.js';
 
 export interface RetrySettings {
-  /** Tries of one request in this process, the first included. */
+  /** Most attempts of one request in this process, including the first. */
   readonly attempts: number;
-  /** The longest wait between two of them; a longer one is the caller's, who can wait durably. */
+  /** Longest wait between two attempts. A longer wait is left to the caller, who can wait durably. */
   readonly maxDelayMs: number;
 }
 
@@ -15,7 +17,7 @@ export interface ServiceClientOptions {
   readonly apiKey: SecretRef;
   readonly errors: ErrorMapping;
   readonly http: HttpSettings;
-  /** Shared by all clients of a connection in this process; default: one of its own. */
+  /** Shared by all clients of a connection in this process. Default: a separate budget. */
   readonly budget?: RateBudget | undefined;
   /** Default: 5 attempts, 20 s. */
   readonly retry?: RetrySettings | undefined;
@@ -24,34 +26,34 @@ export interface ServiceClientOptions {
   /** Milliseconds since the epoch. */
   readonly now?: (() => number) | undefined;
   readonly userAgent?: string | undefined;
-  /** Told of every request, for metrics. */
+  /** Called for every request, for metrics. */
   readonly onEvent?: ((event: ServiceEvent) => void) | undefined;
 }
 
-/** What becomes of the requests, told as it happens. Names and times only. */
+/** The progress of requests. Contains only names and times. */
 export type ServiceEvent =
   | { readonly kind: 'request'; readonly resource: string; readonly outcome: RequestOutcome }
-  /** A request that failed is about to be made again. */
+  /** A failed request is about to be retried. */
   | { readonly kind: 'retry'; readonly resource: string }
-  /** A request was kept waiting, or has to be, because the service asked for it. */
+  /** A request waited, or has to wait, because the service required it. */
   | { readonly kind: 'rate-limit-wait'; readonly resource: string; readonly ms: number };
 
 /** `throttled`: 429. */
 export type RequestOutcome = 'ok' | 'throttled' | ServiceErrorKind;
 
-/** Why a request is waiting: the service asked for it, or a failure is about to be retried. */
+/** Why a request waits: the service requires it, or a failed request is about to be retried. */
 export type WaitReason = 'rate-limit' | 'retry';
 
 interface Waitable {
   readonly signal?: AbortSignal | undefined;
-  /** Told of each wait as it begins, with its end in ms since the epoch. */
+  /** Called at the start of each wait, with its end in ms since the epoch. */
   readonly onWait?: ((untilMs: number, why: WaitReason) => void) | undefined;
 }
 
 export interface ListRequest extends Waitable {
   /** For messages. */
   readonly resource: string;
-  /** Below the base path, without slashes at its ends. */
+  /** Relative to the base path, without leading or trailing slash. */
   readonly path: string;
   readonly limit: number;
   readonly cursor: Cursor | null;
@@ -67,14 +69,18 @@ export interface FetchRequest extends Waitable {
 export interface SendRequest extends Waitable {
   readonly resource: string;
   readonly method: 'POST' | 'PUT';
-  /** Segments below the base path, not encoded. */
-  readonly path: readonly string[];
+  /** Relative to the base path. */
+  readonly path: readonly Segment[];
   /** JSON text. */
   readonly body: string;
-  /** Makes a create safe to repeat (spec, "Idempotency rule"). Visible ASCII. */
+  /** Makes a create safe to retry (spec, "Idempotency rule"). Visible ASCII. */
   readonly idempotencyKey?: string | undefined;
-  /** Default: as for reads; 1 for a POST without an idempotency key, which repeated could create two records. */
+  /** Default: as for reads, but 1 for a POST without an idempotency key, because a retry could create a second record. */
   readonly attempts?: number | undefined;
+  /** Whether an earlier call may have sent this record. Default: `never`. */
+  readonly before?: SentBefore | undefined;
+  /** Milliseconds since the epoch after which no attempt begins, because the service may have forgotten the key. */
+  readonly notAfter?: number | undefined;
 }
 
 export interface Received<T> {
@@ -84,30 +90,36 @@ export interface Received<T> {
   readonly status: number;
   /** Size of the decoded body. */
   readonly bytes: number;
-  /** Of the last try, from sending to the end of the body. */
+  /** Number of invalid UTF-8 sequences that were replaced by U+FFFD. */
+  readonly replaced: number;
+  /** Duration of the last attempt, from sending to the end of the body. */
   readonly durationMs: number;
-  /** Tries that failed before. */
+  /** Number of failed attempts before. */
   readonly retries: number;
 }
 
-/** Called with a body once it is whole, and anew with that of each repeated request. */
+/** Called with each complete body; again for each retried request. */
 export type Parse<T> = (body: ByteString) => T | Promise<T>;
 
 /**
- * The service's HTTP interface (spec, "Endpoints"). Every method throws RefusedError, TransientError (after its own
- * retries), RejectedError and BrokenPromiseError as DESIGN 3.12 tells them apart, ConfigurationError when the key
- * cannot be read, and the signal's reason, as it is, when aborted.
+ * The service's HTTP interface (spec, "Endpoints"). Every method throws RefusedError, TransientError (after its
+ * retries), RejectedError and BrokenPromiseError (docs/explanation/semantics.md#errors), ConfigurationError when the key
+ * cannot be read, and the signal's reason, unchanged, when aborted.
  */
 export interface ServiceClient {
   /**
-   * Reads one page of a list. `parse` throws SyntaxError for what is not whole JSON (retried) and BrokenPromiseError for a
-   * wrong envelope, which is thrown on with the request filled in. A 404 is a NotFoundError.
+   * Reads one page of a list. `parse` throws SyntaxError for incomplete JSON (retried) and BrokenPromiseError for a wrong
+   * envelope (rethrown with the request filled in). A 404 is a NotFoundError.
    */
   listPage<T>(request: ListRequest, parse: Parse<T>): Promise<Received<T>>;
-  /** Reads one record by its id; null for a 404. */
+  /** Reads one record by its id; null for a 404 or 410. */
   fetchById<T>(request: FetchRequest, parse: Parse<T>): Promise<Received<T> | null>;
-  /** Writes one record. Retries carry the same idempotency key; a 404 counts as RejectedError here. */
-  send(request: SendRequest): Promise<Received<ByteString>>;
-  /** Lets requests under way finish, then closes the connections. */
+  /**
+   * Writes one record, with the same idempotency key in every attempt. It does not throw for a failed request: the outcome
+   * states how the request ended and whether the service may have executed it. `parse` is as for `listPage`; a 404 is
+   * a RejectedError here.
+   */
+  send<T>(request: SendRequest, parse: Parse<T>): Promise<SendOutcome<T>>;
+  /** Waits for requests in flight, then closes the connections. */
   close(): Promise<void>;
 }

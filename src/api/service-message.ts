@@ -1,8 +1,8 @@
 import { boundMessage, type Redactor } from './redact.js';
 
 /**
- * The message in an error's body (spec, "Errors": JSON with a message), or the body's text where it is not of that
- * form. Returned both as it came, to be judged by its wording, and fit to be shown; null for an empty body.
+ * The message in an error's body (spec, "Errors": JSON with a message), or the whole text if the body has another form.
+ * `raw` is for classification by wording, `shown` is redacted for messages. Null for an empty body.
  */
 export function serviceMessage(text: string, redact: Redactor): { raw: string; shown: string } | null {
   const raw = messageIn(text) ?? text;

@@ -1,10 +1,11 @@
 import type { Cursor, UtcSeconds } from '../core/brands.js';
 import { ConfigurationError } from '../core/configuration-error.js';
+import { isUtcSeconds } from '../core/utc-time.js';
 
-/** The base path of the spec; the version is part of it. */
+/** The base path of the spec, including the version. */
 export const API_PATH = '/api/public/v2';
 
-/** The request cannot be written as a URL: nothing was sent. */
+/** The request cannot be written as a URL or header, so it was not sent. */
 export class UnsendableError extends RangeError {
   static {
     UnsendableError.prototype.name = 'UnsendableError';
@@ -13,32 +14,32 @@ export class UnsendableError extends RangeError {
 }
 
 /**
- * Checks `{base_url}` and returns it with the API's base path, without a slash at its end.
- * Throws ConfigurationError for what is no http(s) URL, for credentials, query or fragment in it, and for plain
- * `http://` to anything but loopback, where the key would travel in the clear.
+ * Checks `{base_url}` and returns it with the API's base path, without a trailing slash.
+ * Throws ConfigurationError if it is not an http(s) URL, if it contains credentials, a query or a fragment, and for plain
+ * `http://` to a host other than loopback, because the key would be sent unencrypted.
  */
 export function apiRoot(baseUrl: string, plainHttp: 'loopback-only' | 'allowed'): string {
   const url = parseBase(baseUrl);
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new ConfigurationError('baseUrl must not hold credentials, a query or a fragment.', {
+    throw new ConfigurationError('baseUrl must not contain credentials, a query or a fragment.', {
       path: 'baseUrl',
-      remedy: 'Give scheme, host and, if need be, port and path; the key belongs under apiKey.',
+      remedy: 'Use only scheme, host and optionally port and path; put the key under apiKey.',
     });
   }
   if (url.protocol === 'http:' && plainHttp === 'loopback-only' && !isLoopback(url.hostname)) {
     throw new ConfigurationError(
-      `baseUrl is plain http:// to ${url.host}: the API key would be sent in the clear.`,
+      `baseUrl is plain http:// to ${url.host}: the API key would be sent unencrypted.`,
       {
         path: 'baseUrl',
-        remedy: 'Use https://, or set http.allowPlainHttp where the network itself is trusted.',
+        remedy: 'Use https://, or set http.allowPlainHttp if you trust the network.',
       },
     );
   }
   const path = url.pathname.replace(/\/+$/, '');
   if (path.endsWith(API_PATH)) {
-    throw new ConfigurationError(`baseUrl ends in ${API_PATH}, which is added to it.`, {
+    throw new ConfigurationError(`baseUrl ends in ${API_PATH}, which is added automatically.`, {
       path: 'baseUrl',
-      remedy: `Leave ${API_PATH} out.`,
+      remedy: `Remove ${API_PATH} from baseUrl.`,
     });
   }
   return `${url.origin}${path}${API_PATH}`;
@@ -47,10 +48,10 @@ export function apiRoot(baseUrl: string, plainHttp: 'loopback-only' | 'allowed')
 function parseBase(baseUrl: string): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
   if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    // Not quoted: what is no URL may well be a key in the wrong place.
+    // Not quoted: the invalid value may be a key in the wrong place.
     throw new ConfigurationError('baseUrl is not an http:// or https:// URL.', {
       path: 'baseUrl',
-      remedy: 'Give the address of the service, such as https://tracker.example.com.',
+      remedy: 'Set it to the address of the service, such as https://tracker.example.com.',
     });
   }
   return url;
@@ -61,25 +62,43 @@ function isLoopback(hostname: string): boolean {
   return /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
 }
 
+/** A segment with a record id. Its value is used only in the request; messages show the placeholder. */
+export interface RecordSegment {
+  readonly value: string;
+  /** The placeholder, such as `<id>`. */
+  readonly shown: string;
+}
+
+/** An unencoded part of a path. */
+export type Segment = string | RecordSegment;
+
 /**
- * Joins the root and path segments, each percent-encoded (RFC 3986 3.3). Throws UnsendableError for a segment that no URL
- * can carry: an empty one, a lone surrogate, and `.` and `..`, which would name another resource however encoded.
+ * Joins the root and the percent-encoded path segments (RFC 3986 3.3). Throws UnsendableError for a segment that a URL
+ * cannot represent: an empty one, a lone surrogate, and `.` and `..`, which name another resource even when encoded.
  */
-export function resourceUrl(root: string, segments: readonly string[]): string {
-  return [root, ...segments.map(encodeSegment)].join('/');
+export function resourceUrl(root: string, segments: readonly Segment[]): string {
+  return [root, ...segments.map((one) => encodeSegment(typeof one === 'string' ? one : one.value))].join('/');
+}
+
+/** The URL for messages, which may be stored in a history: without record ids (docs/explanation/semantics.md#secrets). */
+export function displayUrl(root: string, segments: readonly Segment[]): string {
+  return [root, ...segments.map((one) => (typeof one === 'string' ? encodeSegment(one) : one.shown))].join(
+    '/',
+  );
 }
 
 function encodeSegment(segment: string): string {
   if (segment === '' || segment === '.' || segment === '..') {
-    throw new UnsendableError(`"${segment}" cannot be a segment of a URL's path.`);
+    // Not quoted: it may be a record id.
+    throw new UnsendableError('An empty string, "." and ".." cannot be a segment of a URL path.');
   }
   return encode(segment);
 }
 
 /**
- * The query of a list (spec, "Query parameters common to list endpoints"), with `?`. The cursor is opaque and goes back
- * exactly as it came. Throws RangeError for a limit that is no positive integer, an empty cursor (which would start the
- * list again) and an `updatedSince` in any other form than `YYYY-MM-DDTHH:MM:SSZ`.
+ * The query of a list (spec, "Query parameters common to list endpoints"), with `?`. The cursor is opaque and sent back
+ * unchanged. Throws RangeError for a limit that is not a positive integer, an empty cursor (which would restart the
+ * list) and an `updatedSince` in a form other than `YYYY-MM-DDTHH:MM:SSZ`.
  */
 export function listQuery(query: {
   readonly limit: number;
@@ -90,7 +109,8 @@ export function listQuery(query: {
     throw new RangeError(`limit must be a positive integer, not ${query.limit}.`);
   }
   const parts = [`limit=${query.limit}`];
-  if (query.cursor === '') throw new RangeError('An empty cursor ends a list; it must not be sent.');
+  if (query.cursor === '')
+    throw new RangeError('An empty cursor must not be sent: it marks the end of a list.');
   if (query.cursor !== null) parts.push(`cursor=${encode(query.cursor)}`);
   if (query.updatedSince !== null) {
     if (!isUtcSeconds(query.updatedSince)) {
@@ -101,18 +121,10 @@ export function listQuery(query: {
   return `?${parts.join('&')}`;
 }
 
-/** Whether a text is a real instant in the only form that `updatedSince` takes. */
-export function isUtcSeconds(text: string): text is UtcSeconds {
-  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text)) return false;
-  const at = new Date(text);
-  // A date that does not exist is rolled over or refused by the engine; either way it does not come back the same.
-  return !Number.isNaN(at.getTime()) && at.toISOString() === `${text.slice(0, -1)}.000Z`;
-}
-
 function encode(text: string): string {
   try {
     return encodeURIComponent(text);
   } catch (cause) {
-    throw new UnsendableError('A lone surrogate cannot be written in a URL.', { cause });
+    throw new UnsendableError('A lone surrogate cannot be encoded in a URL.', { cause });
   }
 }

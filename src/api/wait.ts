@@ -1,4 +1,4 @@
-/** The longest a timer can be set to; longer waits are made of several. */
+/** The longest delay of a Node timer; a longer wait ends early. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Resolves after `ms` milliseconds; rejects with the signal's reason as soon as it is aborted. */

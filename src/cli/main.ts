@@ -1,16 +1,18 @@
 #!/usr/bin/env node
-import { EXIT } from './exit-code.js';
-import { failureOf } from './failure.js';
-import { output } from './output.js';
 import { createProgram } from './program.js';
+import { EXIT } from './shared/exit-code.js';
+import { failureOf } from './shared/failure.js';
+import { output } from './shared/output.js';
 
-// Before the AWS SDK is loaded, which would tell users of Node 20 of its own plans.
+// Must be set before the AWS SDK loads. Otherwise the SDK warns users of Node 20 that it will drop support.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 
-// A reader that went away (`worktrack status | head -1`) is no trouble of ours.
+// A reader that closes the pipe (`worktrack status | head -1`) is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
+// A log pipeline that ended must not end a worker, nor a good export: there is no other place to say so.
+process.stderr.on('error', () => {});
 
 let code: number = EXIT.done;
 try {
@@ -22,7 +24,7 @@ try {
   if (failure.message !== '') output.note(failure.message);
   code = failure.code;
 }
-// Whatever is still open (a connection that never came about) must not keep the process; what was printed must come through.
+// Flush the output, then exit, even if a handle is still open (for example, a connection that is still being tried).
 process.exitCode = code;
 await Promise.all(
   [process.stdout, process.stderr].map((stream) => new Promise((done) => stream.write('', done))),

@@ -1,18 +1,17 @@
 import { Command } from 'commander';
-import { VERSION } from '../temporal/version.js';
-import type { OnEnd } from './commands/add.js';
+import { VERSION } from '../core/version.js';
+import type { OnEnd } from './commands/add-command.js';
+import { addExamples } from './commands/examples.js';
 import { addPublishedCommands } from './commands/published.js';
-import { addReplayCommand } from './commands/replay.js';
-import { addRunCommands } from './commands/runs.js';
+import { addReplayCommand, addRunCommands } from './commands/runs.js';
 import { addSetupCommands } from './commands/setup.js';
 import { addTriggerCommands } from './commands/triggers.js';
 import { addWriteBackCommand } from './commands/write-back.js';
-import { addExamples } from './examples.js';
 
 /**
- * The command line. Each command's module is loaded when it runs, so that `--help` is there at once.
+ * Builds the command line. Each command's module is loaded when the command runs, so that `--help` is fast.
  *
- * @param onEnd hears the exit code of the command that ran
+ * @param onEnd receives the exit code of the command that ran
  */
 export function createProgram(onEnd: OnEnd): Command {
   const program = new Command('worktrack')
@@ -22,26 +21,23 @@ export function createProgram(onEnd: OnEnd): Command {
     .version(VERSION, '-V, --version', 'print the version')
     .option(
       '--config <file>',
-      'configuration (default: $WORKTRACK_CONFIG, else worktrack.yaml, .yml or .json here)',
+      'configuration file (default: $WORKTRACK_CONFIG, else worktrack.yaml, .yml or .json in the working directory)',
     )
-    .option(
-      '--connection <name>',
-      'which connection of the configuration (may be left out when there is one)',
-    )
-    .option('--task-queue <name>', 'task queue in Temporal (default: worktrack)')
-    .option('--address <host:port>', 'Temporal server (default: TEMPORAL_ADDRESS or the profile)')
-    .option('--namespace <name>', 'namespace in Temporal (default: TEMPORAL_NAMESPACE or the profile)')
+    .option('--connection <name>', 'connection in the configuration (optional if there is only one)')
+    .option('--task-queue <name>', 'Temporal task queue (default: worktrack)')
+    .option('--address <host:port>', 'Temporal server (default: $TEMPORAL_ADDRESS, else the profile)')
+    .option('--namespace <name>', 'Temporal namespace (default: $TEMPORAL_NAMESPACE, else the profile)')
     .option(
       '--data-converter <module>',
-      'module that exports your data converter (default: WORKTRACK_DATA_CONVERTER)',
+      'module that exports your data converter (default: $WORKTRACK_DATA_CONVERTER)',
     )
-    .option('--traces', 'send OpenTelemetry traces to OTEL_EXPORTER_OTLP_ENDPOINT, by OTLP over HTTP')
-    .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError('Add --help to the command to see what it takes.')
+    .option('--traces', 'send OpenTelemetry traces to $OTEL_EXPORTER_OTLP_ENDPOINT (OTLP over HTTP)')
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: nameAndArguments })
+    .showHelpAfterError('Add --help to the command to see its options.')
     .addHelpText('after', EXIT_CODES)
     .exitOverride();
 
-  // In the order of the help.
+  // The help lists the commands in this order.
   addRunCommands(program, onEnd);
   addPublishedCommands(program, onEnd);
   addReplayCommand(program, onEnd);
@@ -52,7 +48,20 @@ export function createProgram(onEnd: OnEnd): Command {
   return program;
 }
 
+/** Leaves out `[options]`, which every command has, so that the descriptions fit 80 columns. */
+function nameAndArguments(command: Command): string {
+  const args = command.registeredArguments.map((one) => {
+    const name = one.variadic ? `${one.name()}...` : one.name();
+    return one.required ? ` <${name}>` : ` [${name}]`;
+  });
+  return command.name() + args.join('');
+}
+
 const EXIT_CODES = `
-Exit codes: 0 done; 1 a run failed or was cancelled, or a written row was rejected or is unknown; 2 usage or
-configuration; 3 refused by the service; 4 Temporal or S3 out of reach for more than 60 s; 130 left by Ctrl-C while the
-run goes on.`;
+Exit codes:
+  0    done
+  1    a run failed or was cancelled, or a row was rejected or is unknown
+  2    usage or configuration error
+  3    the service refused the API key, the plan or a grant
+  4    Temporal or S3 was unreachable for more than 60 s
+  130  left with Ctrl-C; the run continues`;

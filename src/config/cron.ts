@@ -1,7 +1,7 @@
-import { wrong } from './found.js';
+import { invalidValue } from './values.js';
 
 const ALLOWED =
-  'five fields "minute hour day-of-month month day-of-week" (six with a year at the end, seven with seconds at the beginning too), or @hourly, @daily, @weekly, @monthly, @yearly, @every 6h';
+  'five fields "minute hour day-of-month month day-of-week" (six with a year at the end, seven with seconds at the start and a year at the end), or @hourly, @daily, @weekly, @monthly, @yearly, @every 6h';
 
 interface Field {
   readonly name: string;
@@ -21,7 +21,7 @@ const FIELDS: readonly Field[] = [
 ];
 
 /**
- * A cron text in Temporal's dialect, checked loosely: the server has the last word, but a slip shows here and not at
+ * Checks a cron expression in Temporal's dialect. The server makes the final check; this one finds most mistakes before
  * `schedule apply`.
  *
  * @throws RangeError with the message for the file's author.
@@ -29,7 +29,7 @@ const FIELDS: readonly Field[] = [
 export function readCron(text: string): string {
   const cron = text.trim();
   if (/^(CRON_)?TZ=/.test(cron))
-    throw new RangeError(`${wrong(text, ALLOWED)}. The zone goes into schedule.timezone.`);
+    throw new RangeError(`${invalidValue(text, ALLOWED)}. Set the time zone in schedule.timezone.`);
   if (cron.startsWith('@')) {
     if (
       /^@(hourly|daily|midnight|weekly|monthly|yearly|annually|every (\d+[smhd])+(\/(\d+[smhd])+)?)$/.test(
@@ -37,11 +37,11 @@ export function readCron(text: string): string {
       )
     )
       return cron;
-    throw new RangeError(wrong(text, ALLOWED));
+    throw new RangeError(invalidValue(text, ALLOWED));
   }
   const parts = cron.split(/\s+/);
   const fields = FIELDS.slice(parts.length === 7 ? 0 : 1, parts.length === 5 ? 6 : 7);
-  if (parts.length !== fields.length) throw new RangeError(wrong(text, ALLOWED));
+  if (parts.length !== fields.length) throw new RangeError(invalidValue(text, ALLOWED));
   for (const [i, field] of fields.entries()) {
     const part = parts[i] ?? '';
     if (part.split(',').every((item) => fits(item, field))) continue;
@@ -52,22 +52,22 @@ export function readCron(text: string): string {
   return cron;
 }
 
-/** The name of a time zone as Temporal's server knows it. @throws RangeError like `readCron`. */
+/** Checks the name of a time zone as Temporal's server does. @throws RangeError like `readCron`. */
 export function readTimezone(text: string): string {
   const allowed = 'a name of the IANA time zone database such as UTC or Europe/Berlin';
   try {
-    // Offsets (`+01:00`) are taken by newer JavaScript engines only, and by Temporal's server not at all.
+    // Temporal's server rejects offsets (`+01:00`), which newer JavaScript engines accept.
     if (!/^[A-Za-z]/.test(text)) throw new RangeError('no name');
     new Intl.DateTimeFormat('en', { timeZone: text });
   } catch {
-    throw new RangeError(wrong(text, allowed));
+    throw new RangeError(invalidValue(text, allowed));
   }
-  // JavaScript forgives `europe/berlin`; the server, which looks for a file of that name, does not.
+  // JavaScript accepts `europe/berlin`. The server looks for a file with the name, so the case must match.
   const exact = ['UTC', ...Intl.supportedValuesOf('timeZone')].find(
     (zone) => zone.toLowerCase() === text.toLowerCase(),
   );
   if (exact === undefined || exact === text) return text;
-  throw new RangeError(`${wrong(text, allowed)}. Did you mean ${JSON.stringify(exact)}?`);
+  throw new RangeError(`${invalidValue(text, allowed)}. Did you mean ${JSON.stringify(exact)}?`);
 }
 
 function fits(item: string, { min, max, words = '' }: Field): boolean {

@@ -6,13 +6,13 @@ import { formatPath, type PathPart, type RawProblem } from './problems.js';
 import { withNameDefaults } from './resource-defaults.js';
 import { baseUrl, errors, lake, overlap } from './schema.js';
 import { type ParsedResource, resource } from './schema-resource.js';
-import { get, good, isMap } from './tree.js';
 import { isLoopback } from './urls.js';
+import { get, isMap, parseOrUndefined } from './values.js';
 import { checkWebhook } from './webhook-checks.js';
 
 /**
- * The rules that need two places of the file at once. They read the raw tree, part by part and only the parts that
- * are good in themselves, so that a slip elsewhere does not hide them: every problem shows in one go.
+ * Checks the rules that compare two parts of the file. They read the raw tree and skip parts that are invalid, so that
+ * a mistake elsewhere does not hide them: all problems are reported at once.
  */
 export function crossCheck(tree: unknown): RawProblem[] {
   const connections = get(tree, 'connections');
@@ -20,7 +20,7 @@ export function crossCheck(tree: unknown): RawProblem[] {
   const names = Object.keys(connections);
   const problems = names.flatMap((name) => checkConnection(name, connections[name]));
   if (names.length === 0) {
-    problems.push({ path: ['connections'], message: 'found no connection; allowed: at least one' });
+    problems.push({ path: ['connections'], message: 'found no connections; allowed: at least one' });
   }
   return [...problems, ...lakeConflicts(connections)];
 }
@@ -46,29 +46,29 @@ function nameProblem(name: string, path: PathPart[]): RawProblem[] {
 }
 
 function plainHttp(raw: unknown, path: PathPart[]): RawProblem[] {
-  const url = good(baseUrl, get(raw, 'baseUrl'));
+  const url = parseOrUndefined(baseUrl, get(raw, 'baseUrl'));
   if (url === undefined || !url.startsWith('http:') || isLoopback(new URL(url).hostname)) return [];
   if (get(raw, 'http', 'allowPlainHttp') === true) return [];
-  const message = `found plain http to ${new URL(url).host}, which would send the key in the clear; allowed: https, or http to this machine, or http.allowPlainHttp: true`;
+  const message = `found plain http to ${new URL(url).host}, which would send the key unencrypted; allowed: https, or http to this machine, or http.allowPlainHttp: true`;
   return [{ path: [...path, 'baseUrl'], message }];
 }
 
 function statusConflicts(raw: unknown, path: PathPart[]): RawProblem[] {
-  const mapping = good(errors, get(raw, 'errors') ?? {});
+  const mapping = parseOrUndefined(errors, get(raw, 'errors') ?? {});
   if (!mapping) return [];
   const both = mapping.transient.filter((status) => mapping.refused.includes(status));
-  // The list that the file gives is the one to point at; the other may be a default.
+  // Point at a list that is in the file; the other list may be a default.
   const list = get(raw, 'errors', 'transient') === undefined ? 'refused' : 'transient';
   return [...new Set(both)].map((status) => ({
     path: [...path, 'errors', list],
-    message: `found ${status} in both refused and transient; allowed: one of them`,
+    message: `found ${status} in both refused and transient; allowed: only one of them`,
   }));
 }
 
 function checkResources(raw: unknown, connection: PathPart[]): RawProblem[] {
   const list = get(raw, 'resources');
   if (!Array.isArray(list)) return [];
-  const overlapMs = good(overlap, get(raw, 'sync', 'overlap') ?? '5m');
+  const overlapMs = parseOrUndefined(overlap, get(raw, 'sync', 'overlap') ?? '5m');
   const first = new Map<string, number>();
   return list.flatMap((item, i): RawProblem[] => {
     const path = [...connection, 'resources', i];
@@ -79,11 +79,11 @@ function checkResources(raw: unknown, connection: PathPart[]): RawProblem[] {
       if (before === undefined) first.set(name, i);
       else {
         const at = formatPath([...connection, 'resources', before]);
-        const message = `found the resource ${JSON.stringify(name)} again; names are unique in a connection, and ${at} has it already`;
+        const message = `found the resource ${JSON.stringify(name)} again; names are unique within a connection, and ${at} already has it`;
         problems.push({ path: typeof item === 'string' ? path : [...path, 'name'], message });
       }
     }
-    const parsed = good(resource, item);
+    const parsed = parseOrUndefined(resource, item);
     return parsed
       ? [...problems, ...windowConflicts(parsed, overlapMs, path), ...columnConflicts(parsed, path)]
       : problems;
@@ -101,7 +101,7 @@ function windowConflicts(
     return [
       {
         path: [...path, 'windowField'],
-        message: 'found a windowField but no window; allowed: together with window',
+        message: 'found a windowField but no window; windowField requires window',
       },
     ];
   }
@@ -113,12 +113,12 @@ function windowConflicts(
 function lakeConflicts(connections: Readonly<Record<string, unknown>>): RawProblem[] {
   const lakes: { name: string; place: LakePlace }[] = [];
   return Object.entries(connections).flatMap(([name, raw]): RawProblem[] => {
-    const place = good(lake, get(raw, 'lake'));
+    const place = parseOrUndefined(lake, get(raw, 'lake'));
     if (!place) return [];
     const rival = lakes.find((other) => lakesOverlap(other.place, place));
     lakes.push({ name, place });
     if (!rival) return [];
-    const message = `found ${place.url}, which is the same as, inside or around the lake of ${rival.name}, ${rival.place.url}; allowed: lakes apart from each other`;
+    const message = `found ${place.url}, which equals, is inside, or contains the lake of ${rival.name}, ${rival.place.url}; allowed: separate lakes`;
     return [{ path: ['connections', name, 'lake', 'url'], message }];
   });
 }

@@ -4,10 +4,10 @@ import { isLoopback, wrongUrl } from './urls.js';
 const ALLOWED = 's3://bucket, s3://bucket/prefix or file:///absolute/folder';
 
 /**
- * A lake's root without slashes at its end. Read by pattern and not by `URL`, which would lower, decode or resolve
- * parts of what S3 takes letter by letter.
+ * Parses a lake URL and removes trailing slashes. Uses a pattern instead of `URL`, which would change the case, decode
+ * or resolve parts of an S3 key.
  *
- * @throws RangeError with the message for the file's author; it repeats no credentials.
+ * @throws RangeError with a message for the user that does not repeat credentials.
  */
 export function readLakeUrl(text: string): string {
   const match = /^(s3|file):\/\/([^/]*)(\/.*)?$/s.exec(text);
@@ -15,7 +15,7 @@ export function readLakeUrl(text: string): string {
   const [, scheme, host = '', rest = ''] = match;
   if (host.includes('@') || /^[^/]+:[^/]+@/.test(rest)) {
     throw new RangeError(
-      `found credentials in the URL (not repeated here); S3 credentials go where the AWS SDK looks for them. Allowed: ${ALLOWED}`,
+      `found credentials in the URL (not repeated here); provide S3 credentials as for the AWS SDK. Allowed: ${ALLOWED}`,
     );
   }
   if (/[?#\\]/.test(text) || hasControls(text)) {
@@ -42,20 +42,20 @@ export function readLakeUrl(text: string): string {
   return `file://${path}`;
 }
 
-/** What of a lake decides whether two are the same place. */
+/** The settings that decide whether two lakes are the same place. */
 export interface LakePlace {
   readonly url: string;
   readonly endpoint?: string | undefined;
 }
 
-/** Whether one lake is, or lies inside, the other (DESIGN 2, "One writer, fenced"). */
+/** Whether one lake equals or contains the other (docs/explanation/architecture.md#one-writer). */
 export function lakesOverlap(a: LakePlace, b: LakePlace): boolean {
   if (a.url.startsWith('s3:') && store(a.endpoint) !== store(b.endpoint)) return false;
   const [left, right] = [`${a.url}/`, `${b.url}/`];
   return left.startsWith(right) || right.startsWith(left);
 }
 
-/** Bucket names are unique over all of AWS, so its regional endpoints count as one store. */
+/** Bucket names are unique across AWS, so all regional endpoints are one store. */
 function store(endpoint: string | undefined): string {
   if (endpoint === undefined) return 'aws';
   const url = new URL(endpoint);
@@ -63,15 +63,15 @@ function store(endpoint: string | undefined): string {
   return `${isLoopback(url.hostname) ? 'loopback' : url.hostname}:${url.port || url.protocol}${url.pathname}`;
 }
 
-/** The rules of S3 for general purpose buckets. */
+/** Checks the S3 naming rules for general purpose buckets. */
 function checkBucket(name: string): void {
   const shape = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(name);
   if (shape && !name.includes('..') && !/^\d+(\.\d+){3}$/.test(name)) return;
   throw new RangeError(
-    `found ${JSON.stringify(name)} as the bucket; allowed: 3 to 63 lower-case letters, digits, dots and hyphens, beginning and ending with a letter or digit`,
+    `found ${JSON.stringify(name)} as the bucket; allowed: 3 to 63 lower-case letters, digits, dots and hyphens, starting and ending with a letter or digit`,
   );
 }
 
 function relativeHint(text: string): string {
-  return /^file:|^\.{0,2}\//.test(text) ? '. A folder needs its absolute path, after three slashes.' : '';
+  return /^file:|^\.{0,2}\//.test(text) ? '. Write a folder as file:/// and its absolute path.' : '';
 }

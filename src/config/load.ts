@@ -4,13 +4,13 @@ import { ConfigurationError } from '../core/configuration-error.js';
 import type { Settings } from '../core/settings.js';
 import { parseSettings } from './parse.js';
 
-/** The names that are looked for in the working directory, in this order (DESIGN 4). */
+/** Default file names in the working directory, in the order of the search (docs/reference/configuration.md). */
 export const CONFIG_FILES = ['worktrack.yaml', 'worktrack.yml', 'worktrack.json'] as const;
 
 export interface LoadOptions {
-  /** What `--config` says. */
+  /** The value of `--config`. */
   readonly file?: string | undefined;
-  /** `process.env`, of which only `WORKTRACK_CONFIG` is read. */
+  /** `process.env`; only `WORKTRACK_CONFIG` is read. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
 }
@@ -18,22 +18,19 @@ export interface LoadOptions {
 /**
  * Finds and reads the configuration: `file`, else `$WORKTRACK_CONFIG`, else the first of `CONFIG_FILES` in `cwd`.
  *
- * @throws ConfigurationError when there is none, it cannot be read, or (as SettingsError) it has problems.
+ * @throws ConfigurationError if there is no file or it cannot be read; SettingsError if it has problems.
  */
 export function loadSettings({ file, env, cwd }: LoadOptions): Settings {
   const named = file ?? (env.WORKTRACK_CONFIG || undefined);
   if (named !== undefined) {
     const origin = file === undefined ? '$WORKTRACK_CONFIG' : '--config';
     if (named === '')
-      throw new ConfigurationError(`${origin} names no file`, { remedy: `Give ${origin} a path.` });
+      throw new ConfigurationError(`${origin} is empty`, { remedy: `Set ${origin} to a path.` });
     const text = readText(resolve(cwd, named), named, origin);
     if (text === null) {
-      throw new ConfigurationError(
-        `there is no configuration at ${resolve(cwd, named)}, which ${origin} names`,
-        {
-          remedy: `Correct ${origin}, or write the file with \`worktrack init\`.`,
-        },
-      );
+      throw new ConfigurationError(`${resolve(cwd, named)} does not exist (from ${origin})`, {
+        remedy: `Correct ${origin}, or create the file with \`worktrack init\`.`,
+      });
     }
     return parseSettings(text, named);
   }
@@ -43,11 +40,11 @@ export function loadSettings({ file, env, cwd }: LoadOptions): Settings {
   }
   throw new ConfigurationError(
     `no configuration found: --config is not given, $WORKTRACK_CONFIG is not set, and ${cwd} has none of ${CONFIG_FILES.join(', ')}`,
-    { remedy: 'Write one with `worktrack init`, or name one with --config.' },
+    { remedy: 'Create one with `worktrack init`, or name a file with --config.' },
   );
 }
 
-/** The file's text, or `null` when there is no such file. */
+/** The text of the file, or `null` if it does not exist. */
 function readText(path: string, shown: string, origin: string): string | null {
   let bytes: Buffer;
   try {
@@ -58,7 +55,7 @@ function readText(path: string, shown: string, origin: string): string | null {
     const why =
       code === 'EISDIR' ? 'it is a folder' : code === 'EACCES' ? 'permission denied' : String(code ?? error);
     throw new ConfigurationError(`cannot read ${shown} (from ${origin}): ${why}`, {
-      remedy: 'Make it a file that the user of this process may read.',
+      remedy: 'Make sure that it is a file and that this user can read it.',
       cause: error,
     });
   }

@@ -7,10 +7,10 @@ import { configFile } from './schema.js';
 import { SettingsError } from './settings-error.js';
 
 /**
- * Reads the text of a configuration (YAML 1.2 or JSON, DESIGN 4), checks it and fills in the defaults. `source` is
- * the file's name, for messages. Nothing but the text is looked at: no environment, no file, no network.
+ * Parses a configuration (YAML 1.2 or JSON, docs/reference/configuration.md), checks it and fills in defaults. `source`
+ * is the file name, for messages. Reads no environment variables, files or network.
  *
- * @throws SettingsError with every problem of the text at once; no message repeats a secret.
+ * @throws SettingsError with all problems; no message repeats a secret.
  */
 export function parseSettings(text: string, source: string): Settings {
   const doc = readDocument(text);

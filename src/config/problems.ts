@@ -2,26 +2,26 @@ import type { z } from 'zod';
 
 export type PathPart = string | number;
 
-/** One thing that is wrong with the file. */
+/** One problem in the file. */
 export interface SettingsProblem {
-  /** Where, in the file's own terms: `connections.acme.resources[3].window`; empty for the file as a whole. */
+  /** Path in the file, such as `connections.acme.resources[3].window`; empty for the whole file. */
   readonly path: string;
-  /** Counted from 1; `null` where the text gives no place. */
+  /** Starts at 1; `null` if the position is unknown. */
   readonly line: number | null;
   readonly column: number | null;
-  /** What was found and what is allowed. */
+  /** The value found and the values allowed. */
   readonly message: string;
 }
 
-/** A problem before its place in the text is known. */
+/** A problem without its position in the text. */
 export interface RawProblem {
   readonly path: readonly PathPart[];
   readonly message: string;
-  /** Look up the place of the key rather than of the value. */
+  /** Whether to report the position of the key or of the value. Default: the value. */
   readonly at?: 'key' | 'value';
 }
 
-/** Writes a path as people read it; keys that are not plain words stand in brackets. */
+/** Formats a path; keys that are not plain words are in brackets. */
 export function formatPath(path: readonly PathPart[]): string {
   let text = '';
   for (const part of path) {
@@ -32,7 +32,7 @@ export function formatPath(path: readonly PathPart[]): string {
   return text;
 }
 
-/** Flattens what zod found: one problem for each unknown key, and of a union only the branch that was meant. */
+/** Flattens zod's issues: one problem per unknown key, and for a union only the branch that matches the value's type. */
 export function problemsOf(
   issues: readonly z.core.$ZodIssue[],
   prefix: readonly PathPart[] = [],
@@ -46,14 +46,14 @@ export function problemsOf(
       );
     }
     if (issue.code === 'invalid_union') {
-      const meant = issue.errors.find((branch) => branch.length > 0 && !branch.some(isWrongType));
-      if (meant) return problemsOf(meant, path);
+      const matching = issue.errors.find((branch) => branch.length > 0 && !branch.some(isWrongType));
+      if (matching) return problemsOf(matching, path);
     }
     return [{ path, message: issue.message }];
   });
 }
 
-/** A branch that refuses the value's very type was not the one that the author had in mind. */
+/** Whether a branch of a union rejects the type of the value. */
 function isWrongType(issue: z.core.$ZodIssue): boolean {
   return issue.path.length === 0 && (issue.code === 'invalid_type' || issue.code === 'invalid_value');
 }

@@ -7,12 +7,11 @@ import type {
   SyncSettings,
   WriteBackSettings,
 } from '../core/settings.js';
-import { deepFreeze } from './freeze.js';
 import { withNameDefaults } from './resource-defaults.js';
 import type { ParsedConfig, ParsedConnection } from './schema.js';
 import type { ParsedResource } from './schema-resource.js';
 
-/** Turns the checked file into the settings that everything else reads; frozen all the way down. */
+/** Converts the checked file into deeply frozen settings. */
 export function resolveSettings(config: ParsedConfig, source: string): Settings {
   const connections = Object.entries(config.connections).map(([name, parsed]) =>
     resolveConnection(name, parsed),
@@ -34,6 +33,7 @@ function resolveConnection(name: string, parsed: ParsedConnection): ConnectionSe
       ...(forcePathStyle === undefined ? {} : { forcePathStyle }),
     },
     resources,
+    masking: parsed.masking ?? null,
     retries: { giveUpAfterMs: parsed.retries.giveUpAfter },
     errors: {
       refused: [...new Set(parsed.errors.refused)],
@@ -51,7 +51,7 @@ function resolveConnection(name: string, parsed: ParsedConnection): ConnectionSe
     },
     webhook: parsed.webhook ?? null,
     notify: parsed.notify ?? null,
-    writeBack: resolveWriteBack(parsed.writeBack, resources),
+    writeBack: resolveWriteBack(parsed, resources),
   };
 }
 
@@ -68,7 +68,7 @@ function resolveResource(resource: ParsedResource, connection: ParsedConnection)
     columns: {
       include: include ?? null,
       exclude: exclude ?? [],
-      // Without a prototype: a field may be called `constructor`.
+      // No prototype, because a field may be named `constructor`.
       mask: Object.assign(Object.create(null), mask),
     },
     deletes: resource.deletes ?? connection.deletes,
@@ -95,6 +95,7 @@ function resolveHttp(http: ParsedConnection['http']): HttpSettings {
     connectTimeoutMs: http.connectTimeout,
     headersTimeoutMs: http.headersTimeout,
     bodyTimeoutMs: http.bodyTimeout,
+    responseTimeoutMs: http.responseTimeout,
     maxBodyBytes: http.maxBody,
     allowPlainHttp: http.allowPlainHttp,
   };
@@ -110,12 +111,14 @@ function resolveSync(sync: ParsedConnection['sync']): SyncSettings {
   };
 }
 
-/** A write goes where the list is read from unless the file says otherwise. */
+/** By default, a write uses the path of the resource's list. */
 function resolveWriteBack(
-  parsed: ParsedConnection['writeBack'],
+  { writeBack: parsed, csv }: ParsedConnection,
   resources: readonly ResourceSettings[],
 ): WriteBackSettings {
-  const pathOf = (name: string) => resources.find((resource) => resource.name === name)?.path ?? name;
+  const mirrored = (name: string) => resources.find((resource) => resource.name === name);
+  const pathOf = (name: string) => mirrored(name)?.path ?? name;
+  const escapes = (name: string) => (mirrored(name)?.csv ?? csv).escapeFormulas;
   const { 'time-entries': timeEntries, 'calendar-entries': calendarEntries } = parsed;
   return {
     'time-entries': { path: timeEntries.path ?? pathOf('time-entries') },
@@ -124,5 +127,17 @@ function resolveWriteBack(
       style: calendarEntries.style,
     },
     unknownAfterMs: parsed.unknownAfter,
+    escapeFormulas: {
+      'time-entries': escapes('time-entries'),
+      'calendar-entries': escapes('calendar-entries'),
+    },
   };
+}
+
+/** Deeply freezes a tree of plain objects and lists, and returns it. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const child of Object.values(value)) deepFreeze(child);
+  return value;
 }

@@ -1,5 +1,8 @@
 import type { ParsedResource } from './schema-resource.js';
 
+/** The resources in the spec, mirrored if the file names none. */
+export const DEFAULT_RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries'];
+
 const DAY = 86_400_000;
 
 interface NameDefaults {
@@ -8,14 +11,14 @@ interface NameDefaults {
   readonly fetchById?: boolean;
 }
 
-/** What the spec says of its own resources: windows of 90 days, the pair as a key, fetch by id for projects only. */
+/** Defaults from the spec: windows of 90 days, the compound key of calendar entries, and fetch by id for projects only. */
 const BY_NAME: ReadonlyMap<string, NameDefaults> = new Map<string, NameDefaults>([
   ['projects', { fetchById: true }],
   ['time-entries', { windowMs: 90 * DAY }],
   ['calendar-entries', { windowMs: 90 * DAY, key: ['source', 'sourceKey'] }],
 ]);
 
-/** The settings of a resource whose defaults hang on its name. */
+/** The settings of a resource whose defaults depend on its name. */
 export function withNameDefaults(resource: ParsedResource): {
   readonly key: readonly string[];
   readonly windowMs: number | null;
@@ -24,7 +27,7 @@ export function withNameDefaults(resource: ParsedResource): {
   const defaults = BY_NAME.get(resource.name) ?? {};
   return {
     key: resource.key ?? defaults.key ?? ['id'],
-    // `null` is the file's `none`, and wins over the default.
+    // `null` stands for `none` in the file and overrides the default.
     windowMs: resource.window === undefined ? (defaults.windowMs ?? null) : resource.window,
     fetchById: resource.fetchById ?? defaults.fetchById ?? false,
   };

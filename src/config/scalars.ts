@@ -1,22 +1,25 @@
 import { z } from 'zod';
 import { formatBytes, parseBytes } from '../core/bytes.js';
 import { formatDuration, parseDuration } from '../core/duration.js';
-import { describeFound, wrong } from './found.js';
 import { didYouMean } from './suggest.js';
+import { describeFound, invalidValue } from './values.js';
 
 /**
- * A text that `read` turns into a value. `read` throws a RangeError with a whole message; `allowed` serves for
- * values that are no text at all; `hint` may say more about those. `title` names the kind of text in the JSON Schema
- * and in the reference.
+ * A string that `read` converts to a value.
+ *
+ * @param allowed what is allowed, for the message about a value that is not a string
+ * @param read throws a RangeError with a complete message for an invalid string
+ * @param hint text to append to the message about a value that is not a string
+ * @param title name of the type in the JSON Schema and in the reference
  */
-export function readable<T>(
+export function parsedString<T>(
   allowed: string,
   read: (text: string) => T,
   hint: (value: unknown) => string = () => '',
   title?: string,
 ) {
   return z
-    .string({ error: (issue) => wrong(issue.input, allowed) + hint(issue.input) })
+    .string({ error: (issue) => invalidValue(issue.input, allowed) + hint(issue.input) })
     .meta(title === undefined ? {} : { title })
     .transform((text, context): T => {
       try {
@@ -29,17 +32,18 @@ export function readable<T>(
     });
 }
 
-/** What a duration may be besides a duration, and its bounds in milliseconds. */
+/** The unit and bounds of a duration. */
 export interface DurationOptions {
-  /** The unit that a bare number is taken to lack, for the hint. */
+  /** The unit to suggest for a number without a unit. */
   readonly unit: 'ms' | 's' | 'm' | 'h' | 'd';
+  /** Milliseconds. */
   readonly min?: number;
   readonly max?: number;
 }
 
 /** A duration in milliseconds. */
 export function duration(options: DurationOptions) {
-  return readable(
+  return parsedString(
     'a duration such as 90d, 6h, 5m or 30s',
     (text) => readDuration(text, options),
     (value) => unitHint(value, options.unit),
@@ -50,7 +54,7 @@ export function duration(options: DurationOptions) {
 /** A duration in milliseconds, or `null` for the given word (`none`, `never`). */
 export function durationOr(word: string, options: DurationOptions) {
   const allowed = `a duration such as 90d, 6h or 5m, or ${word}`;
-  return readable(
+  return parsedString(
     allowed,
     (text): number | null => (text === word ? null : readDuration(text, options, `, or ${word}`)),
     (value) => unitHint(value, options.unit),
@@ -58,38 +62,41 @@ export function durationOr(word: string, options: DurationOptions) {
   );
 }
 
-/** A number of bytes from `64MiB` and the like. */
+/** A number of bytes from a size such as `64MiB`. */
 export function byteSize(min: number, max: number) {
-  return readable(
+  return parsedString(
     'a size such as 64MiB or 8MB',
     (text) => {
       const bytes = parseFound(text, parseBytes);
       if (bytes >= min && bytes <= max) return bytes;
-      throw new RangeError(wrong(text, `a size from ${formatBytes(min)} to ${formatBytes(max)}`));
+      throw new RangeError(invalidValue(text, `a size from ${formatBytes(min)} to ${formatBytes(max)}`));
     },
     (value) => (typeof value === 'number' ? `. A size needs a unit. Did you mean ${value}MiB?` : ''),
     `size, ${formatBytes(min)} to ${formatBytes(max)}`,
   );
 }
 
-/** One of a few words. */
+/** One of some words. */
 export function choice<const Words extends readonly [string, ...string[]]>(words: Words) {
   const allowed = words.join(', ');
   return z.enum(words, {
     error: ({ input }) => {
-      const meant = typeof input === 'string' ? didYouMean(input, words) : '';
-      return wrong(input, allowed) + (meant && `.${meant}`);
+      const suggestion = typeof input === 'string' ? didYouMean(input, words) : '';
+      return invalidValue(input, allowed) + (suggestion && `.${suggestion}`);
     },
   });
 }
 
-/** `true` or `false`; YAML 1.2 reads `yes` and `on` as texts. */
+/** `true` or `false`; YAML 1.2 reads `yes` and `on` as strings. */
 export function flag() {
   return z.boolean({
     error: ({ input }) => {
       const word = typeof input === 'string' ? input.toLowerCase() : '';
-      const meant = /^(yes|on|true)$/.test(word) ? 'true' : /^(no|off|false)$/.test(word) ? 'false' : '';
-      return wrong(input, 'true or false (without quotes)') + (meant && `. Did you mean ${meant}?`);
+      const suggestion = /^(yes|on|true)$/.test(word) ? 'true' : /^(no|off|false)$/.test(word) ? 'false' : '';
+      return (
+        invalidValue(input, 'true or false (without quotes)') +
+        (suggestion && `. Did you mean ${suggestion}?`)
+      );
     },
   });
 }
@@ -97,23 +104,23 @@ export function flag() {
 /** A whole number within bounds. */
 export function count(min: number, max: number) {
   const error = ({ input }: { readonly input?: unknown }) =>
-    wrong(input, `a whole number from ${min} to ${max}`) +
-    (typeof input === 'string' && /^\d+$/.test(input) ? '. Leave the quotes out.' : '');
+    invalidValue(input, `a whole number from ${min} to ${max}`) +
+    (typeof input === 'string' && /^\d+$/.test(input) ? '. Remove the quotes.' : '');
   return z.int({ error }).min(min, { error }).max(max, { error });
 }
 
-/** A text with at least one character and no control characters. */
-export function line(what: string, longest = 1024) {
-  return readable(what, (text) => {
-    if (text.length === 0 || text.length > longest || hasControls(text))
-      throw new RangeError(wrong(text, what));
+/** A non-empty string without control characters. */
+export function singleLine(what: string, maxLength = 1024) {
+  return parsedString(what, (text) => {
+    if (text.length === 0 || text.length > maxLength || hasControls(text))
+      throw new RangeError(invalidValue(text, what));
     return text;
   });
 }
 
-/** Whether a text holds C0 controls or DEL, which no name, path or header may. */
+/** Whether a string contains C0 control characters or DEL, which names, paths and headers must not contain. */
 export function hasControls(text: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters
   return /[\u0000-\u001f\u007f]/.test(text);
 }
 
@@ -146,7 +153,7 @@ function parseFound(text: string, parse: (text: string) => number, also = ''): n
 }
 
 function dateHint(text: string): string {
-  return /^\d{4}-\d\d-\d\d/.test(text) ? '. A date is no duration: write how far back it reaches' : '';
+  return /^\d{4}-\d\d-\d\d/.test(text) ? '. A date is not a duration; write how far back it reaches' : '';
 }
 
 function unitHint(value: unknown, unit: string): string {

@@ -1,35 +1,35 @@
-import { wrong } from './found.js';
-import { byteSize, choice, flag, readable } from './scalars.js';
+import { byteSize, choice, flag, parsedString } from './scalars.js';
 import { section } from './section.js';
+import { invalidValue } from './values.js';
 
 const KiB = 1024;
 const GiB = KiB ** 3;
 
 const compression = choice(['gzip', 'none']);
-const delimiter = readable('one character such as "," or "\\t"', readDelimiter);
+const delimiter = parsedString('one character such as "," or "\\t"', readDelimiter);
 const nested = choice(['json', 'flatten']);
-const separator = readable('one to eight characters such as "."', readSeparator);
+const separator = parsedString('one to eight characters such as "."', readSeparator);
 const lineBreaks = choice(['keep', 'escape']);
 const escapeFormulas = flag();
-// Up to 4 GiB: an unchanged part is carried over by one server-side copy, which S3 bounds at 5 GiB.
+// At most 4 GiB: an unchanged part is created by one server-side copy, which S3 limits to 5 GiB.
 const partSize = byteSize(KiB, 4 * GiB);
 
-/** What each key means, in a connection and in a resource. */
+/** Descriptions of the keys of a connection's and of a resource's `csv`. */
 const CSV = {
-  compression: 'How parts are written. With `none` they are called `.csv`.',
+  compression: 'Compression of the parts: `.csv.gz` with `gzip`, `.csv` with `none`.',
   delimiter:
-    'Between cells: one ASCII character that is no letter, digit, quote, hyphen, colon or line break.',
+    'Separator between cells: one ASCII character that is not a letter, digit, quote, hyphen, colon or line break.',
   nested:
-    'Objects within a record: their JSON text, or a column for each of their fields. Lists are JSON text in any case.',
-  separator: 'Between the levels of the name of a flattened column: one to eight characters.',
+    'Objects within a record: `json` writes their JSON text, `flatten` writes a column for each of their fields. Lists are always JSON text.',
+  separator: 'Separator in the names of flattened columns: one to eight characters.',
   lineBreaks:
-    '`escape` writes line feed, carriage return and backslash as two characters each, for engines that cannot read line breaks inside values.',
+    '`escape` writes a line feed, carriage return or backslash as two characters, for engines that cannot read line breaks inside values.',
   escapeFormulas:
-    "Puts a `'` before what a spreadsheet would take for a formula. It changes values: a lake wants the true ones.",
-  partSize: 'Size that a part aims at, before compression.',
+    "Puts a `'` before values that a spreadsheet would read as a formula. This changes the values, so use it only for files that people open in a spreadsheet.",
+  partSize: 'Target size of a part before compression.',
 };
 
-/** A connection's `csv`, complete with defaults (DESIGN 3.8 and 3.10). */
+/** A connection's `csv`, with defaults (docs/explanation/semantics.md#values, docs/explanation/semantics.md#csv). */
 export const csvSection = section({
   compression: compression.prefault('gzip').describe(CSV.compression),
   delimiter: delimiter.prefault(',').describe(CSV.delimiter),
@@ -40,7 +40,7 @@ export const csvSection = section({
   partSize: partSize.prefault('64MiB').describe(CSV.partSize),
 });
 
-/** A resource's `csv`: what it gives stands in for the connection's. */
+/** A resource's `csv`; its keys override those of the connection. */
 export const csvOverrides = section({
   compression: compression.optional().describe(CSV.compression),
   delimiter: delimiter.optional().describe(CSV.delimiter),
@@ -51,20 +51,22 @@ export const csvOverrides = section({
   partSize: partSize.optional().describe(CSV.partSize),
 });
 
-/** One ASCII character: the data plane works on bytes, and a letter or digit would force quotes on every value. */
+/** One ASCII character, because parts are processed as bytes. A letter or digit would require quotes around every value. */
 function readDelimiter(text: string): string {
-  // Run ids and times are full of `-` and `:`, and must not need quotes: rows are told apart by where these stand.
+  // Run ids and times contain `-` and `:`. They must not need quotes, because rows are parsed by fixed positions.
   if (/^[\t -~]$/.test(text) && !/["0-9A-Za-z:-]/.test(text)) return text;
-  const hint = text === '\\t' ? '. For a tab write "\\t" in double quotes.' : '';
+  const hint = text === '\\t' ? '. Write a tab as "\\t" in double quotes.' : '';
   throw new RangeError(
-    wrong(
+    invalidValue(
       text,
-      'one ASCII character that is no letter, digit, quote, hyphen, colon or line break, such as "," or "\\t"',
+      'one ASCII character that is not a letter, digit, quote, hyphen, colon or line break, such as "," or "\\t"',
     ) + hint,
   );
 }
 
 function readSeparator(text: string): string {
   if (/^[^"\r\n\0]{1,8}$/.test(text)) return text;
-  throw new RangeError(wrong(text, 'one to eight characters such as ".", without quotes and line breaks'));
+  throw new RangeError(
+    invalidValue(text, 'one to eight characters such as ".", without quotes or line breaks'),
+  );
 }

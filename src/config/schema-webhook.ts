@@ -1,99 +1,94 @@
 import { z } from 'zod';
 import type { SignatureSettings, WebhookSettings } from '../core/settings.js';
-import { wrong } from './found.js';
 import { readName, readPointer } from './names.js';
-import { byteSize, choice, duration, hasControls, readable } from './scalars.js';
+import { byteSize, choice, duration, hasControls, parsedString } from './scalars.js';
 import { secretRef } from './secret-ref.js';
 import { section } from './section.js';
+import { invalidValue } from './values.js';
 
 const LISTEN = 'an address and port such as 127.0.0.1:8080 or "[::1]:8080"';
 
-const header = (standard: string) => readable('the name of an HTTP header', readHeader).prefault(standard);
+const header = (standard: string) =>
+  parsedString('the name of an HTTP header', readHeader).prefault(standard);
 
 const timestamp = section({
   header: header('X-Webhook-Timestamp').describe(
-    'Header with the time of sending: Unix seconds or milliseconds, or ISO 8601 in UTC.',
+    'Header with the send time: Unix seconds or milliseconds, or ISO 8601 in UTC.',
   ),
   tolerance: duration({ unit: 'm', min: 1000, max: 24 * 3_600_000 })
     .prefault('5m')
-    .describe("How far it may be from the receiver's clock, either way."),
+    .describe("Maximum difference from the receiver's clock, in either direction."),
   signs: choice(['timestamp.body', 'body'])
     .prefault('timestamp.body')
     .describe(
-      'What is signed: the header, a dot and the body; or the body alone, which leaves the time unprotected.',
+      'The signed content: the header, a dot and the body; or the body alone, which does not protect the time.',
     ),
 }).transform(({ tolerance, ...rest }) => ({ ...rest, toleranceMs: tolerance }));
 
 const signature = section({
-  header: header('X-Webhook-Signature').describe('Header that holds the signature.'),
+  header: header('X-Webhook-Signature').describe('Header with the signature.'),
   algorithm: choice(['hmac-sha256', 'hmac-sha512', 'hmac-sha1', 'token'])
     .prefault('hmac-sha256')
-    .describe('With `token` the header holds the secret itself.'),
-  encoding: choice(['hex', 'base64']).prefault('hex').describe('Of the digest.'),
-  prefix: readable('what stands before the digest, such as sha256=', readPrefix)
+    .describe('Signature algorithm. With `token`, the header contains the secret itself.'),
+  encoding: choice(['hex', 'base64']).prefault('hex').describe('Encoding of the digest.'),
+  prefix: parsedString('a prefix of the digest such as sha256=', readPrefix)
     .prefault('')
-    .describe(
-      'What stands before the digest, such as `sha256=`, or before the token, such as `Bearer ` with its space.',
-    ),
-  secret: secretRef()
-    .prefault({ env: 'WORKTRACK_WEBHOOK_SECRET' })
-    .describe('Where the secret is read from.'),
-  timestamp: timestamp.optional().describe('Left out: no time is looked for.'),
+    .describe('Prefix of the digest, such as `sha256=`, or of the token, such as `Bearer ` with its space.'),
+  secret: secretRef().prefault({ env: 'WORKTRACK_WEBHOOK_SECRET' }).describe('Source of the secret.'),
+  timestamp: timestamp.optional().describe('Default: the time of a notice is not checked.'),
 }).transform(
   ({ algorithm, encoding, timestamp = null, ...rest }): SignatureSettings =>
     algorithm === 'token' ? { ...rest, algorithm } : { ...rest, algorithm, encoding, timestamp },
 );
 
 const names = 'the name of a resource, or a list of them ([] for none)';
-const resourceName = readable(names, readName);
+const resourceName = parsedString(names, readName);
 
-/** Kinds of events to the resources that they concern. */
+/** Maps event kinds to resources. */
 const kinds = z.record(
   z.string(),
   z.union([resourceName.transform((name) => [name]), z.array(resourceName)], {
-    error: ({ input }) => wrong(input, names),
+    error: ({ input }) => invalidValue(input, names),
   }),
-  { error: ({ input }) => wrong(input, 'a map from kinds of events to resources') },
+  { error: ({ input }) => invalidValue(input, 'a map from event kinds to resources') },
 );
 
 /** The address that the receiver listens on. */
-export const listen = readable(LISTEN, readListen, (value) =>
+export const listen = parsedString(LISTEN, readListen, (value) =>
   typeof value === 'number' ? `. Did you mean "127.0.0.1:${value}"?` : '',
 );
 
-/** The word that says that the service does not sign; whether it does is "not shown" in the spec. */
+/** `none`: the service does not sign notices. The spec does not show whether it does. */
 const unsigned = z.literal('none').transform(() => null);
 
-/** `webhook` of a connection (DESIGN 4). */
+/** `webhook` of a connection (docs/reference/configuration.md). */
 export const webhook = section({
   listen: listen
     .prefault('127.0.0.1:8080')
-    .describe('Address of the receiver. Connections with the same address share it.'),
+    .describe('Listen address of the receiver. Connections with the same address share one server.'),
   signature: z
     .union([unsigned, signature], {
-      // Says nothing of the value: the likeliest mistake is to write the secret itself here.
+      // Does not repeat the value: the most likely mistake is to write the secret itself here.
       error:
-        'found neither; allowed: a map with header, algorithm, encoding, prefix, secret and timestamp, or the word none',
+        'invalid value (not repeated here); allowed: a map with header, algorithm, encoding, prefix, secret and timestamp, or the word none',
     })
     .prefault({})
-    .describe(
-      'How notices prove where they come from. `none` takes notices from anybody, on this machine only.',
-    ),
-  resource: readable('a JSON pointer such as /resource', readPointer)
+    .describe('How notices are signed. `none` accepts unsigned notices, on a loopback address only.'),
+  resource: parsedString('a JSON pointer such as /resource', readPointer)
     .prefault('/resource')
-    .describe("JSON pointer to the resource's name in a notice, or to the kind of event."),
+    .describe('JSON pointer to the resource name, or to the event kind, in a notice.'),
   kinds: kinds
     .prefault({})
     .describe(
-      "What the text there means, where it is no resource's name: a resource, several, or `[]` for none. A kind may end in `*`.",
+      'Resources for each event kind: a name, a list of names, or `[]` to ignore the kind. A kind may end in `*`.',
     ),
   maxBody: byteSize(1024, 64 * 1024 ** 2)
     .prefault('1MiB')
-    .describe('A larger notice is answered with 413.'),
+    .describe('Maximum size of a notice. The response to a larger notice is 413.'),
 }).transform(
   ({ maxBody, kinds, ...rest }): WebhookSettings => ({
     ...rest,
-    // Without a prototype: a kind may be called `constructor`.
+    // No prototype, because a kind may be named `constructor`.
     kinds: Object.assign(Object.create(null), kinds),
     maxBodyBytes: maxBody,
   }),
@@ -101,19 +96,19 @@ export const webhook = section({
 
 function readHeader(text: string): string {
   if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(text)) return text;
-  throw new RangeError(wrong(text, 'the name of an HTTP header such as X-Webhook-Signature'));
+  throw new RangeError(invalidValue(text, 'the name of an HTTP header such as X-Webhook-Signature'));
 }
 
 function readPrefix(text: string): string {
   if (text.length <= 64 && !hasControls(text)) return text;
-  throw new RangeError(wrong(text, 'up to 64 characters such as sha256='));
+  throw new RangeError(invalidValue(text, 'up to 64 characters such as sha256='));
 }
 
-/** An address to listen on. @throws RangeError with the message for the user */
+/** Parses a listen address. @throws RangeError with a message for the user */
 export function readListen(text: string): { host: string; port: number } {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
   const host = match?.[1] ?? match?.[2];
-  if (host === undefined || port > 65_535) throw new RangeError(wrong(text, LISTEN));
+  if (host === undefined || port > 65_535) throw new RangeError(invalidValue(text, LISTEN));
   return { host, port };
 }

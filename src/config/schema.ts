@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { readCron, readTimezone } from './cron.js';
-import { DEFAULT_RESOURCES } from './default-resources.js';
-import { wrong } from './found.js';
 import { readLakeUrl } from './lake-url.js';
-import { byteSize, choice, count, duration, durationOr, flag, line, readable } from './scalars.js';
+import { DEFAULT_RESOURCES } from './resource-defaults.js';
+import { byteSize, choice, count, duration, durationOr, flag, parsedString, singleLine } from './scalars.js';
 import { csvSection } from './schema-csv.js';
 import { notify } from './schema-notify.js';
 import { deletePolicy, path, resource } from './schema-resource.js';
@@ -11,31 +10,32 @@ import { webhook } from './schema-webhook.js';
 import { secretRef } from './secret-ref.js';
 import { section } from './section.js';
 import { readBaseUrl, readEndpoint } from './urls.js';
+import { invalidValue } from './values.js';
 
 const HOUR = 3_600_000;
 
-export const baseUrl = readable('an http or https URL such as https://tracker.example.com', readBaseUrl);
+export const baseUrl = parsedString('an http or https URL such as https://tracker.example.com', readBaseUrl);
 
 export const lake = section({
-  url: readable('s3://bucket, s3://bucket/prefix or file:///absolute/folder', readLakeUrl).describe(
-    "`s3://bucket/prefix`, or `file:///absolute/folder` for a lake on one machine's disk. Lakes of two connections lie apart.",
+  url: parsedString('s3://bucket, s3://bucket/prefix or file:///absolute/folder', readLakeUrl).describe(
+    '`s3://bucket/prefix`, or `file:///absolute/folder` for a lake on a local disk. The lakes of two connections must not overlap.',
   ),
-  region: line('a region such as eu-central-1')
+  region: singleLine('a region such as eu-central-1')
     .optional()
-    .describe("The bucket's region. Default: as the AWS SDK finds it; `us-east-1` with an endpoint."),
-  endpoint: readable('an http or https URL such as http://127.0.0.1:9000', readEndpoint)
+    .describe('Region of the bucket. Default: the region of the AWS SDK; `us-east-1` with an endpoint.'),
+  endpoint: parsedString('an http or https URL such as http://127.0.0.1:9000', readEndpoint)
     .optional()
-    .describe('URL of a store other than AWS.'),
+    .describe('URL of an S3-compatible store other than AWS.'),
   forcePathStyle: flag()
     .optional()
     .describe(
-      '`https://endpoint/bucket/key` instead of `https://bucket.endpoint/key`, which most other stores want.',
+      'Use `https://endpoint/bucket/key` instead of `https://bucket.endpoint/key`. Most stores other than AWS require it.',
     ),
 });
 
 const statusError = ({ input }: { readonly input?: unknown }) =>
-  wrong(input, 'a status from 300 to 599 or one of the classes 4xx and 5xx') +
-  (typeof input === 'string' && /^\d+$/.test(input) ? '. Leave the quotes out.' : '');
+  invalidValue(input, 'a status from 300 to 599, or one of the classes 4xx and 5xx') +
+  (typeof input === 'string' && /^\d+$/.test(input) ? '. Remove the quotes.' : '');
 
 const statuses = z.array(
   z.union(
@@ -45,28 +45,28 @@ const statuses = z.array(
     ],
     { error: statusError },
   ),
-  { error: ({ input }) => wrong(input, 'a list of statuses such as [401, 403] or [429, 5xx]') },
+  { error: ({ input }) => invalidValue(input, 'a list of statuses such as [401, 403] or [429, 5xx]') },
 );
 
-/** An exact status outranks a class, so `4xx` in one list and `429` in the other do not contradict each other. */
+/** An exact status takes precedence over a class, so `4xx` in one list and `429` in the other are no contradiction. */
 export const errors = section({
   refused: statuses
     .prefault([401, 402, 403])
     .describe(
-      'Statuses by which the service refuses: a key, a plan, a grant. They end the run, or its resource.',
+      'Statuses with which the service refuses an API key, a plan or a grant. They end the run or the resource.',
     ),
   transient: statuses
     .prefault([408, 425, 429, '5xx'])
-    .describe('Statuses that are tried again. An exact status outranks a class.'),
+    .describe('Statuses that are retried. An exact status takes precedence over a class.'),
 });
 
 const rateError = ({ input }: { readonly input?: unknown }) =>
-  wrong(input, 'a number above 0, or null for no ceiling');
+  invalidValue(input, 'a number above 0, or null for no limit');
 
 export const http = section({
   concurrency: count(1, 256)
     .prefault(8)
-    .describe('Requests at a time to the service, in one worker process.'),
+    .describe('Maximum concurrent requests to the service per worker process.'),
   requestsPerSecond: z
     .number({ error: rateError })
     .positive({ error: rateError })
@@ -74,25 +74,26 @@ export const http = section({
     .prefault(null)
     .meta({ title: 'number above 0, or null' })
     .describe(
-      "Ceiling of the pace, in requests a second and worker process. `null` leaves it to the service's 429s.",
+      'Maximum requests per second per worker process. With `null`, only 429 responses slow requests down.',
     ),
   connectTimeout: duration({ unit: 's', min: 1, max: HOUR })
     .prefault('10s')
-    .describe('For a connection to come about.'),
+    .describe('Timeout for opening a connection.'),
   headersTimeout: duration({ unit: 's', min: 1, max: HOUR })
     .prefault('60s')
-    .describe('From the request to the head of the answer.'),
+    .describe('Timeout for the response headers.'),
   bodyTimeout: duration({ unit: 's', min: 1, max: HOUR })
     .prefault('60s')
-    .describe('Longest silence between two pieces of a body.'),
+    .describe('Timeout between two chunks of a response body.'),
+  responseTimeout: duration({ unit: 's', min: 1, max: HOUR })
+    .prefault('5m')
+    .describe('Timeout for one complete response, even if its bytes arrive steadily.'),
   maxBody: byteSize(1024, 1024 ** 3)
     .prefault('64MiB')
-    .describe('Bound of one answer after decompression.'),
+    .describe('Maximum size of a response after decompression.'),
   allowPlainHttp: flag()
     .prefault(false)
-    .describe(
-      'Allows a `baseUrl` with `http://` that is not on this machine: the key then travels in the clear.',
-    ),
+    .describe('Allow a `baseUrl` with `http://` on another machine. The key is then sent unencrypted.'),
 });
 
 export const overlap = duration({ unit: 'm', max: 7 * 24 * HOUR });
@@ -101,42 +102,43 @@ const sync = section({
   pageSize: count(1, 100_000)
     .prefault(1000)
     .describe(
-      'Records that a page is asked for. What the service applies is taken; a page that it refuses is halved.',
+      'Records to request per page. If the service rejects the size, it is halved; if the service applies another size, that one is used.',
     ),
   overlap: overlap
     .prefault('5m')
-    .describe('How much of the time before the last run is read again; one second at least is.'),
+    .describe(
+      'How far before the start of the last run an incremental run reads again. The minimum is one second.',
+    ),
   clock: choice(['earliest', 'service'])
     .prefault('earliest')
     .describe(
-      "Start of a run: the earlier one of the service's clock and the workflow's, or the service's `Date` alone.",
+      "Clock for the start of a run: the earlier of the service's and the workflow's (`earliest`), or the service's `Date` header alone (`service`).",
     ),
   reconcileEvery: durationOr('never', { unit: 'd', min: 1 })
     .prefault('7d')
-    .describe('How often a run reads everything and concludes which records are gone.'),
+    .describe('How often a run reads everything and detects deletes.'),
   minInterval: duration({ unit: 'm' })
     .prefault('15m')
-    .describe('Least time between two runs that change notices ask for.'),
+    .describe('Minimum time between two runs that change notices start.'),
 });
 
 const schedule = section({
-  cron: readable('a cron text such as "0 2 * * *"', readCron)
+  cron: parsedString('a cron expression such as "0 2 * * *"', readCron)
     .prefault('0 2 * * *')
-    .describe('When exports start.'),
-  timezone: readable('the name of a time zone such as UTC or Europe/Berlin', readTimezone)
+    .describe('Cron expression for the start of exports.'),
+  timezone: parsedString('the name of a time zone such as UTC or Europe/Berlin', readTimezone)
     .prefault('UTC')
     .describe('Time zone of `cron`.'),
-  jitter: duration({ unit: 'm' })
-    .prefault('5m')
-    .describe('Each start is put off by a random time up to this.'),
-  // Temporal takes no shorter one.
+  jitter: duration({ unit: 'm' }).prefault('5m').describe('Maximum random delay of each start.'),
+  // The minimum that Temporal accepts.
   catchupWindow: duration({ unit: 'h', min: 10_000 })
     .prefault('24h')
-    .describe('A start that was missed, as Temporal was down, is made up for within this.'),
-  pauseOnFailure: flag().prefault(false).describe('A failed export pauses the Schedule.'),
+    .describe('Starts missed while Temporal was down run late, if they are within this time.'),
+  pauseOnFailure: flag().prefault(false).describe('Pause the Schedule after a failed export.'),
 });
 
-const WRITE_PATH = 'Endpoint, below `/api/public/v2/`. Default: that of the resource of this name.';
+const WRITE_PATH =
+  'Path of the endpoint below `/api/public/v2/`. Default: the path of the resource with this name.';
 
 const writeBack = section({
   'time-entries': section({ path: path.optional().describe(WRITE_PATH) }).prefault({}),
@@ -149,66 +151,86 @@ const writeBack = section({
   unknownAfter: duration({ unit: 'h', min: 1000 })
     .prefault('12h')
     .describe(
-      'For so long the service is trusted to remember an idempotency key. Rows that may have been sent longer ago are not sent again unasked.',
+      'How long the service is assumed to remember an idempotency key. Rows that may have been sent longer ago are sent again only with `--unknown resend`.',
     ),
 });
 
 const connection = section({
-  baseUrl: baseUrl.describe("The service's address; `/api/public/v2` is added."),
+  baseUrl: baseUrl.describe('URL of the service, without `/api/public/v2`.'),
   apiKey: secretRef().describe(
-    'Where the key is read from when it is used: `{ env: NAME }` or `{ file: /absolute/path }`. Never the key itself.',
+    'Source of the API key, read when the key is used: `{ env: NAME }` or `{ file: /absolute/path }`. Never the key itself.',
   ),
-  lake: lake.describe('Where snapshots, change logs and receipts go.'),
+  lake: lake.describe('Location of snapshots, change logs and receipts.'),
   resources: z
-    .array(resource, { error: ({ input }) => wrong(input, 'a list of resources such as [projects, tasks]') })
+    .array(resource, {
+      error: ({ input }) => invalidValue(input, 'a list of resources such as [projects, tasks]'),
+    })
     .min(1, {
       error:
-        'found an empty list; allowed: at least one resource, or leave the key out for the four of the spec',
+        'found an empty list; allowed: at least one resource. To mirror the four in the spec, remove the key',
     })
     .prefault(DEFAULT_RESOURCES)
-    .describe('What is mirrored: names, or maps for any list endpoint of the service.'),
+    .describe('Mirrored resources: names, or maps for any list endpoint of the service.'),
+  masking: section({
+    secret: secretRef().describe(
+      'Source of the secret: `{ env: NAME }` or `{ file: /absolute/path }`. At least 16 characters, the same for all workers.',
+    ),
+  })
+    .optional()
+    .describe(
+      'Secret for `mask: hash` (HMAC-SHA-256). Without it, hashes are plain SHA-256, and names and e-mail addresses can be guessed from them.',
+    ),
   retries: section({
     giveUpAfter: duration({ unit: 'h', min: 1 })
       .prefault('6h')
-      .describe('Transient trouble is retried for so long; then the run fails and the checkpoint stays.'),
+      .describe('How long transient errors are retried. After that, the run fails and the checkpoint stays.'),
   })
     .prefault({})
-    .describe('Transient trouble of the service and of the store.'),
-  errors: errors.prefault({}).describe("What the service's statuses mean."),
-  http: http.prefault({}).describe('Requests to the service.'),
-  sync: sync.prefault({}).describe('How a run reads.'),
+    .describe('Retries after transient errors of the service and the store.'),
+  errors: errors.prefault({}).describe('Meaning of the HTTP statuses of the service.'),
+  http: http.prefault({}).describe('HTTP requests to the service.'),
+  sync: sync.prefault({}).describe('How runs read the service.'),
   deletes: deletePolicy
     .prefault('mark')
     .describe(
-      'Rows that the service no longer has: get `_deleted_at`, are left out of the snapshot, or stay as they are.',
+      'What to do with deleted rows: `mark` sets `_deleted_at`, `drop` removes them from the snapshot, `keep` leaves them unchanged.',
     ),
-  csv: csvSection.prefault({}).describe('How parts are written.'),
+  csv: csvSection.prefault({}).describe('CSV format of the parts.'),
   retention: section({
     snapshots: duration({ unit: 'd', min: 1 })
       .prefault('30d')
-      .describe('How long a snapshot is kept, the current one in any case. Change logs stay for ever.'),
+      .describe('How long snapshots are kept. The current snapshot and all change logs are always kept.'),
     keep: choice(['last', 'all'])
       .prefault('last')
       .describe(
-        'Of the runs of one day, the last or all; earlier ones go 24 h after a later one is published.',
+        'Snapshots kept per day: the `last` or `all`. Earlier ones are removed 24 h after a later one is published.',
       ),
   })
     .prefault({})
-    .describe('What stays in the lake.'),
-  schedule: schedule.prefault({}).describe('The nightly run, which `worktrack schedule apply` sets up.'),
-  webhook: webhook.optional().describe('How change notices are received. Left out: none are.'),
-  notify: notify.optional().describe('Who is told of failures. Left out: nobody.'),
-  writeBack: writeBack.prefault({}).describe('How rows are written to the service.'),
+    .describe('Retention of snapshots in the lake.'),
+  schedule: schedule.prefault({}).describe('The nightly run. `worktrack schedule apply` applies changes.'),
+  webhook: webhook.optional().describe('Receiver of change notices. Default: off.'),
+  notify: notify.optional().describe('Notifications of failures. Default: off.'),
+  writeBack: writeBack.prefault({}).describe('Write-back of rows to the service.'),
 });
 
-/** The whole file. Rules that need two places at once are in `cross-checks.ts`. */
+/** The complete file. Rules that compare two parts of the file are in `cross-checks.ts`. */
 export const configFile = section({
-  // For editors of JSON files, which know the schema by this key.
-  $schema: z.string({ error: ({ input }) => wrong(input, 'the address of a JSON Schema') }).optional(),
+  // Editors find the schema of a JSON file by this key.
+  $schema: z.string({ error: ({ input }) => invalidValue(input, 'the address of a JSON Schema') }).optional(),
   connections: z.record(z.string(), connection, {
-    error: ({ input }) => wrong(input, 'a map from names to connections, each with baseUrl, apiKey and lake'),
+    error: ({ input }) =>
+      invalidValue(input, 'a map from names to connections, each with baseUrl, apiKey and lake'),
   }),
 });
 
 export type ParsedConfig = z.output<typeof configFile>;
 export type ParsedConnection = z.output<typeof connection>;
+
+/**
+ * The JSON Schema (draft 2020-12) of the configuration file, for editors, generated from the zod schema. It does not
+ * contain the rules of `cross-checks.ts`.
+ */
+export function configJsonSchema(): object {
+  return { title: 'worktrack.yaml', ...z.toJSONSchema(configFile, { io: 'input' }) };
+}

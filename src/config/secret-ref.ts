@@ -4,15 +4,15 @@ import type { SecretRef } from '../core/settings.js';
 
 const ALLOWED = '{ env: NAME_OF_A_VARIABLE } or { file: /absolute/path }';
 
-/** As JSON Schemas. */
+/** JSON Schemas of the two forms. */
 export const SECRET_FORMS: readonly object[] = [
   only('env', { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),
   only('file', { type: 'string', pattern: '^/' }),
 ];
 
 /**
- * Where a secret is read from. Read by hand instead of as a map of zod's, so that no message can repeat what was
- * found: people paste the key itself here, as the value, as a key of the map, or as the name after `env:`.
+ * A reference to a secret. Parsed by hand instead of with a zod map, so that no message repeats the value: users may
+ * paste the key itself here, as the value, as a key of the map, or as the name after `env:`.
  */
 export function secretRef() {
   return z
@@ -20,7 +20,7 @@ export function secretRef() {
     .meta({
       title: 'secret',
       oneOf: SECRET_FORMS,
-      description: 'Where the secret is read from; never the secret itself.',
+      description: 'Source of the secret, never the secret itself.',
     })
     .transform((value, context): SecretRef => {
       const read = readSecretRef(value);
@@ -30,28 +30,28 @@ export function secretRef() {
     });
 }
 
-/** @returns the reference, or what is wrong with what was found, which the text does not repeat */
+/** @returns the reference, or a message about the problem that does not repeat the value */
 export function readSecretRef(value: unknown): SecretRef | string {
   if (value === undefined) return `is missing; allowed: ${ALLOWED}`;
   if (typeof value === 'string' || typeof value === 'number') {
     return `found a secret in the file itself (not repeated here); put it into an environment variable or a file and write ${ALLOWED}`;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return `found neither a variable nor a file; allowed: ${ALLOWED}`;
+    return `is neither a variable nor a file; allowed: ${ALLOWED}`;
   }
   const keys = Object.keys(value);
   const { env, file } = value as { env?: unknown; file?: unknown };
   if (keys.length !== 1 || (keys[0] !== 'env' && keys[0] !== 'file')) {
-    return `found a map with other keys than exactly one of env and file (not repeated here); allowed: ${ALLOWED}`;
+    return `found other keys than exactly one of env and file (not repeated here); allowed: ${ALLOWED}`;
   }
   if (keys[0] === 'env') {
     return typeof env === 'string' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(env)
       ? { env }
-      : 'what follows env: is not the name of an environment variable (not repeated here); allowed: letters, digits and _, such as WORKTRACK_API_KEY, without a $';
+      : 'the value of env is not the name of an environment variable (not repeated here); allowed: letters, digits and _, such as WORKTRACK_API_KEY, without a $';
   }
   return typeof file === 'string' && isAbsolute(file) && !file.includes('\0')
     ? { file }
-    : 'what follows file: is not an absolute path (not repeated here); allowed: a path such as /run/secrets/worktrack';
+    : 'the value of file is not an absolute path (not repeated here); allowed: a path such as /run/secrets/worktrack';
 }
 
 function only(key: string, schema: object): object {

@@ -1,19 +1,19 @@
 import { z } from 'zod';
-import { wrong } from './found.js';
 import { didYouMean } from './suggest.js';
+import { invalidValue } from './values.js';
 
-/** A map with known keys only; an unknown one is an error that names the nearest known one. */
+/** A map with known keys only. The error for an unknown key suggests the most similar known key. */
 export function section<const Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   const known = Object.keys(shape);
   return z.strictObject(shape, {
     error: (issue) =>
       issue.code === 'unrecognized_keys'
         ? unknownKeys(issue.keys, known)
-        : wrong(issue.input, `a map with keys out of ${known.join(', ')}`),
+        : invalidValue(issue.input, `a map with the keys ${known.join(', ')}`),
   });
 }
 
-/** One line a key, in the order of the issue's keys: that is how `problems.ts` takes them apart again. */
+/** One line per key, in the order of the issue's keys; `problems.ts` splits the lines again. */
 function unknownKeys(keys: readonly string[], known: readonly string[]): string {
   return keys
     .map(

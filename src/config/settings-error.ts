@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../core/configuration-error.js';
 import type { SettingsProblem } from './problems.js';
 
-/** Everything that is wrong with a configuration file, in the order of its lines. `path` is the first problem's. */
+/** All problems of a configuration file, in the order of its lines. `path` is that of the first problem. */
 export class SettingsError extends ConfigurationError {
   static {
     SettingsError.prototype.name = 'SettingsError';
@@ -12,7 +12,7 @@ export class SettingsError extends ConfigurationError {
     const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`;
     super([`${source} has ${count}:`, ...problems.map(formatProblem)].join('\n'), {
       path: problems[0]?.path || null,
-      remedy: `Correct ${source}; \`worktrack config schema\` prints a JSON Schema that editors check it with.`,
+      remedy: `Correct ${source}. \`worktrack config schema\` prints a JSON Schema for editors.`,
     });
     this.problems = problems;
   }

@@ -1,17 +1,17 @@
 /**
- * The candidate that was probably meant, or `undefined` when none is near: spelled the same but for case and
- * punctuation (`base_url`, `baseUrl`), or a few letters away.
+ * The most similar candidate, or `undefined` if none is similar enough. Ignores case and punctuation (`base_url`,
+ * `baseUrl`) and tolerates a few wrong letters.
  */
 export function suggest(found: string, candidates: readonly string[]): string | undefined {
-  // An edit distance costs the product of the lengths, and nobody mistypes a name of this length.
+  // The cost of the edit distance is the product of the lengths.
   if (found.length > 60) return undefined;
   const bare = simplify(found);
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(bare.length / 3)) + 1;
   for (const candidate of candidates) {
-    // What is cut short (`flat` for `flatten`) is far away in letters and near in meaning.
-    const cut = bare.length >= 3 && simplify(candidate).startsWith(bare);
-    const distance = cut ? 0.5 : editDistance(bare, simplify(candidate));
+    // A prefix (`flat` for `flatten`) is a good suggestion despite its large edit distance.
+    const isPrefix = bare.length >= 3 && simplify(candidate).startsWith(bare);
+    const distance = isPrefix ? 0.5 : editDistance(bare, simplify(candidate));
     if (distance < bestDistance) {
       best = candidate;
       bestDistance = distance;
@@ -20,17 +20,17 @@ export function suggest(found: string, candidates: readonly string[]): string | 
   return best;
 }
 
-/** ` Did you mean "x"?`, or nothing: ready to be put at the end of a message. */
+/** ` Did you mean "x"?` to append to a message, or an empty string. */
 export function didYouMean(found: string, candidates: readonly string[]): string {
-  const meant = suggest(found, candidates);
-  return meant === undefined ? '' : ` Did you mean ${JSON.stringify(meant)}?`;
+  const suggestion = suggest(found, candidates);
+  return suggestion === undefined ? '' : ` Did you mean ${JSON.stringify(suggestion)}?`;
 }
 
 function simplify(name: string): string {
   return name.toLowerCase().replace(/[-_ .]/g, '');
 }
 
-/** Optimal string alignment: Levenshtein's distance with two swapped neighbours counted as one slip. */
+/** Optimal string alignment distance: Levenshtein distance in which swapping two adjacent letters counts as one edit. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, i) => i);

@@ -1,38 +1,37 @@
-import { describeFound, wrong } from './found.js';
 import { hasControls } from './scalars.js';
+import { describeFound, invalidValue } from './values.js';
 
 const BASE_URL = 'an http or https URL such as https://tracker.example.com, without a query or fragment';
 const ENDPOINT = 'an http or https URL such as http://127.0.0.1:9000, without a query or fragment';
 
 /**
- * `{base_url}` of the spec: the service's host and whatever path stands before `/api/public/v2`, without a slash at
- * its end.
+ * Parses `{base_url}` of the spec: the service's host and the path before `/api/public/v2`, without a trailing slash.
  *
- * @throws RangeError with the message for the file's author; it repeats no credentials.
+ * @throws RangeError with a message for the user that does not repeat credentials.
  */
 export function readBaseUrl(text: string): string {
-  const url = readHttpUrl(text, BASE_URL, 'the key goes into apiKey');
+  const url = readHttpUrl(text, BASE_URL, 'set the key in apiKey');
   const path = url.pathname.replace(/\/+$/, '').replace(/\/api\/public\/v2$/, '');
   return url.origin + path.replace(/\/+$/, '');
 }
 
-/** The address of an S3-compatible store, without a slash at its end. Throws like `readBaseUrl`. */
+/** Parses the URL of an S3-compatible store, without a trailing slash. Throws like `readBaseUrl`. */
 export function readEndpoint(text: string): string {
-  const url = readHttpUrl(text, ENDPOINT, 'S3 credentials go where the AWS SDK looks for them');
+  const url = readHttpUrl(text, ENDPOINT, 'provide S3 credentials as for the AWS SDK');
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
-/** Whether an URL's host is this machine: localhost, 127.0.0.0/8 or [::1]. */
+/** Whether the host of a URL is this machine: localhost, 127.0.0.0/8 or [::1]. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 
-/** As `isLoopback`, for an address to listen on: IPv6 without its brackets. */
+/** Like `isLoopback`, for a listen address: IPv6 without brackets. */
 export function isLoopbackAddress(host: string): boolean {
   return isLoopback(host.includes(':') ? `[${host}]` : host);
 }
 
-function readHttpUrl(text: string, allowed: string, secretsGo: string): URL {
+function readHttpUrl(text: string, allowed: string, credentialsHint: string): URL {
   let url: URL;
   try {
     url = new URL(text);
@@ -41,13 +40,13 @@ function readHttpUrl(text: string, allowed: string, secretsGo: string): URL {
   }
   if (url.username !== '' || url.password !== '') {
     throw new RangeError(
-      `found credentials in the URL (not repeated here); ${secretsGo}. Allowed: ${allowed}`,
+      `found credentials in the URL (not repeated here); ${credentialsHint}. Allowed: ${allowed}`,
     );
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     throw new RangeError(wrongUrl(text, allowed) + schemeHint(text));
   }
-  // A bare `?` or `#` leaves `search` and `hash` empty and would still break every address made from it.
+  // A `?` or `#` at the end leaves `search` and `hash` empty but breaks every URL built from this one.
   if (/[?#]/.test(text)) {
     throw new RangeError(`found a query or a fragment in the URL (not repeated here); allowed: ${allowed}`);
   }
@@ -55,11 +54,11 @@ function readHttpUrl(text: string, allowed: string, secretsGo: string): URL {
   return url;
 }
 
-/** A text that may hold credentials (`user:password@`, `?key=`) is not shown. */
+/** The message for an invalid URL; does not repeat a text that may contain credentials (`user:password@`, `?key=`). */
 export function wrongUrl(text: string, allowed: string): string {
   return /[@?#]/.test(text)
-    ? `found a text that is no such URL (not repeated here); allowed: ${allowed}`
-    : wrong(text, allowed);
+    ? `found an invalid URL (not repeated here); allowed: ${allowed}`
+    : invalidValue(text, allowed);
 }
 
 function schemeHint(text: string): string {

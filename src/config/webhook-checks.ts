@@ -1,24 +1,24 @@
-import { DEFAULT_RESOURCES } from './default-resources.js';
 import type { PathPart, RawProblem } from './problems.js';
+import { DEFAULT_RESOURCES } from './resource-defaults.js';
 import { listen } from './schema-webhook.js';
-import { get, good, isMap } from './tree.js';
 import { isLoopbackAddress } from './urls.js';
+import { get, isMap, parseOrUndefined } from './values.js';
 
-/** The rules of `webhook` that need two places of the file at once. */
+/** Checks the rules of `webhook` that compare two parts of the file. */
 export function checkWebhook(raw: unknown, path: readonly PathPart[]): RawProblem[] {
-  return [...unsignedInTheOpen(raw, path), ...tokenWithDigest(raw, path), ...unknownResources(raw, path)];
+  return [...unsignedOnNetwork(raw, path), ...tokenWithDigest(raw, path), ...unknownResources(raw, path)];
 }
 
-function unsignedInTheOpen(raw: unknown, path: readonly PathPart[]): RawProblem[] {
+function unsignedOnNetwork(raw: unknown, path: readonly PathPart[]): RawProblem[] {
   if (get(raw, 'webhook', 'signature') !== 'none') return [];
-  const address = good(listen, get(raw, 'webhook', 'listen') ?? '127.0.0.1:8080');
+  const address = parseOrUndefined(listen, get(raw, 'webhook', 'listen') ?? '127.0.0.1:8080');
   if (!address || isLoopbackAddress(address.host)) return [];
   const message =
-    'found none with a listen address that others can reach; allowed: a signature, or listen on 127.0.0.1';
+    'found none with a listen address that other machines can reach; allowed: a signature, or listen on 127.0.0.1';
   return [{ path: [...path, 'webhook', 'signature'], message }];
 }
 
-/** Silence would let somebody believe that notices are protected against being sent again. */
+/** `timestamp` has no effect with a token. Without this error, a user could believe that it prevents replays. */
 function tokenWithDigest(raw: unknown, path: readonly PathPart[]): RawProblem[] {
   const signature = get(raw, 'webhook', 'signature');
   if (get(signature, 'algorithm') !== 'token') return [];
@@ -27,7 +27,7 @@ function tokenWithDigest(raw: unknown, path: readonly PathPart[]): RawProblem[] 
     .map((key) => ({
       path: [...path, 'webhook', 'signature', key],
       at: 'key',
-      message: `found ${key} with algorithm: token, which signs nothing; allowed: with one of the hmac algorithms`,
+      message: `found ${key} with algorithm: token, which does not sign; ${key} requires one of the hmac algorithms`,
     }));
 }
 

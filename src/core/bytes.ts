@@ -11,14 +11,14 @@ const UNITS: Readonly<Record<string, number>> = {
   TiB: 1024 ** 4,
 };
 
-/** The units that `formatBytes` writes, the largest first: only those that lose nothing are used. */
+/** The units that `formatBytes` writes, largest first. */
 const EXACT = ['TiB', 'GiB', 'MiB', 'KiB'] as const;
 
 /**
- * Reads `64MiB` (powers of 1024), `8MB` (powers of 1000), `1.5GiB` or `512B`; answers whole bytes. One blank may
- * stand before the unit.
+ * Parses `64MiB` (powers of 1024), `8MB` (powers of 1000), `1.5GiB` or `512B` to whole bytes. One space is allowed before
+ * the unit.
  *
- * @throws RangeError whose message says what was found and what is allowed.
+ * @throws RangeError whose message names the text and the allowed form.
  */
 export function parseBytes(text: string): number {
   const match = /^(\d+(?:\.\d+)?) ?([KMGT]iB|[kKMGT]?B)$/.exec(text);
@@ -30,9 +30,7 @@ export function parseBytes(text: string): number {
   }
   const bytes = Number(match[1]) * unit;
   if (!Number.isSafeInteger(bytes)) {
-    throw new RangeError(
-      `the size ${shown(text)} is not a whole number of bytes that can be counted exactly`,
-    );
+    throw new RangeError(`the size ${shown(text)} is not a whole number of bytes below 2^53`);
   }
   return bytes;
 }

@@ -1,14 +1,14 @@
 export interface ConfigurationErrorOptions {
-  /** Where in the configuration file, `connections.acme.apiKey`, or as much of that as is known. */
+  /** Path in the configuration file, such as `connections.acme.apiKey`, as far as it is known. */
   readonly path?: string | null | undefined;
-  /** What to do about it, one sentence. */
+  /** How to fix it, in one sentence. */
   readonly remedy?: string | null | undefined;
   readonly cause?: unknown;
 }
 
 /**
- * Something that only a person can put right by changing the configuration or the worker's environment (DESIGN 3.12,
- * exit code 2). The message never holds the value of a secret.
+ * An error in the configuration or in the worker's environment, which only a person can fix
+ * (docs/explanation/semantics.md#errors, exit code 2). The message never contains the value of a secret.
  */
 export class ConfigurationError extends Error {
   static {

@@ -7,14 +7,14 @@ const UNITS: readonly (readonly [unit: string, ms: number])[] = [
   ['ms', 1],
 ];
 
-/** `s` for seconds is left to `ms` by trying the longer unit first. */
+/** `ms` comes before `m` and `s`, so that it is not read as `m`. */
 const STEP = /(\d+)(ms|w|d|h|m|s)/y;
 
 /**
- * Reads `90d`, `6h`, `5m`, `30s`, `500ms`, `2w` or a chain of them from the largest unit to the smallest, `1h30m`;
- * answers whole milliseconds. A day is 24 hours.
+ * Parses `90d`, `6h`, `5m`, `30s`, `500ms`, `2w`, or a chain from the largest unit to the smallest such as `1h30m`, to whole
+ * milliseconds. A day is 24 hours.
  *
- * @throws RangeError whose message says what was found and what is allowed.
+ * @throws RangeError whose message names the text and the allowed form.
  */
 export function parseDuration(text: string): number {
   let total = 0;
@@ -24,7 +24,7 @@ export function parseDuration(text: string): number {
     const step = STEP.exec(text);
     const rank = step ? UNITS.findIndex(([unit]) => unit === step[2]) : -1;
     const unit = UNITS[rank];
-    // A unit that comes twice or out of order (`5m1h`) is a slip of the pen more often than a wish.
+    // A repeated unit or a wrong order (`5m1h`) is more likely a typing error than intended.
     if (!step || !unit || rank <= last) throw notADuration(text);
     last = rank;
     total += Number(step[1]) * unit[1];
@@ -35,18 +35,18 @@ export function parseDuration(text: string): number {
 }
 
 /**
- * The shortest exact text of a span in milliseconds, in days and smaller (`90d`, `1h30m`, `0s`); fractions of a
- * millisecond are rounded. `parseDuration` reads back every span that is not negative.
+ * Formats milliseconds as the shortest exact duration, in days and smaller units (`90d`, `1h30m`, `0s`). Rounds fractions of
+ * a millisecond. `parseDuration` reads every non-negative result.
  *
- * @throws RangeError when the span is not finite.
+ * @throws RangeError if the number is not finite.
  */
 export function formatDuration(ms: number): string {
-  if (!Number.isFinite(ms)) throw new RangeError(`${ms} is not a span of time`);
+  if (!Number.isFinite(ms)) throw new RangeError(`${ms} is not a duration`);
   let rest = Math.round(Math.abs(ms));
   if (rest === 0) return '0s';
   let text = ms < 0 ? '-' : '';
   for (const [unit, size] of UNITS) {
-    // Weeks are read but not written: a window is known as 90d, not as 12w6d.
+    // Weeks are parsed but not written: `90d` is clearer than `12w6d`.
     if (unit === 'w' || rest < size) continue;
     text += `${Math.floor(rest / size)}${unit}`;
     rest %= size;

@@ -1,6 +1,6 @@
 /**
- * Calls `task` for each item, at most `width` at a time; results in the order of the items. The first failure wins: no
- * further item is begun after it, and those under way have ended when it is thrown.
+ * Calls `task` for each item, at most `width` at a time. Returns the results in the order of the items. After a failure no
+ * further task starts. The first failure is thrown once all running tasks have ended.
  */
 export async function inParallel<T, R>(
   items: readonly T[],
@@ -10,7 +10,7 @@ export async function inParallel<T, R>(
   const results: R[] = new Array(items.length);
   let next = 0;
   let failed = false;
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     while (next < items.length && !failed) {
       const at = next++;
       try {
@@ -21,11 +21,11 @@ export async function inParallel<T, R>(
       }
     }
   };
-  await allDone(Array.from({ length: Math.min(width, items.length) }, lane));
+  await allDone(Array.from({ length: Math.min(width, items.length) }, worker));
   return results;
 }
 
-/** Waits until each has ended, one way or the other: nothing goes on behind the caller's back. Then the first failure wins. */
+/** Like `Promise.all`, but waits until every promise has settled before it throws, so that no work continues in the background. */
 export async function allDone<T extends readonly unknown[]>(
   work: readonly [...T],
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {

@@ -1,12 +1,12 @@
 /**
- * What is measured. Names are fixed: dashboards and alerts of others use them. Labels are few and hold names of the
- * configuration and outcomes, never anything of a record or a secret. Pure: the workflow sandbox imports this file.
+ * The metrics. Their names are stable, because users' dashboards and alerts refer to them. Labels hold configuration names
+ * and outcomes, and never record contents or secrets. Pure: the workflow sandbox imports this file.
  */
 
 export interface MetricLabels {
   readonly connection: string;
   readonly resource: string;
-  /** One of a few fixed words, see each metric. */
+  /** One of a few fixed values; see the description of each metric. */
   readonly outcome?: string;
 }
 
@@ -18,21 +18,28 @@ export interface MetricDefinition {
 }
 
 export const METRICS = {
-  runs: counter('runs_total', 'runs', 'Runs that ended; outcome: published, failed, refused, cancelled'),
-  runSeconds: histogram('run_duration_seconds', 'From the beginning of a run to its end; outcome as of runs'),
-  publishes: counter('publishes_total', 'tries', 'Tries to publish; outcome: published, displaced, failed'),
+  runs: counter('runs_total', 'runs', 'Ended runs; outcome: published, failed, refused, cancelled'),
+  runSeconds: histogram(
+    'run_duration_seconds',
+    'Time from the start of a run to its end; outcome as for runs',
+  ),
+  publishes: counter(
+    'publishes_total',
+    'attempts',
+    'Attempts to publish; outcome: published, displaced, failed',
+  ),
   changedRows: counter(
     'changed_rows_total',
     'rows',
     'Published changes; outcome: inserted, updated, deleted',
   ),
-  snapshotRows: gauge('snapshot_rows', 'rows', 'Rows of the last published snapshot, tombstones too'),
+  snapshotRows: gauge('snapshot_rows', 'rows', 'Rows of the last published snapshot, including tombstones'),
   freshness: gauge(
     'freshness_seconds',
     's',
-    'Age of the checkpoint in latest.json: what changed before it is in the lake',
+    'Age of the checkpoint in latest.json: all changes before it are in the lake',
   ),
-  pages: counter('fetched_pages_total', 'pages', 'Pages of lists that the service gave'),
+  pages: counter('fetched_pages_total', 'pages', 'List pages that the service returned'),
   rows: counter('fetched_rows_total', 'rows', 'Rows on these pages, before duplicates are removed'),
   bytes: counter('fetched_bytes_total', 'By', 'Bytes of these pages after decompression'),
   requests: counter(
@@ -40,25 +47,17 @@ export const METRICS = {
     'requests',
     'Requests to the service; outcome: ok, throttled, transient, refused, not-found, rejected, broken-promise',
   ),
-  retries: counter(
-    'request_retries_total',
-    'requests',
-    'Requests that were made again after a transient failure',
-  ),
-  rateLimitWaits: counter(
-    'rate_limit_waits_total',
-    'waits',
-    'Times that a request waited because the service asked for it',
-  ),
-  rateLimitSeconds: histogram('rate_limit_wait_seconds', 'How long these waits lasted'),
-  mergeSeconds: histogram('merge_duration_seconds', 'One batch of a merge: rows read, compared and written'),
+  retries: counter('request_retries_total', 'requests', 'Requests repeated after a transient failure'),
+  rateLimitWaits: counter('rate_limit_waits_total', 'waits', 'Waits that the service requested'),
+  rateLimitSeconds: histogram('rate_limit_wait_seconds', 'Duration of these waits'),
+  mergeSeconds: histogram('merge_duration_seconds', 'Time of one merge batch: read, compare and write rows'),
 } as const satisfies Record<string, MetricDefinition>;
 
 export type MetricKey = keyof typeof METRICS;
 
-/** Takes what activities measure. */
+/** Receives the measurements of activities. */
 export interface Meter {
-  /** Adds to a counter, sets a gauge, or notes one value of a histogram. @param value not negative */
+  /** Adds to a counter, sets a gauge, or records one value in a histogram. @param value not negative */
   record(metric: MetricKey, value: number, labels: MetricLabels): void;
 }
 

@@ -1,6 +1,6 @@
-import type { MirrorState } from './contract.js';
+import type { MirrorState } from './contract/index.js';
 
-/** The state of a mirror that has run nothing yet. */
+/** The state of a mirror before its first run. */
 export function newMirror(connection: string, resource: string): MirrorState {
   return {
     connection,
@@ -8,12 +8,18 @@ export function newMirror(connection: string, resource: string): MirrorState {
     checkpoint: null,
     published: null,
     publishing: null,
+    rollingBackTo: null,
+    cleanedUpTo: null,
+    sweepUntil: null,
+    unpublished: [],
     displaced: false,
     pageSize: null,
-    reconciledAt: null,
     lastRun: null,
     resumable: null,
     waiting: [],
     answered: [],
   };
 }
+
+/** Maximum rereads of a shifting list within one run (docs/explanation/semantics.md#full-reads). */
+export const MAX_REREADS = 2;

@@ -1,76 +1,80 @@
 /**
- * The rules by which change notices of one resource become runs. A notice is a hint: a run that begins after it
- * satisfies it, and one that began before does not. Pure: the workflow sandbox imports this file. Times are
- * milliseconds since 1970.
+ * The rules by which change notices of one resource lead to runs. A notice is a hint: a run that starts after it satisfies
+ * it, and a run that started before does not. Pure: the workflow sandbox imports this file. Times are milliseconds since
+ * 1970.
  */
-import type { ExportPlan, NoticesState } from './contract.js';
+import type { ExportPlan, NoticesState } from './contract/index.js';
 
-/** So long it must be quiet before a run is asked for. */
+/** A run is requested once no notice has arrived for this long. */
 export const QUIET_MS = 5_000;
-/** So long the oldest notice waits for quiet. */
-export const LONGEST_WAIT_MS = 30_000;
+/** The oldest pending notice waits at most this long for a quiet period. */
+export const MAX_WAIT_MS = 30_000;
 
-/** Events at which the workflow that gathers notices continues as new. */
+/** Events at which the workflow that collects notices continues as new. */
 export const NOTICE_EVENTS = 1_000;
 /**
- * At so many events its workers must have stopped: what came since the workflow should have continued are signals
- * that it has not seen yet, and the run that they lead to will begin later than now.
+ * At this many events the workers must be down: the workflow has not seen the signals since `NOTICE_EVENTS`. The run that
+ * they lead to starts later than now, so further signals are not needed.
  */
 export const UNSEEN_NOTICE_EVENTS = 1_500;
 
 export function newNotices(connection: string, resource: string): NoticesState {
-  return { connection, resource, owed: null, asked: null, restUntil: 0, runs: 0 };
+  return { connection, resource, pending: null, requested: null, restUntil: 0, runs: 0 };
 }
 
-/** A notice came. */
-export function noticed(state: NoticesState, now: number): NoticesState {
-  return { ...state, owed: { firstAt: state.owed?.firstAt ?? now, lastAt: now } };
+/** A notice has arrived. */
+export function noticeReceived(state: NoticesState, now: number): NoticesState {
+  return { ...state, pending: { firstAt: state.pending?.firstAt ?? now, lastAt: now } };
 }
 
-/** What is to be done next. */
+/** The next action of the workflow. */
 export type NextStep =
-  | { readonly kind: 'await-answer' }
-  | { readonly kind: 'ask' }
+  | { readonly kind: 'await-report' }
+  | { readonly kind: 'request-run' }
   | { readonly kind: 'wait'; readonly ms: number }
-  /** Until a notice comes: the time until then keeps the runs apart. */
+  /** Keeps the minimum interval between runs; ends early if a notice arrives. */
   | { readonly kind: 'rest'; readonly ms: number }
   | { readonly kind: 'end' };
 
-/** At most one run is asked for at a time, and at most one more is owed. */
-export function nextStep({ owed, asked, restUntil }: NoticesState, now: number): NextStep {
-  if (asked !== null) return { kind: 'await-answer' };
-  if (owed === null) return now < restUntil ? { kind: 'rest', ms: restUntil - now } : { kind: 'end' };
-  const due = Math.max(restUntil, Math.min(owed.lastAt + QUIET_MS, owed.firstAt + LONGEST_WAIT_MS));
-  return now < due ? { kind: 'wait', ms: due - now } : { kind: 'ask' };
+/** At most one run is requested at a time, and at most one more is pending. */
+export function nextStep({ pending, requested, restUntil }: NoticesState, now: number): NextStep {
+  if (requested !== null) return { kind: 'await-report' };
+  if (pending === null) return now < restUntil ? { kind: 'rest', ms: restUntil - now } : { kind: 'end' };
+  const due = Math.max(restUntil, Math.min(pending.lastAt + QUIET_MS, pending.firstAt + MAX_WAIT_MS));
+  return now < due ? { kind: 'wait', ms: due - now } : { kind: 'request-run' };
 }
 
-/** A run is asked for: whatever came before is in its care. */
-export function askedFor(state: NoticesState, plan: ExportPlan, now: number): NoticesState {
+/** A run is requested. It covers all notices that have arrived so far. */
+export function runRequested(state: NoticesState, plan: ExportPlan, now: number): NoticesState {
   const { giveUpAfterMs, minIntervalMs, notify } = plan;
   const kept = { giveUpAfterMs, minIntervalMs, ...(notify === undefined ? {} : { notify }) };
   const number = state.runs + 1;
   return {
     ...state,
-    owed: null,
-    asked: { number, at: now, plan: kept, sent: null },
+    pending: null,
+    requested: { number, at: now, plan: kept, sent: null },
     runs: number,
   };
 }
 
 /**
- * The run that was asked for has ended. What came after it was asked for and before it began, while the mirror was
- * busy with others, it has satisfied too. The notices in a failed run's care are not asked for again: the
- * mirror has tried for as long as it is configured to, and the next poll reads the same changes.
+ * The requested run has ended. A published run also satisfies the notices that arrived after the request and before the
+ * start of the run, while the mirror served other requests. A failed run is not requested again: the mirror has already
+ * retried for the configured time, and the next scheduled run reads the same changes.
  *
- * @param beganAfter a time before which a run that was published did not begin; `null` for a run that was not
+ * @param startedAfter a time before which the published run did not start; `null` for a run that was not published
  */
-export function answered(state: NoticesState, beganAfter: number | null, now: number): NoticesState {
-  const { owed, asked } = state;
-  const satisfied = owed !== null && beganAfter !== null && owed.lastAt < beganAfter;
+export function requestedRunEnded(
+  state: NoticesState,
+  startedAfter: number | null,
+  now: number,
+): NoticesState {
+  const { pending, requested } = state;
+  const satisfied = pending !== null && startedAfter !== null && pending.lastAt < startedAfter;
   return {
     ...state,
-    owed: satisfied ? null : owed,
-    asked: null,
-    restUntil: now + (asked?.plan.minIntervalMs ?? 0),
+    pending: satisfied ? null : pending,
+    requested: null,
+    restUntil: now + (requested?.plan.minIntervalMs ?? 0),
   };
 }

@@ -1,8 +1,8 @@
-import type { NotifyEvent, RunOutcome } from './contract.js';
+import type { NotifyEvent, RunOutcome } from './contract/index.js';
 
 /**
- * When somebody is told of a run: whenever one failed, and of the first good one after that. A cancelled one is no news.
- * Pure: the workflow sandbox imports this file.
+ * Decides on the notification of a run: one for each failure, and one for the first published run after a failure. A
+ * cancelled run has none. Pure: the workflow sandbox imports this file.
  *
  * @param failing whether the last run that was not cancelled failed
  */
@@ -15,18 +15,18 @@ export function eventOf(
   return { event: 'failure', failing: true };
 }
 
-/** Why nothing may be sent to an address, in words; `null` where it may. They do not repeat it: it may be a secret. */
+/** Why a URL is not allowed for notifications; `null` if it is. The text does not repeat the URL, which may be a secret. */
 export function notifyUrlProblem(text: string): string | null {
   let url: URL;
   try {
     url = new URL(text);
   } catch {
-    return 'is no URL';
+    return 'is not a URL';
   }
-  if (url.username !== '' || url.password !== '') return 'holds credentials; put them into headers';
+  if (url.username !== '' || url.password !== '') return 'contains credentials; use `headers` for them';
   if (url.protocol === 'https:') return null;
-  if (url.protocol !== 'http:') return 'is no http or https URL';
+  if (url.protocol !== 'http:') return 'is not an http or https URL';
   const { hostname } = url;
   const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
-  return loopback ? null : 'is plain http to another machine; take https';
+  return loopback ? null : 'is plain http to another machine; use https';
 }

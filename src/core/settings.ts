@@ -1,11 +1,11 @@
 /**
- * The configuration after validation and defaults (DESIGN 4). Durations are milliseconds; secrets are references,
- * never values. `src/config` makes these from `worktrack.yaml`; everything else only reads them.
+ * The configuration after validation and defaults (docs/reference/configuration.md). Durations are milliseconds. Secrets are
+ * references, never values. `src/config` creates the settings from `worktrack.yaml`; all other code only reads them.
  */
 
-import type { NotifyEvent } from './contract.js';
+import type { NotifyEvent } from './contract/index.js';
 
-/** Where a secret is read from, at the moment of use (DESIGN 3.14). */
+/** The variable or file of a secret, which is read at each use (docs/explanation/semantics.md#secrets). */
 export type SecretRef = { readonly env: string } | { readonly file: string };
 
 export interface LakeSettings {
@@ -27,24 +27,26 @@ export interface ErrorMapping {
 export interface HttpSettings {
   /** Connections to the service per worker process and connection. */
   readonly concurrency: number;
-  /** Ceiling of the rate budget; `null` leaves the pace to the service's 429s. */
+  /** Upper limit of the rate budget; `null`: only the service's 429 responses limit the rate. */
   readonly requestsPerSecond: number | null;
   readonly connectTimeoutMs: number;
   readonly headersTimeoutMs: number;
-  /** Longest silence between two pieces of a body. */
+  /** Maximum time between two chunks of a body. */
   readonly bodyTimeoutMs: number;
-  /** Bound of one response after decompression. */
+  /** From the request to the last byte of the response. Also ends responses that arrive very slowly. */
+  readonly responseTimeoutMs: number;
+  /** Maximum size of one response after decompression. */
   readonly maxBodyBytes: number;
-  /** Allows `http://` to other hosts than loopback. */
+  /** Allows `http://` to hosts other than loopback. */
   readonly allowPlainHttp: boolean;
 }
 
 export interface SyncSettings {
   readonly pageSize: number;
   readonly overlapMs: number;
-  /** `earliest`: the earlier of the service's clock and the workflow's; `service`: `Date` alone (DESIGN 3.1). */
+  /** `earliest`: the earlier of the service's and the workflow's clock; `service`: only the `Date` header (docs/explanation/semantics.md#watermark). */
   readonly clock: 'earliest' | 'service';
-  /** `null`: never in nightly runs. */
+  /** `null`: nightly runs never reconcile. */
   readonly reconcileEveryMs: number | null;
   readonly minIntervalMs: number;
 }
@@ -55,31 +57,33 @@ export interface CsvSettings {
   readonly compression: 'gzip' | 'none';
   readonly delimiter: string;
   readonly nested: 'json' | 'flatten';
-  /** Between the levels of a flattened column's name. */
+  /** Separates the levels in a flattened column's name. */
   readonly separator: string;
-  /** `escape` writes `\n` and `\r` as two characters, for engines that cannot read them inside values. */
+  /** `escape` writes `\n` and `\r` as two characters, for engines that cannot read line breaks inside values. */
   readonly lineBreaks: 'keep' | 'escape';
   readonly escapeFormulas: boolean;
-  /** Size a part aims at, before compression. */
+  /** Target size of a part before compression. */
   readonly partBytes: number;
 }
 
 export interface ColumnSettings {
-  /** Only these columns (the key always stays); `null`: all. */
+  /** Only these columns and the key; `null`: all. */
   readonly include: readonly string[] | null;
   readonly exclude: readonly string[];
   readonly mask: Readonly<Record<string, 'hash' | 'redact'>>;
+  /** Fingerprint of the secret that `hash` is keyed with; left out for plain SHA-256. A run fixes it when it begins. */
+  readonly maskedWith?: string | undefined;
 }
 
 export interface ResourceSettings {
   readonly name: string;
-  /** Below the base path, without slashes at its ends. */
+  /** Relative to the base path, without leading or trailing slashes. */
   readonly path: string;
   /** Field names; more than one makes a compound key. */
   readonly key: readonly string[];
-  /** `null`: the list shows everything. */
+  /** `null`: the list shows all records. */
   readonly windowMs: number | null;
-  /** The date field that decides a record's place in the window, where it is known. */
+  /** The date field that places a record in the window; `null`: unknown. */
   readonly windowField: string | null;
   readonly updatedAtField: string | null;
   /** The service answers GET `<path>/<id>` (spec: projects only). */
@@ -93,7 +97,7 @@ export interface ResourceSettings {
 
 export interface RetentionSettings {
   readonly snapshotsMs: number;
-  /** Whether earlier runs of a day go once a later one is published and a grace of 24 h is over. */
+  /** `last`: earlier runs of a day are removed 24 h after a later one is published. */
   readonly keepPerDay: 'last' | 'all';
 }
 
@@ -105,13 +109,13 @@ export interface ScheduleSettings {
   readonly pauseOnFailure: boolean;
 }
 
-/** When a signed notice was sent, so that an old one is not taken for a new one. */
+/** The sending time of a signed notice, which protects against replay. */
 export interface TimestampSettings {
-  /** Holds Unix time in seconds or milliseconds, or an ISO 8601 time in UTC. */
+  /** Contains Unix time in seconds or milliseconds, or an ISO 8601 time in UTC. */
   readonly header: string;
-  /** How far it may be from the receiver's clock, either way. */
+  /** Maximum difference from the receiver's clock, in either direction. */
   readonly toleranceMs: number;
-  /** What is signed: the header's text, a dot and the body, or the body alone (which leaves the time unprotected). */
+  /** The signed text: the header's text, a dot and the body, or only the body, which leaves the time unprotected. */
   readonly signs: 'timestamp.body' | 'body';
 }
 
@@ -120,55 +124,57 @@ export interface HmacSettings {
   readonly header: string;
   readonly algorithm: 'hmac-sha1' | 'hmac-sha256' | 'hmac-sha512';
   readonly encoding: 'hex' | 'base64';
-  /** What stands before the digest in the header, such as `sha256=`. */
+  /** Text before the digest in the header, such as `sha256=`. */
   readonly prefix: string;
   readonly secret: SecretRef;
-  /** `null`: no timestamp is looked for, and the body alone is signed. */
+  /** `null`: no timestamp is checked, and only the body is signed. */
   readonly timestamp: TimestampSettings | null;
 }
 
-/** A shared secret that comes along as it is. */
+/** A shared secret that the header contains in clear text. */
 export interface TokenSettings {
   readonly header: string;
   readonly algorithm: 'token';
-  /** What stands before the secret in the header, such as `Bearer ` with its space. */
+  /** Text before the secret in the header, such as `Bearer ` with its space. */
   readonly prefix: string;
   readonly secret: SecretRef;
 }
 
-/** How a notice proves where it comes from; the service's own way is "not shown" in the spec. */
+/** How the receiver authenticates a notice. The spec does not show the service's method. */
 export type SignatureSettings = HmacSettings | TokenSettings;
 
 export interface WebhookSettings {
-  /** An IPv6 host is without its brackets. */
+  /** An IPv6 host has no brackets. */
   readonly listen: { readonly host: string; readonly port: number };
-  /** `null`: notices are not signed (asked for by the word `none`, and only with a loopback `listen`). */
+  /** `null`: notices are not signed (configured as `none`; requires a loopback `listen`). */
   readonly signature: SignatureSettings | null;
   /** JSON pointer (RFC 6901) to the resource's name, or to the kind of event, in a notice. */
   readonly resource: string;
-  /** What the text at the pointer means, where it is no resource's name; a name that ends in `*` is a beginning. */
+  /** Maps the text at the pointer to resources, unless it is a resource's name. A key that ends in `*` is a prefix. */
   readonly kinds: Readonly<Record<string, readonly string[]>>;
-  /** A larger notice is answered with 413. */
+  /** The receiver answers a larger notice with 413. */
   readonly maxBodyBytes: number;
 }
 
-/** Who is told of runs that fail, and of the first good one after that. */
+/** Where to send notifications of failed runs and of the first published run after a failure. */
 export interface NotifySettings {
-  /** Where a small JSON object is posted to; a reference where the URL itself is a secret. */
+  /** The target of a POST with a small JSON object; a reference if the URL itself is a secret. */
   readonly url: string | SecretRef;
   readonly headers: Readonly<Record<string, SecretRef>>;
   readonly on: readonly NotifyEvent[];
 }
 
-/** How the pair travels in a calendar entry's upsert, which the spec leaves open (DESIGN 4). */
+/** Where an upsert of a calendar entry puts `source` and `sourceKey`. The spec leaves this open (docs/reference/configuration.md). */
 export type UpsertStyle = 'put-path' | 'put-body' | 'post-body';
 
-/** By resource; a path that the file leaves out is that of the mirrored resource of the same name. */
+/** By resource. Default of a path: the path of the mirrored resource with the same name. */
 export interface WriteBackSettings {
   readonly 'time-entries': { readonly path: string };
   readonly 'calendar-entries': { readonly path: string; readonly style: UpsertStyle };
-  /** For so long the service is trusted to remember an idempotency key; the spec does not say for how long it does. */
+  /** How long the service is assumed to remember an idempotency key. The spec does not say. */
   readonly unknownAfterMs: number;
+  /** Whether receipts use `csv.escapeFormulas`, by resource: the setting of the mirrored resource, else of the connection. */
+  readonly escapeFormulas: Readonly<Record<'time-entries' | 'calendar-entries', boolean>>;
 }
 
 export interface ConnectionSettings {
@@ -178,6 +184,8 @@ export interface ConnectionSettings {
   readonly apiKey: SecretRef;
   readonly lake: LakeSettings;
   readonly resources: readonly ResourceSettings[];
+  /** What `hash` masks with (HMAC-SHA-256); `null`: plain SHA-256, which can be guessed. */
+  readonly masking: { readonly secret: SecretRef } | null;
   readonly retries: { readonly giveUpAfterMs: number };
   readonly errors: ErrorMapping;
   readonly http: HttpSettings;
@@ -186,13 +194,13 @@ export interface ConnectionSettings {
   readonly schedule: ScheduleSettings;
   /** `null`: no receiver for this connection. */
   readonly webhook: WebhookSettings | null;
-  /** `null`: nobody. */
+  /** `null`: no notifications. */
   readonly notify: NotifySettings | null;
   readonly writeBack: WriteBackSettings;
 }
 
 export interface Settings {
-  /** The file that was read, for messages. */
+  /** The configuration file, for messages. */
   readonly source: string;
   readonly connections: readonly ConnectionSettings[];
 }

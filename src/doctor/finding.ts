@@ -1,7 +1,8 @@
-/** What `worktrack doctor` looks at. */
+/** The checks of `worktrack doctor`. */
 export type CheckName =
   | 'configuration'
   | 'key'
+  | 'masking'
   | 'service'
   | 'grant'
   | 'page size'
@@ -11,15 +12,15 @@ export type CheckName =
   | 'worker'
   | 'versions';
 
-/** Who has to act: it decides the exit code (DESIGN 5). */
+/** The cause of a problem; it decides the exit code (docs/reference/commands.md). */
 export type Cause = 'configuration' | 'refused' | 'out-of-reach' | 'other';
 
-/** One line of the examination. `remedy` is a sentence that says what to do, and is there unless all is well. */
+/** The result of one check. `remedy` is a sentence that says what to do; `null` only for `ok`. */
 export type Finding =
   | { readonly check: CheckName; readonly state: 'ok'; readonly message: string; readonly remedy: null }
   | {
       readonly check: CheckName;
-      /** Things work, and a person should know all the same. */
+      /** The check passed, but the user should know the message. */
       readonly state: 'warning';
       readonly message: string;
       readonly remedy: string;
@@ -32,8 +33,8 @@ export type Finding =
       readonly remedy: string;
     };
 
-/** A finding with the connection that it concerns; `null` where it concerns all. */
-export type Examined = Finding & { readonly connection: string | null };
+/** A finding and its connection; `null` for a finding about all connections. */
+export type ConnectionFinding = Finding & { readonly connection: string | null };
 
 export function ok(check: CheckName, message: string): Finding {
   return { check, state: 'ok', message, remedy: null };
@@ -47,10 +48,10 @@ export function problem(check: CheckName, cause: Cause, message: string, remedy:
   return { check, state: 'problem', cause, message, remedy };
 }
 
-/** The refusal first, for only a person can lift it; what time may cure comes last. */
+/** From most to least important: only a person can resolve a refusal, whereas an unreachable server may recover. */
 const ORDER: readonly Cause[] = ['refused', 'configuration', 'out-of-reach', 'other'];
 
-/** What weighs most among the problems; `null` where there are warnings at most. */
+/** The most important cause among the problems; `null` if there are no problems. */
 export function worstCause(findings: readonly Finding[]): Cause | null {
   const causes = findings.flatMap((found) => (found.state === 'problem' ? [found.cause] : []));
   return ORDER.find((cause) => causes.includes(cause)) ?? null;

@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type ObjectStore, openStore, StoreError, toObjectKey } from '../lake/store/index.js';
-import { bounded, NoAnswerError } from './bounded.js';
+
 import { clockFinding } from './clock.js';
 import { type Finding, ok, problem } from './finding.js';
+import { NoResponseError, withTimeout } from './timeout.js';
 
 type Kind = StoreError['kind'];
 
-/** After these, nothing else would come out of further requests. */
-const HOPELESS: readonly Kind[] = ['missing-bucket', 'bad-credentials', 'unreachable', 'clock-skew'];
+/** After these errors, further requests fail the same way. */
+const FATAL: readonly Kind[] = ['missing-bucket', 'bad-credentials', 'unreachable', 'clock-skew'];
 const CONFIGURATION: readonly Kind[] = [
   'missing-bucket',
   'bad-credentials',
@@ -19,15 +20,15 @@ const CONFIGURATION: readonly Kind[] = [
 
 interface Step {
   readonly what: string;
-  /** Further findings beside that it worked. */
+  /** Runs the step and returns findings other than its success. */
   run(): Promise<Finding[]>;
 }
 
 /**
- * Does with an object of its own below `_staging/` what a run does: writes, writes on a condition, reads, lists,
- * deletes. Nothing is left behind.
+ * Performs the operations of a run on a probe object below `_staging/`: write, read, list, conditional write, delete.
+ * Leaves nothing behind.
  *
- * @param timeoutMs for one step
+ * @param timeoutMs time limit of one step
  */
 export async function checkLake({ lake }: ConnectionSettings, timeoutMs: number): Promise<Finding[]> {
   let store: ObjectStore;
@@ -37,21 +38,21 @@ export async function checkLake({ lake }: ConnectionSettings, timeoutMs: number)
     return [failed('use', error)];
   }
   const findings: Finding[] = [];
-  const worked: string[] = [];
+  const passed: string[] = [];
   try {
     for (const { what, run } of stepsOf(store)) {
       try {
-        findings.push(...(await bounded(timeoutMs, run())));
-        worked.push(what);
+        findings.push(...(await withTimeout(timeoutMs, run())));
+        passed.push(what);
       } catch (error) {
         findings.push(failed(what, error));
-        if (isHopeless(error)) break;
+        if (isFatal(error)) break;
       }
     }
   } finally {
     store.close();
   }
-  return worked.length === 0 ? findings : [ok('lake', `${lake.url}: ${worked.join(', ')}`), ...findings];
+  return passed.length === 0 ? findings : [ok('lake', `${lake.url}: ${passed.join(', ')}`), ...findings];
 }
 
 function stepsOf(store: ObjectStore): Step[] {
@@ -73,7 +74,9 @@ function stepsOf(store: ObjectStore): Step[] {
       async run() {
         if (written === null) return [];
         const found = await store.read(key);
-        return found.equals(body) ? [] : [spoilt(`read back ${found.length} other bytes than were written`)];
+        return found.equals(body)
+          ? []
+          : [inconsistent(`read ${found.length} bytes that differ from the ${body.length} bytes written`)];
       },
     },
     {
@@ -81,10 +84,12 @@ function stepsOf(store: ObjectStore): Step[] {
       async run() {
         let found = false;
         for await (const listed of store.list(key)) found ||= listed.key === key;
-        return written === null || found ? [] : [spoilt('a listing does not show what was written')];
+        return written === null || found
+          ? []
+          : [inconsistent('a listing does not show an object that was just written')];
       },
     },
-    { what: 'conditional write', run: async () => conditions(await store.probeConditionalWrites()) },
+    { what: 'conditional write', run: async () => conditionalWrites(await store.probeConditionalWrites()) },
     {
       what: 'clock',
       async run() {
@@ -97,30 +102,30 @@ function stepsOf(store: ObjectStore): Step[] {
       async run() {
         await store.remove([key]);
         const left = await store.readIfExists(key);
-        return left === null ? [] : [spoilt('an object is still there after it was deleted')];
+        return left === null ? [] : [inconsistent('an object still exists after it was deleted')];
       },
     },
   ];
 }
 
-function conditions(found: Awaited<ReturnType<ObjectStore['probeConditionalWrites']>>): Finding[] {
+function conditionalWrites(found: Awaited<ReturnType<ObjectStore['probeConditionalWrites']>>): Finding[] {
   if (found === 'supported') return [];
   return [
     problem(
       'lake',
       'configuration',
-      `the store ${found === 'ignored' ? 'drops the conditions of' : 'does not take'} conditional writes (If-Match, If-None-Match)`,
-      'Use a store that keeps them, or a newer version of this one: without them two writers could overwrite each other.',
+      `the store ${found === 'ignored' ? 'ignores the conditions of' : 'rejects'} conditional writes (If-Match, If-None-Match)`,
+      'Use a store that supports them, or a newer version of this store. Without them, two writers could overwrite each other.',
     ),
   ];
 }
 
-function spoilt(what: string): Finding {
-  return problem('lake', 'other', what, 'Use a store with read-after-write consistency, as S3 has.');
+function inconsistent(what: string): Finding {
+  return problem('lake', 'other', what, 'Use a store with read-after-write consistency, such as S3.');
 }
 
-function isHopeless(error: unknown): boolean {
-  return error instanceof NoAnswerError || (error instanceof StoreError && HOPELESS.includes(error.kind));
+function isFatal(error: unknown): boolean {
+  return error instanceof NoResponseError || (error instanceof StoreError && FATAL.includes(error.kind));
 }
 
 function failed(what: string, error: unknown): Finding {
@@ -133,18 +138,13 @@ function failed(what: string, error: unknown): Finding {
     const message = error.message.replace(`. ${error.remedy}`, '');
     return problem('lake', cause, message, error.remedy);
   }
-  if (error instanceof NoAnswerError)
+  if (error instanceof NoResponseError)
     return problem(
       'lake',
       'out-of-reach',
       `${what}: ${error.message}`,
-      'Check lake.endpoint, the network and that the store is running.',
+      'Check lake.endpoint, the network, and that the store is running.',
     );
   const message = error instanceof Error ? error.message : String(error);
-  return problem(
-    'lake',
-    'other',
-    `${what}: ${message}`,
-    'Check lake.url and the rest of `lake` in the configuration.',
-  );
+  return problem('lake', 'other', `${what}: ${message}`, 'Check `lake` in the configuration.');
 }

@@ -1,37 +1,37 @@
 import { NotFoundError, RejectedError } from '../api/index.js';
 import type { ResourceSettings } from '../core/settings.js';
 import { type Finding, ok, problem, warning } from './finding.js';
-import type { AskPage } from './service.js';
+import type { RequestPage } from './service.js';
 
 /**
- * Asks for a page of the configured size, and for half of it while it is refused, as a run does (DESIGN 3.7): the spec
- * leaves the bounds open.
+ * Requests a page of the configured size, and halves the size while the service rejects it, as a run does
+ * (docs/explanation/semantics.md#page-size): the spec gives no bounds.
  *
- * @param least what `page.limit` echoed of a request for one record
+ * @param echoedForOne the `page.limit` that the service returned for a request of one record
  */
 export async function checkPageSize(
   resource: ResourceSettings,
   configured: number,
-  least: number | null,
-  ask: AskPage,
+  echoedForOne: number | null,
+  requestPage: RequestPage,
 ): Promise<Finding> {
-  const small = least === null || least === 1 ? '' : `; of 1, ${least}`;
+  const small = echoedForOne === null || echoedForOne === 1 ? '' : `; requested 1, applied ${echoedForOne}`;
   for (let size = configured; size >= 1; size = Math.floor(size / 2)) {
     try {
-      const { limit } = (await ask(resource, size)).value;
+      const { limit } = (await requestPage(resource, size)).value;
       if (size < configured)
         return warning(
           'page size',
-          `${resource.name}: pages of ${configured} are refused, ${size} are served`,
-          `Set \`sync.pageSize: ${size}\`; each run finds it by itself otherwise, with a few refused requests.`,
+          `${resource.name}: the service rejects pages of ${configured} records and accepts ${size}`,
+          `Set \`sync.pageSize: ${size}\`. Otherwise each run finds it with a few rejected requests.`,
         );
       if (limit === null)
-        return ok('page size', `asked for ${size}; the service does not say what it applies`);
+        return ok('page size', `requested ${size}; the service does not report the applied size`);
       return ok(
         'page size',
         limit === size
-          ? `asked for ${size}, applied${small}`
-          : `asked for ${size}, the service applies ${limit}${small}`,
+          ? `requested and applied ${size}${small}`
+          : `requested ${size}, applied ${limit}${small}`,
       );
     } catch (error) {
       if (error instanceof RejectedError && !(error instanceof NotFoundError)) continue;
@@ -39,14 +39,14 @@ export async function checkPageSize(
         'page size',
         'other',
         error instanceof Error ? error.message : String(error),
-        `A page of one record came and one of ${size} did not: set a smaller \`sync.pageSize\`.`,
+        `A page of one record works and a page of ${size} does not. Set a smaller \`sync.pageSize\`.`,
       );
     }
   }
   return problem(
     'page size',
     'other',
-    `${resource.name}: no page size from ${configured} down is taken`,
+    `${resource.name}: the service rejects every page size from ${configured} down to 1`,
     "Report it to the service's support.",
   );
 }

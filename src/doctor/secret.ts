@@ -3,7 +3,7 @@ import { ConfigurationError } from '../core/configuration-error.js';
 import type { ConnectionSettings, SecretRef } from '../core/settings.js';
 import { type Finding, ok, problem, warning } from './finding.js';
 
-/** Whether the API key can be read from here, and by whom else. Never shows it. */
+/** Checks that this process can read the API key, and that other users of the machine cannot. Never shows the key. */
 export async function checkSecret({ name, apiKey }: ConnectionSettings): Promise<Finding> {
   try {
     const { worldReadable } = await resolveSecret(apiKey, { path: `connections.${name}.apiKey` });
@@ -15,12 +15,12 @@ export async function checkSecret({ name, apiKey }: ConnectionSettings): Promise
       'key',
       'configuration',
       error instanceof Error ? error.message : String(error),
-      `${remedy ?? 'Put the key in place again.'} The doctor reads it from the same place as the worker: run it where the worker runs.`,
+      `${remedy ?? 'Provide the key again.'} The doctor reads the key from the same place as the worker, so run it where the worker runs.`,
     );
   }
 }
 
-/** A secret of a connection by the name that sentences give it. */
+/** A secret of a connection and its name in messages. */
 interface NamedSecret {
   readonly what: string;
   readonly ref: SecretRef;
@@ -28,9 +28,10 @@ interface NamedSecret {
 
 const API_KEY = 'the API key';
 
-/** The secrets of a connection beside its API key. */
-function otherSecrets({ webhook, notify }: ConnectionSettings): NamedSecret[] {
+/** The secrets of a connection other than its API key. */
+function otherSecrets({ masking, webhook, notify }: ConnectionSettings): NamedSecret[] {
   const secrets: NamedSecret[] = [];
+  if (masking !== null) secrets.push({ what: 'the masking secret', ref: masking.secret });
   const signature = webhook?.signature ?? null;
   if (signature !== null) secrets.push({ what: 'the webhook secret', ref: signature.secret });
   if (notify === null) return secrets;
@@ -40,15 +41,15 @@ function otherSecrets({ webhook, notify }: ConnectionSettings): NamedSecret[] {
   return secrets;
 }
 
-/** As findings: the files of other secrets than the API key that everybody may read. A file that is not here is no matter here. */
+/** Warns of world-readable files of secrets other than the API key. Ignores a file that does not exist here. */
 export async function checkOtherSecrets(connection: ConnectionSettings): Promise<Finding[]> {
   const warnings = await warningsOf(otherSecrets(connection));
-  return warnings.map((said) => warning('key', ...said));
+  return warnings.map((texts) => warning('key', ...texts));
 }
 
 /**
- * What to say of the files with secrets of a connection that everybody on this machine may read: messages and remedies.
- * A file that is not here is no matter here.
+ * Warnings for world-readable files with secrets of a connection: messages and remedies. Ignores a file that does not
+ * exist here.
  */
 export function worldReadableWarnings(
   connection: ConnectionSettings,
@@ -59,7 +60,7 @@ export function worldReadableWarnings(
 async function warningsOf(secrets: readonly NamedSecret[]): Promise<[string, string][]> {
   const warnings: [string, string][] = [];
   for (const secret of secrets) {
-    // In the form that allows most: whether it is a good secret is not the question here.
+    // The most permissive form: whether the secret is valid does not matter here.
     const found = await resolveSecret(secret.ref, { form: 'header' }).catch(() => null);
     if (found?.worldReadable === true) warnings.push(worldReadableWarning(secret));
   }
@@ -69,7 +70,7 @@ async function warningsOf(secrets: readonly NamedSecret[]): Promise<[string, str
 function worldReadableWarning({ what, ref }: NamedSecret): [message: string, remedy: string] {
   return [
     `every user of this machine can read ${what} in ${placeOf(ref)}`,
-    `Run \`chmod o-rwx ${'file' in ref ? ref.file : ''}\`, and consider whether it has to be replaced.`,
+    `Run \`chmod o-rwx ${'file' in ref ? ref.file : ''}\`, and consider replacing the secret.`,
   ];
 }
 

@@ -1,8 +1,8 @@
 import { html, type Markup, raw } from './markup.js';
 
-/** One bar: what its pieces add up to, from below, each in the colour of its class. */
+/** One stacked bar; its pieces are drawn from bottom to top. */
 export interface Bar {
-  /** Shown when somebody points at it. */
+  /** Tooltip. */
   readonly title: string;
   readonly pieces: readonly { readonly kind: PieceKind; readonly value: number }[];
 }
@@ -10,26 +10,26 @@ export interface Bar {
 export type PieceKind = 'rows' | 'inserted' | 'updated' | 'deleted' | 'time';
 
 export interface Chart {
-  /** For who cannot see it: what is shown, and the newest value. */
+  /** Text for screen readers: what the chart shows, and the newest value. */
   readonly label: string;
   /** Oldest first. */
   readonly bars: readonly Bar[];
-  /** Bars begin here and not at nought; for values that hardly change. */
+  /** Value at the bottom of the bars, above zero for values that hardly change. */
   readonly floor?: number;
 }
 
 const WIDTH = 300;
 const HEIGHT = 72;
-/** What is not nought shows. */
-const LEAST = 1.5;
-/** A few bars do not become walls. */
-const MOST_WIDE = 18;
+/** Minimum height of a piece above zero, so that it is visible. */
+const MIN_HEIGHT = 1.5;
+/** Maximum width of a bar and its gap. */
+const MAX_STEP = 18;
 
-/** Bars as an SVG that takes the width it is given. Colours are the page's. */
+/** Renders bars as an SVG that scales to the available width. The page's style sets the colours. */
 export function barChart({ label, bars, floor = 0 }: Chart): Markup {
   const top = Math.max(...bars.map(total), floor);
   const scale = top > floor ? HEIGHT / (top - floor) : 0;
-  const step = Math.min(WIDTH / Math.max(1, bars.length), MOST_WIDE);
+  const step = Math.min(WIDTH / Math.max(1, bars.length), MAX_STEP);
   const left = WIDTH - step * bars.length;
   const drawn = bars.map((bar, at) =>
     drawBar(bar, { x: left + at * step, width: step * 0.78, scale, floor }),
@@ -40,7 +40,7 @@ export function barChart({ label, bars, floor = 0 }: Chart): Markup {
 interface Place {
   readonly x: number;
   readonly width: number;
-  /** Units of the drawing for one of what is counted. */
+  /** Drawing units per counted unit. */
   readonly scale: number;
   readonly floor: number;
 }
@@ -52,7 +52,7 @@ function drawBar({ title, pieces }: Bar, { x, width, scale, floor }: Place): Mar
     const shown = Math.max(0, value - below);
     below = Math.max(0, below - value);
     if (value <= 0) return raw('');
-    const height = Math.max(LEAST, shown * scale);
+    const height = Math.max(MIN_HEIGHT, shown * scale);
     y -= height;
     return html`<rect class="${kind}" x="${unit(x)}" y="${unit(Math.max(0, y))}" width="${unit(width)}" height="${unit(height)}"/>`;
   });

@@ -3,7 +3,7 @@ import { html, type Markup, NOTHING } from './markup.js';
 import type { ReportedRun } from './model.js';
 import { count, day, length, short, time } from './text.js';
 
-/** How the last runs compare: rows, changes, durations. @param runs newest first */
+/** Charts of the last runs: rows, changes and durations. @param runs newest first */
 export function trend(runs: readonly ReportedRun[]): Markup {
   const all = [...runs].reverse();
   if (all.length < 2) return NOTHING;
@@ -13,16 +13,16 @@ export function trend(runs: readonly ReportedRun[]): Markup {
 function rowsChart(runs: readonly ReportedRun[]): Markup {
   const rows = runs.map((run) => run.counts.rows);
   const [least, most] = [Math.min(...rows), Math.max(...rows)];
-  // A snapshot that grows by a thousandth a night would be a row of equal bars.
+  // Without a floor, a snapshot that grows by 0.1 % per night would show equal bars.
   const floor = least > 0.8 * most ? Math.max(0, least - (most - least)) : 0;
   const bars = runs.map((run) => bar(run, `${count(run.counts.rows)} rows`, [['rows', run.counts.rows]]));
   const chart = barChart({ label: `Rows: ${count(rows.at(-1)!)} in the last run`, bars, floor });
-  const foot = floor > 0 ? `bars begin at ${short(floor)}` : '';
+  const foot = floor > 0 ? `bars start at ${short(floor)}` : '';
   return figure('Rows', { runs, chart, most: short(most), foot });
 }
 
 function changesChart(runs: readonly ReportedRun[]): Markup {
-  // The first load would dwarf every night after it.
+  // The first load would make all other bars too small to see.
   const shown = runs.filter((run) => !run.isFirst);
   const bars = shown.map((run) => {
     const { inserted, updated, deleted } = run.counts;
@@ -35,7 +35,7 @@ function changesChart(runs: readonly ReportedRun[]): Markup {
   });
   const most = Math.max(0, ...bars.map(total));
   const chart = barChart({ label: `Changes: at most ${count(most)} in a run`, bars });
-  const foot = shown.length < runs.length ? 'the first load is left out' : '';
+  const foot = shown.length < runs.length ? 'without the first load' : '';
   const legend = html`<span class="legend"><i class="inserted"></i>inserted <i class="updated"></i>updated <i class="deleted"></i>deleted</span>`;
   return figure('Changes', { runs: shown, chart, most: short(most), foot, legend });
 }
@@ -47,7 +47,7 @@ function durationChart(runs: readonly ReportedRun[]): Markup {
   return figure('Duration', { runs, chart, most: length(Math.max(...lasted)), foot: '' });
 }
 
-/** From the run's beginning to its publishing, ms. */
+/** From the start of the run to its publication, ms. */
 export function duration(run: ReportedRun): number {
   return Math.max(0, run.publishedAt - run.startedAt) || 0;
 }

@@ -5,15 +5,16 @@ import { STYLE } from './style.js';
 import { count, time } from './text.js';
 
 /**
- * The report as one HTML page that needs nothing else: no script, no network (its own policy forbids both), readable on
- * a phone, light or dark as the reader's system is. Whatever comes from the service or the lake is escaped.
+ * Renders the report as one self-contained HTML page without scripts or network access (its content security policy
+ * forbids both). It fits a phone and follows the system's light or dark mode. All values from the service or the lake
+ * are escaped.
  */
 export function renderReport(report: Report): string {
   const { connection, lake, madeAt, resources } = report;
   const sections = resources.map((one, at) => resourceSection(one, anchor(at)));
   const page = html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"><meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark"><title>${connection}: what was exported</title><style>${raw(STYLE)}</style></head>
-<body><main><header><h1><bdi>${connection}</bdi></h1><p class="dim">Mirrored into <bdi>${lake}</bdi>. This report was made ${time(madeAt)}; it tells of published runs.</p></header>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"><meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark"><title>${connection}: export report</title><style>${raw(STYLE)}</style></head>
+<body><main><header><h1><bdi>${connection}</bdi></h1><p class="dim">Mirrored to <bdi>${lake}</bdi>. Created ${time(madeAt)}. The report covers published runs.</p></header>
 ${overview(resources)}${sections}</main></body></html>
 `;
   return page.text;

@@ -1,3 +1,4 @@
+export { createReport, type ReportRequest } from './create-report.js';
 export { renderReport } from './html.js';
 export {
   REPORTED_RUNS,
@@ -7,4 +8,3 @@ export {
   resourceReport,
   withoutRuns,
 } from './model.js';
-export { type ReportWanted, reportOf } from './report-of.js';

@@ -1,16 +1,16 @@
-/** Text that is HTML already. Only `html` and `raw` make it, so whatever comes from outside is escaped once. */
+/** HTML text. Only `html` and `raw` create it, so every outside value is escaped exactly once. */
 export class Markup {
   constructor(readonly text: string) {}
 }
 
 type Value = string | number | Markup | readonly Markup[];
 
-/** A template whose values are escaped unless they are markup themselves. */
+/** Template tag that escapes every value that is not markup. */
 export function html(texts: TemplateStringsArray, ...values: readonly Value[]): Markup {
   return new Markup(texts.reduce((all, text, at) => all + textOf(values[at - 1]!) + text));
 }
 
-/** Markup of our own writing. */
+/** Markup from a trusted constant. */
 export function raw(text: string): Markup {
   return new Markup(text);
 }
@@ -24,8 +24,8 @@ function textOf(value: Value): string {
 }
 
 /**
- * Fit for an element's content and for a quoted attribute. Controls, which HTML forbids, and those that turn the
- * direction of writing, with which a name could pose as another, are shown as signs.
+ * Escapes text for element content and quoted attributes. Control characters, which HTML forbids, and bidirectional
+ * controls, which could make one name look like another, are replaced by visible characters.
  */
 export function escapeHtml(text: string): string {
   return text
@@ -45,5 +45,5 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 const CONTROLS =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters
   /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;

@@ -1,13 +1,13 @@
 import type { RunId, UtcSeconds } from '../core/brands.js';
-import type { RunCounts, RunMode } from '../core/contract.js';
-import type { Manifest } from '../lake/manifest.js';
-import { schemaChanges } from '../lake/schema.js';
-import type { Gap } from '../lake/watermark.js';
+import type { RunCounts, RunMode } from '../core/contract/index.js';
+import type { Manifest } from '../lake/published/manifest.js';
+import { schemaChanges } from '../lake/rows/schema.js';
+import type { Gap } from '../lake/run/watermark.js';
 
-/** Runs that a report goes back at most. */
+/** Maximum number of runs per resource in a report. */
 export const REPORTED_RUNS = 30;
 
-/** What a report says; counts, names and times, and nothing of any record. */
+/** The data of a report: counts, names and times, but no record content. */
 export interface Report {
   readonly connection: string;
   readonly lake: string;
@@ -18,7 +18,7 @@ export interface Report {
 
 export interface ResourceReport {
   readonly resource: string;
-  /** Newest first, `REPORTED_RUNS` at most; none where nothing is published or `problem` says why it is not known. */
+  /** Newest first, at most `REPORTED_RUNS`; empty if nothing is published or `problem` is set. */
   readonly runs: readonly ReportedRun[];
   readonly problem: string | null;
 }
@@ -35,7 +35,7 @@ export interface ReportedRun {
   readonly pages: number;
   readonly columns: number;
   readonly gap: Gap | null;
-  /** The first run of a lake: everything is new to it. */
+  /** Whether this is the first run of the lake, in which every row is inserted. */
   readonly isFirst: boolean;
   readonly warnings: readonly string[];
   readonly schemaChanges: readonly string[];
@@ -46,17 +46,18 @@ export function resourceReport(resource: string, runs: readonly Manifest[]): Res
   return { resource, problem: null, runs: runs.map((run, at) => reportedRun(run, runs[at + 1])) };
 }
 
-/** Of a resource without runs to show. */
+/** The report of a resource without published runs. */
 export function withoutRuns(resource: string, problem: string | null): ResourceReport {
   return { resource, problem, runs: [] };
 }
 
 function reportedRun(run: Manifest, before: Manifest | undefined): ReportedRun {
-  // A warning that tells of the schema is shown among its changes, and not twice.
+  // Warnings of schema changes appear under the schema changes only.
   const changes =
     before === undefined
       ? run.warnings.filter((warning) => SCHEMA.test(warning))
       : schemaChanges(before.columns, run.columns);
+  const shown = new Set(changes);
   return {
     runId: run.runId,
     mode: run.mode,
@@ -69,15 +70,15 @@ function reportedRun(run: Manifest, before: Manifest | undefined): ReportedRun {
     columns: run.columns.length,
     gap: run.gap,
     isFirst: run.previousRunId === null,
-    // Nor one that only tells of the gap.
-    warnings: run.warnings.filter((warning) => !changes.includes(warning) && !isOfGap(run, warning)),
+    // A gap is shown separately.
+    warnings: run.warnings.filter((warning) => !shown.has(warning) && !isGapWarning(run, warning)),
     schemaChanges: changes,
   };
 }
 
-function isOfGap({ gap }: Manifest, warning: string): boolean {
+function isGapWarning({ gap }: Manifest, warning: string): boolean {
   return gap !== null && warning.startsWith('gap: ');
 }
 
-/** As `schemaChanges` words them. */
+/** Matches the texts of `schemaChanges`. */
 const SCHEMA = /^new column "|^".*" was .* and is now also /s;

@@ -1,19 +1,18 @@
 import { duration, trend } from './charts.js';
 import { html, type Markup, NOTHING } from './markup.js';
 import type { ReportedRun, ResourceReport } from './model.js';
-import { runsTable } from './runs-table.js';
 import { count, length, time } from './text.js';
 
-/** Of one run's warnings, and of its schema changes. All of them are in the manifest. */
-const LISTED = 50;
+/** Maximum number of listed warnings or schema changes. The manifest has all of them. */
+const MAX_LISTED = 50;
 
-/** One resource: the last run's figures, what to look at, the trend, the runs. */
+/** The section of one resource: figures and warnings of the last run, charts, and a table of runs. */
 export function resourceSection({ resource, runs, problem }: ResourceReport, id: string): Markup {
   const [last] = runs;
   if (last === undefined) {
-    const said = problem === null ? 'Nothing is published yet.' : problem;
+    const text = problem === null ? 'No run is published yet.' : problem;
     const kind = problem === null ? 'dim' : 'box bad';
-    return html`<section id="${id}"><h2><bdi>${resource}</bdi></h2><p class="${kind}">${said}</p></section>`;
+    return html`<section id="${id}"><h2><bdi>${resource}</bdi></h2><p class="${kind}">${text}</p></section>`;
   }
   return html`<section id="${id}"><header class="of"><h2><bdi>${resource}</bdi></h2><span class="dim">published ${time(last.publishedAt)}</span></header>
 ${figures(last)}${gap(last)}${listed('Warnings', last.warnings, 'box warn')}${listed('Schema changes', last.schemaChanges, 'box warn')}
@@ -45,26 +44,37 @@ function figures(run: ReportedRun): Markup {
 
 function gap({ gap: found }: ReportedRun): Markup {
   if (found === null) return NOTHING;
-  return html`<div class="box bad"><h3>Gap</h3><p>What changed from ${found.from} to ${found.to} was no longer listed when this run began, and may be missing.</p></div>`;
+  return html`<div class="box bad"><h3>Gap</h3><p>The service no longer listed changes from ${found.from} to ${found.to} when this run started. They may be missing.</p></div>`;
 }
 
 function listed(name: string, texts: readonly string[], kind: string): Markup {
   if (texts.length === 0) return NOTHING;
-  const more = texts.length - LISTED;
+  const more = texts.length - MAX_LISTED;
   const rest = more > 0 ? html`<li>and ${count(more)} more, in the manifest</li>` : NOTHING;
-  const items = texts.slice(0, LISTED).map((text) => html`<li><bdi>${text}</bdi></li>`);
+  const items = texts.slice(0, MAX_LISTED).map((text) => html`<li><bdi>${text}</bdi></li>`);
   return html`<div class="${kind}"><h3>${name}</h3><ul>${items}${rest}</ul></div>`;
 }
 
-/** What runs before the last one had to say. */
+/** Warnings and schema changes of the runs before the last one. */
 function earlier([, ...runs]: readonly ReportedRun[]): Markup {
-  const told = runs.flatMap((run) =>
+  const items = runs.flatMap((run) =>
     [
       ...run.warnings,
       ...run.schemaChanges,
       ...(run.gap === null ? [] : [`gap: ${run.gap.from} to ${run.gap.to}`]),
     ].map((text) => html`<li><span class="dim">${time(run.publishedAt)}</span> <bdi>${text}</bdi></li>`),
   );
-  if (told.length === 0) return NOTHING;
-  return html`<details><summary>Warnings and schema changes of earlier runs (${count(told.length)})</summary><ul>${told.slice(0, LISTED)}</ul></details>`;
+  if (items.length === 0) return NOTHING;
+  return html`<details><summary>Warnings and schema changes of earlier runs (${count(items.length)})</summary><ul>${items.slice(0, MAX_LISTED)}</ul></details>`;
+}
+
+/** The runs as a table, newest first; it scrolls sideways on a narrow screen. */
+function runsTable(runs: readonly ReportedRun[]): Markup {
+  const rows = runs.map((run) => {
+    const { rows: all, inserted, updated, deleted, unchanged } = run.counts;
+    const numbers = [all, inserted, updated, deleted, unchanged].map((n) => html`<td>${count(n)}</td>`);
+    const warnings = run.warnings.length + run.schemaChanges.length + (run.gap === null ? 0 : 1);
+    return html`<tr><td title="${run.runId}">${time(run.publishedAt)}</td><td>${run.mode}</td>${numbers}<td>${length(duration(run))}</td><td>${warnings === 0 ? '' : count(warnings)}</td></tr>`;
+  });
+  return html`<details><summary>Last ${count(runs.length)} published ${runs.length === 1 ? 'run' : 'runs'}</summary><div class="scroll" tabindex="0"><table><thead><tr><th>published</th><th>mode</th><th>rows</th><th>inserted</th><th>updated</th><th>deleted</th><th>unchanged</th><th>duration</th><th>warnings</th></tr></thead><tbody>${rows}</tbody></table></div></details>`;
 }

@@ -1,4 +1,4 @@
-/** The page's whole style: no font, picture or script is fetched. Blue, teal and orange differ for the colour-blind too. */
+/** The page's complete style sheet; it loads no fonts or images. Colour-blind readers can tell blue, teal and orange apart. */
 export const STYLE = `
 :root{color-scheme:light dark;--bg:#f6f7f9;--card:#fff;--ink:#1b2430;--dim:#5b6776;--line:#dde2e8;--warn:#8a4b00;--warnbg:#fff4e0;--bad:#a1160a;--badbg:#fdebe9;--rows:#5470a8;--inserted:#0f8a7e;--updated:#3f78d0;--deleted:#d9641e;--time:#7a86a0}
 @media (prefers-color-scheme:dark){:root{--bg:#12161c;--card:#1b212a;--ink:#e6eaf0;--dim:#9ba7b6;--line:#313a46;--warn:#ffc878;--warnbg:#38290f;--bad:#ff9d92;--badbg:#3d1815;--rows:#84a0dc;--inserted:#38c2b3;--updated:#6ea2f5;--deleted:#f28d4e;--time:#93a0b8}}

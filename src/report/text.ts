@@ -3,7 +3,7 @@ export function count(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-/** `1.2M` where a whole number would not fit. */
+/** `1.2M` for a number that is too long otherwise. */
 export function short(value: number): string {
   if (value < 100_000) return count(value);
   return Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 4 }).format(value);

@@ -1,4 +1,4 @@
-/** An environment variable names an executable that cannot be taken. Nothing else is tried: it was asked for by name. */
+/** An environment variable names a file that cannot be executed. No other source is tried, because the user chose this one. */
 export class ServerEnvironmentError extends Error {
   override readonly name = 'ServerEnvironmentError';
   readonly code = 'WORKTRACK_SERVER_ENVIRONMENT';
@@ -6,7 +6,7 @@ export class ServerEnvironmentError extends Error {
 
   constructor(variable: string, value: string, why: string) {
     super(
-      `${variable}=${value}: ${why}. Set it to the path of an executable file, or unset it to let one be found.`,
+      `${variable}=${value}: ${why}. Set it to the path of an executable file, or unset it to find one automatically.`,
     );
     this.variable = variable;
   }

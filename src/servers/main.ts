@@ -1,25 +1,26 @@
-import { isServerKind, type ServerKind, serverKinds } from './kinds.js';
-import { resolveServer } from './resolve.js';
+import { errorMessage } from './install/command.js';
+import { isServerKind, type ServerKind, serverKinds } from './install/kinds.js';
+import { resolveServer } from './install/resolve.js';
 
 /**
- * `node dist/src/servers/main.js [temporal] [test-server] [versitygw]`: finds or installs the servers, all by default,
- * so that no test or demo counts the time of a download. Exit code 0 when all are there, 1 when one is not (with its
- * remedies), 2 for an unknown name.
+ * `node dist/src/servers/main.js [temporal] [test-server] [versitygw]`: finds or installs the servers (default: all), so
+ * that tests and the demo do not wait for a download. Exit code 0 if all are available, 1 if one is not (prints what to
+ * do), 2 for an unknown name.
  */
-async function main(words: readonly string[]): Promise<number> {
-  const unknown = words.filter((word) => !isServerKind(word));
+async function main(args: readonly string[]): Promise<number> {
+  const unknown = args.filter((arg) => !isServerKind(arg));
   if (unknown.length > 0) {
     process.stderr.write(`Unknown server: ${unknown.join(', ')}. Servers: ${serverKinds.join(', ')}.\n`);
     return 2;
   }
-  const kinds: readonly ServerKind[] = words.length === 0 ? serverKinds : words.filter(isServerKind);
+  const kinds: readonly ServerKind[] = args.length === 0 ? serverKinds : args.filter(isServerKind);
   let code = 0;
   for (const kind of kinds) {
     try {
-      // One after the other: a Go build takes every core that there is.
+      // One at a time, because a Go build uses all cores.
       await resolveServer(kind);
     } catch (error) {
-      process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+      process.stderr.write(`${errorMessage(error)}\n`);
       code = 1;
     }
   }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
+import { startSimulator } from './http/server.js';
 import { DEMO_KEY, DEMO_ORGANIZATION, type SimulatorOptions } from './options.js';
-import { startSimulator } from './server.js';
 
 const FLAGS = {
   port: { type: 'string' },
@@ -35,7 +35,7 @@ const COUNTED = [
   'tags',
 ] as const;
 
-/** Options from the command line. Throws with a sentence for the user when a flag is wrong. */
+/** Parses the command-line options. Throws an error with a message for the user if an option is invalid. */
 function readOptions(args: string[], environment: NodeJS.ProcessEnv): SimulatorOptions {
   const { values } = parseArgs({ args, options: FLAGS });
   const number = (name: keyof typeof values): number | undefined => {
@@ -78,7 +78,7 @@ function readOptions(args: string[], environment: NodeJS.ProcessEnv): SimulatorO
 async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2), process.env);
   const simulator = await startSimulator(options);
-  // Seeds before anyone is told the address, so that no first page has to wait for it.
+  // Seeds the data before the URL is printed, so that the first request does not wait for it.
   for (const name of COUNTED) simulator.admin.prepare(name);
   process.stdout.write(`${JSON.stringify({ url: simulator.url, port: simulator.port, pid: process.pid })}\n`);
   const stop = (): void => {

@@ -1,12 +1,13 @@
-import { ServiceClock } from './clock.js';
-import { CursorCodec } from './cursors.js';
-import { Dataset, type DatasetContext } from './dataset.js';
-import { FaultBook } from './faults.js';
-import { HookBook } from './hooks.js';
-import { IdempotencyMemory } from './idempotency.js';
-import { Journal, readJournal } from './journal.js';
-import { KeyRing } from './keys.js';
-import { ChainTrails } from './listing.js';
+import { RequestStats } from './admin/stats.js';
+import { ServiceClock } from './data/clock.js';
+import { Dataset, type DatasetContext } from './data/dataset.js';
+import { IdempotencyStore, Journal, readJournal } from './data/journal.js';
+import { BUILT_IN_RESOURCES, type ResourceDefinition } from './data/resources.js';
+import { FaultRules } from './faults/faults.js';
+import { Hooks } from './faults/hooks.js';
+import { CursorCodec } from './http/cursors.js';
+import { KeyRing } from './http/keys.js';
+import { CursorHistory } from './http/list-page.js';
 import {
   DEMO_KEY,
   DEMO_ORGANIZATION,
@@ -14,10 +15,8 @@ import {
   type TunableOptions,
   tunableOptions,
 } from './options.js';
-import { BUILT_IN_RESOURCES, type ResourceDefinition } from './resources.js';
-import { RequestStats } from './stats.js';
 
-const HOUR = 3_600_000;
+const HOUR_MS = 3_600_000;
 const DEMO_KEYS = [{ key: DEMO_KEY, name: 'demo', organization: DEMO_ORGANIZATION, grants: ['*'] }];
 
 /** All state of a running simulator. */
@@ -26,16 +25,16 @@ export class Service {
   readonly options: TunableOptions;
   readonly resources: ReadonlyMap<string, ResourceDefinition>;
   readonly keys: KeyRing;
-  readonly faults: FaultBook;
-  readonly hooks = new HookBook();
+  readonly faults: FaultRules;
+  readonly hooks = new Hooks();
   readonly stats: RequestStats;
   readonly codec: CursorCodec;
-  readonly trails = new ChainTrails();
-  readonly memory = new IdempotencyMemory();
+  readonly cursorHistory = new CursorHistory();
+  readonly idempotency = new IdempotencyStore();
   readonly #context: DatasetContext;
   #datasets = new Map<string, Dataset>();
 
-  /** Reads the state file, where there is one. Throws when it was begun with another seed. */
+  /** Reads the state file, if configured. Throws if it was created with another seed. */
   constructor(options: SimulatorOptions) {
     const seed = options.seed ?? 1;
     const definitions = [...BUILT_IN_RESOURCES, ...(options.resources ?? [])];
@@ -43,17 +42,17 @@ export class Service {
     this.options = tunableOptions(options);
     this.resources = new Map(definitions.map((definition) => [definition.name, definition]));
     this.keys = new KeyRing(options.keys ?? DEMO_KEYS, options.withoutApi ?? []);
-    this.faults = new FaultBook(seed);
+    this.faults = new FaultRules(seed);
     this.stats = new RequestStats(options.recentRequests ?? 20_000);
     this.codec = new CursorCodec(seed);
 
     const entries = options.stateFile === undefined ? [] : readJournal(options.stateFile);
     const start = entries[0];
     if (start?.op === 'start' && start.seed !== seed) {
-      throw new Error(`${options.stateFile} was begun with --seed ${start.seed}, not ${seed}`);
+      throw new Error(`${options.stateFile} was created with --seed ${start.seed}, not ${seed}`);
     }
-    // Whole hours, so that seeded data stays the same for a while without a clock that stands still.
-    const epoch = start?.op === 'start' ? start.epoch : Math.floor(this.clock.now() / HOUR) * HOUR;
+    // Rounded to the hour, so that seeded data stays the same for some time even if the clock runs.
+    const epoch = start?.op === 'start' ? start.epoch : Math.floor(this.clock.now() / HOUR_MS) * HOUR_MS;
     const journal = options.stateFile === undefined ? null : new Journal(options.stateFile);
     if (journal !== null && start === undefined) journal.append({ op: 'start', epoch, seed });
     const defaults = definitions.map((definition): [string, number] => [
@@ -73,11 +72,11 @@ export class Service {
     for (const entry of entries) {
       if (entry.op !== 'put') continue;
       this.dataset(entry.organization).replay(entry);
-      if (entry.idempotency !== undefined) this.memory.remember(entry.organization, entry.idempotency);
+      if (entry.idempotency !== undefined) this.idempotency.add(entry.organization, entry.idempotency);
     }
   }
 
-  /** The data of an organization; one that nobody named before gets seeded data of its own. */
+  /** The data of an organization; a new organization gets its own seeded data. */
   dataset(organization: string): Dataset {
     let dataset = this.#datasets.get(organization);
     if (dataset === undefined) {
@@ -87,7 +86,7 @@ export class Service {
     return dataset;
   }
 
-  /** Sorts all lists by the order of the options. */
+  /** Sorts all lists in the configured order. */
   reorder(): void {
     for (const dataset of this.#datasets.values()) dataset.reorder();
   }

@@ -1,15 +1,15 @@
 import type { ServerResponse } from 'node:http';
 
-/** What the receiver says to a request; all of it is for people, but for the status. */
+/** The receiver's response to a request. Senders act on the status; the body is for people. */
 export interface Answer {
   readonly status: 200 | 202 | 401 | 404 | 405 | 413 | 503;
   readonly body: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Ends the connection: what the sender may still be sending is not read. */
+  /** Closes the connection, so that the rest of the request is not read. */
   readonly close?: true;
 }
 
-/** After this a sender may try again, in seconds. */
+/** When a sender may retry, in seconds. */
 const RETRY_AFTER = '5';
 
 export function refusal(status: Answer['status'], message: string): Answer {

@@ -1,28 +1,30 @@
 import type { IncomingMessage } from 'node:http';
 
-/** So much more of a body that is too large is read and dropped, so that its sender gets to read the answer. */
+/** How much of a body that is too large is still read and dropped, so that its sender can read the response. */
 const DROPPED_BYTES = 4 * 1024 * 1024;
 const DROPPED_MS = 2_000;
 
-export type ReadBody = { readonly body: Buffer } | { readonly trouble: 'too-large' | 'full' | 'gone' };
+export type ReadBody =
+  | { readonly body: Buffer }
+  | { readonly failure: 'too-large' | 'full' | 'disconnected' };
 
-/** Bytes of bodies that are being read, over all requests of one receiver. */
+/** Reads request bodies and limits the memory that all of them take together. */
 export class BodyReader {
   #held = 0;
-  readonly #mostHeld: number;
+  readonly #maxHeldBytes: number;
 
-  /** @param mostHeld bytes; beyond that further requests are told that it is full */
-  constructor(mostHeld: number) {
-    this.#mostHeld = mostHeld;
+  /** @param maxHeldBytes limit for all bodies together; above it, `read` returns `full` */
+  constructor(maxHeldBytes: number) {
+    this.#maxHeldBytes = maxHeldBytes;
   }
 
-  /** Reads a body of at most `most` bytes, as it came over the wire. Never throws. */
-  read(request: IncomingMessage, most: number): Promise<ReadBody> {
+  /** Reads the raw body of at most `maxBytes` bytes. Never throws. */
+  read(request: IncomingMessage, maxBytes: number): Promise<ReadBody> {
     const chunks: Buffer[] = [];
     let held = 0;
     let dropped = 0;
-    let trouble: 'too-large' | 'full' | null =
-      Number(request.headers['content-length'] ?? 0) > most ? 'too-large' : null;
+    let failure: 'too-large' | 'full' | null =
+      Number(request.headers['content-length'] ?? 0) > maxBytes ? 'too-large' : null;
     return new Promise<ReadBody>((resolve) => {
       let timer: NodeJS.Timeout | undefined;
       const end = (result: ReadBody): void => {
@@ -34,29 +36,29 @@ export class BodyReader {
         resolve(result);
       };
       const drop = (found: 'too-large' | 'full'): void => {
-        trouble = found;
+        failure = found;
         chunks.length = 0;
         this.#held -= held;
         held = 0;
-        timer ??= setTimeout(() => end({ trouble: found }), DROPPED_MS);
+        timer ??= setTimeout(() => end({ failure: found }), DROPPED_MS);
       };
       const onData = (chunk: Buffer): void => {
-        if (trouble !== null) {
+        if (failure !== null) {
           dropped += chunk.length;
-          if (dropped > DROPPED_BYTES) end({ trouble });
+          if (dropped > DROPPED_BYTES) end({ failure });
           return;
         }
         held += chunk.length;
         this.#held += chunk.length;
-        if (held > most) drop('too-large');
-        else if (this.#held > this.#mostHeld) drop('full');
+        if (held > maxBytes) drop('too-large');
+        else if (this.#held > this.#maxHeldBytes) drop('full');
         else chunks.push(chunk);
       };
-      if (trouble !== null) drop(trouble);
+      if (failure !== null) drop(failure);
       request.on('data', onData);
-      request.once('end', () => end(trouble === null ? { body: Buffer.concat(chunks) } : { trouble }));
-      request.once('error', () => end({ trouble: 'gone' }));
-      request.once('close', () => end({ trouble: 'gone' }));
+      request.once('end', () => end(failure === null ? { body: Buffer.concat(chunks) } : { failure }));
+      request.once('error', () => end({ failure: 'disconnected' }));
+      request.once('close', () => end({ failure: 'disconnected' }));
     });
   }
 }

@@ -1,13 +1,13 @@
-/** Time as the coalescer sees it. */
+/** The coalescer's clock, which tests replace. */
 export interface Clock {
-  /** Milliseconds that only go forward. */
+  /** Monotonic time in milliseconds. */
   now(): number;
-  /** Runs something once, after so many milliseconds. */
+  /** Runs a callback once after `ms` milliseconds. */
   after(ms: number, run: () => void): void;
 }
 
 export interface CoalescerOptions {
-  /** Makes one signal durable for all that wait for it. */
+  /** Sends one signal for all waiting notices; resolves when it is durable. */
   readonly send: (key: string, notices: number) => Promise<void>;
   /** Least time from the start of one signal of a key to the start of the next, in milliseconds. */
   readonly spacingMs: number;
@@ -19,10 +19,10 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** One key's signals: at most one under way, and whoever comes meanwhile shares the next. */
-interface Lane {
+/** The signals of one key: at most one in flight. Notices that arrive meanwhile share the next one. */
+interface KeyQueue {
   waiting: Waiter[];
-  /** A signal is under way, or a time for the next is set. */
+  /** A signal is in flight, or the next one is scheduled. */
   busy: boolean;
 }
 
@@ -35,12 +35,13 @@ const REAL_CLOCK: Clock = {
 export const SPACING_MS = 1_000;
 
 /**
- * Turns many notices into few signals. A notice is settled by a signal that starts after it came, never by one that
- * is under way already; signals of one key are apart in time, so that no rate of notices swells a history.
+ * Combines many notices into few signals. A notice is confirmed by a signal that starts after it arrived, never by one
+ * that is already in flight. Signals of one key keep a minimum distance, so that a high rate of notices does not grow a
+ * history.
  */
 export class Coalescer {
   readonly #options: CoalescerOptions;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #queues = new Map<string, KeyQueue>();
 
   constructor(options: Pick<CoalescerOptions, 'send'> & Partial<CoalescerOptions>) {
     this.#options = { spacingMs: SPACING_MS, clock: REAL_CLOCK, ...options };
@@ -48,19 +49,19 @@ export class Coalescer {
 
   /** Resolves when a signal that started after this call is durable. @throws what `send` throws */
   notify(key: string): Promise<void> {
-    const lane = this.#lanes.get(key) ?? { waiting: [], busy: false };
-    this.#lanes.set(key, lane);
+    const queue = this.#queues.get(key) ?? { waiting: [], busy: false };
+    this.#queues.set(key, queue);
     return new Promise((resolve, reject) => {
-      lane.waiting.push({ resolve, reject });
-      if (!lane.busy) void this.#serve(key, lane);
+      queue.waiting.push({ resolve, reject });
+      if (!queue.busy) void this.#sendNext(key, queue);
     });
   }
 
-  async #serve(key: string, lane: Lane): Promise<void> {
+  async #sendNext(key: string, queue: KeyQueue): Promise<void> {
     const { send, clock, spacingMs } = this.#options;
-    const batch = lane.waiting;
-    lane.waiting = [];
-    lane.busy = true;
+    const batch = queue.waiting;
+    queue.waiting = [];
+    queue.busy = true;
     const startedAt = clock.now();
     try {
       await send(key, batch.length);
@@ -69,10 +70,10 @@ export class Coalescer {
       for (const { reject } of batch) reject(error);
     }
     clock.after(Math.max(0, startedAt + spacingMs - clock.now()), () => {
-      if (lane.waiting.length > 0) void this.#serve(key, lane);
+      if (queue.waiting.length > 0) void this.#sendNext(key, queue);
       else {
-        lane.busy = false;
-        this.#lanes.delete(key);
+        queue.busy = false;
+        this.#queues.delete(key);
       }
     });
   }

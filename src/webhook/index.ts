@@ -1,4 +1,4 @@
-/** The receiver of change notices (DESIGN 7). */
+/** The receiver of change notices (docs/explanation/architecture.md#components). */
 export {
   createWebhookHandler,
   type SendNotice,

@@ -1,4 +1,4 @@
-/** Where the receiver tells what happened. Nothing that it is told holds a secret, a signature or a body. */
+/** The receiver's log. No message contains a secret, a signature or a body. */
 export interface WebhookLog {
   info(message: string): void;
   warn(message: string): void;
@@ -6,11 +6,11 @@ export interface WebhookLog {
 
 const EVERY_MS = 60_000;
 
-/** Tells of each trouble at once and then at most every minute, with how often it came: senders may be many. */
-export class TroubleLog {
+/** Logs each warning at once, then at most once a minute with the number of repetitions, because many senders may fail. */
+export class WarningLog {
   readonly #log: WebhookLog;
   readonly #now: () => number;
-  readonly #seen = new Map<string, { toldAt: number; untold: number }>();
+  readonly #seen = new Map<string, { loggedAt: number; suppressed: number }>();
 
   constructor(log: WebhookLog, now: () => number) {
     this.#log = log;
@@ -20,14 +20,14 @@ export class TroubleLog {
   warn(message: string): void {
     const now = this.#now();
     const seen = this.#seen.get(message);
-    if (seen !== undefined && now - seen.toldAt < EVERY_MS) {
-      seen.untold++;
+    if (seen !== undefined && now - seen.loggedAt < EVERY_MS) {
+      seen.suppressed++;
       return;
     }
-    const more = seen === undefined || seen.untold === 0 ? '' : ` (${seen.untold} more since then)`;
-    // Messages are few; should they not be, nothing is kept for ever.
+    const more = seen === undefined || seen.suppressed === 0 ? '' : ` (${seen.suppressed} more since then)`;
+    // There are few distinct messages. If not, the map must not grow without limit.
     if (this.#seen.size > 1_000) this.#seen.clear();
-    this.#seen.set(message, { toldAt: now, untold: 0 });
+    this.#seen.set(message, { loggedAt: now, suppressed: 0 });
     this.#log.warn(message + more);
   }
 }

@@ -1,23 +1,26 @@
 import type { WebhookSettings } from '../core/settings.js';
 
-/** What tells which resources a notice concerns. */
+/** The rules that map a notice to resources. */
 export interface NoticeRules extends Pick<WebhookSettings, 'resource' | 'kinds'> {
-  /** Names of all resources of the connection. */
+  /** Names of flattenUnlessUnknown resources of the connection. */
   readonly resources: readonly string[];
 }
 
 /**
- * The resources that a notice concerns, in the order of the configuration; empty where `kinds` says that it concerns
- * none. A notice is a hint and its shape is not in the spec, so nothing is an error: what cannot be told is all of
- * them. A body that is a list, in which the pointer finds nothing, is taken for a list of notices.
+ * The resources of a notice, in the order of the configuration; empty if `kinds` maps it to no resource. A notice is only
+ * a hint and the spec does not define its format, so nothing is an error: an unknown notice concerns flattenUnlessUnknown resources. If
+ * the body is a list in which the pointer finds nothing, it is read as a list of notices.
  */
 export function resourcesOf(body: Buffer, rules: NoticeRules): readonly string[] {
   const notice = parse(body);
   if (notice === undefined) return rules.resources;
-  const whole = namedAt(notice, rules);
-  if (whole !== null || !Array.isArray(notice)) return inOrder(whole, rules);
+  const whole = resourcesNamedIn(notice, rules);
+  if (whole !== null || !Array.isArray(notice)) return inConfiguredOrder(whole, rules);
   if (notice.length === 0) return rules.resources;
-  return inOrder(all(notice.map((one: unknown) => namedAt(one, rules))), rules);
+  return inConfiguredOrder(
+    flattenUnlessUnknown(notice.map((one: unknown) => resourcesNamedIn(one, rules))),
+    rules,
+  );
 }
 
 function parse(body: Buffer): unknown {
@@ -28,19 +31,20 @@ function parse(body: Buffer): unknown {
   }
 }
 
-/** @returns `null` when it cannot be told */
-function namedAt(notice: unknown, rules: NoticeRules): readonly string[] | null {
+/** @returns `null` if the notice does not name its resources */
+function resourcesNamedIn(notice: unknown, rules: NoticeRules): readonly string[] | null {
   const found = valueAt(notice, rules.resource);
-  if (Array.isArray(found) && found.length > 0) return all(found.map((one) => meaning(one, rules)));
-  return meaning(found, rules);
+  if (Array.isArray(found) && found.length > 0)
+    return flattenUnlessUnknown(found.map((one) => resourcesForText(one, rules)));
+  return resourcesForText(found, rules);
 }
 
-function all(parts: readonly (readonly string[] | null)[]): readonly string[] | null {
+function flattenUnlessUnknown(parts: readonly (readonly string[] | null)[]): readonly string[] | null {
   return parts.some((part) => part === null) ? null : (parts as readonly (readonly string[])[]).flat();
 }
 
-/** What is said outright comes first, then a resource's own name, then the longest beginning. */
-function meaning(text: unknown, { kinds, resources }: NoticeRules): readonly string[] | null {
+/** Order of precedence: an exact kind, the name of a resource, the kind with the longest matching prefix. */
+function resourcesForText(text: unknown, { kinds, resources }: NoticeRules): readonly string[] | null {
   if (typeof text !== 'string') return null;
   if (Object.hasOwn(kinds, text)) return kinds[text]!;
   if (resources.includes(text)) return [text];
@@ -50,11 +54,11 @@ function meaning(text: unknown, { kinds, resources }: NoticeRules): readonly str
   return longest === undefined ? null : kinds[longest]!;
 }
 
-function inOrder(named: readonly string[] | null, { resources }: NoticeRules): readonly string[] {
+function inConfiguredOrder(named: readonly string[] | null, { resources }: NoticeRules): readonly string[] {
   return named === null ? resources : resources.filter((name) => named.includes(name));
 }
 
-/** What a JSON pointer (RFC 6901) leads to; `undefined` for nothing. */
+/** The value at a JSON pointer (RFC 6901); `undefined` if there is none. */
 export function valueAt(document: unknown, pointer: string): unknown {
   return pointer
     .split('/')

@@ -3,35 +3,41 @@ import type { AddressInfo } from 'node:net';
 
 export interface WebhookServerOptions {
   readonly handle: RequestListener;
-  /** An IPv6 host is without its brackets; port 0 takes a free one. */
+  /** An IPv6 host has no brackets; port 0 selects a free port. */
   readonly listen: { readonly host: string; readonly port: number };
-  /** A request's headers must be there after this, in milliseconds. Default: 10,000. */
+  /** Time limit for a request's headers, in milliseconds. Default: 10,000. */
   readonly headersTimeoutMs?: number | undefined;
-  /** A whole request must be there after this, in milliseconds. Default: 20,000. */
+  /** Time limit for a whole request, in milliseconds. Default: 20,000. */
   readonly requestTimeoutMs?: number | undefined;
-  /** Further connections are dropped. Default: 1,000. */
+  /** Most connections; further ones are dropped. Default: 1,000. */
   readonly maxConnections?: number | undefined;
+  /**
+   * Most unanswered requests. Above it, a connection is closed if a request on it must wait for earlier responses
+   * (pipelining). Default: 8,000.
+   */
+  readonly maxRequests?: number | undefined;
 }
 
 export interface WebhookServer {
   readonly url: string;
-  /** Takes no more connections, answers what is in flight, and resolves when all of it is done. */
+  /** Accepts no more connections, and resolves when all requests in flight are answered. */
   close(): Promise<void>;
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const KEEP_ALIVE_MS = 30_000;
-/** Beyond the longest that a notice waits, so that only a sender that reads no answer is cut off. */
+/** Longer than any notice waits, so that only a sender that does not read the response is disconnected. */
 const IDLE_MS = 60_000;
 const CLOSE_MS = 15_000;
 
 /**
- * Listens with bounds on everything that a sender can make last: headers, body, idleness, number of connections.
+ * Starts a server that limits everything that a sender controls: headers, body, idle time, number of connections.
  *
- * @throws the system's error when the address cannot be listened on
+ * @throws the system's error if it cannot listen on the address
  */
 export async function startWebhookServer(options: WebhookServerOptions): Promise<WebhookServer> {
   const { handle, listen, headersTimeoutMs = 10_000, requestTimeoutMs = 20_000 } = options;
+  const maxRequests = options.maxRequests ?? 8_000;
   const inFlight = new Set<ServerResponse>();
   let isClosing = false;
   const server = createServer(
@@ -43,9 +49,14 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
       connectionsCheckingInterval: Math.min(1_000, headersTimeoutMs / 2),
     },
     (request, response) => {
+      // A response without a socket waits for earlier responses of its connection.
+      if (inFlight.size >= maxRequests && response.socket === null) {
+        request.socket.destroy();
+        return;
+      }
       inFlight.add(response);
       response.once('close', () => inFlight.delete(response));
-      if (isClosing) lastOfItsConnection(response);
+      if (isClosing) closeAfterResponse(response);
       handle(request, response);
     },
   );
@@ -58,7 +69,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
       resolve();
     });
   });
-  // Such as too many open files: those that are connected are still served.
+  // For example too many open files. Existing connections are still served.
   server.on('error', () => {});
   const { port } = server.address() as AddressInfo;
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
@@ -66,11 +77,11 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     url: `http://${host}:${port}`,
     async close() {
       isClosing = true;
-      inFlight.forEach(lastOfItsConnection);
+      inFlight.forEach(closeAfterResponse);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       const giveUp = setTimeout(() => server.closeAllConnections(), CLOSE_MS);
-      // A connection that becomes idle after its last answer must not hold us up.
+      // A connection that becomes idle after its last response must not delay closing.
       const sweep = setInterval(() => server.closeIdleConnections(), 100);
       await closed;
       clearTimeout(giveUp);
@@ -79,7 +90,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
   };
 }
 
-/** Tells the sender to send nothing more here. */
-function lastOfItsConnection(response: ServerResponse): void {
+/** Tells the sender to send no more requests on this connection. */
+function closeAfterResponse(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('Connection', 'close');
 }

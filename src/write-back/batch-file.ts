@@ -1,10 +1,10 @@
-import type { WritableResource } from '../core/write-back-contract.js';
+import type { WritableResource } from '../core/contract/write-back.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { InputError } from './input-error.js';
 import { batchKey } from './layout.js';
 import type { BatchFile } from './plan-file.js';
 
-/** What a batch was begun with, with its version; `null` for a batch that has not begun. */
+/** Reads `batch.json` and its ETag; `null` if the batch has not started. */
 export async function readBatch(
   store: ObjectStore,
   batchId: string,
@@ -14,28 +14,31 @@ export async function readBatch(
   return { file: JSON.parse(found.body.toString('utf8')) as BatchFile, etag: found.etag };
 }
 
-/** @throws InputError when what is asked for is not the batch that was begun under the same id */
+/** @throws InputError if the batch with this id was started with other settings */
 export function checkBatch(
   batchId: string,
-  begun: BatchFile,
-  asked: Pick<BatchFile, 'connection' | 'resource' | 'kind' | 'keyColumn'>,
+  started: BatchFile,
+  requested: Pick<BatchFile, 'connection' | 'resource' | 'kind' | 'keyColumn'>,
 ): void {
-  const differs = (what: string, was: string, is: string): InputError =>
+  const mismatch = (what: string, was: string, is: string): InputError =>
     new InputError(
-      `batch ${batchId} was begun with ${what} ${was}, and not with ${is}: rows would be taken for others and written twice`,
+      `batch ${batchId} was started with ${what} ${was}, but now has ${is}: rows would get other keys and be written twice`,
       null,
-      'Use what it was begun with, or give another --batch-id.',
+      'Use the original value, or set another --batch-id.',
     );
-  if (begun.connection !== asked.connection) throw differs('connection', begun.connection, asked.connection);
-  if (begun.resource !== asked.resource) throw differs('resource', begun.resource, asked.resource);
-  if (begun.kind !== asked.kind) throw differs('an input in', NAMES[begun.kind], NAMES[asked.kind]);
-  if (begun.keyColumn !== asked.keyColumn)
-    throw differs('key column', begun.keyColumn ?? 'none', asked.keyColumn ?? 'none');
+  if (started.connection !== requested.connection)
+    throw mismatch('connection', started.connection, requested.connection);
+  if (started.resource !== requested.resource)
+    throw mismatch('resource', started.resource, requested.resource);
+  if (started.kind !== requested.kind)
+    throw mismatch('input format', FORMAT_NAMES[started.kind], FORMAT_NAMES[requested.kind]);
+  if (started.keyColumn !== requested.keyColumn)
+    throw mismatch('key column', started.keyColumn ?? 'none', requested.keyColumn ?? 'none');
 }
 
-const NAMES: Readonly<Record<BatchFile['kind'], string>> = { csv: 'CSV', json: 'JSON' };
+const FORMAT_NAMES: Readonly<Record<BatchFile['kind'], string>> = { csv: 'CSV', json: 'JSON' };
 
-/** Columns that are text whatever the published snapshot says. */
+/** Columns that are always text, whatever their type in the published snapshot. */
 export function textColumns(resource: WritableResource): readonly string[] {
   return resource === 'calendar-entries' ? ['source', 'sourceKey'] : [];
 }

@@ -1,17 +1,17 @@
 import type { RowReceipt } from './plan-file.js';
 
 /**
- * What one attempt did with a chunk. It is written before the attempt's first request, and again with what was
- * heard: once it is `closed`, rows that it does not name were not sent by this attempt.
+ * The log of one attempt to send a chunk. It is written before the attempt's first request and again with the results.
+ * Once it is `closed`, this attempt has not sent any row that is not in `rows`.
  */
 export interface ChunkLog {
-  /** Milliseconds since 1970: nothing was sent before. */
+  /** Milliseconds since 1970. The attempt sent nothing before this time. */
   readonly at: number;
   readonly closed: boolean;
   readonly rows: readonly LoggedRow[];
 }
 
-/** A row by its place in the chunk, from 0. `tried`: it was sent, and no answer settled what became of it. */
+/** A row by its index in the chunk, from 0. `tried`: it may have been sent, and no response confirmed the result. */
 export type LoggedRow =
   | readonly [
       index: number,
@@ -22,19 +22,19 @@ export type LoggedRow =
     ]
   | readonly [index: number, outcome: 'tried', status: number | null, id: null, message: string | null];
 
-/** What all attempts together know of a row. */
+/** The state of a row according to the logs of all attempts. */
 export interface RowState {
   readonly receipt: RowReceipt | null;
-  /** The earliest time at which it may have been sent to no known end; `null`: it was not. */
+  /** The earliest time at which it may have been sent without a known outcome; `null` if it was not. */
   readonly sentAt: number | null;
-  /** What the last try ended with. */
+  /** The message of the last attempt. */
   readonly message: string | null;
 }
 
-/** By place in the chunk; a row without a state has never been sent. @param rows of the chunk */
+/** States by index in the chunk; a row without a state was never sent. @param rows number of rows in the chunk */
 export function mergeLogs(logs: readonly ChunkLog[], rows: number): Map<number, RowState> {
   const states = new Map<number, RowState>();
-  const doubt = (index: number, at: number, message: string | null): void => {
+  const markUnknown = (index: number, at: number, message: string | null): void => {
     const before = states.get(index);
     const sentAt = Math.min(at, before?.sentAt ?? at);
     states.set(index, {
@@ -47,11 +47,17 @@ export function mergeLogs(logs: readonly ChunkLog[], rows: number): Map<number, 
     const named = new Set<number>();
     for (const [index, outcome, status, id, message] of log.rows) {
       named.add(index);
-      if (outcome === 'tried') doubt(index, log.at, message);
-      else states.set(index, { receipt: { outcome, status, id, message }, sentAt: null, message });
+      if (outcome === 'tried') markUnknown(index, log.at, message);
+      else if (!isWritten(states.get(index)?.receipt ?? null))
+        states.set(index, { receipt: { outcome, status, id, message }, sentAt: null, message });
     }
     if (log.closed) continue;
-    for (let index = 0; index < rows; index++) if (!named.has(index)) doubt(index, log.at, null);
+    for (let index = 0; index < rows; index++) if (!named.has(index)) markUnknown(index, log.at, null);
   }
   return states;
+}
+
+/** The service has confirmed the record. The result of another attempt does not change that. */
+function isWritten(receipt: RowReceipt | null): boolean {
+  return receipt?.outcome === 'created' || receipt?.outcome === 'updated';
 }

@@ -1,8 +1,8 @@
 import { type ByteString, fromByteString } from '../core/brands.js';
-import { type Column, columnName, typeNames } from '../lake/schema.js';
+import { type Column, columnName, typeNames } from '../lake/rows/schema.js';
 import { InputError } from './input-error.js';
 
-/** The JSON type that a CSV column's cells are sent as. */
+/** The JSON type of a CSV column's cells in requests. */
 export const CELL_TYPES = ['string', 'integer', 'number', 'boolean', 'json'] as const;
 export type CellType = (typeof CELL_TYPES)[number];
 
@@ -17,19 +17,19 @@ export interface InputColumn {
 }
 
 export interface TypeSources {
-  /** Of the published snapshot; empty where there is none. */
+  /** Columns of the published snapshot; empty without one. */
   readonly published: readonly Column[];
-  /** Fixed when the batch began; empty for a new one. */
+  /** Types from the start of the batch; empty for a new batch. */
   readonly fixed: CellTypes;
-  /** Columns that are text whatever is known of them. */
+  /** Columns that are always text. */
   readonly text: readonly string[];
 }
 
 /**
- * The columns of a CSV: names, and types from a suffix in the header (`durationSeconds:integer`), from the batch, or
- * from the published snapshot. A column of which nothing is known, or which holds several types, is text.
+ * The columns of a CSV. A type comes from a suffix in the header (`durationSeconds:integer`), from the batch, or from the
+ * published snapshot. An unknown column, or one with several types, is text.
  *
- * @throws InputError for an empty name, a name that comes twice, and a type other than the batch was begun with
+ * @throws InputError for an empty name, a duplicate name, and a type that differs from the batch's
  */
 export function inputColumns(
   header: readonly (ByteString | null)[],
@@ -68,7 +68,7 @@ function headerCell(
   return { name: cell.slice(0, colon) as ByteString, suffix };
 }
 
-/** The one type that a published column holds beside null; `null` where that says too little. */
+/** The single type of a published column besides null; `null` for a column with no other values. */
 function publishedType(bits: number): CellType | null {
   const names = typeNames(bits).filter((name) => name !== 'null');
   if (names.length === 0) return null;
@@ -94,13 +94,13 @@ function checkNames(columns: readonly InputColumn[], line: number): void {
 
 function changedType(name: string, fixed: CellType, suffix: CellType, line: number): InputError {
   return new InputError(
-    `the batch was begun with ${name} as ${fixed}, and the header now says ${suffix}`,
+    `the batch was started with ${name} as ${fixed}, but the header now has ${suffix}`,
     { line },
-    'Send the rows that need another type as a batch of their own.',
+    'Send the rows that need another type as a separate batch.',
   );
 }
 
-/** The types that a batch keeps to from now on. */
+/** The types to fix for the rest of the batch. */
 export function typesOf(columns: readonly InputColumn[]): CellTypes {
   return Object.fromEntries(columns.map(({ name, type }) => [fromByteString(name), type]));
 }

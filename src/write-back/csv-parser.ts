@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import { type ByteString, fromByteString } from '../core/brands.js';
 import { InputError } from './input-error.js';
 
-/** A row as it stands in the file. */
+/** A row of the file. */
 export interface CsvRecord {
-  /** Where it begins, from 1. */
+  /** Its first line, from 1. */
   readonly line: number;
   /** `null` for an empty unquoted cell, `''` for `""`. */
   readonly cells: readonly (ByteString | null)[];
@@ -15,37 +15,37 @@ const COMMA = 0x2c;
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** A longer record means a quotation mark that nobody closed, bytes. */
-export const LONGEST_RECORD = 8 * 1024 * 1024;
+/** Longest record in bytes. A longer one usually has an unclosed quotation mark. */
+export const MAX_RECORD_BYTES = 8 * 1024 * 1024;
 
-/** The record goes on beyond the text that has come so far. */
-const MORE = Symbol('more');
+/** The record is incomplete: more input is needed. */
+const INCOMPLETE = Symbol('more');
 
 /**
- * Reads CSV strictly (RFC 4180: commas, double quotes; LF or CRLF), piece by piece, so that a file of any size takes
- * the memory of one record. Lines without anything are passed over.
+ * A strict streaming CSV parser (RFC 4180: commas, double quotes; LF or CRLF). It holds one record in memory, so a file
+ * can have any size. It skips empty lines.
  *
- * Text is bytes, one a character. Whatever is not CSV throws InputError with line and column.
+ * Text has one byte per character. Invalid CSV throws InputError with line and column.
  */
 export class CsvParser {
-  #rest = '';
+  #pending = '';
   #line = 1;
-  /** Of the record under way: where its current line begins. */
+  /** Offset of the current line of the current record. */
   #lineStart = 0;
   #lines = 0;
 
-  /** Takes the next piece and returns the records that it completes. */
-  push(piece: string): CsvRecord[] {
-    return this.#take(piece, 'open');
+  /** Adds a chunk of text and returns the records that it completes. */
+  push(chunk: string): CsvRecord[] {
+    return this.#parse(chunk, 'open');
   }
 
-  /** The last record, where no line break ends it. */
+  /** Returns the last record if no line break ends it. */
   finish(): CsvRecord[] {
-    return this.#take('', 'end');
+    return this.#parse('', 'end');
   }
 
-  #take(piece: string, state: 'open' | 'end'): CsvRecord[] {
-    const text = this.#rest + piece;
+  #parse(chunk: string, state: 'open' | 'end'): CsvRecord[] {
+    const text = this.#pending + chunk;
     const records: CsvRecord[] = [];
     let at = 0;
     while (at < text.length) {
@@ -53,50 +53,50 @@ export class CsvParser {
       this.#lines = 0;
       const cells: (ByteString | null)[] = [];
       const end = this.#record(text, at, state === 'end', cells);
-      if (end === MORE) break;
+      if (end === INCOMPLETE) break;
       this.#checkText(text, at, end);
       if (cells.length > 1 || cells[0] !== null) records.push({ line: this.#line, cells });
       this.#line += this.#lines + 1;
       at = end;
     }
-    this.#rest = text.slice(at);
-    if (this.#rest.length > LONGEST_RECORD) {
+    this.#pending = text.slice(at);
+    if (this.#pending.length > MAX_RECORD_BYTES) {
       throw new InputError(
-        `the row that begins here is longer than ${LONGEST_RECORD / 1024 ** 2} MiB`,
+        `the row that starts here is longer than ${MAX_RECORD_BYTES / 1024 ** 2} MiB`,
         { line: this.#line },
-        'Is a quotation mark not closed?',
+        'Check for an unclosed quotation mark.',
       );
     }
     return records;
   }
 
-  /** Reads the record at `at` into `cells`. Returns where the next one begins. */
-  #record(text: string, at: number, last: boolean, cells: (ByteString | null)[]): number | typeof MORE {
+  /** Parses the record at `at` into `cells`. Returns the offset of the next one. */
+  #record(text: string, at: number, last: boolean, cells: (ByteString | null)[]): number | typeof INCOMPLETE {
     for (let pos = at; ; pos++) {
       const quoted = text.charCodeAt(pos) === QUOTE;
       const end = quoted ? this.#quoted(text, pos, last, cells) : this.#plain(text, pos, cells);
-      if (end === MORE) return MORE;
+      if (end === INCOMPLETE) return INCOMPLETE;
       pos = end;
-      if (pos >= text.length) return last ? pos : MORE;
+      if (pos >= text.length) return last ? pos : INCOMPLETE;
       const code = text.charCodeAt(pos);
       if (code === COMMA) {
-        // A comma at the very end has an empty cell behind it.
+        // A comma at the end of the input is followed by an empty cell.
         if (pos + 1 < text.length || !last) continue;
         cells.push(null);
         return pos + 1;
       }
       if (code === LF) return pos + 1;
       if (code === CR) {
-        if (pos + 1 >= text.length) return last ? pos + 1 : MORE;
+        if (pos + 1 >= text.length) return last ? pos + 1 : INCOMPLETE;
         if (text.charCodeAt(pos + 1) === LF) return pos + 2;
         throw this.#error(
           text,
           pos,
           'a carriage return without a line feed',
-          'Save the file with LF or CRLF line ends, or put the value in quotes.',
+          'Save the file with LF or CRLF line endings, or quote the value.',
         );
       }
-      throw this.#error(text, pos, 'text behind the closing quotation mark', DOUBLED);
+      throw this.#error(text, pos, 'text after the closing quotation mark', QUOTING_RULE);
     }
   }
 
@@ -106,22 +106,27 @@ export class CsvParser {
       const code = text.charCodeAt(end);
       if (code === COMMA || code === LF || code === CR) break;
       if (code === QUOTE)
-        throw this.#error(text, end, 'a quotation mark inside a cell without quotes', DOUBLED);
+        throw this.#error(text, end, 'a quotation mark inside an unquoted cell', QUOTING_RULE);
     }
     cells.push(end === start ? null : (text.slice(start, end) as ByteString));
     return end;
   }
 
-  #quoted(text: string, start: number, last: boolean, cells: (ByteString | null)[]): number | typeof MORE {
+  #quoted(
+    text: string,
+    start: number,
+    last: boolean,
+    cells: (ByteString | null)[],
+  ): number | typeof INCOMPLETE {
     let end = text.indexOf('"', start + 1);
     let doubled = false;
     while (end !== -1 && text.charCodeAt(end + 1) === QUOTE) {
       doubled = true;
       end = text.indexOf('"', end + 2);
     }
-    if (end === -1 && last) throw this.#error(text, start, 'a quotation mark that is never closed', DOUBLED);
-    // What comes next decides whether this mark closes the cell.
-    if (end === -1 || (end + 1 >= text.length && !last)) return MORE;
+    if (end === -1 && last) throw this.#error(text, start, 'an unclosed quotation mark', QUOTING_RULE);
+    // The next character decides whether this mark closes the cell.
+    if (end === -1 || (end + 1 >= text.length && !last)) return INCOMPLETE;
     const value = text.slice(start + 1, end);
     cells.push((doubled ? value.replaceAll('""', '"') : value) as ByteString);
     for (let lf = text.indexOf('\n', start); lf !== -1 && lf < end; lf = text.indexOf('\n', lf + 1)) {
@@ -133,7 +138,7 @@ export class CsvParser {
 
   #checkText(text: string, from: number, to: number): void {
     const record = text.slice(from, to);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: bytes outside ASCII are what is looked for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds bytes outside ASCII
     if (!/[^\x00-\x7f]/.test(record) || isUtf8(Buffer.from(record, 'latin1'))) return;
     throw new InputError('the text is not UTF-8', { line: this.#line }, 'Save the file as UTF-8.');
   }
@@ -144,5 +149,5 @@ export class CsvParser {
   }
 }
 
-const DOUBLED =
-  'A cell with quotation marks, commas or line breaks stands in quotes, with its own quotes doubled.';
+const QUOTING_RULE =
+  'Put a cell with quotation marks, commas or line breaks in quotes, and double the quotes inside it.';

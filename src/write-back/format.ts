@@ -1,4 +1,4 @@
-import { INPUT_FORMATS, type InputFormat } from '../core/write-back-contract.js';
+import { INPUT_FORMATS, type InputFormat } from '../core/contract/write-back.js';
 import { InputError } from './input-error.js';
 
 const BY_EXTENSION: Readonly<Record<string, InputFormat>> = {
@@ -8,22 +8,22 @@ const BY_EXTENSION: Readonly<Record<string, InputFormat>> = {
   jsonl: 'ndjson',
 };
 
-/** The format that a file's name tells. @throws InputError for a name that tells none */
+/** The format by a file's extension. @throws InputError for an unknown extension */
 export function formatOf(name: string): InputFormat {
   const extension = /\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? '';
   const format = BY_EXTENSION[extension];
   if (format !== undefined) return format;
   throw new InputError(
-    `the name of the input does not tell its format: ${JSON.stringify(name)}`,
+    `the format of the input cannot be determined from its name ${JSON.stringify(name)}`,
     null,
-    `Give it with --format: ${INPUT_FORMATS.join(', ')}.`,
+    `Set it with --format: ${INPUT_FORMATS.join(', ')}.`,
   );
 }
 
-const UTF8_MARK = '\xef\xbb\xbf';
+const UTF8_BYTE_ORDER_MARK = '\xef\xbb\xbf';
 
-/** What a file that is no text of ours begins with, as bytes. */
-const FOREIGN: readonly (readonly [start: string, what: string])[] = [
+/** First bytes of unsupported files. */
+const UNSUPPORTED: readonly (readonly [start: string, what: string])[] = [
   ['\xff\xfe', 'the input is UTF-16; save it as UTF-8'],
   ['\xfe\xff', 'the input is UTF-16; save it as UTF-8'],
   ['\x1f\x8b', 'the input is compressed with gzip; unpack it first'],
@@ -31,9 +31,9 @@ const FOREIGN: readonly (readonly [start: string, what: string])[] = [
 ];
 
 /**
- * The input's bytes, one character each, without a byte order mark.
+ * Decodes an input to one character per byte, without a byte order mark.
  *
- * @throws InputError for UTF-16, gzip and zip, and for an input that holds nothing but white space
+ * @throws InputError for UTF-16, gzip and zip, and for an input that has only white space
  */
 export async function* decodeInput(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let head: string | null = '';
@@ -43,22 +43,26 @@ export async function* decodeInput(chunks: AsyncIterable<Uint8Array>): AsyncGene
     if (head !== null) {
       head += text;
       if (head.length < 4) continue;
-      text = withoutMark(head);
+      text = withoutByteOrderMark(head);
       head = null;
     }
     blank &&= !/\S/.test(text);
     yield text;
   }
   if (head !== null) {
-    const text = withoutMark(head);
+    const text = withoutByteOrderMark(head);
     blank &&= !/\S/.test(text);
     yield text;
   }
   if (blank)
-    throw new InputError('the input is empty', null, 'A CSV needs at least its header, a JSON input `[]`.');
+    throw new InputError(
+      'the input is empty',
+      null,
+      'A CSV needs at least a header, a JSON input at least `[]`.',
+    );
 }
 
-function withoutMark(head: string): string {
-  for (const [start, what] of FOREIGN) if (head.startsWith(start)) throw new InputError(what);
-  return head.startsWith(UTF8_MARK) ? head.slice(UTF8_MARK.length) : head;
+function withoutByteOrderMark(head: string): string {
+  for (const [start, what] of UNSUPPORTED) if (head.startsWith(start)) throw new InputError(what);
+  return head.startsWith(UTF8_BYTE_ORDER_MARK) ? head.slice(UTF8_BYTE_ORDER_MARK.length) : head;
 }

@@ -1,6 +1,6 @@
 /**
- * A map from hashes to numbers outside the JavaScript heap: 16 bytes of the hash and `width` numbers an entry, so that
- * a million rows take some 50 MB. Sixteen bytes of SHA-256 do not collide.
+ * A map from hashes to numbers outside the JavaScript heap. An entry has 16 bytes of the hash and `width` numbers, so a
+ * million rows take about 50 MB. Collisions of 16 bytes of SHA-256 are negligible.
  */
 export class HashTable {
   readonly #width: number;
@@ -10,7 +10,7 @@ export class HashTable {
   #values: Uint32Array;
   #used: Uint8Array;
 
-  /** @param width numbers that each entry holds, each from 0 to 2^32 - 1 @param capacity a power of two */
+  /** @param width numbers per entry, each from 0 to 2^32 - 1 @param capacity a power of two */
   constructor(width = 1, capacity = 1024) {
     this.#width = width;
     this.#mask = capacity - 1;
@@ -19,7 +19,7 @@ export class HashTable {
     this.#used = new Uint8Array(capacity);
   }
 
-  /** A table that so many entries fit into without growing, which takes twice the memory for a while. */
+  /** A table with room for `entries`. Growing would temporarily take twice the memory. */
   static sized(width: number, entries: number): HashTable {
     return new HashTable(width, Math.max(1024, 2 ** Math.ceil(Math.log2((4 / 3) * (entries + 1)))));
   }
@@ -28,17 +28,17 @@ export class HashTable {
     return this.#size;
   }
 
-  /** The entry of a hash, or -1. */
+  /** Returns the entry of a hash, or -1. */
   find(hash: Buffer): number {
     const at = this.#slot(hash);
     return this.#used[at] === 1 ? at : -1;
   }
 
-  /** The entry of a hash, made with zeros where there is none. Entries found before are no longer valid. */
+  /** Returns the entry of a hash and creates it with zeros if needed. Invalidates entries that were returned before. */
   entry(hash: Buffer): number {
     let at = this.#slot(hash);
     if (this.#used[at] === 1) return at;
-    // Three quarters full, chains of probes are still short.
+    // Up to a load of three quarters, probe sequences stay short.
     if (4 * (this.#size + 1) > 3 * (this.#mask + 1)) {
       this.#grow();
       at = this.#slot(hash);

@@ -1,8 +1,8 @@
 import { createHash, hash } from 'node:crypto';
-import type { WritableResource } from '../core/write-back-contract.js';
+import type { WritableResource } from '../core/contract/write-back.js';
 import type { Field } from './json-fields.js';
 
-/** Of all idempotency keys that this package makes (RFC 9562 5.5: a namespace is a UUID of one's own). */
+/** UUID namespace of all idempotency keys of this package (RFC 9562 5.5). */
 const NAMESPACE = Buffer.from('7d2f0a5c1c0d4b6e9a3b5e8f4c6d2a19', 'hex');
 
 /** UUIDv5 of a name in this package's namespace (RFC 9562 5.5). */
@@ -14,12 +14,12 @@ export function uuidV5(name: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** The idempotency key of a row: the same row of the same batch always has the same one. */
+/** The idempotency key of a row. It is the same for the same row of the same batch. */
 export function idempotencyKey(connection: string, batchId: string, rowKey: string): string {
   return uuidV5(JSON.stringify([connection, batchId, rowKey]));
 }
 
-/** SHA-256 of what a row says, whatever the order of its fields: 32 bytes. */
+/** SHA-256 of a row's content, independent of the order of its fields: 32 bytes. */
 export function contentHash(fields: readonly Field[]): Buffer {
   const sorted = [...fields].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   const text = sorted
@@ -28,12 +28,12 @@ export function contentHash(fields: readonly Field[]): Buffer {
   return hash('sha256', Buffer.from(text, 'latin1'), 'buffer');
 }
 
-/** SHA-256 of any text: 32 bytes. */
+/** SHA-256 of a text: 32 bytes. */
 export function textHash(text: string): Buffer {
   return hash('sha256', Buffer.from(text, 'utf8'), 'buffer');
 }
 
-/** Computes the batch id of an input from what it is for and its bytes: 64 hexadecimal digits. */
+/** Computes the batch id of an input from its resource and its bytes: 64 hexadecimal digits. */
 export class BatchHash {
   readonly #batch;
   readonly #content = createHash('sha256');
@@ -47,7 +47,7 @@ export class BatchHash {
     this.#content.update(chunk);
   }
 
-  /** Call it once. */
+  /** Must be called only once. */
   finish(): { batchId: string; contentSha256: string } {
     return { batchId: this.#batch.digest('hex'), contentSha256: this.#content.digest('hex') };
   }

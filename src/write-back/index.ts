@@ -1,4 +1,4 @@
-/** The rules of writing back: inputs, row keys, requests, plans, receipts. */
+/** The rules of write-back: inputs, row keys, requests, plans and receipts. */
 
 export { checkBatch, readBatch, textColumns } from './batch-file.js';
 export { checkBatchId } from './batch-id.js';
@@ -14,9 +14,9 @@ export {
   inputKey,
   logKey,
   logsPrefix,
-  nameOfPlan,
   parseLogKey,
   planKey,
+  planName,
   plansPrefix,
   resultsKey,
   summaryKey,
@@ -35,7 +35,7 @@ export {
 } from './plan-file.js';
 export { type BatchIdentity, BatchPlanner, PAIR, type PlannedRow, type Verdict } from './planner.js';
 export { publishedColumns } from './published.js';
-export { answeredId, type RowRequest, toRequest } from './request.js';
+export { type RowRequest, responseId, toRequest } from './request.js';
 export { RESULT_COLUMNS, resultLines, resultOf, resultsHeader } from './results.js';
 export { type InputRow, type ReadRowsOptions, readRows } from './rows.js';
 export { type InputSource, openSource } from './source.js';

@@ -1,15 +1,15 @@
 import { ConfigurationError } from '../core/configuration-error.js';
 
-/** Where in an input something is wrong; both from 1. */
-export interface InputPlace {
+/** The position of an error in an input, from 1. */
+export interface InputPosition {
   readonly line: number;
-  /** In characters. `null` where a whole line is meant. */
+  /** In characters; `null` for a whole line. */
   readonly column?: number | null;
 }
 
 /**
- * An input that cannot be written back as it is; nothing of it was sent. The message never quotes a value: it may
- * come to stand in a workflow history.
+ * An input with an error; no row of it was sent. The message never quotes a value, because it may be stored in a workflow
+ * history.
  */
 export class InputError extends ConfigurationError {
   static {
@@ -18,13 +18,13 @@ export class InputError extends ConfigurationError {
   readonly line: number | null;
   readonly column: number | null;
 
-  constructor(problem: string, place: InputPlace | null = null, remedy: string | null = null) {
-    super(place === null ? problem : `${where(place)}: ${problem}`, { remedy });
-    this.line = place?.line ?? null;
-    this.column = place?.column ?? null;
+  constructor(problem: string, position: InputPosition | null = null, remedy: string | null = null) {
+    super(position === null ? problem : `${where(position)}: ${problem}`, { remedy });
+    this.line = position?.line ?? null;
+    this.column = position?.column ?? null;
   }
 }
 
-function where({ line, column }: InputPlace): string {
+function where({ line, column }: InputPosition): string {
   return column === undefined || column === null ? `line ${line}` : `line ${line}, column ${column}`;
 }

@@ -1,18 +1,18 @@
 import { isUtf8 } from 'node:buffer';
-import { JsonScanner } from '../api/json/scanner.js';
 import type { ByteString } from '../core/brands.js';
+import { JsonScanner } from '../json/scanner.js';
 
 /** A field of a row. */
 export interface Field {
   readonly name: ByteString;
-  /** What tells this value from others: a cell's text, or compact JSON. */
+  /** The value for comparing rows: a cell's text, or compact JSON. */
   readonly content: ByteString;
-  /** The value as JSON, literals as they were written. */
+  /** The value as JSON, with its original literals. */
   readonly json: ByteString;
 }
 
-/** What is wrong with a JSON text, and at which byte of it. */
-export class JsonFault extends Error {
+/** An error in a JSON text, with its byte offset. */
+export class JsonTextError extends Error {
   constructor(
     message: string,
     readonly at: number,
@@ -22,30 +22,31 @@ export class JsonFault extends Error {
 }
 
 /**
- * Reads the fields of one JSON object without building its values, so that numbers keep their literals.
+ * Parses the fields of one JSON object without parsing its values, so that numbers keep their literals.
  *
- * @throws JsonFault for text that is no single object, and for a field that comes twice
+ * @throws JsonTextError for a text that is not a single object, and for a duplicate field
  */
 export function readFields(text: ByteString): Field[] {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: bytes outside ASCII are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds bytes outside ASCII
   if (/[^\x00-\x7f]/.test(text) && !isUtf8(Buffer.from(text, 'latin1'))) {
-    throw new JsonFault('the text is not UTF-8', 0);
+    throw new JsonTextError('the text is not UTF-8', 0);
   }
   const scanner = new JsonScanner(text);
   try {
     const fields = readObject(scanner);
-    if (scanner.peek() !== -1) throw new JsonFault('text behind the end of the object', scanner.pos);
+    if (scanner.peek() !== -1) throw new JsonTextError('text after the end of the object', scanner.pos);
+    scanner.end();
     return fields;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new JsonFault(error.message.replace(/ at (?:byte \d+|the end of the body)$/, ''), scanner.pos);
+    throw new JsonTextError(error.message.replace(/ at (?:byte \d+|the end of the body)$/, ''), scanner.pos);
   }
 }
 
 function readObject(scanner: JsonScanner): Field[] {
   const fields: Field[] = [];
   const names = new Set<string>();
-  if (scanner.peek() !== 0x7b) throw new JsonFault('expected an object', scanner.pos);
+  if (scanner.peek() !== 0x7b) throw new JsonTextError('expected an object', scanner.pos);
   scanner.pos++;
   if (scanner.peek() === 0x7d) {
     scanner.pos++;
@@ -55,7 +56,7 @@ function readObject(scanner: JsonScanner): Field[] {
     scanner.peek();
     const at = scanner.pos;
     const name = scanner.string();
-    if (names.has(name)) throw new JsonFault('a field comes twice', at);
+    if (names.has(name)) throw new JsonTextError('a duplicate field', at);
     names.add(name);
     scanner.expect(0x3a);
     scanner.peek();

@@ -1,33 +1,33 @@
 import type { ByteString } from '../core/brands.js';
-import { LONGEST_RECORD } from './csv-parser.js';
+import { MAX_RECORD_BYTES } from './csv-parser.js';
 import { InputError } from './input-error.js';
-import { type Field, JsonFault, readFields } from './json-fields.js';
+import { type Field, JsonTextError, readFields } from './json-fields.js';
 
-/** An object as it stands in the file. */
+/** An object of the file. */
 export interface JsonRecord {
   readonly line: number;
   readonly fields: readonly Field[];
 }
 
-/** What both JSON parsers keep: the text that is not read yet, and where it begins in the file. */
+/** State of both JSON parsers: the unparsed text and its position in the file. */
 abstract class JsonText {
   protected rest = '';
   protected line = 1;
-  /** Characters before `rest` in its line. */
+  /** Characters before `rest` in the current line. */
   #column = 0;
 
-  /** Leaves the first `length` bytes of `rest` behind. */
+  /** Consumes the first `length` bytes of `rest`. */
   protected advance(length: number): void {
-    const gone = this.rest.slice(0, length);
+    const consumed = this.rest.slice(0, length);
     this.rest = this.rest.slice(length);
-    this.#move(gone);
+    this.#move(consumed);
   }
 
   protected object(text: string): JsonRecord {
     try {
       return { line: this.line, fields: readFields(text as ByteString) };
     } catch (error) {
-      if (!(error instanceof JsonFault)) throw error;
+      if (!(error instanceof JsonTextError)) throw error;
       throw this.error(error.message, error.at);
     }
   }
@@ -39,11 +39,11 @@ abstract class JsonText {
   }
 
   protected checkLength(): void {
-    if (this.rest.length <= LONGEST_RECORD) return;
+    if (this.rest.length <= MAX_RECORD_BYTES) return;
     throw this.error(
-      `the object that begins here is longer than ${LONGEST_RECORD / 1024 ** 2} MiB`,
+      `the object that starts here is longer than ${MAX_RECORD_BYTES / 1024 ** 2} MiB`,
       0,
-      'Is a quotation mark or a brace not closed?',
+      'Check for an unclosed quotation mark or brace.',
     );
   }
 
@@ -54,15 +54,15 @@ abstract class JsonText {
       this.#column = 0;
       from = lf + 1;
     }
-    // Bytes that go on with a character count for none.
+    // Continuation bytes of UTF-8 do not count as characters.
     for (let at = from; at < text.length; at++) if ((text.charCodeAt(at) & 0xc0) !== 0x80) this.#column++;
   }
 }
 
-/** One JSON object a line. Lines of white space are passed over. Throws InputError with line and column. */
+/** Parses one JSON object per line and skips blank lines. Throws InputError with line and column. */
 export class NdjsonParser extends JsonText {
-  push(piece: string): JsonRecord[] {
-    this.rest += piece;
+  push(chunk: string): JsonRecord[] {
+    this.rest += chunk;
     const records: JsonRecord[] = [];
     const text = this.rest;
     let from = 0;
@@ -86,12 +86,12 @@ export class NdjsonParser extends JsonText {
   }
 }
 
-/** One array of objects, read object by object. Throws InputError with line and column. */
+/** Parses an array of objects, one object at a time. Throws InputError with line and column. */
 export class JsonArrayParser extends JsonText {
   #next: 'array' | 'first' | 'object' | 'comma' | 'nothing' = 'array';
 
-  push(piece: string): JsonRecord[] {
-    this.rest += piece;
+  push(chunk: string): JsonRecord[] {
+    this.rest += chunk;
     const records: JsonRecord[] = [];
     // Elements are taken from `text`; `rest` follows at the end, for cutting a string once for each is dear.
     while (this.#step(records));
@@ -111,7 +111,7 @@ export class JsonArrayParser extends JsonText {
     const code = this.rest[0];
     switch (this.#next) {
       case 'array':
-        if (code !== '[') throw this.error('expected an array of objects', 0, ONE_A_LINE);
+        if (code !== '[') throw this.error('expected an array of objects', 0, NDJSON_HINT);
         this.#next = 'first';
         break;
       case 'comma':
@@ -119,7 +119,7 @@ export class JsonArrayParser extends JsonText {
         this.#next = code === ',' ? 'object' : 'nothing';
         break;
       case 'nothing':
-        throw this.error('text behind the end of the array', 0, ONE_A_LINE);
+        throw this.error('text after the end of the array', 0, NDJSON_HINT);
       default: {
         if (this.#next === 'first' && code === ']') {
           this.#next = 'nothing';
@@ -139,9 +139,9 @@ export class JsonArrayParser extends JsonText {
   }
 }
 
-const ONE_A_LINE = 'For one object a line give --format ndjson.';
+const NDJSON_HINT = 'For one object per line, use --format ndjson.';
 
-/** Offset behind the brace that closes the object at 0; -1 when it is not there yet. */
+/** Offset after the brace that closes the object at 0; -1 if it has not arrived yet. */
 function objectEnd(text: string): number {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
@@ -156,7 +156,7 @@ function objectEnd(text: string): number {
   return -1;
 }
 
-/** Offset of the quotation mark that closes the string which opens at `start`; -1 when it is not there yet. */
+/** Offset of the quotation mark that closes the string at `start`; -1 if it has not arrived yet. */
 function stringEnd(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;

@@ -1,13 +1,13 @@
 import type { ObjectKey } from '../core/brands.js';
-import type { InputFormat } from '../core/write-back-contract.js';
+import type { InputFormat } from '../core/contract/write-back.js';
 
-/** Where a batch's documents lie in the lake (DESIGN 6). What is below `_batch/` is nobody else's business. */
+/** The objects of a batch in the lake (docs/reference/lake.md). Objects below `_batch/` are internal. */
 
 const key = (text: string): ObjectKey => text as ObjectKey;
 
 const folder = (batchId: string): string => `_write-back/${batchId}`;
 
-/** A batch may be given several inputs under one id: they stay side by side. @param sha256 of the content */
+/** A batch can have several inputs under one id; the hash keeps them apart. @param sha256 of the content */
 export function inputKey(batchId: string, sha256: string, format: InputFormat): ObjectKey {
   return key(`${folder(batchId)}/input.${sha256.slice(0, 16)}.${format}`);
 }
@@ -16,12 +16,12 @@ export function resultsKey(batchId: string): ObjectKey {
   return key(`${folder(batchId)}/results.csv`);
 }
 
-/** What the batch keeps to from its beginning: key column, types. */
+/** The settings that are fixed at the start of the batch: key column and types. */
 export function batchKey(batchId: string): ObjectKey {
   return key(`${folder(batchId)}/_batch/batch.json`);
 }
 
-/** What the last run ended with. */
+/** The result of the last run. */
 export function summaryKey(batchId: string): ObjectKey {
   return key(`${folder(batchId)}/_batch/summary.json`);
 }
@@ -30,18 +30,18 @@ export function plansPrefix(batchId: string): string {
   return `${folder(batchId)}/_batch/plans/`;
 }
 
-/** Name of a plan's folder: they sort in the order of their making. Plans of two inputs never share one. */
-export function nameOfPlan(sequence: number, input: ObjectKey): string {
+/** Name of a plan's folder. Names sort by creation, and plans of different inputs never share a folder. */
+export function planName(sequence: number, input: ObjectKey): string {
   const hash = /input\.([0-9a-f]+)\./.exec(input)?.[1] ?? 'input';
   return `${String(sequence).padStart(6, '0')}-${hash}`;
 }
 
-/** The plan's document, written last. */
+/** The plan itself, written after its chunks. */
 export function planKey(batchId: string, plan: string): ObjectKey {
   return key(`${plansPrefix(batchId)}${plan}/plan.json`);
 }
 
-/** The folder of a plan, given its document. */
+/** The folder of a plan. @param plan key of `plan.json` */
 export function planFolder(plan: ObjectKey): string {
   return plan.slice(0, plan.lastIndexOf('/'));
 }
@@ -55,7 +55,7 @@ export function logsPrefix(plan: ObjectKey): string {
   return `${planFolder(plan)}/log/`;
 }
 
-/** `open`: one attempt's intent and what it heard; `done`: the outcome of every row of the chunk. */
+/** `open`: one attempt's intent and its results; `done`: the outcome of every row of the chunk. */
 export function logKey(plan: ObjectKey, chunk: number, token: string, state: 'open' | 'done'): ObjectKey {
   return key(`${logsPrefix(plan)}${pad(chunk)}-${token}.${state}.json`);
 }

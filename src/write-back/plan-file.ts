@@ -1,18 +1,18 @@
 import type { ByteString, ObjectKey } from '../core/brands.js';
 import { toByteString } from '../core/brands.js';
-import type { InputFormat, RowOutcome, WritableResource } from '../core/write-back-contract.js';
+import type { InputFormat, RowOutcome, WritableResource } from '../core/contract/write-back.js';
 import type { CellTypes } from './columns.js';
 import type { PlannedRow, Verdict } from './planner.js';
 
-/** `batch.json`: what all runs of a batch keep to. */
+/** `batch.json`: the settings of all runs of a batch. */
 export interface BatchFile {
   readonly layout: 1;
   readonly connection: string;
   readonly resource: WritableResource;
-  /** CSV and JSON tell rows apart in different ways. */
+  /** CSV and JSON inputs compute row keys differently. */
   readonly kind: 'csv' | 'json';
   readonly keyColumn: string | null;
-  /** Of CSV columns; they are fixed so that a row is sent the same way every time. */
+  /** Types of CSV columns. They are fixed so that a row is sent the same way every time. */
   readonly types: CellTypes;
 }
 
@@ -20,19 +20,19 @@ export function kindOf(format: InputFormat): BatchFile['kind'] {
   return format === 'csv' ? 'csv' : 'json';
 }
 
-/** `plan.json`: one reading of one input. */
+/** `plan.json`: one pass over one input. */
 export interface PlanFile {
   /** From 1 within the batch. */
   readonly sequence: number;
   readonly input: ObjectKey;
   readonly rows: number;
-  /** Rows of each chunk. */
+  /** Number of rows in each chunk. */
   readonly chunks: readonly number[];
-  /** Chunks that have something to send, by number. */
+  /** Numbers of the chunks that have rows to send. */
   readonly pending: readonly number[];
 }
 
-/** What is known for good of a row: outcome, status, id, message. */
+/** The final result of a row. */
 export interface RowReceipt {
   readonly outcome: RowOutcome;
   readonly status: number | null;
@@ -42,13 +42,13 @@ export interface RowReceipt {
 
 /** A row in a plan's chunk. */
 export interface ChunkRow extends PlannedRow {
-  /** What an earlier plan of the batch has come to. */
+  /** The result from an earlier plan of the batch. */
   readonly receipt: RowReceipt | null;
-  /** An earlier plan may have sent it, at this time or later and to no known end: milliseconds since 1970. */
+  /** Set if an earlier plan may have sent it without a known outcome, at this time or later: milliseconds since 1970. */
   readonly sentAt: number | null;
 }
 
-interface Written {
+interface EncodedRow {
   readonly r: number;
   readonly k: string;
   readonly u: string;
@@ -60,7 +60,7 @@ interface Written {
   readonly s?: number;
 }
 
-/** A row as a line of a chunk. The body is only kept where it may have to be sent. */
+/** Encodes a row as a line of a chunk. */
 export function encodeChunkRow({
   row,
   key,
@@ -72,7 +72,7 @@ export function encodeChunkRow({
   receipt,
   sentAt,
 }: ChunkRow): Buffer {
-  const line: Written = {
+  const line: EncodedRow = {
     r: row,
     k: key,
     u: idempotencyKey,
@@ -89,7 +89,7 @@ export function encodeChunkRow({
 export function decodeChunk(chunk: Buffer): ChunkRow[] {
   const lines = chunk.toString('utf8').split('\n').slice(0, -1);
   return lines.map((text) => {
-    const { r, k, u, c, p, b, v, d, s } = JSON.parse(text) as Written;
+    const { r, k, u, c, p, b, v, d, s } = JSON.parse(text) as EncodedRow;
     return {
       row: r,
       key: k,
@@ -104,22 +104,22 @@ export function decodeChunk(chunk: Buffer): ChunkRow[] {
   });
 }
 
-/** Whether a row of a plan is there to be sent. */
+/** Whether a row of a plan must be sent. */
 export function isPending({ verdict, receipt }: ChunkRow): boolean {
   return verdict === null && receipt === null;
 }
 
-const MOST_ROWS = 1000;
-const FEWEST_ROWS = 50;
-const CHUNKS_WANTED = 2000;
+const MAX_CHUNK_ROWS = 1000;
+const MIN_CHUNK_ROWS = 50;
+const TARGET_CHUNKS = 2000;
 
-/** A chunk ends at this size, bytes: it is held in memory whole. */
+/** Size limit of a chunk in bytes. A whole chunk is held in memory. */
 export const CHUNK_BYTES = 2 * 1024 * 1024;
 
 /**
- * Rows of a chunk, which is the unit of a durable intent to send: small, because what a killed worker leaves in doubt is
- * a chunk; but not so small that a large batch has more objects than can be listed in a moment.
+ * Rows per chunk. The intent to send is recorded per chunk. Chunks are small, because the outcome of a whole chunk is
+ * unknown after a worker is killed. They are large enough that the objects of a large batch can be listed quickly.
  */
 export function chunkRows(rows: number): number {
-  return Math.min(MOST_ROWS, Math.max(FEWEST_ROWS, Math.ceil(rows / CHUNKS_WANTED)));
+  return Math.min(MAX_CHUNK_ROWS, Math.max(MIN_CHUNK_ROWS, Math.ceil(rows / TARGET_CHUNKS)));
 }

@@ -1,31 +1,31 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
-import type { RowOutcome, WritableResource } from '../core/write-back-contract.js';
+import type { RowOutcome, WritableResource } from '../core/contract/write-back.js';
 import { HashTable } from './hash-table.js';
 import { contentHash, idempotencyKey, textHash } from './identity.js';
 import { InputError } from './input-error.js';
 import type { Field } from './json-fields.js';
 import { type InputRow, textOf } from './rows.js';
 
-/** The pair that names a calendar entry (spec, "Calendar entry upsert rule"). */
+/** The fields that identify a calendar entry (spec, "Calendar entry upsert rule"). */
 export const PAIR = ['source', 'sourceKey'] as const;
 
-/** Why a row is not sent, known from the input alone. */
+/** Why a row is not sent, as far as the input shows. */
 export interface Verdict {
   readonly outcome: Extract<RowOutcome, 'rejected' | 'superseded' | 'skipped'>;
   readonly message: string;
 }
 
-/** A row with all that its request needs. */
+/** A row with everything that its request needs. */
 export interface PlannedRow {
-  /** Its number among the rows of the input, from 1. */
+  /** Its number in the input, from 1. */
   readonly row: number;
   readonly key: string;
   readonly idempotencyKey: string;
-  /** Tells its content from others: 16 hexadecimal digits. */
+  /** Beginning of the content's hash: 16 hexadecimal digits. */
   readonly content: string;
-  /** Of a calendar entry. */
+  /** The key of a calendar entry; `null` for other resources. */
   readonly pair: readonly [source: string, sourceKey: string] | null;
-  /** The fields as a JSON object, the pair left out. */
+  /** The fields as a JSON object, without the pair. */
   readonly body: ByteString;
   readonly verdict: Verdict | null;
 }
@@ -38,15 +38,15 @@ export interface BatchIdentity {
 }
 
 /**
- * Plans a batch in two passes over the same rows: `survey` each of them, then `plan` each of them. Its memory grows by
- * some 50 bytes a row.
+ * Plans a batch in two passes over the same rows: first `survey` for every row, then `plan` for every row. It needs about
+ * 50 bytes of memory per row.
  */
 export class BatchPlanner {
   readonly #batch: BatchIdentity;
   readonly #keyField: ByteString | null;
-  /** By pair: the number of the last row that has it. */
+  /** By pair: the number of the last row with this pair. */
   readonly #lastOfPair = new HashTable();
-  /** By key: the row that had it first, and the beginning of its content's hash; or by content: how often it came. */
+  /** By key: the first row with this key and the beginning of its content's hash. Without keys, by content: occurrences. */
   #seen: HashTable;
   readonly #width: number;
   #pass: 'survey' | 'plan' = 'survey';
@@ -59,7 +59,7 @@ export class BatchPlanner {
     this.#seen = new HashTable(this.#width);
   }
 
-  /** Rows of the pass under way. */
+  /** Number of rows in the current pass. */
   get rows(): number {
     return this.#rows;
   }
@@ -113,7 +113,7 @@ export class BatchPlanner {
     throw new InputError(
       `the row has no value in the key column ${JSON.stringify(fromByteString(name))}`,
       { line: row.line },
-      'Each row needs a key of its own; without --key-column its content is its key.',
+      'Give each row a unique key, or omit --key-column to use the content as the key.',
     );
   }
 
@@ -128,8 +128,8 @@ export class BatchPlanner {
       return null;
     }
     if (this.#seen.get(entry, 1) === high && this.#seen.get(entry, 2) === low)
-      return { outcome: 'skipped', message: `the same row as row ${first}` };
-    return { outcome: 'rejected', message: `not sent: row ${first} has the same key and other content` };
+      return { outcome: 'skipped', message: `duplicate of row ${first}` };
+    return { outcome: 'rejected', message: `not sent: row ${first} has the same key and different content` };
   }
 
   #superseded(pair: readonly [string, string]): Verdict | null {
@@ -151,7 +151,7 @@ function pairOf(row: InputRow): [string, string] {
     throw new InputError(
       `the row has no ${name}`,
       { line: row.line },
-      'A calendar entry is named by source and sourceKey, both texts that are not empty.',
+      'A calendar entry needs source and sourceKey, both non-empty strings.',
     );
   };
   return [part(PAIR[0]), part(PAIR[1])];
@@ -161,7 +161,7 @@ function pairHash(pair: readonly [string, string]): Buffer {
   return textHash(JSON.stringify(pair));
 }
 
-/** A number's literal; `null` for null, true, false, lists and objects, which are no keys. */
+/** A number's literal; `null` for null, true, false, lists and objects, which are not valid keys. */
 function scalarOf({ json }: Field): string | null {
   return /^[-\d]/.test(json) ? json : null;
 }

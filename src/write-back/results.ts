@@ -1,10 +1,11 @@
 import { type ByteString, toByteString } from '../core/brands.js';
-import type { RowOutcome } from '../core/write-back-contract.js';
-import { writeRows } from '../lake/csv.js';
+import type { RowOutcome } from '../core/contract/write-back.js';
+import { writeRows } from '../lake/rows/csv.js';
+import { escapeFormula } from '../lake/rows/profile.js';
 import type { RowState } from './chunk-log.js';
 import type { ChunkRow } from './plan-file.js';
 
-/** Columns of `results.csv` (DESIGN 5). */
+/** Columns of `results.csv` (docs/reference/commands.md). */
 export const RESULT_COLUMNS = [
   'row',
   'key',
@@ -15,7 +16,7 @@ export const RESULT_COLUMNS = [
   'message',
 ] as const;
 
-/** What is to be said of a row. */
+/** The outcome of a row for `results.csv`. */
 export interface RowResult {
   readonly outcome: RowOutcome;
   readonly status: number | null;
@@ -23,7 +24,7 @@ export interface RowResult {
   readonly message: string | null;
 }
 
-/** A row's outcome; `null` for one that was not sent. */
+/** The outcome of a row; `null` if it was not sent. */
 export function resultOf(row: ChunkRow, state: RowState | undefined): RowResult | null {
   const receipt = row.receipt ?? state?.receipt ?? null;
   if (receipt !== null) return receipt;
@@ -32,7 +33,7 @@ export function resultOf(row: ChunkRow, state: RowState | undefined): RowResult 
   if (sentAt === null) return null;
   const since = new Date(Math.min(sentAt, row.sentAt ?? sentAt)).toISOString();
   const last = state?.message ?? null;
-  const message = `sent at ${since} or later, and it is not known what became of it${last === null ? '' : `: ${last}`}`;
+  const message = `sent at ${since} or later; the outcome is unknown${last === null ? '' : `: ${last}`}`;
   return { outcome: 'unknown', status: null, id: null, message };
 }
 
@@ -41,9 +42,15 @@ export function resultsHeader(): ByteString {
   return `${RESULT_COLUMNS.join(',')}\n` as ByteString;
 }
 
+export interface ResultLineOptions {
+  /** `csv.escapeFormulas`: users open receipts in spreadsheets. No program reads them, so keys are escaped too. */
+  readonly escapeFormulas: boolean;
+}
+
 /** Lines of `results.csv`. */
 export function resultLines(
   results: readonly { readonly row: ChunkRow; readonly result: RowResult }[],
+  { escapeFormulas }: ResultLineOptions,
 ): ByteString {
   const cells = results.map(({ row, result }) =>
     [
@@ -54,7 +61,10 @@ export function resultLines(
       result.status === null ? null : String(result.status),
       result.id,
       result.message,
-    ].map((cell) => (cell === null ? null : toByteString(cell))),
+    ].map((cell) => {
+      if (cell === null) return null;
+      return escapeFormulas ? escapeFormula(toByteString(cell)) : toByteString(cell);
+    }),
   );
   return writeRows(cells, ',');
 }

@@ -1,5 +1,5 @@
 import { fromByteString } from '../core/brands.js';
-import type { InputFormat } from '../core/write-back-contract.js';
+import type { InputFormat } from '../core/contract/write-back.js';
 import { type InputColumn, inputColumns, type TypeSources } from './columns.js';
 import { CsvParser, type CsvRecord } from './csv-parser.js';
 import { decodeInput } from './format.js';
@@ -8,9 +8,9 @@ import type { Field } from './json-fields.js';
 import { JsonArrayParser, type JsonRecord, NdjsonParser } from './json-parser.js';
 import { typedCell } from './typed-cell.js';
 
-/** A row of an input, whatever its format. */
+/** A row of an input in any format. */
 export interface InputRow {
-  /** Where it begins in the file, from 1. */
+  /** Its first line in the file, from 1. */
   readonly line: number;
   readonly fields: readonly Field[];
 }
@@ -18,14 +18,14 @@ export interface InputRow {
 export interface ReadRowsOptions {
   readonly format: InputFormat;
   readonly types: TypeSources;
-  /** Hears of a CSV's columns before its first row. */
+  /** Called with a CSV's columns before the first row. */
   readonly onColumns?: ((columns: readonly InputColumn[]) => void) | undefined;
 }
 
 /**
- * Reads the rows of an input, in the groups in which they come. A field that an empty cell stands for is left out.
+ * Parses the rows of an input and yields those of each chunk. An empty cell omits its field.
  *
- * @throws InputError for anything that is not of the format, with line and column
+ * @throws InputError for an input that does not match its format, with line and column
  */
 export async function* readRows(
   chunks: AsyncIterable<Uint8Array>,
@@ -48,7 +48,7 @@ function parserOf(options: ReadRowsOptions): RowParser {
   return parser;
 }
 
-/** CSV records as rows: the first one is the header. */
+/** Converts CSV records to rows. The first record is the header. */
 class CsvRows implements RowParser {
   readonly #parser = new CsvParser();
   readonly #options: ReadRowsOptions;
@@ -79,11 +79,7 @@ class CsvRows implements RowParser {
     const columns = inputColumns(cells, line, this.#options.types);
     const [only] = columns;
     if (columns.length === 1 && only !== undefined && /[;\t]/.test(only.name)) {
-      throw new InputError(
-        'the header has no comma',
-        { line },
-        'Cells are separated by commas; save the file so.',
-      );
+      throw new InputError('the header has no comma', { line }, 'Save the file with commas as separators.');
     }
     this.#options.onColumns?.(columns);
     return columns;
@@ -93,9 +89,9 @@ class CsvRows implements RowParser {
 function toRow({ cells, line }: CsvRecord, columns: readonly InputColumn[]): InputRow {
   if (cells.length !== columns.length) {
     throw new InputError(
-      `the row has ${cells.length} cells, and the header has ${columns.length}`,
+      `the row has ${cells.length} cells, but the header has ${columns.length}`,
       { line },
-      'Is a comma missing, or one too many, or a value with a comma without quotes?',
+      'Check for a missing or extra comma, and for an unquoted value with a comma.',
     );
   }
   const fields: Field[] = [];
@@ -107,7 +103,7 @@ function toRow({ cells, line }: CsvRecord, columns: readonly InputColumn[]): Inp
   return { line, fields };
 }
 
-/** The text of a field that must be one: a key's or a pair's part. `null` for any other value. */
+/** The text of a string field, for keys and pairs; `null` for any other value. */
 export function textOf({ json }: Field): string | null {
   if (!json.startsWith('"')) return null;
   return JSON.parse(fromByteString(json)) as string;

@@ -6,26 +6,26 @@ import type { LakeSettings } from '../core/settings.js';
 import { openStore, toObjectKey } from '../lake/store/index.js';
 import { InputError } from './input-error.js';
 
-/** An input that can be read more than once. */
+/** An input that can be read several times. */
 export interface InputSource {
-  /** For messages, and for the format that its extension tells. */
+  /** For messages, and to determine the format by its extension. */
   readonly name: string;
   open(): AsyncIterable<Uint8Array>;
   close(): void;
 }
 
 /**
- * Opens a file by its path, a `file://` URL, or an `s3://` URL; S3 is reached the way the lake is.
+ * Opens a file by its path, a `file://` URL, or an `s3://` URL. S3 uses the lake's endpoint and credentials.
  *
- * @throws InputError when it is no file that can be read
+ * @throws InputError if it is not a readable file
  */
-export async function openSource(place: string, lake: LakeSettings): Promise<InputSource> {
-  if (place.startsWith('s3://')) return openObject(place, lake);
-  const path = place.startsWith('file://') ? fileURLToPath(place) : place;
+export async function openSource(location: string, lake: LakeSettings): Promise<InputSource> {
+  if (location.startsWith('s3://')) return openObject(location, lake);
+  const path = location.startsWith('file://') ? fileURLToPath(location) : location;
   const found = await stat(path).catch((cause: NodeJS.ErrnoException) => {
     throw new InputError(`${path} cannot be read (${cause.code ?? cause.message})`, null, 'Check the path.');
   });
-  if (!found.isFile()) throw new InputError(`${path} is no file`);
+  if (!found.isFile()) throw new InputError(`${path} is not a file`);
   return {
     name: basename(path),
     open: () => createReadStream(path, { highWaterMark: 256 * 1024 }),
@@ -36,7 +36,7 @@ export async function openSource(place: string, lake: LakeSettings): Promise<Inp
 function openObject(url: string, lake: LakeSettings): InputSource {
   const [, bucket, key] = /^s3:\/\/([^/]+)\/(.+)$/.exec(url) ?? [];
   if (bucket === undefined || key === undefined) {
-    throw new InputError(`${url} names no object`, null, 'Give it as s3://bucket/key.');
+    throw new InputError(`${url} is not the URL of an object`, null, 'Use the form s3://bucket/key.');
   }
   const object = toObjectKey(key);
   const store = openStore({ ...lake, url: `s3://${bucket}` });

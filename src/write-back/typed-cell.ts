@@ -1,5 +1,5 @@
-import { JsonScanner } from '../api/json/scanner.js';
 import { type ByteString, fromByteString } from '../core/brands.js';
+import { JsonScanner } from '../json/scanner.js';
 import type { InputColumn } from './columns.js';
 import { InputError } from './input-error.js';
 
@@ -7,9 +7,9 @@ const INTEGER = /^-?(?:0|[1-9]\d*)$/;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
- * A cell as JSON. Numbers keep the literal that was written: none goes through a double.
+ * Converts a cell to JSON. Numbers keep their original literal and are never converted to a double.
  *
- * @throws InputError for a cell that is not of its column's type
+ * @throws InputError for a cell that does not match its column's type
  */
 export function typedCell(cell: ByteString, column: InputColumn, line: number): ByteString {
   switch (column.type) {
@@ -22,7 +22,7 @@ export function typedCell(cell: ByteString, column: InputColumn, line: number): 
       if (NUMBER.test(cell)) return cell;
       throw mistyped(column, line, 'a JSON number');
     case 'boolean': {
-      // Spreadsheets write them in capitals.
+      // Spreadsheets write TRUE and FALSE.
       const word = cell.toLowerCase();
       if (word === 'true' || word === 'false') return word as ByteString;
       throw mistyped(column, line, 'true or false');
@@ -37,17 +37,18 @@ function compactJson(cell: ByteString): ByteString | null {
   try {
     scanner.peek();
     const json = scanner.nested();
-    return scanner.peek() === -1 ? json : null;
+    scanner.end();
+    return json;
   } catch (error) {
     if (error instanceof SyntaxError) return null;
     throw error;
   }
 }
 
-const SAYS: Readonly<Record<InputColumn['from'], string>> = {
-  header: 'as its header says',
-  batch: 'as when the batch began',
-  published: 'as in the published snapshot',
+const TYPE_ORIGINS: Readonly<Record<InputColumn['from'], string>> = {
+  header: 'the type in the header',
+  batch: 'the type when the batch started',
+  published: 'the type in the published snapshot',
   pair: '',
   nothing: '',
 };
@@ -59,9 +60,9 @@ function mistyped({ name, type, from }: InputColumn, line: number, wanted: strin
       ? `Correct the cell, or name the column \`${text}:string\` to send it as text.`
       : 'Correct the cell.';
   return new InputError(
-    `the cell of ${text} is not ${wanted}, ${SAYS[from]} (${type})`.trim(),
+    `the cell of ${text} is not ${wanted}, ${TYPE_ORIGINS[from]} (${type})`.trim(),
     { line },
-    `${remedy} An empty cell without quotes leaves the field out.`,
+    `${remedy} An empty unquoted cell omits the field.`,
   );
 }
 

@@ -14,7 +14,7 @@ const { ensureBucket, resolveServer, startTemporalDevServer, startVersitygw } = 
 const { followWriteBack, loadSettings, selectConnection, stageWriteBack, startWriteBack } = await import(
   new URL('index.js', dist)
 );
-const { connectTemporal } = await import(new URL('temporal/connect.js', dist));
+const { connectTemporal } = await import(new URL('temporal/client/connect.js', dist));
 
 /** CPU seconds are counted in ticks of this many a second. */
 const TICKS = 100;

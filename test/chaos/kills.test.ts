@@ -9,11 +9,11 @@ import { startWorld, type World } from './support/world.js';
 /** Of the whole command; see vitest.config.ts. */
 const SEED = Number(process.env.WORKTRACK_SEED);
 const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 20);
-/** A round takes a quarter of a minute; one that hangs must not take for ever. */
+/** A round takes a quarter of a minute; one that hangs must not take forever. */
 const GIVE_UP_MS = (5 + ROUNDS) * 60_000;
-/** To look at some operations only: a part of their names. */
+/** Runs only the operations whose names contain this text. */
 const ONLY = process.env.WORKTRACK_OPERATIONS ?? '';
-/** Rounds after which one export is left in peace and must tidy up. */
+/** Rounds between exports that run without kills and must clean up. */
 const PEACE_EVERY = 5;
 /** Enough for a part that takes more than one upload. */
 const LARGE_RECORDS = 30;
@@ -40,7 +40,7 @@ describe(`processes that are killed (seed ${SEED}, ${ROUNDS} rounds)`, () => {
       for (let n = 0; n < LARGE_RECORDS; n++)
         await world.control('POST', 'records/members', { create: [{ name: `large ${n}`, note: text() }] });
       await exportAll(world);
-      const reader = startReader(world.store, world.resources);
+      const reader = startReader(world);
       let kills = 0;
       let hits = 0;
       const done = new Map<string, number>();
@@ -66,7 +66,7 @@ describe(`processes that are killed (seed ${SEED}, ${ROUNDS} rounds)`, () => {
           `seed ${SEED}: ${ROUNDS} rounds, ${kills} ends, ${hits} rounds hit in their middle, ${reader.followed} snapshots followed by the reader`,
           Object.fromEntries(done),
         );
-        expect(world.unbidden).toEqual([]);
+        expect(world.unexpectedExits).toEqual([]);
       } catch (error) {
         console.log((await world.log('worker')).slice(-20_000));
         throw error;

@@ -13,7 +13,7 @@ import { expectMirrored } from '../support/mirrored.js';
 let faulty: FaultyStack;
 afterEach(() => faulty?.stop());
 
-describe('an export over a store with trouble that passes', () => {
+describe('an export with transient store errors', () => {
   const cases: readonly (readonly [string, readonly S3FaultRule[]])[] = [
     [
       'SlowDown, more often than one request is repeated',
@@ -62,8 +62,8 @@ describe('an export over a store with trouble that passes', () => {
   });
 });
 
-describe('an export over a store with trouble that stays', () => {
-  it('ends when access is denied, and says what to allow', async () => {
+describe('an export with permanent store errors', () => {
+  it('fails when access is denied, and names the permission to grant', async () => {
     faulty = await startFaultyStack();
     await faulty.stack.startWorker();
     faulty.s3.add({ method: 'PUT', after: 6, fault: { kind: 'status', status: 403, code: 'AccessDenied' } });
@@ -76,7 +76,7 @@ describe('an export over a store with trouble that stays', () => {
     await expectNothingLeft(faulty);
   });
 
-  it('ends when the bucket is missing, and goes on once it is there', async () => {
+  it('fails when the bucket is missing, and succeeds once it exists', async () => {
     faulty = await startFaultyStack();
     await faulty.client.send(new DeleteBucketCommand({ Bucket: faulty.stack.bucket }));
     await faulty.stack.startWorker();
@@ -87,7 +87,7 @@ describe('an export over a store with trouble that stays', () => {
     expect((await faulty.stack.export()).outcome).toBe('published');
   });
 
-  it('gives up after `retries.giveUpAfter`, and the next run goes on from what was staged', async () => {
+  it('gives up after `retries.giveUpAfter`, and the next run reuses the staged pages', async () => {
     faulty = await startFaultyStack('    retries: { giveUpAfter: 4s }\n');
     await faulty.stack.startWorker();
     faulty.s3.add({

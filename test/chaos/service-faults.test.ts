@@ -7,7 +7,7 @@ import { type Stack, startStack } from '../support/stack.js';
 /** Of the whole command; see vitest.config.ts. */
 const SEED = Number(process.env.WORKTRACK_SEED);
 const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 30);
-/** A round takes some seconds; one that hangs must not take for ever. */
+/** A round takes some seconds; one that hangs must not take forever. */
 const GIVE_UP_MS = (4 + ROUNDS) * 30_000;
 
 describe(`faults of the service, mixed (seed ${SEED}, ${ROUNDS} rounds)`, () => {
@@ -61,7 +61,7 @@ describe('trouble of the service that does not pass', () => {
   afterEach(() => stack?.stop());
 
   it.each(Object.entries(GIVEN_UP))(
-    '%s: the run gives up, says what and where, and the next goes on',
+    '%s: the run gives up with a message that names the problem and its position, and the next run continues',
     async (_, fatal) => {
       stack = await startStack({
         simulator: { seed: 3, counts: { tasks: FAULT_ROWS } },

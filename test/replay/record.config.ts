@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** `npm run replay:record`: records the histories anew, from a real server. */
+/** `npm run replay:record` records the histories again on a real server. */
 export default defineConfig({
   test: {
     root: '.',

@@ -10,7 +10,7 @@ import {
 } from '@temporalio/worker';
 import type { Sinks } from '@temporalio/workflow';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { bundleWorkflows, fileOf, shippedBundle } from '../../src/temporal/bundle.js';
+import { bundleWorkflows, fileOf, shippedBundle } from '../../src/temporal/worker/bundle.js';
 import * as workflows from '../../workflows/index.js';
 
 const FOLDER = join(import.meta.dirname, 'histories');
@@ -33,11 +33,11 @@ describe('recorded histories', () => {
     }
   });
 
-  it('all replay with the workflows as they are now', async () => {
+  it('all replay with the current workflows', async () => {
     await replayAll(files, shippedBundle());
   });
 
-  it('all replay in a worker that sends traces, too', async () => {
+  it('all replay in a worker with traces, too', async () => {
     const interceptorModules = [fileOf('dist/workflows/traces.js')];
     const exporter = { export: { fn: () => {} } };
     await replayAll(files, await bundleWorkflows('index', { interceptorModules }), { exporter });

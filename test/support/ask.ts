@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { MirrorStatus, RunReport, RunRequest } from '../../src/core/contract.js';
+import type { MirrorStatus, RunReport, RunRequest } from '../../src/core/contract/index.js';
 import { type Stack, until } from './stack.js';
 
-/** A request to a mirror that nobody waits for, with an id of its own: an increment unless told otherwise. */
+/** A request to a mirror with a unique id and no waiting caller. Default: an increment. */
 export function runRequest(wish: Partial<RunRequest> = {}): RunRequest {
   return {
     kind: 'run',
@@ -26,7 +26,7 @@ export function mirrorStatus(stack: Stack, resource: string): Promise<MirrorStat
   return mirrorOf(stack, resource).query<MirrorStatus>('status');
 }
 
-/** Asks as a backfill does that may conclude deletes. */
+/** A request like that of a backfill with delete detection. */
 export function reconcile(
   stack: Stack,
   resource: string,
@@ -35,7 +35,7 @@ export function reconcile(
   return requestRun(stack, resource, { mode: 'full', reconcile: true, ...wish });
 }
 
-/** Asks a mirror that has run before, and waits for the end of the run. */
+/** Sends a request to a mirror that has run before, and waits for the end of the run. */
 export async function requestRun(
   stack: Stack,
   resource: string,
@@ -45,7 +45,7 @@ export async function requestRun(
   await mirrorOf(stack, resource).signal('requestRun', runRequest(wish));
   let last: RunReport | null = null;
   await until(async () => {
-    // A worker that is away, or has just been killed, answers later.
+    // A worker that is down, or was just killed, answers later.
     ({ lastRun: last } = await mirrorStatus(stack, resource).catch(() => ({ lastRun: null })));
     return last !== null && last.runId !== before;
   }, 'the run has ended');

@@ -17,7 +17,9 @@ const compiled = spawnSync(process.execPath, [tsc, '-p', path.join(root, 'tsconf
 });
 if (compiled.status !== 0) process.exit(compiled.status ?? 1);
 
-const { bundleWorkflows, SHIPPED_BUNDLES } = await import(path.join(root, 'dist/src/temporal/bundle.js'));
+const { bundleWorkflows, SHIPPED_BUNDLES } = await import(
+  path.join(root, 'dist/src/temporal/worker/bundle.js')
+);
 for (const [list, file] of Object.entries(SHIPPED_BUNDLES)) {
   const { code } = await bundleWorkflows(list);
   writeFileSync(file, withoutMachinePaths(code));

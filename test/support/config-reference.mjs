@@ -1,9 +1,5 @@
-// The reference of the configuration in README.md, made from the JSON Schema. `npm run reference` writes it; a test
-// holds the committed text against it.
-import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-
-const ROOT = new URL('../../', import.meta.url);
+// The table in docs/reference/configuration.md, made from the JSON Schema. `npm run reference` writes it; a test
+// compares the committed text.
 const BEGIN = '<!-- configuration: made by `npm run reference`, do not edit -->';
 const END = '<!-- end of configuration -->';
 
@@ -14,11 +10,11 @@ export function configReference(schema) {
   return ['| key | value | default | meaning |', '|---|---|---|---|', ...rows.map(toLine)].join('\n');
 }
 
-/** The README with the reference between its marks. */
-export function withReference(readme, reference) {
-  const [begin, end] = [readme.indexOf(BEGIN), readme.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`README.md must have the lines ${BEGIN} and ${END}`);
-  return `${readme.slice(0, begin)}${BEGIN}\n\n${reference}\n\n${readme.slice(end)}`;
+/** The page with the table between its marks. */
+export function withReference(page, reference) {
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error(`configuration.md must have the lines ${BEGIN} and ${END}`);
+  return `${page.slice(0, begin)}${BEGIN}\n\n${reference}\n\n${page.slice(end)}`;
 }
 
 function rowsOf(schema, prefix) {
@@ -78,10 +74,4 @@ function code(value) {
 function toLine({ key, value, standard, meaning }) {
   if (meaning === undefined) throw new Error(`${key} has no description in src/config`);
   return `| \`${key}\` | ${value} | ${standard} | ${meaning} |`.replaceAll('  ', ' ');
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { configJsonSchema } = await import(new URL('dist/src/config/index.js', ROOT).href);
-  const file = new URL('README.md', ROOT);
-  writeFileSync(file, withReference(readFileSync(file, 'utf8'), configReference(configJsonSchema())));
 }

@@ -8,13 +8,15 @@ import { type S3Access, s3ClientConfig } from '../../src/servers/index.js';
 export type S3Fault =
   /** An error in the store's words; the request is not carried out. */
   | { readonly kind: 'status'; readonly status: number; readonly code: string }
-  /** The connection is reset once the request has brought so many bytes of its body. */
+  /** The connection is reset after this many bytes of the request body. */
   | { readonly kind: 'reset'; readonly afterBytes: number }
-  /** The request is carried out, and the connection reset instead of an answer. */
+  /** The request is carried out, and the connection is reset before the response. */
   | { readonly kind: 'lose-response' }
-  /** The answer breaks off after so many bytes of its body. */
+  /** The response ends after this many bytes of its body. */
   | { readonly kind: 'cut'; readonly afterBytes: number }
-  /** Conditions of conditional writes are dropped, as by a store that does not know them. */
+  /** The response has neither a length nor a checksum, and ends after this many bytes: with a reset, or as if complete. */
+  | { readonly kind: 'cut-chunked'; readonly afterBytes: number; readonly ending: 'reset' | 'end' }
+  /** The conditions of conditional writes are removed, as by a store that ignores them. */
   | { readonly kind: 'ignore-conditions' };
 
 export interface S3FaultRule {
@@ -133,6 +135,7 @@ function forward(
   upstream.on('error', () => outgoing.destroy());
   upstream.on('response', (answer) => {
     if (fault?.kind === 'lose-response') return void answer.resume().once('end', drop);
+    if (fault?.kind === 'cut-chunked') return cutChunked(answer, outgoing, fault, drop);
     outgoing.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
     let bytes = 0;
     answer.on('data', (chunk: Buffer) => {
@@ -158,7 +161,28 @@ function forward(
   incoming.on('error', () => upstream.destroy());
 }
 
-/** The signature covers the conditions, so the write is made anew, without them. */
+function cutChunked(
+  answer: IncomingMessage,
+  outgoing: ServerResponse,
+  { afterBytes, ending }: Extract<S3Fault, { kind: 'cut-chunked' }>,
+  drop: () => void,
+): void {
+  const headers = Object.entries(answer.headers).filter(
+    ([name]) => !/^(content-length|x-amz-checksum-)/.test(name),
+  );
+  outgoing.writeHead(answer.statusCode ?? 502, Object.fromEntries(headers));
+  let body = Buffer.alloc(0);
+  answer.on('data', (chunk: Buffer) => {
+    body = Buffer.concat([body, chunk]);
+  });
+  answer.on('end', () => {
+    const part = body.subarray(0, afterBytes);
+    if (ending === 'end') outgoing.end(part);
+    else outgoing.write(part, drop);
+  });
+}
+
+/** The signature covers the conditions, so the proxy signs a new request without them. */
 async function putAnyway(own: S3Client, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const body: Buffer[] = [];
   for await (const chunk of incoming as AsyncIterable<Buffer>) body.push(chunk);

@@ -9,7 +9,7 @@ import { type Stack, startStack } from './stack.js';
 const LARGE_RECORDS = 30;
 const LARGE_BYTES = 400_000;
 
-/** A stack whose S3 server lies behind a proxy that makes trouble. */
+/** A stack with a fault-injecting proxy in front of its S3 server. */
 export interface FaultyStack {
   readonly stack: Stack;
   readonly s3: FaultyS3;
@@ -58,7 +58,7 @@ export function addLargeRecords({ stack }: FaultyStack): void {
   }
 }
 
-/** No upload is open and nothing staged; a probe of the store that was hit by the trouble may wait for a later clean-up. */
+/** Checks that no upload is open and nothing is staged. A probe object that a fault has hit may wait for a later clean-up. */
 export async function expectNothingLeft({ stack, client }: FaultyStack): Promise<void> {
   const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket: stack.bucket }));
   expect(Uploads).toEqual([]);

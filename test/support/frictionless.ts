@@ -4,9 +4,9 @@ import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { cacheRoot, type Environment } from '../../src/servers/cache.js';
-import { runCommand } from '../../src/servers/command.js';
-import { withLock } from '../../src/servers/lock.js';
+import { cacheRoot, type Environment } from '../../src/servers/install/cache.js';
+import { runCommand } from '../../src/servers/install/command.js';
+import { withLock } from '../../src/servers/install/lock.js';
 
 const VERSION = '5.21.0';
 const CONSTRAINTS = fileURLToPath(new URL('frictionless-constraints.txt', import.meta.url));
@@ -17,9 +17,9 @@ const INSTALL_MS = 10 * 60_000;
 export type Frictionless = { readonly folder: string } | { readonly problem: string };
 
 /**
- * Finds the Frictionless validator in the cache, or installs it there with the pip of `python3`. It goes into a folder
- * of its own, which takes neither a virtual environment nor rights over the system's Python. Never throws: only the
- * tests that need it fail without it.
+ * Finds the Frictionless validator in the cache, or installs it there with the pip of `python3`. It goes into a
+ * separate folder, which needs neither a virtual environment nor write access to the system's Python. Never throws: only
+ * the tests that need the validator fail without it.
  */
 export async function findFrictionless(env: Environment = process.env): Promise<Frictionless> {
   const signal = AbortSignal.timeout(INSTALL_MS);

@@ -5,7 +5,7 @@ import type { TestProject } from 'vitest/node';
 import { resolveServer, startTemporalDevServer, startVersitygw } from '../../src/servers/index.js';
 import { type Frictionless, findFrictionless } from './frictionless.js';
 
-/** Where the servers are that all integration tests share; each test has names of its own on them. */
+/** The addresses of the servers that all integration tests share. Each test uses unique names on them. */
 export interface SharedServers {
   readonly temporalAddress: string;
   readonly temporalCli: string;

@@ -2,7 +2,7 @@ import type { Simulator } from '../../src/simulator/index.js';
 
 type Match = Parameters<Simulator['admin']['beforeAnswer']>[0];
 
-/** An answer that waits until it is released. */
+/** A response that is held until it is released. */
 export interface HeldAnswer {
   /** Whether its request has come. */
   isThere(): boolean;

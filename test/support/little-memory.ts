@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 
 /**
  * Runs a script, which may await and import, in a thread with 48 MiB of heap. @returns its exit code, or the error that
- * ended it, such as that of memory that was not enough
+ * ended it, such as an out-of-memory error
  */
 export async function runInLittleMemory(script: string): Promise<number | Error> {
   const worker = new Worker(`(async () => {${script}})()`, {

@@ -1,4 +1,4 @@
-/** The smallest configuration that works, as the README shows it. */
+/** The smallest configuration that works, as README.md shows it. */
 export const MINIMAL_CONFIG = `# The configuration of temporal-worktrack. \`worktrack config schema\` prints every key there is.
 connections:
   acme:                                        # any name; with one connection --connection may be left out

@@ -12,7 +12,7 @@ export function listedIds(stack: Stack, resource: string): string[] {
   return stack.simulator.admin.records(resource, 'listed').map(idOf);
 }
 
-/** Holds the published snapshot against the service: the same records, value for value. */
+/** Checks that the published snapshot has the same records as the service, value for value. */
 export async function expectMirrored(stack: Stack, resource: string): Promise<void> {
   const records = new Map(stack.simulator.admin.records(resource).map((text) => [idOf(text), text]));
   const { rows } = await readSnapshot(stack.store, resource);

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { type MirrorStatus, noticesWorkflowId } from '../../src/core/contract.js';
-import { createNoticeSender, pingTemporal } from '../../src/temporal/notices.js';
+import { type MirrorStatus, noticesWorkflowId } from '../../src/core/contract/index.js';
+import { createNoticeSender, pingTemporal } from '../../src/temporal/client/notices.js';
 import {
   createWebhookHandler,
   startWebhookServer,

@@ -7,8 +7,8 @@ const MARK = '\u0001number:';
 const META = ['_run_id', '_synced_at', '_deleted_at'];
 
 /**
- * What the cells of a record must be, found in another way than the code under test finds it: every number of the
- * record's text is put in quotes behind a mark, and `JSON.parse` does the rest.
+ * Computes the expected cells of a record independently of the code under test: it quotes every number in the record's
+ * text behind a mark, and parses the result with `JSON.parse`.
  *
  * @param separator between the levels of a flattened column's name; `null` where nested values are JSON text
  */
@@ -45,7 +45,7 @@ function toCell(value: unknown): string | null {
   return JSON.stringify(value);
 }
 
-/** Holds a row of a snapshot against the record it came from; nested values are compared as values. */
+/** Compares a row of a snapshot with its record; nested values are compared as values. */
 export function assertRowEquals(row: Record<string, string | null>, recordText: string): void {
   assertCellsEqual(row, expectedCells(recordText));
 }

@@ -8,7 +8,7 @@ import { type Stack, until } from './stack.js';
 
 const CLI = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 
-/** A command of ours in a process of its own, as a user runs it; what it prints goes to files. */
+/** A command that runs in a separate process, as a user runs it. Its output goes to files. */
 export interface CommandProcess {
   readonly child: ChildProcess;
   output(): Promise<{ stdout: string; stderr: string }>;
@@ -58,7 +58,7 @@ export async function runCommand(stack: Stack, args: readonly string[], env: Nod
   return { code, ...(await command.output()) };
 }
 
-/** A worker in a process of its own, polling the stack's task queue; it ends with the stack unless it has before. */
+/** A worker in a separate process that polls the stack's task queue. It is stopped with the stack. */
 export async function startWorkerProcess(
   stack: Stack,
   env: NodeJS.ProcessEnv = {},

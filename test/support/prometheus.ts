@@ -47,7 +47,7 @@ function sampleOf(line: string): Sample {
   return { name: match[1]!, labels: Object.fromEntries(labels), value: Number(match[3]) };
 }
 
-/** A port of this machine that nobody listens on now. */
+/** A free port of this machine. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

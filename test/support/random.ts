@@ -1,8 +1,8 @@
-/** Numbers that a seed decides: a run that failed can be made again. */
+/** Random numbers from a seed, so that a failed run can be repeated. */
 export interface Random {
-  /** From 0 up to, and without, 1. */
+  /** A number from 0 to 1, 1 excluded. */
   share(): number;
-  /** A whole number from 0 up to, and without, `n`. */
+  /** An integer from 0 to `n`, `n` excluded. */
   below(n: number): number;
   pick<T>(from: readonly T[]): T;
 }

@@ -104,8 +104,8 @@ export function needsOf(method: string, url: string, headers: IncomingHttpHeader
 }
 
 /**
- * A proxy in front of an S3 server that lets through what a policy allows, as S3 itself would, and keeps account of it.
- * An object that is not there is a 404 only for who may list it; its key counts as the prefix.
+ * A proxy in front of an S3 server that forwards only what a policy allows, as S3 does, and records it. A missing object
+ * is a 404 only for clients that may list it; its key counts as the prefix.
  */
 export async function startPolicyProxy(endpoint: string): Promise<PolicyProxy> {
   const { hostname, port } = new URL(endpoint);

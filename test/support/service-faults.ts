@@ -1,4 +1,4 @@
-import type { FaultRule } from '../../src/simulator/fault-types.js';
+import type { FaultRule } from '../../src/simulator/faults/fault-types.js';
 
 /** Rows and page size that the tables below are made for: six pages. */
 export const FAULT_ROWS = 120;
@@ -6,7 +6,7 @@ export const FAULT_PAGE = 20;
 
 const tasks = { resource: 'tasks' } as const;
 
-/** Trouble that passes: whatever of it happens, every record must be published once. */
+/** Transient faults: with any of them, every record must be published once. */
 export const PASSING: Readonly<Record<string, readonly FaultRule[]>> = {
   '429 with seconds': [
     { match: { ...tasks, nth: 3 }, fault: { kind: 'status', status: 429, retryAfter: 1 } },
@@ -53,15 +53,15 @@ export const PASSING: Readonly<Record<string, readonly FaultRule[]>> = {
   ],
 };
 
-/** An end that trouble must come to. */
+/** A fault, and the failure that it must cause. */
 export interface FatalFault {
   readonly rule: FaultRule;
   readonly type: 'BrokenPromise' | 'Transient' | 'Refused';
-  /** What, and where: resource and place. */
+  /** The message must name the problem, the resource and the position. */
   readonly says: RegExp;
 }
 
-/** Trouble that stays: the run ends, says what and where, and publishes nothing. */
+/** Permanent faults: the run fails with a message that names the problem and its position, and publishes nothing. */
 export const FATAL: Readonly<Record<string, FatalFault>> = {
   'an envelope without data': {
     rule: { match: { ...tasks, page: 2 }, fault: { kind: 'wrong-envelope' } },
@@ -78,7 +78,7 @@ export const FATAL: Readonly<Record<string, FatalFault>> = {
     type: 'BrokenPromise',
     says: /tasks: GET .*the body is not an object/,
   },
-  'a record that is none': {
+  'a record that is not an object': {
     rule: {
       match: { ...tasks, page: 1 },
       fault: { kind: 'wrong-envelope', body: '{"data":[{"id":"a"},7],"page":{"nextCursor":null}}' },
@@ -100,14 +100,14 @@ export const FATAL: Readonly<Record<string, FatalFault>> = {
   'a cursor that names itself': {
     rule: { match: tasks, fault: { kind: 'cursor-loop', length: 1 } },
     type: 'BrokenPromise',
-    says: /tasks: .*cursors go in a circle/,
+    says: /tasks: the service returned the same nextCursor twice/,
   },
   'two cursors that name each other': {
     rule: { match: tasks, fault: { kind: 'cursor-loop', length: 2 } },
     type: 'BrokenPromise',
-    says: /tasks: .*cursors go in a circle/,
+    says: /tasks: the service returned the same nextCursor twice/,
   },
-  'cursors that never live': {
+  'cursors that always expire': {
     rule: { match: { ...tasks, cursor: 'with' }, fault: { kind: 'status', status: 410 } },
     type: 'BrokenPromise',
     says: /tasks: GET .*cursor=.*410/,
@@ -117,7 +117,7 @@ export const FATAL: Readonly<Record<string, FatalFault>> = {
     type: 'BrokenPromise',
     says: /tasks: GET .*limit=1.*422.*No such limit/,
   },
-  'a list that is not there': {
+  'a missing list': {
     rule: { match: tasks, fault: { kind: 'status', status: 404 } },
     type: 'BrokenPromise',
     says: /tasks: the service has no list at "tasks" \(404\)/,
@@ -129,24 +129,24 @@ export const FATAL: Readonly<Record<string, FatalFault>> = {
   },
 };
 
-/** Trouble that is tried again until `retries.giveUpAfter` is over. */
+/** Faults that are retried until `retries.giveUpAfter` has passed. */
 export const GIVEN_UP: Readonly<Record<string, FatalFault>> = {
-  'HTML for ever': {
+  'HTML forever': {
     rule: { match: { ...tasks, cursor: 'with' }, fault: { kind: 'html' } },
     type: 'Transient',
-    says: /tasks: GET .*cursor=.*a web page and not JSON/,
+    says: /tasks: GET .*cursor=.*a web page instead of JSON/,
   },
-  'a redirect for ever': {
+  'a redirect forever': {
     rule: {
       match: { ...tasks, cursor: 'with' },
       fault: { kind: 'redirect', location: 'https://elsewhere.example/login?token=t0ken' },
     },
     type: 'Transient',
-    says: /tasks: GET .*a redirect to elsewhere\.example, which is not followed/,
+    says: /tasks: GET .*a redirect to elsewhere\.example\. Redirects are not followed/,
   },
-  '429 for ever': {
+  '429 forever': {
     rule: { match: { ...tasks, cursor: 'with' }, fault: { kind: 'status', status: 429, retryAfter: 1 } },
     type: 'Transient',
-    says: /tasks: .*(429|asked this connection to wait)/,
+    says: /tasks: .*(429|requires this connection to wait)/,
   },
 };

@@ -1,9 +1,9 @@
 import { gunzipSync } from 'node:zlib';
 import { type ByteString, fromByteString, type ObjectKey } from '../../src/core/brands.js';
-import { RowScanner, readRow } from '../../src/lake/csv.js';
-import { folderOf, pointerKey } from '../../src/lake/layout.js';
-import { decodeManifest } from '../../src/lake/manifest.js';
-import { decodePointer, type Pointer } from '../../src/lake/pointer.js';
+import { folderOf, pointerKey } from '../../src/lake/published/layout.js';
+import { decodeManifest } from '../../src/lake/published/manifest.js';
+import { decodePointer, type Pointer } from '../../src/lake/published/pointer.js';
+import { RowScanner, readRow } from '../../src/lake/rows/csv.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 
 /** A published tree as a reader sees it. */

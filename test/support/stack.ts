@@ -7,7 +7,7 @@ import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { inject } from 'vitest';
 import { parseSettings } from '../../src/config/index.js';
-import { type ExportInput, type ExportResult, mirrorWorkflowId } from '../../src/core/contract.js';
+import { type ExportInput, type ExportResult, mirrorWorkflowId } from '../../src/core/contract/index.js';
 import type { Settings } from '../../src/core/settings.js';
 import { type ObjectStore, openStore } from '../../src/lake/store/index.js';
 import { ensureBucket } from '../../src/servers/index.js';
@@ -17,8 +17,12 @@ import {
   type SimulatorOptions,
   startSimulator,
 } from '../../src/simulator/index.js';
-import { connectTemporal, type DataConverter, type TemporalClient } from '../../src/temporal/connect.js';
-import { createWorker, type WorktrackWorkerOptions } from '../../src/temporal/worker.js';
+import {
+  connectTemporal,
+  type DataConverter,
+  type TemporalClient,
+} from '../../src/temporal/client/connect.js';
+import { createWorker, type WorktrackWorkerOptions } from '../../src/temporal/worker/worker.js';
 import type { SharedServers } from './global-setup.js';
 
 export interface StackOptions {
@@ -28,11 +32,11 @@ export interface StackOptions {
   readonly resources?: string;
   /** The key that the worker reads; default: one that may do everything. */
   readonly apiKey?: string;
-  /** Where the service is; default: a simulator of this test's own. */
+  /** The service's URL. Default: a separate simulator for this test. */
   readonly baseUrl?: string;
   /** Another way to the shared S3 server, such as through a proxy. */
   readonly s3Endpoint?: string;
-  /** Takes over the connection's name, the service and the lake of another stack: a second cluster beside it. */
+  /** Uses the connection name, service and lake of another stack, like a second cluster. */
   readonly beside?: Stack;
   /** Name of the connection; default: one of this test's own. */
   readonly connection?: string;
@@ -42,12 +46,12 @@ export interface StackOptions {
   readonly dataConverter?: DataConverter;
 }
 
-/** A connection of a test's own on the shared servers: service, bucket, task queue, client. */
+/** A separate connection for one test on the shared servers: service, bucket, task queue, client. */
 export interface Stack {
   readonly connection: string;
   readonly taskQueue: string;
   readonly settings: Settings;
-  /** The same configuration as a file, for processes of their own. */
+  /** The same configuration as a file, for separate processes. */
   readonly configFile: string;
   readonly folder: string;
   readonly env: NodeJS.ProcessEnv;
@@ -74,7 +78,7 @@ export interface Stack {
   stop(): Promise<void>;
 }
 
-// Failures are what many tests are about; the SDK's warnings of them would drown the results.
+// Many tests cause failures on purpose, and the SDK's warnings about them would hide the results.
 Runtime.install({ logger: new DefaultLogger('ERROR') });
 
 const RESOURCES =
@@ -200,7 +204,7 @@ export async function until(
 ): Promise<void> {
   const deadline = Date.now() + ms;
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`waited ${ms} ms in vain until ${what}`);
+    if (Date.now() > deadline) throw new Error(`condition not met within ${ms} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

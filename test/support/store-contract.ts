@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { crc32ToHex } from '../../src/lake/crc32.js';
+import { crc32ToHex } from '../../src/lake/store/crc32.js';
 import {
   type ListedObject,
   ObjectNotFoundError,
@@ -13,7 +13,7 @@ import {
 const TYPE = { contentType: 'application/octet-stream' };
 const MIB = 1024 * 1024;
 
-/** What the rest of the package relies on, whichever store is behind it. Each test keeps to a folder of its own. */
+/** The behaviour that every object store must have. Each test uses its own folder. */
 export function describeStoreContract(name: string, store: () => ObjectStore): void {
   let folders = 0;
   const place = (): ((path: string) => ReturnType<typeof toObjectKey>) => {
@@ -27,7 +27,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
   });
 
   describe(`${name} keeps the contract of object stores`, () => {
-    it('gives back what was written, with length and digests', async () => {
+    it('returns what was written, with length and digests', async () => {
       const key = place()('part-00000.csv.gz');
       const body = randomBytes(100_000);
       expect(await store().write(key, body, TYPE)).toEqual({ key, ...facts(body) });
@@ -70,7 +70,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       await expect(read(0, 0)).rejects.toThrow(RangeError);
     });
 
-    it('tells that an object does not exist', async () => {
+    it('reports that an object does not exist', async () => {
       const key = place()('no/such/object');
       await expect(store().read(key)).rejects.toThrow(ObjectNotFoundError);
       await expect(store().copy(key, place()('copy'))).rejects.toThrow(ObjectNotFoundError);
@@ -78,7 +78,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       expect(await store().readIfExists(key)).toBeNull();
     });
 
-    it('streams an object in chunks, and lets go when the reader stops early', async () => {
+    it('streams an object in chunks, and releases the connection when the reader stops early', async () => {
       const key = place()('stream');
       const body = randomBytes(3 * MIB);
       await store().write(key, body, TYPE);
@@ -134,7 +134,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       expect(await store().head(at('big'))).not.toBeNull();
     });
 
-    it('leaves neither object nor open upload of an aborted writer', async () => {
+    it('leaves neither an object nor an open upload after an aborted writer', async () => {
       const at = place();
       const writer = store().openWriter(at('gone'), TYPE);
       await writer.write(randomBytes(20 * MIB));
@@ -158,7 +158,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       expect(await store().head(at('gone'))).toBeNull();
     });
 
-    it('drops uploads that a killed process left, but not those that are not over', async () => {
+    it('aborts uploads that a killed process left, but not active ones', async () => {
       const at = place();
       const folder = at('x').replace('x', '');
       const writer = store().openWriter(at('deep/left'), TYPE);
@@ -267,7 +267,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       expect((await store().read(at('copies/one'))).equals(body)).toBe(true);
     });
 
-    it('removes objects, and takes missing ones for removed', async () => {
+    it('removes objects, and accepts missing ones', async () => {
       const at = place();
       await store().write(at('a/b/c'), Buffer.from('x'), TYPE);
       await store().write(at('a/d'), Buffer.from('x'), TYPE);
@@ -308,7 +308,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       }
     });
 
-    it('says which object has a key that the store cannot hold', async () => {
+    it('names the object whose key the store does not support', async () => {
       const at = place();
       await store().write(at('file'), Buffer.from('x'), TYPE);
       const child = store().write(at('file/child'), Buffer.from('x'), TYPE);
@@ -331,7 +331,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
   }
 }
 
-/** Texts that are no keys. */
+/** Texts that are not valid keys. */
 export const HOSTILE_KEYS: readonly string[] = [
   '',
   '/',

@@ -6,12 +6,12 @@ import {
   WRITABLE_RESOURCES,
   type WriteBackInput,
   type WriteBackResult,
-  writeBackLaneId,
-} from '../../src/core/write-back-contract.js';
-import { RowScanner, readRow } from '../../src/lake/csv.js';
-import { followWriteBack } from '../../src/temporal/follow-write-back.js';
-import { stageWriteBack, type WriteBackSource } from '../../src/temporal/stage-write-back.js';
-import { startWriteBack } from '../../src/temporal/start-write-back.js';
+  writeBackLockId,
+} from '../../src/core/contract/write-back.js';
+import { RowScanner, readRow } from '../../src/lake/rows/csv.js';
+import { startWriteBack } from '../../src/temporal/client/start-write-back.js';
+import { followWriteBack } from '../../src/temporal/follow/follow-write-back.js';
+import { stageWriteBack, type WriteBackSource } from '../../src/write-back/stage.js';
 import { type Stack, type StackOptions, startStack } from './stack.js';
 
 /** A line of `results.csv`. */
@@ -40,9 +40,9 @@ export function stage(stack: Stack, source: WriteBackSource): Promise<WriteBackI
 export async function writeBack(
   stack: Stack,
   source: WriteBackSource,
-  wishes: Pick<WriteBackInput, 'unknown' | 'readBack'> = { readBack: false },
+  options: Pick<WriteBackInput, 'unknown' | 'readBack'> = { readBack: false },
 ): Promise<WriteBackResult> {
-  const input = { ...(await stage(stack, source)), ...wishes };
+  const input = { ...(await stage(stack, source)), ...options };
   const { workflowId } = await startWriteBack(stack.temporal, input, { taskQueue: stack.taskQueue });
   return followWriteBack(stack.temporal, workflowId, { everyMs: 50 });
 }
@@ -81,7 +81,7 @@ export function timeEntriesCsv(count: number, from = 0): string {
     .join('');
 }
 
-/** A service that has next to nothing, so that what it has afterwards was written. */
+/** A service with almost no records, so that later records come from the write-back. */
 export function startWriteBackStack({ simulator, ...more }: StackOptions = {}): Promise<Stack> {
   const counts = { projects: 1, tasks: 0, 'time-entries': 0, 'calendar-entries': 0 };
   return startStack({
@@ -92,16 +92,16 @@ export function startWriteBackStack({ simulator, ...more }: StackOptions = {}): 
 }
 
 /** Ends what outlives a batch. */
-export async function endLanes(stack: Stack): Promise<void> {
+export async function endLocks(stack: Stack): Promise<void> {
   for (const resource of WRITABLE_RESOURCES) {
     await stack.temporal.client.workflow
-      .getHandle(writeBackLaneId(stack.connection, resource))
+      .getHandle(writeBackLockId(stack.connection, resource))
       .terminate('end of the test')
       .catch(() => {});
   }
 }
 
 export async function stopWriteBackStack(stack: Stack): Promise<void> {
-  await endLanes(stack);
+  await endLocks(stack);
   await stack.stop();
 }

@@ -1,7 +1,7 @@
 import { BrokenPromiseError } from './broken-promise-error.js';
 import type { ServiceErrorOptions } from './service-error.js';
 
-/** One response is larger than `http.maxBody`. A smaller page may fit; the same one will not. */
+/** One response is larger than `http.maxBody`. A smaller page may fit; a retry does not help. */
 export class BodyTooLargeError extends BrokenPromiseError {
   static {
     BodyTooLargeError.prototype.name = 'BodyTooLargeError';

@@ -1,14 +1,14 @@
 import { ServiceError, type ServiceErrorOptions } from './service-error.js';
 
 export interface BrokenPromiseErrorOptions extends ServiceErrorOptions {
-  /** Index of the record in `data`, from 0, where one record is at fault. */
+  /** Index of the invalid record in `data`, from 0. */
   readonly row?: number | null | undefined;
 }
 
-/** A well-formed answer that breaks a promise of the spec, such as a list without `data`: asking again is no use. */
+/** A well-formed response that violates the spec, such as a list without `data`. A retry does not help. */
 export class BrokenPromiseError extends ServiceError {
   static {
-    // On the prototype, so that stack traces carry it and `inspect` does not repeat it.
+    // On the prototype: stack traces show it, and `inspect` does not repeat it.
     BrokenPromiseError.prototype.name = 'BrokenPromiseError';
   }
   override readonly code: string = 'SERVICE_BROKEN_PROMISE';

@@ -1,9 +1,9 @@
 import { ServiceError } from './service-error.js';
 
-/** 404 on a list: on a first page, the service has no such resource (DESIGN 3.7). */
+/** 404 on a list: on a first page, the service has no such resource (docs/explanation/semantics.md#page-size). */
 export class NotFoundError extends ServiceError {
   static {
-    // On the prototype, so that stack traces carry it and `inspect` does not repeat it.
+    // On the prototype: stack traces show it, and `inspect` does not repeat it.
     NotFoundError.prototype.name = 'NotFoundError';
   }
   override readonly code = 'SERVICE_NOT_FOUND';

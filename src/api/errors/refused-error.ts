@@ -1,12 +1,12 @@
 import { ServiceError, type ServiceErrorOptions } from './service-error.js';
 
-/** What the service refuses: `key` and `plan` end the whole run, `grant` ends its resource (DESIGN 3.12). */
+/** What the service refuses: `key` and `plan` end the whole run, `grant` ends its resource (docs/explanation/semantics.md#errors). */
 export type RefusalScope = 'key' | 'plan' | 'grant';
 
-/** The service refuses the request and will go on doing so until a person changes the key, its grants or the plan. */
+/** The service refuses the request until a person changes the key, its grants or the plan. */
 export class RefusedError extends ServiceError {
   static {
-    // On the prototype, so that stack traces carry it and `inspect` does not repeat it.
+    // On the prototype: stack traces show it, and `inspect` does not repeat it.
     RefusedError.prototype.name = 'RefusedError';
   }
   override readonly code = 'SERVICE_REFUSED';

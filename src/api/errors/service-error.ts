@@ -1,30 +1,30 @@
 import type { Cursor } from '../../core/brands.js';
 
-/** How a caller handles an error of the service (DESIGN 3.12). */
+/** How a caller handles an error of the service (docs/explanation/semantics.md#errors). */
 export type ServiceErrorKind = 'refused' | 'transient' | 'broken-promise' | 'not-found' | 'rejected';
 
-/** The request that an error belongs to. Every text in it has been redacted. */
+/** The request that failed. All texts are redacted. */
 export interface RequestContext {
   readonly method: string;
   readonly resource: string;
   /** Origin, path and query; never a credential. */
   readonly url: string;
   readonly cursor: Cursor | null;
-  /** 1 for the first try. */
+  /** From 1. */
   readonly attempt: number;
 }
 
 export interface ServiceErrorOptions {
   readonly request?: RequestContext | null | undefined;
   readonly status?: number | null | undefined;
-  /** What the service said about it: redacted and bounded. */
+  /** The service's error message, redacted and shortened. */
   readonly serviceMessage?: string | null | undefined;
-  /** How long the service asked to be left alone, counted from the moment the error is thrown. */
+  /** Wait that the service requested, counted from when the error is thrown. */
   readonly retryAfterMs?: number | null | undefined;
   readonly cause?: unknown;
 }
 
-/** What all errors of a request to the service have in common. `code` and `kind` are stable; the message is not. */
+/** Base of all errors of a request to the service. `code` and `kind` are stable; the message is not. */
 export abstract class ServiceError extends Error {
   abstract readonly code: string;
   abstract readonly kind: ServiceErrorKind;

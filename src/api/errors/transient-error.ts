@@ -1,15 +1,18 @@
 import { ServiceError, type ServiceErrorOptions } from './service-error.js';
 
-/** `hold`: nothing was sent, because the service has asked this connection to wait for long. */
-export type TransientReason = 'network' | 'timeout' | 'status' | 'redirect' | 'body' | 'hold';
+/**
+ * `hold`: not sent, because the service requires a long wait; `expired`: not sent, because the deadline for the request
+ * has passed.
+ */
+export type TransientReason = 'network' | 'timeout' | 'status' | 'redirect' | 'body' | 'hold' | 'expired';
 
 /**
- * Trouble that time may cure. It is thrown when the retries in the process are used up or the wait would be too long;
- * `retryAfterMs` then says for how long to wait durably, where the service named a time.
+ * A failure that a later retry may fix. Thrown when the retries in this process are used up or the wait would be too
+ * long. `retryAfterMs` is then the time for a durable wait, if the service gave one.
  */
 export class TransientError extends ServiceError {
   static {
-    // On the prototype, so that stack traces carry it and `inspect` does not repeat it.
+    // On the prototype: stack traces show it, and `inspect` does not repeat it.
     TransientError.prototype.name = 'TransientError';
   }
   override readonly code = 'SERVICE_TRANSIENT';

@@ -1,72 +1,79 @@
 import type { ByteString, Cursor } from '../../core/brands.js';
 import { fromByteString } from '../../core/brands.js';
 import type { Cells } from '../../core/cells.js';
+import { JsonScanner } from '../../json/scanner.js';
 import { BrokenPromiseError } from '../errors/broken-promise-error.js';
 import type { FieldColumns } from './record.js';
 import { RecordReader } from './record.js';
-import { JsonScanner } from './scanner.js';
 
 /** One page of a list (spec, "List envelope"). */
 export interface ListEnvelope {
-  /** One array a record; the columns are those of the `FieldColumns` it was read into. */
+  /** One array for each record, with the columns of the given `FieldColumns`. */
   readonly rows: Cells[];
-  /** The page size that the service applied; `null` where it does not say. */
+  /** The page size that the service applied; `null` if it does not report it. */
   readonly limit: number | null;
-  /** `null` at the end of the list: the service writes `null`, `""` or nothing (DESIGN 3.6). */
+  /** `null` at the end of the list, where the service writes `null`, `""` or no cursor (docs/explanation/semantics.md#cursors). */
   readonly nextCursor: Cursor | null;
-  /** Lone surrogates that became U+FFFD. */
+  /** Number of lone surrogates replaced by U+FFFD. */
   readonly replaced: number;
 }
 
 export interface PageOptions {
   readonly columns: FieldColumns;
-  /** Between the levels of a flattened name; `null` keeps nested values as their JSON text. */
+  /** Separator between the levels of a flattened name; `null` keeps nested values as JSON text. */
   readonly flatten: ByteString | null;
 }
 
 export interface ScanOptions extends PageOptions {
-  /** Given the records in their order, some at a time, before it is known whether the page is whole. */
+  /** Receives the records in order, in batches, before the end of the page is known to be valid. */
   readonly take: (records: Cells[]) => void;
-  /** The most that are given at a time. */
-  readonly atOnce: number;
-  /** The records that were given so far are not those of the page: of two lists the last one counts. */
+  /** The most records in a batch. It can change as columns are added. The scan yields after each batch. */
+  readonly atOnce: () => number;
+  /** Discards all records received so far. Called for a second `data` member, because the last one counts. */
   readonly forget: () => void;
 }
 
-/** Reads a list envelope whole; for its errors see `scanListPage`. */
+/** Reads a complete list envelope. It throws the same errors as `scanListPage`. */
 export function readListPage(body: ByteString, options: PageOptions): ListEnvelope {
   const rows: Cells[] = [];
   const take = (records: Cells[]): void => void rows.push(...records);
   const forget = (): void => void rows.splice(0);
-  return { ...scanListPage(body, { ...options, take, forget, atOnce: 1000 }), rows };
+  const scan = scanListPage(body, { ...options, take, forget, atOnce: () => 1000 });
+  for (;;) {
+    const { done, value } = scan.next();
+    if (done) return { ...value, rows };
+  }
 }
 
 /**
- * Reads a list envelope straight from its text into cells, changing no value (DESIGN 3.8).
+ * Reads a list envelope from its text directly into cells, without changing a value (docs/explanation/semantics.md#values).
+ * It yields after every few records, so that the caller can let the event loop run during a large page.
  *
- * @throws SyntaxError when the text is no JSON (a truncated answer, an error page): worth another try
- * @throws BrokenPromiseError when it is JSON but not the envelope that the spec promises
+ * @throws SyntaxError if the text is not JSON (a truncated response, an error page). The caller can retry.
+ * @throws BrokenPromiseError if it is JSON, but not the list envelope of the spec
  */
-export function scanListPage(body: ByteString, options: ScanOptions): Omit<ListEnvelope, 'rows'> {
+export function* scanListPage(
+  body: ByteString,
+  options: ScanOptions,
+): Generator<void, Omit<ListEnvelope, 'rows'>> {
   const scanner = new JsonScanner(body);
   const records = new RecordReader(scanner, options.columns, options.flatten);
   let hasData = false;
   let page: PageFields | null = null;
 
-  if (scanner.peek() !== OPEN_OBJECT) breakPromise(body, 'the body is not an object');
-  eachMember(scanner, (name) => {
+  if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(body, 'the body is not an object');
+  for (const name of members(scanner)) {
     if (name === 'data') {
       if (hasData) options.forget();
       hasData = true;
-      readData(scanner, records, options);
+      yield* readData(scanner, records, options);
     } else if (name === 'page') page = readPageFields(scanner);
     else scanner.skip();
-  });
-  if (scanner.peek() !== -1) scanner.fail('text follows the end of the value');
+  }
+  scanner.end();
 
-  if (!hasData) breakPromise(body, 'the envelope has no "data"');
-  const { limit, nextCursor } =
-    (page as PageFields | null) ?? breakPromise(body, 'the envelope has no "page"');
+  if (!hasData) rejectEnvelope(body, 'the envelope has no "data"');
+  const { limit, nextCursor } = page ?? rejectEnvelope(body, 'the envelope has no "page"');
   return { limit, nextCursor, replaced: scanner.replaced };
 }
 
@@ -78,10 +85,14 @@ interface PageFields {
   nextCursor: Cursor | null;
 }
 
-function readData(scanner: JsonScanner, records: RecordReader, { take, atOnce }: ScanOptions): void {
+function* readData(
+  scanner: JsonScanner,
+  records: RecordReader,
+  { take, atOnce }: ScanOptions,
+): Generator<void, void> {
   let read: Cells[] = [];
   let taken = 0;
-  if (scanner.peek() !== OPEN_ARRAY) breakPromise(scanner.text, '"data" is not an array');
+  if (scanner.peek() !== OPEN_ARRAY) rejectEnvelope(scanner.text, '"data" is not an array');
   scanner.pos++;
   if (scanner.peek() === 0x5d) {
     scanner.pos++;
@@ -90,13 +101,14 @@ function readData(scanner: JsonScanner, records: RecordReader, { take, atOnce }:
   for (;;) {
     if (scanner.peek() !== OPEN_OBJECT) {
       const at = taken + read.length;
-      breakPromise(scanner.text, `data[${at}] is not an object`, at);
+      rejectEnvelope(scanner.text, `data[${at}] is not an object`, at);
     }
     read.push(records.read());
-    if (read.length === atOnce) {
+    if (read.length >= atOnce()) {
       take(read);
       taken += read.length;
       read = [];
+      yield;
     }
     const code = scanner.peek();
     scanner.pos++;
@@ -113,13 +125,13 @@ function readData(scanner: JsonScanner, records: RecordReader, { take, atOnce }:
 
 function readPageFields(scanner: JsonScanner): PageFields {
   const fields: PageFields = { limit: null, nextCursor: null };
-  if (scanner.peek() !== OPEN_OBJECT) breakPromise(scanner.text, '"page" is not an object');
-  eachMember(scanner, (name) => {
+  if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(scanner.text, '"page" is not an object');
+  for (const name of members(scanner)) {
     const code = scanner.peek();
     if (name === 'nextCursor') fields.nextCursor = readCursor(scanner, code);
     else if (name === 'limit' && code >= 0x30 && code <= 0x39) fields.limit = Number(scanner.number());
     else scanner.skip();
-  });
+  }
   return fields;
 }
 
@@ -132,13 +144,13 @@ function readCursor(scanner: JsonScanner, code: number): Cursor | null {
     scanner.word('null');
     return null;
   }
-  // A number is no string, but it continues the list all the same when it is passed back as it was written.
+  // The spec requires a string, but a number that is sent back as written also continues the list.
   if (code === 0x2d || (code >= 0x30 && code <= 0x39)) return scanner.number() as string as Cursor;
-  return breakPromise(scanner.text, '"page.nextCursor" is neither a string nor null');
+  return rejectEnvelope(scanner.text, '"page.nextCursor" is neither a string nor null');
 }
 
-/** Calls `visit` for each member of the object at `pos`; it must read the member's value. */
-function eachMember(scanner: JsonScanner, visit: (name: ByteString) => void): void {
+/** Yields the member names of the object at `pos`. The caller must read the value after each name. */
+function* members(scanner: JsonScanner): Generator<ByteString, void> {
   scanner.pos++;
   if (scanner.peek() === 0x7d) {
     scanner.pos++;
@@ -149,7 +161,7 @@ function eachMember(scanner: JsonScanner, visit: (name: ByteString) => void): vo
     const name = scanner.string();
     scanner.expect(0x3a);
     scanner.peek();
-    visit(name);
+    yield name;
     const code = scanner.peek();
     if (code === 0x7d) {
       scanner.pos++;
@@ -159,14 +171,14 @@ function eachMember(scanner: JsonScanner, visit: (name: ByteString) => void): vo
   }
 }
 
-/** Only a well-formed body can break a promise: any other is a torn answer, wherever its first oddity stands. */
-function breakPromise(body: ByteString, what: string, row: number | null = null): never {
+/** Throws BrokenPromiseError for a well-formed body, and SyntaxError for a truncated or malformed one. */
+function rejectEnvelope(body: ByteString, what: string, row: number | null = null): never {
   const scanner = new JsonScanner(body);
   scanner.peek();
   scanner.skip();
-  if (scanner.peek() !== -1) scanner.fail('text follows the end of the value');
+  scanner.end();
   throw new BrokenPromiseError(
-    `the service's answer is not the list envelope of the specification: ${what}`,
+    `the service's response is not the list envelope of the specification: ${what}`,
     { row },
   );
 }

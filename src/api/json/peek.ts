@@ -1,15 +1,15 @@
 import type { ByteString, Cursor } from '../../core/brands.js';
 
-/** What is looked at, in characters: the envelope's `page` stands behind its `data`. */
+/** Number of characters to search at the end of the body: `page` follows `data` in the envelope. */
 const TAIL = 4096;
 
-/** A `nextCursor` of plain characters among plain members, up to the end of the envelope. */
+/** Matches a `nextCursor` without escapes, followed by simple members up to the end of the envelope. */
 const AT_THE_END =
   /"nextCursor"\s*:\s*"([\x20\x21\x23-\x5b\x5d-\x7e]+)"\s*(?:,\s*"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[\w.+-]+)\s*)*\}\s*\}\s*$/;
 
 /**
- * The cursor that a list's page seems to end with, found without reading the page, so that the next one can be asked for
- * at once. A guess: only `readListPage` knows. `null` where it does not show.
+ * Guesses the next cursor without reading the page, so that the next page can be requested immediately. Only
+ * `readListPage` returns the actual cursor. `null` if no cursor is found.
  */
 export function peekNextCursor(body: ByteString): Cursor | null {
   return (AT_THE_END.exec(body.slice(-TAIL))?.[1] as Cursor | undefined) ?? null;

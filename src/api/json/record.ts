@@ -1,8 +1,8 @@
 import type { ByteString } from '../../core/brands.js';
 import type { Cells } from '../../core/cells.js';
-import type { JsonScanner } from './scanner.js';
+import type { JsonScanner } from '../../json/scanner.js';
 
-/** Observed JSON types, one bit each, so that a column's mixture is one number. */
+/** JSON types, one bit each, so that the set of types of a column is one number. */
 export const JsonType = {
   null: 1,
   boolean: 2,
@@ -13,32 +13,32 @@ export const JsonType = {
   array: 64,
 } as const;
 
-/** The columns that records are read into; new field names become new columns as they are met. */
+/** The columns that records are read into. A new field name adds a column. */
 export interface FieldColumns {
-  /** The column of a field, made if it is new; -1 for a field that must not be kept. */
+  /** The column of a field, added if it is new; -1 for a field that is left out. */
   columnOf(field: ByteString): number;
-  /** By column, the `JsonType` bits seen so far; the reader adds to them. */
+  /** For each column, the `JsonType` bits seen so far. The reader adds to them. */
   readonly types: number[];
 }
 
 interface Step {
-  /** `"name":` as it stood in the record before. */
+  /** `"name":` as written in the previous record. */
   readonly literal: string;
   readonly field: ByteString;
 }
 
-/** Deeper than this a flattened object stays a cell: a column's name has to stay readable, and the stack finite. */
+/** Objects below this level are not flattened but kept as one cell. It bounds column names and the stack. */
 const MAX_FLATTENED_LEVELS = 32;
 
 /**
- * Reads records into cells. Records of one list nearly always have the same fields in the same order, so the
- * reader compares with the record before and looks a name up only where they differ.
+ * Reads records into cells. Records of one list nearly always have the same fields in the same order, so the reader
+ * compares each name with the previous record and looks it up only if it differs.
  */
 export class RecordReader {
   readonly #scanner: JsonScanner;
   readonly #columns: FieldColumns;
   readonly #flatten: ByteString | null;
-  #steps: Step[] = [];
+  #steps: (Step | undefined)[] = [];
 
   constructor(scanner: JsonScanner, columns: FieldColumns, flatten: ByteString | null) {
     this.#scanner = scanner;
@@ -46,7 +46,7 @@ export class RecordReader {
     this.#flatten = flatten;
   }
 
-  /** Reads the object at the scanner's position. A field that comes twice keeps its last value. */
+  /** Reads the object at the scanner's position. The last value of a repeated field counts. */
   read(): Cells {
     const scanner = this.#scanner;
     const { text } = scanner;
@@ -77,11 +77,12 @@ export class RecordReader {
 
   #member(cells: Cells, at: number): void {
     const scanner = this.#scanner;
-    const start = scanner.pos;
+    const { pos: start, breaks } = scanner;
     const field = scanner.string();
     scanner.expect(0x3a);
     const literal = scanner.text.slice(start, scanner.pos);
-    this.#steps[at] = { literal, field };
+    // The scanner counts line breaks between tokens, so a literal that contains one is not remembered.
+    this.#steps[at] = scanner.breaks === breaks ? { literal, field } : undefined;
     this.#value(cells, field);
   }
 
@@ -130,14 +131,15 @@ export class RecordReader {
     }
   }
 
-  /** Spreads an object over columns of its own; an empty one has none to spread to and stays a cell. */
+  /** Reads an object into one column for each field. Returns false for an empty object, which is kept as one cell. */
   #flattened(cells: Cells, field: ByteString, level: number): boolean {
     const scanner = this.#scanner;
-    const start = scanner.pos;
+    const { pos: start, breaks } = scanner;
     if (level === MAX_FLATTENED_LEVELS) return false;
     scanner.pos++;
     if (scanner.peek() === 0x7d) {
       scanner.pos = start;
+      scanner.breaks = breaks;
       return false;
     }
     for (;;) {

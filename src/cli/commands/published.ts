@@ -1,90 +1,94 @@
 import { type Command, Option } from 'commander';
-import { collect, type GlobalOptions } from '../options.js';
-import { adder, type OnEnd } from './add.js';
+import { collect, type GlobalOptions } from '../shared/options.js';
+import { commandAdder, type OnEnd } from './add-command.js';
 
-/** Commands for what is published: to look at it, check it, go back, and remove a record. */
+/** Commands on published data: inspect it, verify it, roll it back, and remove a record. */
 export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
-  const add = adder(onEnd);
+  const add = commandAdder(onEnd);
   add<GlobalOptions & { json?: boolean }>(
     program,
     'status',
-    'what is mirrored, and since when',
-    async (options) => (await import('../status.js')).runStatus(options),
+    'show the checkpoint, last run, rows and warnings of each resource',
+    async (options) => (await import('../inspect/status.js')).runStatus(options),
   ).option('--json', 'print one JSON object');
 
-  add<import('../history.js').HistoryOptions>(
+  add<import('../inspect/history.js').HistoryOptions>(
     program,
     'history',
-    'the last runs of each resource: what was published, what failed, what is going on',
-    async (options) => (await import('../history.js')).runHistory(options),
+    'list the last runs of each resource: published, failed and running',
+    async (options) => (await import('../inspect/history.js')).runHistory(options),
   )
-    .option('--resource <name>', 'only this resource; may be given more than once', collect)
-    .option('--limit <n>', 'at most so many runs of each resource', '10')
+    .option('--resource <name>', 'only this resource; repeatable', collect)
+    .option('--limit <n>', 'maximum number of runs per resource', '10')
     .option('--json', 'print one JSON object');
 
-  add<import('../verify.js').VerifyCommandOptions>(
+  add<import('../inspect/verify.js').VerifyCommandOptions>(
     program,
     'verify',
-    'read again what is published, and check every hash, count and key',
-    async (options) => (await import('../verify.js')).runVerify(options),
+    'reread the published data and check every hash, count and key',
+    async (options) => (await import('../inspect/verify.js')).runVerify(options),
   )
-    .option('--resource <name>', 'only this resource; may be given more than once', collect)
+    .option('--resource <name>', 'only this resource; repeatable', collect)
     .option('--json', 'print one JSON object');
 
-  add<import('../run-report.js').ReportOptions>(
+  add<import('../inspect/report.js').ReportOptions>(
     program,
     'report',
-    'a page on what was published: rows, changes, warnings, and how the last runs compare',
-    async (options) => (await import('../run-report.js')).runReport(options),
+    'write an HTML report: rows, changes, warnings, and a comparison of the last runs',
+    async (options) => (await import('../inspect/report.js')).runReport(options),
   )
-    .option('--resource <name>', 'only this resource; may be given more than once', collect)
-    .option('--run <run>', 'how things stood at this run, like 20261121T020000Z-1a2b3c4d')
-    .option('--out <file>', 'write it to a file (default: stdout)')
-    .option('--open', 'show it in the browser');
+    .option('--resource <name>', 'only this resource; repeatable', collect)
+    .option('--run <run>', 'report the state as of this run, such as 20261121T020000Z-1a2b3c4d')
+    .option('--out <file>', 'write the report to a file (default: stdout)')
+    .option('--open', 'open the report in the browser');
 
-  add<import('../rollback.js').RollbackOptions>(
+  add<import('../runs/rollback.js').RollbackOptions>(
     program,
     'rollback',
-    'let latest.json name an earlier published run, and go on from its checkpoint',
-    async (options) => (await import('../rollback.js')).runRollback(options),
+    'point latest.json at an earlier published run and continue from its checkpoint',
+    async (options) => (await import('../runs/rollback.js')).runRollback(options),
   )
     .requiredOption('--resource <name>', 'the resource')
     .requiredOption('--to <run>', 'the run, like 20261121T020000Z-1a2b3c4d')
     .option('--json', 'print one JSON object');
 
-  add<import('../purge.js').PurgeOptions>(
+  add<import('../runs/purge.js').PurgeOptions>(
     program,
     'purge',
     'remove one record from all snapshots and change logs of a resource',
-    async (options) => (await import('../purge.js')).runPurge(options),
+    async (options) => (await import('../runs/purge.js')).runPurge(options),
   )
     .requiredOption('--resource <name>', 'the resource')
-    .requiredOption('--key <value>', "the record's key; once for each of its fields, in their order", collect)
+    .requiredOption(
+      '--key <value>',
+      'key of the record; repeat for each key field, in the configured order',
+      collect,
+    )
     .option('--json', 'print one JSON object');
 
-  add<import('../ddl.js').DdlCommandOptions>(
+  add<import('../inspect/ddl.js').DdlCommandOptions>(
     program,
     'ddl',
-    'print statements that read what is published, to be pasted into an engine',
-    async (options) => (await import('../ddl.js')).runDdl(options),
+    'print statements for a query engine that read the published data',
+    async (options) => (await import('../inspect/ddl.js')).runDdl(options),
   )
     .addOption(
-      new Option('--dialect <engine>', 'which engine the statements are for')
+      new Option('--dialect <engine>', 'query engine')
         .choices(['duckdb', 'athena', 'spark'])
         .default('duckdb'),
     )
-    .option('--resource <name>', 'only this resource; may be given more than once', collect)
-    .option('--dt <date>', 'the last published run of this day, 2026-11-21, instead of the current state');
+    .option('--resource <name>', 'only this resource; repeatable', collect)
+    .option('--dt <date>', 'last published run of this day, such as 2026-11-21 (default: current state)');
 
   program
     .command('cat')
-    .description('print rows of a published snapshot as they lie in the lake: CSV, the header first')
-    .argument('<resource>', 'resource of the configuration')
-    .option('--limit <n>', 'so many rows; 0 for all', '20')
-    .option('--dt <date>', 'the last published run of this day, 2026-11-21, instead of the current state')
-    .option('--json', 'print one JSON object, in which null and the empty text are told apart')
+    .description('print rows of a published snapshot as CSV with a header')
+    .argument('<resource>', 'resource in the configuration')
+    .option('--limit <n>', 'maximum number of rows; 0 for all', '20')
+    .option('--dt <date>', 'last published run of this day, such as 2026-11-21 (default: current state)')
+    .option('--json', 'print one JSON object, which distinguishes null from the empty string')
     .action(async (resource: string, _options: object, command: Command) => {
-      const { runCat } = await import('../cat.js');
+      const { runCat } = await import('../inspect/cat.js');
       onEnd(await runCat(resource, command.optsWithGlobals()));
     });
 }

@@ -1,59 +1,78 @@
 import { type Command, Option } from 'commander';
-import { collect } from '../options.js';
-import { adder, type OnEnd } from './add.js';
+import { collect } from '../shared/options.js';
+import { commandAdder, type OnEnd } from './add-command.js';
 
-/** Commands for what runs the mirror: a worker, and exports and backfills by hand. */
+/** Commands that run the mirror: the worker, and manual exports and backfills. */
 export function addRunCommands(program: Command, onEnd: OnEnd): void {
-  const add = adder(onEnd);
-  add<import('../worker.js').WorkerCommandOptions>(
+  const add = commandAdder(onEnd);
+  add<import('../worker/worker.js').WorkerCommandOptions>(
     program,
     'worker',
-    'run a worker until SIGTERM; it drains',
-    async (options) => (await import('../worker.js')).runWorker(options),
+    'run a worker until SIGTERM, then drain it',
+    async (options) => (await import('../worker/worker.js')).runWorker(options),
   )
     .addOption(
-      new Option('--log-format <format>', 'format of the log on stderr')
-        .choices(['text', 'json'])
-        .default('text'),
+      new Option('--log-format <format>', 'log format on stderr').choices(['text', 'json']).default('text'),
     )
     .addOption(
-      new Option('--log-level <level>', 'least level that is logged')
+      new Option('--log-level <level>', 'minimum log level')
         .choices(['trace', 'debug', 'info', 'warn', 'error'])
         .default('info'),
     )
-    .option('--health <host:port>', 'answer GET /healthz and /readyz there; a port alone is one of loopback')
-    .option('--metrics <host:port>', 'address where Prometheus may ask for metrics, such as 127.0.0.1:9464')
-    .option('--max-activities <n>', 'activities at a time in this process (default: 16)')
-    .option('--max-cached-workflows <n>', 'workflows kept in memory (default: by the memory at hand)')
+    .option(
+      '--health <host:port>',
+      'serve GET /healthz and /readyz at this address; a port alone listens on loopback',
+    )
+    .option('--metrics <host:port>', 'serve Prometheus metrics at this address, such as 127.0.0.1:9464')
+    .option('--max-activities <n>', 'concurrent activities in this process (default: 16)')
+    .option('--max-cached-workflows <n>', 'workflows cached in memory (default: depends on available memory)')
     .option(
       '--deployment-name <name>',
-      'turns worker versioning on, with --build-id (default: WORKTRACK_DEPLOYMENT_NAME)',
+      'enable worker versioning; requires --build-id (default: $WORKTRACK_DEPLOYMENT_NAME)',
     )
-    .option('--build-id <id>', 'this build of the deployment (default: WORKTRACK_BUILD_ID)');
+    .option('--build-id <id>', 'build id within the deployment (default: $WORKTRACK_BUILD_ID)');
 
-  add<import('../export.js').ExportOptions>(
+  add<import('../runs/export.js').ExportOptions>(
     program,
     'export',
-    'export now, and follow it to its end',
-    async (options) => (await import('../export.js')).runExport(options),
+    'start an export now and follow it to its end',
+    async (options) => (await import('../runs/export.js')).runExport(options),
   )
-    .option('--resource <name>', 'only this resource; may be given more than once', collect)
-    .option('--full', 'read everything again, not only what changed')
-    .option('--adopt', 'take over a lake that somebody else wrote last')
-    .option('--allow-deletes', 'publish although more than a tenth of the rows are gone from the service')
-    .option('--local', 'bring a Temporal server (state kept on disk) and a worker along')
-    .option('--follow <workflow-id>', 'start nothing; follow an export that is going on')
+    .option('--resource <name>', 'only this resource; repeatable', collect)
+    .option('--full', 'read everything, not only changes')
+    .option(
+      '--adopt',
+      'take over a lake that another writer wrote last, or follow the service to a new address',
+    )
+    .option('--allow-deletes', 'publish even if the run deletes more than 10 % of the rows')
+    .option('--local', 'start a Temporal server (state on disk) and a worker in this process')
+    .option('--follow <workflow-id>', 'follow a running export instead of starting one')
     .option('--json', 'print one JSON object');
 
-  add<import('../backfill.js').BackfillOptions>(
+  add<import('../runs/backfill.js').BackfillOptions>(
     program,
     'backfill',
-    'read again, everything or since a time; never moves a checkpoint back',
-    async (options) => (await import('../backfill.js')).runBackfill(options),
+    'reread everything, or changes since a time; never moves a checkpoint back',
+    async (options) => (await import('../runs/backfill.js')).runBackfill(options),
   )
-    .option('--resource <name>', 'only this resource; may be given more than once', collect)
-    .option('--since <time>', 'only what changed since this date or time (default: everything)')
-    .option('--reconcile', 'read everything, and conclude which records are gone')
-    .option('--allow-deletes', 'publish although more than a tenth of the rows are gone from the service')
+    .option('--resource <name>', 'only this resource; repeatable', collect)
+    .option('--since <time>', 'only changes since this date or time (default: everything)')
+    .option('--reconcile', 'read everything and detect deleted records')
+    .option('--allow-deletes', 'publish even if the run deletes more than 10 % of the rows')
     .option('--json', 'print one JSON object');
+}
+
+export function addReplayCommand(program: Command, onEnd: OnEnd): void {
+  program
+    .command('replay')
+    .description('replay workflow histories against this build; run it before an upgrade')
+    .argument('[files...]', 'histories from `temporal workflow show --output json` or the UI')
+    .option('--from-server', "replay this package's workflows from the server, running ones first")
+    .option('--workflow-id <id>', 'only this workflow; requires --from-server')
+    .option('--limit <n>', 'maximum number of histories; requires --from-server (default: 100)')
+    .option('--json', 'print one JSON object')
+    .action(async (files: string[], _options: object, command: Command) => {
+      const { runReplay } = await import('../worker/replay.js');
+      onEnd(await runReplay(files, command.optsWithGlobals()));
+    });
 }

@@ -1,32 +1,38 @@
 import type { Command } from 'commander';
-import type { ScheduleAction } from '../schedule.js';
-import { adder, type OnEnd } from './add.js';
+import type { ScheduleAction } from '../triggers/schedule.js';
+import { commandAdder, type OnEnd } from './add-command.js';
 
-/** Commands for what starts runs by itself: the Schedule, and change notices. */
+/** Commands for automatic runs: the Schedule and change notices. */
 export function addTriggerCommands(program: Command, onEnd: OnEnd): void {
-  const add = adder(onEnd);
-  const schedule = program.command('schedule').description('the nightly Schedule of a connection');
+  const add = commandAdder(onEnd);
+  const schedule = program.command('schedule').description('manage the nightly Schedule of a connection');
   for (const [action, text] of Object.entries(SCHEDULE) as [ScheduleAction, string][]) {
-    const command = add<import('../schedule.js').ScheduleOptions>(schedule, action, text, async (options) =>
-      (await import('../schedule.js')).runSchedule(action, options),
+    const command = add<import('../triggers/schedule.js').ScheduleOptions>(
+      schedule,
+      action,
+      text,
+      async (options) => (await import('../triggers/schedule.js')).runSchedule(action, options),
     ).option('--json', 'print one JSON object');
     if (action === 'pause' || action === 'resume')
-      command.option('--note <text>', 'why, for whoever finds it so');
+      command.option('--note <text>', 'reason, shown with the Schedule');
   }
 
-  add<import('../webhook.js').WebhookOptions>(
+  add<import('../triggers/webhook.js').WebhookOptions>(
     program,
     'webhook',
-    'receive change notices until SIGTERM; they become prompt incremental reads',
-    async (options) => (await import('../webhook.js')).runWebhook(options),
-  ).option('--listen <host:port>', 'address for all connections (default: webhook.listen of each)');
+    'receive change notices until SIGTERM and start incremental runs for them',
+    async (options) => (await import('../triggers/webhook.js')).runWebhook(options),
+  ).option(
+    '--listen <host:port>',
+    'address for all connections (default: webhook.listen of each connection)',
+  );
 }
 
 const SCHEDULE: Readonly<Record<ScheduleAction, string>> = {
-  apply: 'create it, or make it what the configuration says; shows what changed',
-  describe: 'next and last runs',
-  trigger: 'start a run now, unless one is going on',
-  pause: 'start no more runs',
-  resume: 'start runs again',
-  delete: 'remove it; what was published stays',
+  apply: 'create or update the Schedule from the configuration, and show changes',
+  describe: 'show the next and last runs',
+  trigger: 'start a run now, unless one is in progress',
+  pause: 'pause the Schedule',
+  resume: 'resume a paused Schedule',
+  delete: 'delete the Schedule; published data stays',
 };

@@ -1,17 +1,17 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseSettings } from '../../config/index.js';
-import { DEFAULT_TASK_QUEUE } from '../../core/contract.js';
+import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { ensureBucket, resolveServer, startVersitygw } from '../../servers/index.js';
 import { DEMO_KEY, type Simulator, startSimulator } from '../../simulator/index.js';
-import { type LocalTemporal, startLocalTemporal } from '../local-temporal.js';
+import { type LocalTemporal, startLocalTemporal } from '../local/local-temporal.js';
 import { demoCounts } from './service.js';
 
 const BUCKET = 'demo-lake';
 const PREFIX = 'worktrack';
 
-/** Everything that the demo runs on. */
+/** The servers of the demo. */
 export interface DemoServers {
   readonly simulator: Simulator;
   readonly s3Endpoint: string;
@@ -19,12 +19,12 @@ export interface DemoServers {
   readonly taskQueue: string;
   readonly connection: ConnectionSettings;
   readonly configFile: string;
-  /** The folder that the lake's URL stands for. */
+  /** Local folder of the lake. */
   readonly lakeFolder: string;
   stop(): Promise<void>;
 }
 
-/** Starts the made-up service, an S3 server, a Temporal server and a worker. @throws ServerInstallError, ServerStartError */
+/** Starts the simulated service, an S3 server, a Temporal server and a worker. @throws ServerInstallError, ServerStartError */
 export async function startDemoServers(folder: string, timeEntries: number): Promise<DemoServers> {
   const logs = join(folder, 'logs');
   const dataDir = join(folder, 's3');
@@ -64,7 +64,7 @@ export async function startDemoServers(folder: string, timeEntries: number): Pro
 }
 
 function demoConfig(baseUrl: string, endpoint: string, region: string): string {
-  return `# The demo's configuration: what a real one looks like, with servers that live only as long as the demo.
+  return `# The configuration of the demo. Its servers stop when the demo ends.
 connections:
   demo:
     baseUrl: ${baseUrl}
@@ -74,7 +74,7 @@ connections:
 `;
 }
 
-/** The worker in this process reads its secrets where every worker does; the user's own must not be taken. */
+/** Sets the environment variables that the worker in this process reads, and removes the user's own AWS settings. */
 function useCredentials(access: { readonly accessKeyId: string; readonly secretAccessKey: string }): void {
   for (const name of Object.keys(process.env))
     if (/^AWS_(PROFILE|SESSION_TOKEN|ENDPOINT_URL.*)$/.test(name)) delete process.env[name];

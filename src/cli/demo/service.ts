@@ -1,6 +1,6 @@
 import type { Simulator } from '../../simulator/index.js';
 
-/** Rows of each resource of the demo's service, for so many time entries. */
+/** Number of records per resource in the simulated service, scaled by the number of time entries. */
 export function demoCounts(timeEntries: number): Readonly<Record<string, number>> {
   return {
     projects: Math.max(3, Math.ceil(timeEntries / 100)),
@@ -11,13 +11,13 @@ export function demoCounts(timeEntries: number): Readonly<Record<string, number>
   };
 }
 
-/** What people do in the service between the two exports. */
+/** Records created and changed between the two exports. */
 export interface DemoChanges {
   readonly created: number;
   readonly changed: number;
 }
 
-/** Works in the service as people would: books time, corrects some entries, closes tasks, renames a project. */
+/** Changes records as users would: books time, corrects some entries, closes tasks, renames a project. */
 export function makeChanges({ admin }: Simulator): Readonly<Record<string, DemoChanges>> {
   const now = admin.now();
   const [project] = idsOf(admin.records('projects', 'listed'));
@@ -49,7 +49,7 @@ function idsOf(records: readonly string[]): string[] {
   return records.map((text) => (JSON.parse(text) as { id: string }).id);
 }
 
-/** At most `count` of the items, evenly. Ids sort by time, so the newest, which were just made, are left out. */
+/** At most `count` of the items, evenly spaced. Ids sort by time: the newest 100, which were just created, are left out. */
 function spread(items: readonly string[], count: number): string[] {
   const old = items.slice(0, Math.max(1, items.length - 100));
   const step = Math.max(1, Math.floor(old.length / count));

@@ -1,24 +1,24 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { WriteBackResult } from '../../core/write-back-contract.js';
-import { folderOf, pointerKey } from '../../lake/layout.js';
-import { decodePointer } from '../../lake/pointer.js';
-import { followWriteBack } from '../../temporal/follow-write-back.js';
-import { stageWriteBack } from '../../temporal/stage-write-back.js';
-import { startWriteBack } from '../../temporal/start-write-back.js';
-import { output } from '../output.js';
-import { counted } from '../text.js';
-import { resultLines, troubleLines } from '../write-back/report.js';
+import type { WriteBackResult } from '../../core/contract/write-back.js';
+import { folderOf, pointerKey } from '../../lake/published/layout.js';
+import { decodePointer } from '../../lake/published/pointer.js';
+import { startWriteBack } from '../../temporal/client/start-write-back.js';
+import { followWriteBack } from '../../temporal/follow/follow-write-back.js';
+import { stageWriteBack } from '../../write-back/stage.js';
+import { output } from '../shared/output.js';
+import { counted } from '../shared/text.js';
+import { diagnosticLines, resultLines } from '../write-back/result-lines.js';
 import type { DemoServers } from './servers.js';
 
 const ROWS = 12;
 
-/** Writes a small file of time entries back, while the service loses an answer, and reads it back into the lake. */
+/** Writes a small file of time entries back while one response is lost, and reads the new records into the lake. */
 export async function writeBackDemo(servers: DemoServers, folder: string): Promise<WriteBackResult> {
   const { simulator, local, connection, taskQueue, lakeFolder } = servers;
   const file = join(folder, 'time-entries.csv');
   await writeFile(file, demoCsv(simulator.admin.now()));
-  // One record is made and its answer lost: it must not be made twice.
+  // The service creates one record and the response is lost. Write-back must not create it twice.
   simulator.admin.faults.add({
     match: { method: 'POST', nth: 5 },
     fault: { kind: 'lose-response' },
@@ -32,11 +32,11 @@ export async function writeBackDemo(servers: DemoServers, folder: string): Promi
   simulator.admin.faults.clear();
   output.out(`  ${file}`);
   for (const line of resultLines(result, lakeFolder)) output.out(`  ${line}`);
-  for (const line of troubleLines(result)) output.note(line);
+  for (const line of diagnosticLines(result)) output.note(line);
   const written = simulator.admin
     .records('time-entries')
     .filter((text) => text.includes('Written back by the demo')).length;
-  output.out(`  The service lost an answer on the way; it has ${written} records of these rows, each once.`);
+  output.out(`  One response was lost. The service has ${written} of these records, each exactly once.`);
   const { rows, snapshot } = decodePointer(await readFile(join(lakeFolder, pointerKey('time-entries'))));
   output.out(`  The lake has them too: ${counted(rows, 'row')} of time-entries in`);
   output.out(`  ${join(lakeFolder, folderOf(snapshot))}`);

@@ -1,37 +1,37 @@
-import type { ExportView, ResourceView } from '../../temporal/export-view.js';
-import { clip, count, counted } from '../text.js';
+import type { ExportView, ResourceView } from '../../temporal/follow/export-view.js';
+import { clip, count, counted } from '../shared/text.js';
 
-/** One line for one resource: what it does, pages, rows, rows a second, what it waits for. */
+/** One line for one resource: stage, pages, rows, rows per second, and the reason for a wait. */
 export function resourceLine(view: ResourceView, rate: number | null, now: number): string {
   const name = view.resource.padEnd(18);
   const stage = stageText(view).padEnd(11);
   if (view.stage === 'waiting') return `${name} ${stage}`.trimEnd();
-  // Of a run that was over before anyone looked, the pages are not known.
+  // The number of pages is not known if the run ended before the first query.
   const pages = view.report !== null && view.pages === 0 ? '' : counted(view.pages, 'page');
   const parts = [pages.padStart(11), `${counted(view.rows, 'row')}`.padStart(14)];
-  if (view.stage === 'extract' && rate !== null && rate > 0 && view.trouble?.retry !== 'waiting')
+  if (view.stage === 'extract' && rate !== null && rate > 0 && view.failure?.retry !== 'waiting')
     parts.push(`${count(rate)} rows/s`);
   const waiting = waitText(view, now);
   if (waiting !== null) parts.push(waiting);
   return `${name} ${stage} ${parts.join('  ')}`.trimEnd();
 }
 
-/** What a resource waits for, in words; `null` when it works. */
-export function waitText({ waitingUntil, trouble }: ResourceView, now: number): string | null {
-  if (trouble !== null) {
-    const next = trouble.retry === 'waiting' ? 'will try again' : 'trying again';
-    return `attempt ${trouble.attempt} failed, ${next}: ${clip(trouble.message, 160)}`;
+/** Why a resource is waiting; `null` if it is not. */
+export function waitText({ waitingUntil, failure }: ResourceView, now: number): string | null {
+  if (failure !== null) {
+    const next = failure.retry === 'waiting' ? 'will retry' : 'retrying';
+    return `attempt ${failure.attempt} failed, ${next}: ${clip(failure.message, 160)}`;
   }
   if (waitingUntil === null || waitingUntil <= now) return null;
-  return `waits ${Math.ceil((waitingUntil - now) / 1000)} s, as the service asked`;
+  return `waiting ${Math.ceil((waitingUntil - now) / 1000)} s, as requested by the service`;
 }
 
 function stageText({ stage }: ResourceView): string {
   return stage === 'clean-up' ? 'clean up' : stage;
 }
 
-/** What stands before everything else: that nobody works. `null` when somebody does. */
-export function workerLine({ worker, taskQueue }: ExportView): string | null {
+/** The message that no worker is polling; `null` if one is. */
+export function workerLine({ worker, taskQueue }: Pick<ExportView, 'worker' | 'taskQueue'>): string | null {
   if (worker !== 'absent') return null;
-  return `No worker answers on the task queue "${taskQueue ?? ''}". Start one: worktrack worker (same --config, --task-queue and Temporal). Waiting for it.`;
+  return `No worker is polling task queue "${taskQueue ?? ''}". Start one with: worktrack worker (same --config, --task-queue and Temporal). Waiting.`;
 }

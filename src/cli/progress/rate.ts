@@ -1,15 +1,15 @@
-/** Span that a rate is taken over, in milliseconds. */
+/** Time span of a rate, in milliseconds. */
 const SPAN_MS = 10_000;
 
-/** Rows a second over the last seconds, for each resource. */
+/** Rows per second of each resource over the last seconds. */
 export class RateMeter {
   readonly #samples = new Map<string, { at: number; rows: number }[]>();
 
-  /** Adds what is known now and returns rows a second; `null` until there are two samples. */
+  /** Adds a sample and returns rows per second; `null` until there are two samples. */
   rate(resource: string, rows: number, now: number): number | null {
     const samples = (this.#samples.get(resource) ?? []).filter(({ at }) => now - at <= SPAN_MS);
     const last = samples.at(-1);
-    // A count that falls is another run's.
+    // A lower count belongs to another run.
     const kept = last !== undefined && last.rows > rows ? [] : samples;
     kept.push({ at: now, rows });
     this.#samples.set(resource, kept);

@@ -1,24 +1,25 @@
 import pc from 'picocolors';
-import type { ExportView } from '../../temporal/export-view.js';
-import { clip } from '../text.js';
+import type { ExportView } from '../../temporal/follow/export-view.js';
+import { printable } from '../shared/printable.js';
+import { clip } from '../shared/text.js';
 import { resourceLine, workerLine } from './lines.js';
 import { RateMeter } from './rate.js';
 
-/** Where progress is drawn; `process.stderr` fits. */
+/** The output stream for progress, such as `process.stderr`. */
 export interface Screen {
   readonly isTTY?: boolean;
   readonly columns?: number;
   write(text: string): unknown;
 }
 
-/** Shows where an export stands. */
+/** Shows the progress of an export. */
 export interface ProgressView {
   show(view: ExportView, now?: number): void;
-  /** Leaves the last state on the screen; what is written next goes below it. */
+  /** Keeps the last state on the screen; later output goes below it. */
   end(): void;
 }
 
-/** A block of lines that is redrawn on a terminal; plain lines where there is none. */
+/** Redraws a block of lines on a terminal; writes plain lines otherwise. */
 export function progressOn(screen: Screen): ProgressView {
   return screen.isTTY === true ? liveProgress(screen) : plainProgress(screen);
 }
@@ -43,9 +44,9 @@ function liveProgress(screen: Screen): ProgressView {
       const worker = workerLine(view);
       const lines = view.resources.map((one) => {
         const line = resourceLine(one, meter.rate(one.resource, one.rows, now), now);
-        return `${MARKS[one.stage] ?? pc.cyan(spin)} ${cut(line, width - 2)}`;
+        return `${MARKS[one.stage] ?? pc.cyan(spin)} ${cut(printable(line), width - 2)}`;
       });
-      const all = worker === null ? lines : [pc.yellow(cut(worker, width)), ...lines];
+      const all = worker === null ? lines : [pc.yellow(cut(printable(worker), width)), ...lines];
       const up = drawn === 0 ? '' : `\x1b[${drawn}A`;
       screen.write(`${up}\r\x1b[J${all.map((line) => `${line}\n`).join('')}`);
       drawn = all.length;
@@ -56,36 +57,36 @@ function liveProgress(screen: Screen): ProgressView {
   };
 }
 
-/** Cuts a line, which would wrap and spoil the redrawing; keeps the spaces that align the columns. */
+/** Cuts a line that would wrap and break the redrawing; keeps the spaces that align the columns. */
 function cut(line: string, width: number): string {
   return line.length > width ? `${line.slice(0, width - 1)}…` : line;
 }
 
-/** A log gets a line when the stage changes; one every so often while something moves; and one a minute in any case. */
+/** A plain line is written if the stage changes, every 5 s if the line changed, and every 60 s otherwise. */
 const PLAIN_EVERY_MS = 5_000;
-const PLAIN_ANYWAY_MS = 60_000;
+const PLAIN_UNCHANGED_MS = 60_000;
 
 function plainProgress(screen: Screen): ProgressView {
   const meter = new RateMeter();
-  const said = new Map<string, { what: string; line: string; at: number }>();
+  const written = new Map<string, { what: string; line: string; at: number }>();
   let worker: string | null = null;
   return {
     show(view, now = Date.now()) {
       const missing = workerLine(view);
-      if (missing !== null && missing !== worker) screen.write(`${missing}\n`);
-      if (missing === null && worker !== null) screen.write('A worker answers now.\n');
+      if (missing !== null && missing !== worker) screen.write(`${printable(missing)}\n`);
+      if (missing === null && worker !== null) screen.write('A worker is polling now.\n');
       worker = missing;
       for (const one of view.resources) {
         if (one.stage === 'waiting') continue;
         const rate = meter.rate(one.resource, one.rows, now);
         const line = resourceLine(one, rate, now);
-        const what = `${one.stage} ${clip(one.trouble?.message ?? '', 200)}`;
-        const last = said.get(one.resource);
-        const wait = last?.line === line ? PLAIN_ANYWAY_MS : PLAIN_EVERY_MS;
+        const what = `${one.stage} ${clip(one.failure?.message ?? '', 200)}`;
+        const last = written.get(one.resource);
+        const wait = last?.line === line ? PLAIN_UNCHANGED_MS : PLAIN_EVERY_MS;
         const isDue = last !== undefined && one.report === null && now - last.at >= wait;
         if (last?.what === what && !isDue) continue;
-        said.set(one.resource, { what, line, at: now });
-        screen.write(`${line}\n`);
+        written.set(one.resource, { what, line, at: now });
+        screen.write(`${printable(line)}\n`);
       }
     },
     end() {},

@@ -1,16 +1,16 @@
 import { apiRoot } from '../../api/index.js';
 import { fromByteString } from '../../core/brands.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import type { CheckedInput } from '../../temporal/stage-write-back.js';
 import { BatchPlanner, type InputColumn, type PlannedRow, toRequest } from '../../write-back/index.js';
-import { EXIT, type ExitCode } from '../exit-code.js';
-import { output, printJson } from '../output.js';
-import { counted } from '../text.js';
+import type { CheckedInput } from '../../write-back/stage.js';
+import { EXIT, type ExitCode } from '../shared/exit-code.js';
+import { output, printJson } from '../shared/output.js';
+import { counted } from '../shared/text.js';
 
-/** Rows that are shown in full. */
+/** Number of rows that are printed in full. */
 const SHOWN = 5;
 
-/** Prints what would be sent, and sends nothing. */
+/** Prints the requests without sending them. */
 export async function dryRun(
   connection: ConnectionSettings,
   input: CheckedInput,
@@ -20,7 +20,7 @@ export async function dryRun(
   const planner = new BatchPlanner({ connection: connection.name, resource, batchId, keyColumn });
   for await (const rows of input.eachRow()) for (const row of rows) planner.survey(row);
   const shown: PlannedRow[] = [];
-  const aside: Record<string, number> = {};
+  const setAside: Record<string, number> = {};
   let sent = 0;
   for await (const rows of input.eachRow()) {
     for (const row of rows) {
@@ -29,16 +29,16 @@ export async function dryRun(
         sent++;
         if (shown.length < SHOWN) shown.push(planned);
       } else {
-        aside[planned.verdict.outcome] = (aside[planned.verdict.outcome] ?? 0) + 1;
+        setAside[planned.verdict.outcome] = (setAside[planned.verdict.outcome] ?? 0) + 1;
       }
     }
   }
   const requests = shown.map((row) => describe(connection, input, row));
   if (json === true) {
-    printJson({ batchId, rows: input.rows, toSend: sent, setAside: aside, requests });
+    printJson({ batchId, rows: input.rows, toSend: sent, setAside, requests });
     return EXIT.done;
   }
-  const rest = Object.entries(aside).map(([outcome, rows]) => `, ${rows} ${outcome}`);
+  const rest = Object.entries(setAside).map(([outcome, rows]) => `, ${rows} ${outcome}`);
   output.out(
     `Batch ${batchId}: ${counted(input.rows, 'row')}, ${sent} to send${rest.join('')}. Nothing was sent.`,
   );
@@ -57,16 +57,17 @@ function describe(
 ) {
   const { method, path, body } = toRequest(resource, row, writeBack);
   const root = apiRoot(baseUrl, http.allowPlainHttp ? 'allowed' : 'loopback-only');
-  const url = [root, ...path.map((segment) => encodeURIComponent(segment.toWellFormed()))].join('/');
+  const segments = path.map((segment) => (typeof segment === 'string' ? segment : segment.value));
+  const url = [root, ...segments.map((segment) => encodeURIComponent(segment.toWellFormed()))].join('/');
   return { row: row.row, key: row.key, method, url, idempotencyKey: row.idempotencyKey, body };
 }
 
 const FROM: Readonly<Record<InputColumn['from'], string>> = {
   header: 'from the header',
-  batch: 'as the batch began',
+  batch: 'from the first run of this batch',
   published: 'from the published snapshot',
   pair: 'always',
-  nothing: 'nothing is known of it; a suffix in the header gives another type',
+  nothing: 'type not known; set it with a suffix in the header',
 };
 
 function columnLine({ name, type, from }: InputColumn): string {

@@ -1,18 +1,17 @@
+import type { WriteBackInput, WriteBackResult } from '../../core/contract/write-back.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import type { WriteBackInput, WriteBackResult } from '../../core/write-back-contract.js';
-import type { TemporalClient } from '../../temporal/connect.js';
-import { waitingView } from '../../temporal/export-view.js';
-import { followWriteBack } from '../../temporal/follow-write-back.js';
-import { listenForInterrupts } from '../interrupt.js';
-import { reachTimeoutMs } from '../options.js';
-import { output } from '../output.js';
-import { watchStore } from '../store-watch.js';
-import { DetachedError } from '../usage-error.js';
+import type { TemporalClient } from '../../temporal/client/connect.js';
+import { waitingView } from '../../temporal/follow/export-view.js';
+import { followWriteBack } from '../../temporal/follow/follow-write-back.js';
+import { SECOND_PRESS_MS, withHint } from '../runs/follow.js';
+import { listenForInterrupts } from '../shared/interrupt.js';
+import { reachTimeoutMs } from '../shared/options.js';
+import { output } from '../shared/output.js';
+import { watchStore } from '../shared/store-watch.js';
+import { DetachedError } from '../shared/usage-error.js';
 import { BatchProgress } from './progress.js';
 
-/** Time for a second Ctrl-C. */
-const SECOND_PRESS_MS = 3_000;
-const GOES_ON = 'The batch goes on. The same command again follows it.';
+const CONTINUES = 'The batch continues. To follow it again, run the same command.';
 
 export interface FollowedBatch {
   readonly workflowId: string;
@@ -21,7 +20,7 @@ export interface FollowedBatch {
 }
 
 /**
- * Follows a batch on the screen until it ends.
+ * Shows the progress of a batch until it ends.
  *
  * @throws DetachedError after Ctrl-C; OutOfReachError
  */
@@ -29,23 +28,25 @@ export async function followBatch(
   temporal: TemporalClient,
   { workflowId, connection, input }: FollowedBatch,
 ): Promise<WriteBackResult> {
-  const reachOptions = { timeoutMs: reachTimeoutMs(process.env), onTrouble: output.note };
+  const reachOptions = { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note };
   const progress = new BatchProgress(process.stderr);
   const store = watchStore(connection, reachOptions);
   const interrupts = listenForInterrupts({
     windowMs: SECOND_PRESS_MS,
     onFirst() {
       progress.end();
-      output.note(`Leaving in ${SECOND_PRESS_MS / 1000} s. Ctrl-C again cancels the batch. ${GOES_ON}`);
+      output.note(
+        `Leaving in ${SECOND_PRESS_MS / 1000} s. Press Ctrl-C again to cancel the batch. ${CONTINUES}`,
+      );
     },
     onCancel() {
       output.note(
-        'Cancelling the batch; what was sent keeps its receipt. Ctrl-C again leaves without waiting for it.',
+        'Cancelling the batch. Rows already sent keep their receipts. Press Ctrl-C again to leave without waiting.',
       );
       temporal.client.workflow
         .getHandle(workflowId)
         .cancel()
-        .catch((error: unknown) => output.note(`It could not be cancelled: ${String(error)}`));
+        .catch((error: unknown) => output.note(`The batch could not be cancelled: ${String(error)}`));
     },
   });
   try {
@@ -54,24 +55,18 @@ export async function followBatch(
       signal: AbortSignal.any([interrupts.detach, store.signal]),
       onView(view) {
         progress.show(view);
-        const { taskQueue, worker, trouble } = view;
-        const resource = { ...waitingView(input.resource), rows: view.done, trouble };
+        const { taskQueue, worker, failure } = view;
+        const resource = { ...waitingView(input.resource), rows: view.done, failure };
         store.look({ workflowId, worker, taskQueue, resources: [resource] });
       },
     });
   } catch (error) {
-    if (store.signal.aborted) throw withHint(store.signal.reason);
-    if (interrupts.detach.aborted) throw new DetachedError(GOES_ON);
-    throw withHint(error);
+    if (store.signal.aborted) throw withHint(store.signal.reason, CONTINUES);
+    if (interrupts.detach.aborted) throw new DetachedError(CONTINUES);
+    throw withHint(error, CONTINUES);
   } finally {
     interrupts.release();
     store.close();
     progress.end();
   }
-}
-
-function withHint(error: unknown): unknown {
-  if (error instanceof Error && 'code' in error && error.code === 'OUT_OF_REACH')
-    error.message += `\n${GOES_ON}`;
-  return error;
 }

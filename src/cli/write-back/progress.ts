@@ -1,22 +1,24 @@
 import pc from 'picocolors';
-import type { WriteBackView } from '../../temporal/follow-write-back.js';
+import type { WriteBackView } from '../../temporal/follow/follow-write-back.js';
+import { workerLine } from '../progress/lines.js';
 import { RateMeter } from '../progress/rate.js';
 import type { Screen } from '../progress/screen.js';
-import { clip, count } from '../text.js';
+import { printable } from '../shared/printable.js';
+import { clip, count } from '../shared/text.js';
 
 const PLAIN_EVERY_MS = 5_000;
 
 const STAGES: Readonly<Record<WriteBackView['stage'], string>> = {
-  waiting: 'waits for a worker',
-  plan: 'reads the input',
-  wait: 'waits for another batch of the resource',
-  send: 'sends',
-  results: 'writes the results',
-  'read-back': 'reads back into the lake',
+  waiting: 'waiting for a worker',
+  plan: 'reading the input',
+  wait: 'waiting for another batch of the resource',
+  send: 'sending',
+  results: 'writing the results',
+  'read-back': 'reading back into the lake',
   done: 'done',
 };
 
-/** Shows where a batch stands: one line that is redrawn on a terminal, a line now and then where there is none. */
+/** Shows the progress of a batch: redraws one line on a terminal, and writes a line every few seconds otherwise. */
 export class BatchProgress {
   readonly #screen: Screen;
   readonly #meter = new RateMeter();
@@ -33,35 +35,34 @@ export class BatchProgress {
     const line = viewLine(view, this.#meter.rate('rows', view.done, now), now);
     if (this.#screen.isTTY === true) {
       const width = (this.#screen.columns || 80) - 1;
-      this.#screen.write(`\r\x1b[K${pc.cyan(clip(line, width))}`);
+      this.#screen.write(`\r\x1b[K${pc.cyan(clip(printable(line), width))}`);
       this.#drawn = true;
       return;
     }
     const isNew = `${view.stage} ${view.worker}` !== this.#lastStage;
     if (line === this.#last || (!isNew && now - this.#at < PLAIN_EVERY_MS)) return;
     [this.#last, this.#lastStage, this.#at] = [line, `${view.stage} ${view.worker}`, now];
-    this.#screen.write(`${line}\n`);
+    this.#screen.write(`${printable(line)}\n`);
   }
 
-  /** Leaves the last state on the screen. */
+  /** Keeps the last state on the screen. */
   end(): void {
     if (this.#drawn) this.#screen.write('\n');
     this.#drawn = false;
   }
 }
 
-/** Where a batch stands, in one line. @param rate rows a second */
+/** The progress of a batch in one line. @param rate rows per second */
 export function viewLine(view: WriteBackView, rate: number | null, now: number): string {
-  const { stage, rows, done, waitingUntil, trouble, worker, taskQueue } = view;
-  if (worker === 'absent') {
-    return `No worker answers on the task queue "${taskQueue ?? ''}". Start one: worktrack worker (same --config, --task-queue and Temporal). Waiting for it.`;
-  }
+  const { stage, rows, done, waitingUntil, failure } = view;
+  const noWorker = workerLine(view);
+  if (noWorker !== null) return noWorker;
   const parts = [STAGES[stage]];
   if (rows !== null && stage !== 'plan') parts.push(`${count(done)} of ${count(rows)} rows`);
   if (stage === 'send' && rate !== null && rate > 0) parts.push(`${count(rate)} rows/s`);
-  if (trouble !== null)
-    parts.push(`attempt ${trouble.attempt} failed, trying again: ${clip(trouble.message, 160)}`);
+  if (failure !== null)
+    parts.push(`attempt ${failure.attempt} failed, retrying: ${clip(failure.message, 160)}`);
   else if (waitingUntil !== null && waitingUntil > now)
-    parts.push(`waits ${Math.ceil((waitingUntil - now) / 1000)} s, as the service asked`);
+    parts.push(`waiting ${Math.ceil((waitingUntil - now) / 1000)} s, as requested by the service`);
   return parts.join('  ');
 }

@@ -3,21 +3,21 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { InputFormat } from '../../core/write-back-contract.js';
-import { UsageError } from '../usage-error.js';
+import type { InputFormat } from '../../core/contract/write-back.js';
+import { UsageError } from '../shared/usage-error.js';
 
 /**
- * Gives `work` a path for what the user named: `-`, standard input, is kept in a file for as long as that takes, for an
- * input is read more than once.
+ * Calls `work` with a path of the input. Standard input (`-`) is copied to a temporary file first, because the input is
+ * read more than once.
  */
-export async function spooled<T>(
+export async function withInputFile<T>(
   file: string,
   format: InputFormat | undefined,
   work: (path: string) => Promise<T>,
 ): Promise<T> {
   if (file !== '-') return work(file);
   if (format === undefined)
-    throw new UsageError('Standard input has no name that tells its format: give --format');
+    throw new UsageError('Standard input has no file extension: set its format with --format');
   const folder = await mkdtemp(join(tmpdir(), 'worktrack-'));
   try {
     const path = join(folder, `stdin.${format}`);

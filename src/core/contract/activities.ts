@@ -1,8 +1,9 @@
-import type { WriteBackActivities } from '../write-back-contract.js';
 import type { ExportInput } from './runs.js';
 import type {
-  BeginRunInput,
-  ConfirmGoneInput,
+  CleanedUp,
+  CleanUpInput,
+  ConfirmDeletesInput,
+  ConfirmedDeletes,
   ExportPlan,
   ExtractInput,
   ExtractResult,
@@ -13,29 +14,31 @@ import type {
   MergePlanned,
   NotifyInput,
   PlanMergeInput,
+  PreparedRun,
+  PrepareRunInput,
   PublishedRun,
   PublishInput,
   PurgeRecordInput,
   RecordPurged,
   RollBackInput,
   RolledBack,
-  RunBegun,
   RunRef,
 } from './steps.js';
+import type { WriteBackActivities } from './write-back.js';
 
-/** Activities by the name under which a worker registers them: prefixed, so that they meet no one else's. */
+/** Activities by registered name. The prefix avoids clashes with other activities of the same worker. */
 export interface Activities extends WriteBackActivities {
   'worktrack.planExport'(input: ExportInput): Promise<ExportPlan>;
-  'worktrack.beginRun'(input: BeginRunInput): Promise<RunBegun>;
+  'worktrack.prepareRun'(input: PrepareRunInput): Promise<PreparedRun>;
   'worktrack.extractPages'(input: ExtractInput): Promise<ExtractResult>;
   'worktrack.findAbsent'(input: FindAbsentInput): Promise<KeysFound>;
-  'worktrack.confirmGone'(input: ConfirmGoneInput): Promise<KeysFound>;
+  'worktrack.confirmDeletes'(input: ConfirmDeletesInput): Promise<ConfirmedDeletes>;
   'worktrack.planMerge'(input: PlanMergeInput): Promise<MergePlanned>;
   'worktrack.mergeParts'(input: MergePartsInput): Promise<MergedParts>;
   'worktrack.publish'(input: PublishInput): Promise<PublishedRun>;
-  'worktrack.cleanUp'(input: RunRef): Promise<void>;
+  'worktrack.cleanUp'(input: CleanUpInput): Promise<CleanedUp>;
   'worktrack.discardRun'(input: RunRef): Promise<void>;
-  'worktrack.reapply'(input: RunRef): Promise<ExtractResult>;
+  'worktrack.restoreRolledBack'(input: RunRef): Promise<ExtractResult>;
   'worktrack.rollBack'(input: RollBackInput): Promise<RolledBack>;
   'worktrack.purgeRecord'(input: PurgeRecordInput): Promise<RecordPurged>;
   'worktrack.notify'(input: NotifyInput): Promise<void>;

@@ -1,10 +1,10 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { RunMode, RunReport } from './runs.js';
 
-/** Something that somebody asks a mirror for. The same id again is the same request. */
+/** Common fields of the requests to a mirror. A repeated id is the same request. */
 interface Requested {
   readonly requestId: string;
-  /** Workflow that wants the answer by signal; `null` for none. */
+  /** Id of the workflow that gets the answer by signal; `null`: none. */
   readonly replyTo: string | null;
 }
 
@@ -12,28 +12,28 @@ interface Requested {
 export interface RunRequest extends Requested {
   readonly kind: 'run';
   readonly mode: RunMode;
-  /** A full pass that may conclude that records are gone (DESIGN 3.5). */
+  /** A full pass that also detects deletes (docs/explanation/semantics.md#deletes). */
   readonly reconcile: boolean;
   readonly adopt: boolean;
   readonly allowDeletes: boolean;
-  /** What an increment asks the service for in place of the checkpoint; `null`: from the checkpoint on. */
+  /** Start of an increment, instead of the checkpoint; `null`: the checkpoint. */
   readonly since: UtcSeconds | null;
-  /** Milliseconds since 1970: decides `dt=`. */
+  /** Milliseconds since 1970. Determines `dt=`. */
   readonly nominalStart: number;
-  /** What the configuration wants to be told of; absent: as the mirror heard last. */
+  /** Events that the configuration wants notifications for; absent: as in the previous request. */
   readonly notify?: readonly NotifyEvent[];
 }
 
-/** What somebody may be told of: a run that failed, and the first good one after that. */
+/** Events with a notification: a failed run, and the first published run after a failure. */
 export type NotifyEvent = 'failure' | 'recovery';
 
-/** Let `latest.json` name an earlier run, and go on from that run's checkpoint. */
+/** Point `latest.json` to an earlier run, and continue from that run's checkpoint. */
 export interface RollbackRequest extends Requested {
   readonly kind: 'rollback';
   readonly to: RunId;
 }
 
-/** Remove one record from everything that is published. */
+/** Remove one record from all published objects. */
 export interface PurgeRequest extends Requested {
   readonly kind: 'purge';
   readonly key: readonly string[];
@@ -41,7 +41,7 @@ export interface PurgeRequest extends Requested {
 
 export type MirrorRequest = RunRequest | RollbackRequest | PurgeRequest;
 
-/** What the update `sync` asks for: an increment unless it says otherwise. */
+/** Input of the update `sync`. Default: an increment. */
 export interface SyncInput {
   readonly mode?: RunMode;
   readonly reconcile?: boolean;
@@ -57,7 +57,7 @@ export interface RunAnswer {
   readonly report: RunReport;
 }
 
-/** Where a run stands, for people who watch it. */
+/** Progress of a run, for display. */
 export type RunPhase = 'begin' | 'extract' | 'merge' | 'publish' | 'clean-up' | 'roll-back' | 'purge';
 
 export interface ActiveRun {
@@ -67,11 +67,11 @@ export interface ActiveRun {
   readonly mode: RunMode;
   readonly pages: number;
   readonly rows: number;
-  /** The failed run whose staged pages this one goes on from. */
+  /** The failed run whose staged pages this run resumes from. */
   readonly resumed: RunId | null;
 }
 
-/** What a mirror knows of the snapshot that it published last. */
+/** The snapshot that a mirror last published. */
 export interface Published {
   readonly runId: RunId;
   readonly snapshot: ObjectKey;
@@ -87,32 +87,52 @@ export interface MirrorStatus {
   readonly active: ActiveRun | null;
   readonly waiting: number;
   readonly lastRun: RunReport | null;
+  /** `null` if the configured page size is in use. */
+  readonly pageSize: LearnedPageSize | null;
 }
 
-/** Everything that a mirror carries over a continue-as-new. */
+/** A smaller page size, found because the service rejects the configured one; both in rows. */
+export interface LearnedPageSize {
+  readonly configured: number;
+  readonly learned: number;
+}
+
+/** The state that a mirror carries over a continue-as-new. */
 export interface MirrorState {
   readonly connection: string;
   readonly resource: string;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly published: Published | null;
   /**
-   * The run whose publishing was begun last and of whose end nothing was heard: if the pointer names it, it is ours.
+   * The run that last started to publish and whose result is unknown. If the pointer names it, it is this mirror's run.
    */
   readonly publishing: RunId | null;
-  /** Whether another mirror won the place that the last run was to be published in. */
+  /** Target of a rollback whose result is unknown: the pointer may name it. `null`: none. */
+  readonly rollingBackTo: RunId | null;
+  /**
+   * The last run with a complete clean-up. The next clean-up checks only newer runs. A rollback moves this back, because
+   * the change logs of the rolled-back runs must be archived. `null`: the next clean-up checks everything.
+   */
+  readonly cleanedUpTo: RunId | null;
+  /**
+   * Until this time, milliseconds since 1970, every clean-up checks everything, because a delayed write of a purge may
+   * leave a part in any folder. `null`: there was no purge.
+   */
+  readonly sweepUntil: number | null;
+  /** Runs that started to publish but ended unpublished. A complete clean-up empties the list. */
+  readonly unpublished: readonly RunId[];
+  /** Whether another mirror published instead of this mirror's last run. */
   readonly displaced: boolean;
-  /** A smaller page size that had to be found, in rows, and the configured one that it stands for; `null`: none. */
-  readonly pageSize: { readonly configured: number; readonly learned: number } | null;
-  /** When the last run began that could conclude deletes, milliseconds since 1970. */
-  readonly reconciledAt: number | null;
+  /** `null`: the configured page size is in use. `runs`: number of runs published since a larger page was last tried. */
+  readonly pageSize: (LearnedPageSize & { readonly runs: number }) | null;
   readonly lastRun: RunReport | null;
-  /** A failed run whose staged pages the next run may go on from; `null`: none. */
+  /** A failed run whose staged pages the next run may resume from; `null`: none. */
   readonly resumable: RunId | null;
-  /** What the configuration wanted to be told of when a run was asked for last; absent: nothing. */
+  /** Events that the last request for a run wants notifications for; absent: none. */
   readonly notify?: readonly NotifyEvent[];
   /** Whether the last run that was not cancelled failed; absent: none did. */
   readonly failing?: boolean;
   readonly waiting: readonly MirrorRequest[];
-  /** Newest last; bounded. A request that comes again is answered from here. */
+  /** Newest last; bounded. A repeated request gets its answer from here. */
   readonly answered: readonly RunAnswer[];
 }

@@ -1,4 +1,4 @@
-/** Names that clients and other workflows use. */
+/** Names of workflow types and signals, for clients and other workflows. */
 export const EXPORT_WORKFLOW = 'exportWorkflow';
 export const BACKFILL_WORKFLOW = 'backfillWorkflow';
 export const ROLLBACK_WORKFLOW = 'rollbackWorkflow';

@@ -1,16 +1,16 @@
 import type { ExportPlan } from './steps.js';
 
-/** To the workflow that gathers a resource's change notices: something changed. It is a hint, and says no more. */
+/** To the workflow that collects a resource's change notices: something changed. It is a hint without further content. */
 export interface ChangeNotice {
-  /** How many notices share this signal. */
+  /** Number of notices in this signal. */
   readonly notices: number;
 }
 
-/** When a question to a mirror was sent, for an asker that continues as new while it waits; milliseconds. */
+/** When a request to a mirror was sent, for a requester that continues as new while it waits; milliseconds. */
 export interface Sent {
   readonly first: number;
   readonly last: number;
-  /** After `last`, until it is sent again. */
+  /** Time from `last` until the request is sent again. */
   readonly wait: number;
 }
 
@@ -18,17 +18,17 @@ export interface Sent {
 export interface NoticesState {
   readonly connection: string;
   readonly resource: string;
-  /** When the oldest and the newest of the notices came that no run satisfies yet; `null`: none. */
-  readonly owed: { readonly firstAt: number; readonly lastAt: number } | null;
-  /** The run that the mirror was asked for and has not answered; `null`: none. */
-  readonly asked: {
+  /** Arrival of the oldest and the newest notice that no requested run covers; `null`: none. */
+  readonly pending: { readonly firstAt: number; readonly lastAt: number } | null;
+  /** The requested run whose report has not arrived; `null`: none. */
+  readonly requested: {
     readonly number: number;
     readonly at: number;
     readonly plan: Pick<ExportPlan, 'giveUpAfterMs' | 'minIntervalMs' | 'notify'>;
     readonly sent: Sent | null;
   } | null;
-  /** No run is asked for before. */
+  /** No run is requested before this time. */
   readonly restUntil: number;
-  /** Runs asked for so far. */
+  /** Number of runs requested so far. */
   readonly runs: number;
 }

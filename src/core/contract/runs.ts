@@ -1,6 +1,6 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 
-/** Rows (DESIGN 3.11). */
+/** Rows (docs/explanation/semantics.md#verification). */
 export interface RunCounts {
   readonly fetched: number;
   readonly duplicates: number;
@@ -15,7 +15,7 @@ export interface RunCounts {
 export type RunMode = 'full' | 'increment';
 export type RunOutcome = 'published' | 'failed' | 'refused' | 'cancelled';
 
-/** Types of the failures that activities throw; all but `Transient` are final (DESIGN 3.12). */
+/** Types of the failures that activities throw. Only `Transient` is retried (docs/explanation/semantics.md#errors). */
 export type FailureType =
   | 'Refused'
   | 'Configuration'
@@ -23,28 +23,28 @@ export type FailureType =
   | 'BrokenPromise'
   | 'Lake'
   | 'Displaced'
-  | 'NotAddingUp';
+  | 'VerificationFailed';
 
 export interface RunError {
   readonly type: FailureType | 'Failed';
   readonly message: string;
-  /** Of a refusal: `key` and `plan` concern every resource. */
+  /** Of a refusal: `key` and `plan` affect every resource. */
   readonly scope?: 'key' | 'plan' | 'grant';
 }
 
-/** What became of one resource's run; one element of `export --json` (DESIGN 5). */
+/** The result of one resource's run; one element of `export --json` (docs/reference/commands.md). */
 export interface RunReport {
   readonly resource: string;
   readonly outcome: RunOutcome;
   readonly runId: RunId | null;
-  /** In the published snapshot, tombstones too. */
+  /** In the published snapshot, including tombstones. */
   readonly rows: number | null;
   readonly counts: RunCounts | null;
   /** Key of the snapshot's `_datapackage.json`. */
   readonly snapshot: ObjectKey | null;
   readonly warnings: readonly string[];
   readonly error: RunError | null;
-  /** Of a purge: where the record was. */
+  /** Of a purge: what held the record. */
   readonly purged?: PurgeCounts;
 }
 
@@ -56,11 +56,11 @@ export interface PurgeCounts {
 
 export interface ExportInput {
   readonly connection: string;
-  /** Absent: all that are configured. */
+  /** Absent: all configured resources. */
   readonly resources?: readonly string[];
   readonly full?: boolean;
   readonly adopt?: boolean;
-  /** Publishes although more than a tenth of the rows would be marked as deleted (DESIGN 3.5). */
+  /** Publishes even if more than a tenth of the rows would be marked as deleted (docs/explanation/semantics.md#deletes). */
   readonly allowDeletes?: boolean;
 }
 
@@ -71,17 +71,17 @@ export interface ExportResult {
 
 export interface ExportProgress {
   readonly connection: string;
-  /** By resource, in order; `null` while a run is waited for. */
+  /** By resource, in order; `null` until the run has ended. */
   readonly runs: readonly { readonly resource: string; readonly report: RunReport | null }[];
 }
 
 export interface BackfillInput {
   readonly connection: string;
-  /** Absent: all that are configured. */
+  /** Absent: all configured resources. */
   readonly resources?: readonly string[];
-  /** Reads what changed since then; absent: everything. */
+  /** Reads the changes since this time; absent: everything. */
   readonly since?: UtcSeconds;
-  /** Reads everything, and may conclude that records are gone (DESIGN 3.5). */
+  /** Reads everything and detects deletes (docs/explanation/semantics.md#deletes). */
   readonly reconcile?: boolean;
   readonly allowDeletes?: boolean;
 }

@@ -2,55 +2,56 @@ import type { Cursor, ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { NotifyEvent, Published } from './mirror.js';
 import type { PurgeCounts, RunCounts, RunMode, RunReport } from './runs.js';
 
-/** Names a run to an activity. */
+/** Identifies a run to an activity. */
 export interface RunRef {
   readonly connection: string;
   readonly resource: string;
   readonly runId: RunId;
 }
 
-export interface BeginRunInput extends RunRef {
+export interface PrepareRunInput extends RunRef {
   readonly mode: RunMode;
   readonly reconcile: boolean;
-  readonly reconciledAt: number | null;
   readonly adopt: boolean;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly since: UtcSeconds | null;
   readonly publishedRunId: RunId | null;
   readonly publishingRunId: RunId | null;
+  /** Target of a rollback whose result is unknown: the pointer may name it. */
+  readonly rollbackRunId: RunId | null;
   readonly resumable: RunId | null;
   readonly displaced: boolean;
   readonly startedAt: number;
   readonly nominalStart: number;
 }
 
-export interface RunBegun {
+export interface PreparedRun {
   readonly mode: RunMode;
-  /** Whether the run may conclude deletes, and so makes a catch-up read and looks for what is absent. */
+  /** Whether the run detects deletes: it then makes a catch-up read and looks for absent records. */
   readonly reconcile: boolean;
-  /** How a record's absence is proven: by asking for it, or by a second pass. */
+  /** How deletes are confirmed: by reading each absent record by id, or by a second pass. */
   readonly proof: 'by-id' | 'second-pass';
-  /** As configured, in rows. */
+  /** The configured size, in rows. */
   readonly pageSize: number;
   readonly giveUpAfterMs: number;
-  /** Pages that a failed run before had staged, and that this one takes over. */
+  /** Staged pages of an earlier failed run, which this run resumes from. */
   readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
-  /** Whether rows that a rollback left behind must be brought back (DESIGN 5, `rollback`). */
-  readonly reapply: boolean;
+  /** Whether the change logs of rolled-back runs must be restored (docs/reference/commands.md). */
+  readonly restoreRolledBack: boolean;
 }
 
 export interface ExtractInput extends RunRef {
   /** Number of this call within the run, from 0. */
   readonly call: number;
-  /** What the call before left off with; `null` for the first. */
+  /** The stage document of the previous call; `null` for the first. */
   readonly after: ObjectKey | null;
   readonly pageSize: number | null;
   readonly read: ListRead;
 }
 
 /**
- * One reading of the list from its beginning to its end. A catch-up asks for what changed since the reading before it
- * began (DESIGN 3.5).
+ * One read of the list from start to end. A catch-up reads the changes since the start of the previous read
+ * (docs/explanation/semantics.md#deletes).
  */
 export interface ListRead {
   /** From 0 within the run. */
@@ -59,62 +60,83 @@ export interface ListRead {
 }
 
 export interface ExtractResult {
-  /** The stage manifest that lists what was staged. */
+  /** The stage manifest, which lists the staged chunks. */
   readonly stage: ObjectKey;
   readonly done: boolean;
   readonly cursor: Cursor | null;
-  /** Over all calls of this run. */
+  /** Totals over all calls of this run. */
   readonly pages: number;
   readonly rows: number;
   readonly pageSize: number;
+  /** Whether the list shifted during this read (docs/explanation/semantics.md#full-reads). */
+  readonly shifted: boolean;
 }
 
-/** Details of every heartbeat of `extractPages`: the last staged position and what to show of it. */
+/** Heartbeat details of `extractPages`: the last staged position, for a retry and for display. */
 export interface ExtractHeartbeat {
   readonly stage: ObjectKey | null;
   readonly pages: number;
   readonly rows: number;
-  /** Milliseconds since 1970 until which the service asked to be left alone. */
+  /** Time until which the service allows no request, milliseconds since 1970; `null`: none. */
   readonly waitingUntil: number | null;
 }
 
 export interface FindAbsentInput extends RunRef {
   readonly stage: ObjectKey;
-  /** Only what this reading and later ones fetched counts as present. */
+  /** Only records that this read or a later one fetched count as present. */
   readonly sinceRead: number;
-  /** Looks among these alone; `null`: all rows of the snapshot before. */
+  /** Checks only these records; `null`: all rows of the previous snapshot. */
   readonly among: ObjectKey | null;
 }
 
-/** Keys of records, in a document of the staging folder. */
+/** Record keys, in a document of the staging folder. */
 export interface KeysFound {
   readonly keys: ObjectKey;
   readonly count: number;
 }
 
-export interface ConfirmGoneInput extends RunRef {
+export interface ConfirmDeletesInput extends RunRef {
   readonly among: ObjectKey;
+}
+
+/** The absent records that are deleted. */
+export interface ConfirmedDeletes extends KeysFound {
+  /** Records whose deletion the service neither confirmed nor ruled out. */
+  readonly unproven: number;
 }
 
 export interface PlanMergeInput extends RunRef {
   readonly stage: ObjectKey;
-  /** Keys of records that are proven gone. */
+  /** Number of the merge within the run, from 0. Each reread leads to another merge. */
+  readonly pass: number;
+  /** Keys of records whose deletion is confirmed. */
   readonly gone: ObjectKey | null;
   readonly allowDeletes: boolean;
 }
 
 export interface MergePlanned {
   readonly plan: ObjectKey;
-  /** Number of batches, each for one activity. */
+  /** Number of batches. Each batch is one activity. */
   readonly batches: number;
+  /** As in `ShiftSigns`, for rows that are known before the merge. */
+  readonly repeated: number;
 }
 
 export interface MergePartsInput extends RunRef {
   readonly plan: ObjectKey;
+  readonly pass: number;
   readonly batch: number;
 }
 
-export interface MergedParts {
+/** Signs in a merge that the list shifted during its last read (docs/explanation/semantics.md#full-reads). */
+export interface ShiftSigns {
+  /** Rows whose key is repeated in the chain of pages of that read. */
+  readonly repeated: number;
+  /** Rows that no other read of the run fetched. */
+  readonly found: number;
+}
+
+export interface MergedParts extends ShiftSigns {
   readonly result: ObjectKey;
 }
 
@@ -122,6 +144,10 @@ export interface PublishInput extends RunRef {
   readonly stage: ObjectKey;
   readonly plan: ObjectKey;
   readonly results: readonly ObjectKey[];
+  /** Whether the list also shifted during the last reread, so that rows may be missing. */
+  readonly shifted: boolean;
+  /** Records whose deletion could not be confirmed. */
+  readonly unproven: number;
 }
 
 export interface PublishedRun {
@@ -132,11 +158,26 @@ export interface PublishedRun {
   readonly warnings: readonly string[];
 }
 
-/** Who this mirror is, for the fence (DESIGN 2). */
+/** Identifies this mirror to the fence (docs/explanation/architecture.md#one-writer). */
 export interface Fenced extends RunRef {
   readonly publishedRunId: RunId | null;
   readonly publishingRunId: RunId | null;
+  /** Target of a rollback whose result is unknown: the pointer may name it. */
+  readonly rollbackRunId: RunId | null;
   readonly displaced: boolean;
+}
+
+/** Clean-up after a published run, including the remains of earlier clean-ups. */
+export interface CleanUpInput extends RunRef {
+  /** The last run with a complete clean-up: older folders are clean. `null`: none is known to be. */
+  readonly cleanedUpTo: RunId | null;
+  /** Unpublished runs that may have written manifests. */
+  readonly unpublished: readonly RunId[];
+}
+
+export interface CleanedUp {
+  /** Whether nothing remains for a later clean-up. */
+  readonly complete: boolean;
 }
 
 export interface RollBackInput extends Fenced {
@@ -152,23 +193,23 @@ export interface PurgeRecordInput extends Fenced {
 }
 
 export interface RecordPurged {
-  /** What `latest.json` names, with its rows counted anew; `null`: nothing is published. */
+  /** The snapshot that `latest.json` names, with its new row count; `null`: nothing is published. */
   readonly published: Published | null;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly purged: PurgeCounts;
 }
 
-/** What a worker's configuration says of an export. */
+/** The settings of an export, from the configuration of the worker. */
 export interface ExportPlan {
   readonly resources: readonly string[];
   readonly giveUpAfterMs: number;
-  /** Least time between two runs that change notices ask for. */
+  /** Minimum interval between two runs that change notices request. */
   readonly minIntervalMs: number;
-  /** Absent in answers of earlier versions. */
+  /** Absent in results of earlier versions. */
   readonly notify?: readonly NotifyEvent[];
 }
 
-/** Tells somebody of a run. */
+/** A notification of a run. */
 export interface NotifyInput extends Pick<RunReport, 'resource' | 'outcome' | 'runId' | 'error'> {
   readonly connection: string;
   readonly event: NotifyEvent;

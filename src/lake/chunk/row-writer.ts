@@ -1,31 +1,34 @@
 import type { Cells } from '../../core/cells.js';
-import { eachRow } from '../csv.js';
-import { type CellRule, cellRule, type Profile } from '../profile.js';
-import { type SortKey, sortKey } from '../row.js';
+import { eachRow } from '../rows/csv.js';
+import { cellRule, type Profile } from '../rows/profile.js';
+import { type SortKey, sortKey } from '../rows/row.js';
 import type { RowBuffer } from './row-buffer.js';
 
-/** A record that lacks its key, with its position among those that it came with. */
+/** A record without a key, with its position in the batch of records. */
 export interface Keyless {
   readonly at: number;
   readonly cells: Cells;
 }
 
-/** Writes records as rows of CSV, by the rules of their columns. */
+/** Writes records as CSV rows and applies the rules of their columns (masking, escaping). */
 export class RowWriter {
   readonly #profile: Profile;
   readonly #prefix: string;
-  readonly #rules: CellRule[] = [];
+  /** The few columns that have a rule. */
+  readonly #rules: { readonly at: number; readonly rule: NonNullable<ReturnType<typeof cellRule>> }[] = [];
+  /** Number of columns whose rules have been looked up. */
+  #known = 0;
 
-  /** @param prefix text in front of every row (see `rowPrefix`) */
+  /** @param prefix text at the start of every row (see `rowPrefix`) */
   constructor(profile: Profile, prefix: string) {
     this.#profile = profile;
     this.#prefix = prefix;
   }
 
   /**
-   * Returns the records that lack their key and were left out (DESIGN 3.2).
+   * Writes all records that have a key, and returns those that have none (docs/explanation/semantics.md#key).
    *
-   * @param names the data columns by position, the key's first; they only ever grow
+   * @param names the data columns by position, key columns first; later calls may add names at the end
    */
   write(records: readonly Cells[], names: readonly string[], into: RowBuffer): Keyless[] {
     this.#prepareRules(names);
@@ -39,12 +42,12 @@ export class RowWriter {
         keyless.push({ at, cells });
         continue;
       }
-      // All of them have the header's length.
+      // `eachRow` expects one cell for each column of the header.
       cells.length = names.length;
       good.push(cells);
       keys.push(key);
     }
-    const own = allDetached(keys);
+    const own = detachAll(keys);
     let at = 0;
     eachRow(good, this.#profile.csv.delimiter, (row) => {
       into.add(own[at++]!, this.#prefix + row, names.length);
@@ -67,21 +70,22 @@ export class RowWriter {
   }
 
   #prepareRules(names: readonly string[]): void {
-    for (let at = this.#rules.length; at < names.length; at++)
-      this.#rules.push(cellRule(this.#profile, names[at]!));
+    for (; this.#known < names.length; this.#known++) {
+      const rule = cellRule(this.#profile, names[this.#known]!);
+      if (rule !== null) this.#rules.push({ at: this.#known, rule });
+    }
   }
 
   #applyRules(cells: Cells): void {
-    for (const [at, rule] of this.#rules.entries()) {
-      if (rule === null) continue;
+    for (const { at, rule } of this.#rules) {
       const cell = cells[at];
       if (cell !== null && cell !== undefined) cells[at] = rule(cell);
     }
   }
 }
 
-/** The same keys in memory of their own: V8 lets a part of a string, here of a page's body, hold on to the whole. */
-function allDetached(keys: readonly SortKey[]): SortKey[] {
+/** Copies the keys into one new string. In V8 a slice keeps its whole parent string alive, here the body of a page. */
+function detachAll(keys: readonly SortKey[]): SortKey[] {
   const text = Buffer.from(keys.join(''), 'latin1').toString('latin1');
   let end = 0;
   return keys.map((key) => {

@@ -1,27 +1,27 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
-import { writeRows } from '../csv.js';
 import { framingOf } from '../part/framing.js';
 import { BLOCK_BYTES, PartWriter } from '../part/writer.js';
-import type { Profile } from '../profile.js';
-import { type Column, headerCells } from '../schema.js';
-import type { StagedChunk } from '../stage.js';
+import { writeRows } from '../rows/csv.js';
+import type { Profile } from '../rows/profile.js';
+import { type Column, headerCells } from '../rows/schema.js';
+import type { StagedChunk } from '../run/stage.js';
 import type { ObjectStore } from '../store/index.js';
 import type { RowBuffer } from './row-buffer.js';
 
 export interface ChunkOptions {
   readonly profile: Profile;
   readonly signal?: AbortSignal | undefined;
-  /** Whether the first row is newer than the second by a field of their own; `null`: they do not say. */
+  /** Whether the first row is newer than the second by its "updated at" field; `null` where the field does not decide. */
   readonly isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null;
 }
 
-/** What became of a buffer of fetched rows. */
+/** The staged chunk, and the number of rows that a newer row of the same key replaced. */
 export interface WrittenChunk {
   readonly chunk: StagedChunk;
   readonly duplicates: number;
 }
 
-/** Sorts the rows, drops all but the newest of each key, and stages them as one part. */
+/** Sorts the rows by key, keeps the newest row of each key, and stages them as one part. */
 export async function writeChunk(
   store: ObjectStore,
   key: ObjectKey,
@@ -30,7 +30,7 @@ export async function writeChunk(
   { profile, signal, isNewer }: ChunkOptions,
 ): Promise<WrittenChunk> {
   const { delimiter } = profile.csv;
-  const rows = new WholeRows(buffer, columns.length, delimiter);
+  const rows = new PaddedRows(buffer, columns.length, delimiter);
   const order = newestInOrder(buffer, rows, isNewer);
   const writer = new PartWriter(store, key, {
     framing: framingOf(profile.csv),
@@ -51,7 +51,7 @@ export async function writeChunk(
       });
       from = to;
     }
-    const { rows: written, bytes, rawBytes, first, last } = await writer.finish();
+    const { rows: written, bytes, rawBytes, first, last, indexCrc32 } = await writer.finish();
     const chunk = {
       key,
       rows: written,
@@ -60,6 +60,7 @@ export async function writeChunk(
       first: first!,
       last: last!,
       columns: columns.length,
+      ...(indexCrc32 === undefined ? {} : { indexCrc32 }),
     };
     return { chunk, duplicates: buffer.rows - order.length };
   } catch (error) {
@@ -68,8 +69,8 @@ export async function writeChunk(
   }
 }
 
-/** Rows of today's header, though columns came while they gathered: with empty cells at their end. */
-class WholeRows {
+/** Rows of a buffer, padded with empty cells to the current header: columns can be added while rows are buffered. */
+class PaddedRows {
   readonly #buffer: RowBuffer;
   readonly #columns: number;
   readonly #delimiter: string;
@@ -80,7 +81,7 @@ class WholeRows {
     this.#delimiter = delimiter;
   }
 
-  /** In bytes. */
+  /** Length of a row in bytes, including the added cells. */
   size(at: number): number {
     return this.#buffer.offset(at + 1) - this.#buffer.offset(at) + this.#missing(at);
   }
@@ -89,14 +90,14 @@ class WholeRows {
     return (this.#buffer.row(at).slice(0, -1) + this.#tail(at)) as ByteString;
   }
 
-  /** The rows at `order[from]` up to `order[to]`; whole rows that lie side by side are not copied. */
+  /** The text of the rows `order[from]` to `order[to - 1]`. If they are adjacent and complete, the text is not copied. */
   gather(order: readonly number[], from: number, to: number, bytes: number): Buffer {
     const first = order[from]!;
-    if (this.#wholeNeighbours(order, from, to) === to) return this.#buffer.bytes(first, first + to - from);
+    if (this.#endOfAdjacent(order, from, to) === to) return this.#buffer.bytes(first, first + to - from);
     const gathered = Buffer.allocUnsafeSlow(bytes);
     let filled = 0;
     for (let at = from; at < to; ) {
-      const end = this.#wholeNeighbours(order, at, to);
+      const end = this.#endOfAdjacent(order, at, to);
       const row = order[at]!;
       if (end > at) {
         filled += this.#buffer.bytes(row, row + end - at).copy(gathered, filled);
@@ -109,8 +110,8 @@ class WholeRows {
     return gathered;
   }
 
-  /** End of the rows from `at` on that lie side by side and miss nothing; `at` itself where that one does. */
-  #wholeNeighbours(order: readonly number[], at: number, to: number): number {
+  /** End of the adjacent, complete rows that start at `at`; `at` itself if that row has missing cells. */
+  #endOfAdjacent(order: readonly number[], at: number, to: number): number {
     let end = at;
     while (end < to && order[end] === order[at]! + end - at && this.#missing(order[end]!) === 0) end++;
     return end;
@@ -125,8 +126,8 @@ class WholeRows {
   }
 }
 
-/** Positions of the rows to keep, by key. Lists are mostly sorted already, which is noticed first. */
-function newestInOrder({ keys }: RowBuffer, rows: WholeRows, isNewer: ChunkOptions['isNewer']): number[] {
+/** Positions of the rows to keep, sorted by key. Lists are mostly sorted already, so that case is checked first. */
+function newestInOrder({ keys }: RowBuffer, rows: PaddedRows, isNewer: ChunkOptions['isNewer']): number[] {
   const order = keys.map((_, at) => at);
   let ascending = true;
   for (let at = 1; at < keys.length && ascending; at++) ascending = keys[at - 1]! < keys[at]!;

@@ -1,31 +1,35 @@
 export interface AliasRules {
-  /** Makes a name one that the engine takes, as near to it as can be. */
+  /** Converts a name to the closest name that the engine accepts. */
   readonly toName: (name: string) => string;
-  /** Names that the engine needs for itself, in lower case. */
+  /** Names that the engine reserves, in lower case. */
   readonly reserved: readonly string[];
 }
 
 /**
- * Names for columns that an engine can hold side by side: engines do not tell `id` from `ID` and take no empty name
- * (DESIGN 3.9). First come, first served, so that columns added later change no name given before.
+ * Returns unique, non-empty column names. Engines compare names without regard to case, so `id` and `ID` get different
+ * aliases (docs/explanation/semantics.md#header). Earlier columns take precedence, so a new column changes no existing alias.
  */
 export function columnAliases(names: readonly string[], { toName, reserved }: AliasRules): string[] {
   const taken = new Set(reserved);
+  /** For each wanted alias, the next number to try: thousands of names can map to the same alias. */
+  const next = new Map<string, number>();
   return names.map((name) => {
     const wanted = toName(name) || 'unnamed';
     let alias = wanted;
-    for (let n = 2; taken.has(alias.toLowerCase()); n++) alias = `${wanted}_${n}`;
+    let n = next.get(wanted.toLowerCase()) ?? 2;
+    while (taken.has(alias.toLowerCase())) alias = `${wanted}_${n++}`;
+    next.set(wanted.toLowerCase(), n);
     taken.add(alias.toLowerCase());
     return alias;
   });
 }
 
-/** Only control characters go: they end comments and statements in some clients. */
+/** Replaces control characters, which end comments and statements in some clients. */
 export function printable(name: string): string {
   return name.replace(/\p{Cc}/gu, '_');
 }
 
-/** For engines that take letters, digits and underscores only. */
+/** For engines whose names consist of letters, digits and underscores. */
 export function plainLower(name: string): string {
   return name
     .toLowerCase()

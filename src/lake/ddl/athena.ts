@@ -4,14 +4,15 @@ import { hiveName, hiveString, sqlName } from './quote.js';
 import { numberText, type Statement, type TableSource } from './table.js';
 
 /**
- * Athena: an external table of texts and a view with types. The table is made in Hive's dialect, the view in Trino's.
+ * Statements for Athena: an external table with text columns and a typed view. The table uses Hive syntax, the view
+ * Trino syntax.
  *
- * @throws RangeError for a lake that is not in S3
+ * @throws RangeError if the lake is not in S3
  */
 export function athenaTable(source: TableSource): Statement[] {
   if (!source.lake.url.startsWith('s3://')) {
     throw new RangeError(
-      `Athena reads from S3 only, and the lake is ${source.lake.url}; use the dialect duckdb`,
+      `Athena reads only from S3, and the lake is ${source.lake.url}. Use the dialect duckdb`,
     );
   }
   const { name, about, csv, shape } = source;
@@ -22,7 +23,7 @@ export function athenaTable(source: TableSource): Statement[] {
   const statements: Statement[] = [
     {
       kind: 'define',
-      about: ['Drops the definition only: the files stay.'],
+      about: ['Drops only the table definition; the files are kept.'],
       sql: `DROP TABLE IF EXISTS ${hiveName(table)}`,
     },
     {
@@ -34,7 +35,7 @@ export function athenaTable(source: TableSource): Statement[] {
         ')',
         ...(shape === 'tree' ? ['PARTITIONED BY (`dt` string, `run` string)'] : []),
         "ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.OpenCSVSerde'",
-        // Its own escape, a backslash, would eat those in values; quotes are doubled, which needs none.
+        // With the default escape character, a backslash, backslashes in values would be lost. Quotes are doubled instead.
         `WITH SERDEPROPERTIES ('separatorChar' = ${hiveString(csv.delimiter)}, 'quoteChar' = '"', 'escapeChar' = ${hiveString('\u0001')})`,
         'STORED AS TEXTFILE',
         `LOCATION ${hiveString(`${source.lake.url}/${source.folder}/`)}`,
@@ -43,7 +44,7 @@ export function athenaTable(source: TableSource): Statement[] {
     },
   ];
   if (shape === 'tree') {
-    const text = 'To be run after every export: it takes up the new partitions.';
+    const text = 'Run this after every export. It adds the new partitions.';
     statements.push({ kind: 'define', about: [text], sql: `MSCK REPAIR TABLE ${hiveName(table)}` });
   }
   const partitions = shape === 'tree' ? ['  "dt"', '  "run"'] : [];
@@ -53,18 +54,19 @@ export function athenaTable(source: TableSource): Statement[] {
   ];
   statements.push({
     kind: 'define',
-    about: [`${about}, with the types that were seen. A value that does not fit its type is NULL here.`],
+    about: [`${about}, with the types seen so far. A value that does not fit its type is NULL.`],
     sql: `CREATE OR REPLACE VIEW ${sqlName(name)} AS\nSELECT\n${casts.join(',\n')}\nFROM ${sqlName(table)}`,
   });
   return statements;
 }
 
 function warnings({ csv }: TableSource): string[] {
-  const always = 'OpenCSVSerDe does not tell an empty text from a null: the view makes both NULL.';
+  const always =
+    'OpenCSVSerDe does not distinguish an empty string from a null. The view returns NULL for both.';
   if (csv.lineBreaks === 'escape') return [always];
   return [
     always,
-    'OpenCSVSerDe cannot read line breaks inside values: set `csv: { lineBreaks: escape }` if there are any.',
+    'OpenCSVSerDe cannot read line breaks inside values. If there are any, set `csv: { lineBreaks: escape }`.',
   ];
 }
 

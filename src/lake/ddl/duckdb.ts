@@ -6,10 +6,10 @@ import { renamed, type TableColumn, tableColumns } from './kinds.js';
 import { sqlName, sqlString } from './quote.js';
 import { numberText, type Statement, type TableSource } from './table.js';
 
-/** Longest row that is read, in bytes; DuckDB's default of 2 MB is less than a long description can be. */
+/** Longest row that DuckDB accepts, in bytes. Its default of 2 MB is too small for a long description. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
-/** DuckDB 1.2 or later. No sniffing: delimiter, columns and nulls are known. */
+/** Statements for DuckDB 1.2 or later. Format detection is off, because delimiter, columns and nulls are known. */
 export function duckdbTable(source: TableSource): Statement[] {
   const columns = tableColumns(source.columns, source.masked, (names) =>
     columnAliases(names, { toName: printable, reserved: [] }),
@@ -20,16 +20,14 @@ export function duckdbTable(source: TableSource): Statement[] {
     {
       kind: 'define',
       about: [
-        `${source.about}, every column as text. A null is NULL, an empty text is ''.`,
+        `${source.about}, every column as text. A null is NULL, an empty string is ''.`,
         ...renamed(columns),
       ],
       sql: `CREATE OR REPLACE VIEW ${text} AS\nSELECT * FROM ${readCsv(source, columns)}${publishedOnly(source)}`,
     },
     {
       kind: 'define',
-      about: [
-        `${source.about}, with the types that were seen. A value that does not fit its type is NULL here.`,
-      ],
+      about: [`${source.about}, with the types seen so far. A value that does not fit its type is NULL.`],
       sql: `CREATE OR REPLACE VIEW ${view} AS\nSELECT\n${columns.map((column) => `  ${typed(column, source)} AS ${sqlName(column.alias)}`).join(',\n')}\nFROM ${text}`,
     },
   ];
@@ -40,13 +38,13 @@ export function duckdbTable(source: TableSource): Statement[] {
   });
   statements.push({
     kind: 'check',
-    about: ['How many values do not fit their type, by column:'],
+    about: ['Number of values that do not fit their type, by column:'],
     sql: `SELECT\n${counts.join(',\n')}\nFROM ${text}`,
   });
   return statements;
 }
 
-/** What must be there before an `s3://` lake can be read; nothing for a folder. */
+/** Extensions and secret that DuckDB needs for an `s3://` lake; none for a folder. */
 export function duckdbSetup(lake: LakeSettings): Statement[] {
   if (!lake.url.startsWith('s3://')) return [];
   const options = ['TYPE s3', 'PROVIDER credential_chain'];
@@ -60,15 +58,13 @@ export function duckdbSetup(lake: LakeSettings): Statement[] {
   return [
     {
       kind: 'setup',
-      about: [
-        'Before anything else, in a session that does not read from S3 yet, without the marks in front:',
-      ],
+      about: ['Run this first, without the leading "--", in a session that cannot read from S3 yet:'],
       sql: 'INSTALL httpfs; LOAD httpfs; INSTALL aws; LOAD aws',
     },
     {
       kind: 'setup',
       about: [
-        "Credentials as the AWS tools find them; for others: KEY_ID '…', SECRET '…' instead of PROVIDER.",
+        "Uses the credentials that AWS tools find. For other credentials, replace PROVIDER with KEY_ID '…', SECRET '…'.",
       ],
       sql: `CREATE OR REPLACE SECRET worktrack (\n  ${options.join(',\n  ')}\n)`,
     },
@@ -80,7 +76,7 @@ function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly Ta
   const parts = `${pathIn(lake, folder)}${shape === 'tree' ? '/dt=*/run=*' : ''}/part-*${extension}`;
   const options = [
     'auto_detect = false',
-    // Else the path's `dt` and `run` would be columns, in place of fields of that name.
+    // Otherwise `dt` and `run` of the path become columns and replace fields of the same name.
     'hive_partitioning = false',
     'header = true',
     `delim = ${sqlString(csv.delimiter)}`,
@@ -91,21 +87,21 @@ function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly Ta
     `nullstr = ''`,
     'allow_quoted_nulls = false',
     `max_line_size = ${MAX_LINE_BYTES}`,
-    // Change logs from before a column was added have fewer cells; DuckDB pads them in one thread only.
+    // Rows of older change logs have fewer cells. DuckDB pads them only when it reads with one thread.
     ...(shape === 'tree' ? ['null_padding = true', 'parallel = false'] : []),
     `columns = {\n${columns.map(({ alias }) => `    ${sqlString(alias)}: 'VARCHAR'`).join(',\n')}\n  }`,
   ];
   return `read_csv(\n  ${[sqlString(parts), ...options].join(',\n  ')}\n)`;
 }
 
-/** A run under way writes its change log before it is published: only the pointer says what counts. Run ids are compared by their time. */
+/** Excludes the change log of a run in progress, which is written before publication: its run id is later than the pointer's. */
 function publishedOnly({ lake, pointer, shape }: TableSource): string {
   if (shape === 'run') return '';
   const latest = sqlString(pathIn(lake, pointer));
   return `\nWHERE "_run_id"[:16] <= (SELECT "runId"[:16] FROM read_json(${latest}, columns = {runId: 'VARCHAR'}))`;
 }
 
-/** Path of a key with what a glob takes for its own put in brackets. */
+/** Path of a key, with glob characters in brackets. */
 function pathIn({ url }: LakeSettings, key: string): string {
   const root = url.startsWith('file:') ? fileURLToPath(url) : url;
   return `${root}/${key}`.replace(/[*?[]/g, '[$&]');

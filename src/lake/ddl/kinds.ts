@@ -1,9 +1,9 @@
-import { type Column, META_COLUMNS, typeNames } from '../schema.js';
+import { type Column, META_COLUMNS, typeNames } from '../rows/schema.js';
 
-/** What a column's values are, as far as one type can hold them all. */
+/** The most specific type that can hold all values of a column. */
 export type Kind = 'integer' | 'number' | 'boolean' | 'time' | 'text';
 
-/** Of a data column, by the JSON types seen in it so far; mixed ones are text. */
+/** Kind of a data column, from the JSON types seen so far. A mixture is `text`, except integers with other numbers. */
 export function kindOf({ types }: Pick<Column, 'types'>): Kind {
   const seen = typeNames(types).filter((name) => name !== 'null');
   if (seen.length === 0) return 'text';
@@ -13,15 +13,15 @@ export function kindOf({ types }: Pick<Column, 'types'>): Kind {
   return 'text';
 }
 
-/** A column of the header on its way into a statement. */
+/** A header column as it appears in a statement. */
 export interface TableColumn {
-  /** In the header. */
+  /** Name in the header. */
   readonly name: string;
   readonly alias: string;
   readonly kind: Kind;
 }
 
-/** @param masked columns whose values are hashes or stand-ins now, whatever the service sent */
+/** @param masked columns whose values are hashed or redacted, so their type is text */
 export function tableColumns(
   columns: readonly Column[],
   masked: ReadonlySet<string>,
@@ -41,9 +41,9 @@ export function tableColumns(
   return all.map((column, at) => ({ ...column, alias: aliases[at]! }));
 }
 
-/** Columns that go by another name in statements, for a comment. */
+/** Comment lines for columns whose alias differs from their name. */
 export function renamed(columns: readonly TableColumn[]): string[] {
   return columns
     .filter(({ name, alias }) => name !== alias)
-    .map(({ name, alias }) => `The column ${JSON.stringify(name)} is called ${alias} here.`);
+    .map(({ name, alias }) => `Column ${JSON.stringify(name)} has the name ${alias} here.`);
 }

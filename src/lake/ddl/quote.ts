@@ -1,6 +1,6 @@
-/** Names and texts inside statements. Whatever a field is called, it stays a name: no statement is ended by it. */
+/** Quoting of names and strings in statements. No field name can end a name or a statement. */
 
-/** A string literal of standard SQL (DuckDB, Trino): only quotes are special. */
+/** A string literal of standard SQL (DuckDB, Trino), where only quotes are special. */
 export function sqlString(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
@@ -14,17 +14,17 @@ export function hiveString(text: string): string {
   return `'${escaped}'`;
 }
 
-/** A name of standard SQL. */
+/** A quoted identifier of standard SQL. */
 export function sqlName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** A name of Hive and Spark. */
+/** A quoted identifier of Hive and Spark. */
 export function hiveName(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;
 }
 
-/** A resource's name as one that needs no quotes in any dialect: `time-entries` is `time_entries`. */
+/** A view name that needs no quotes in any dialect: `time-entries` becomes `time_entries`. */
 export function viewName(resource: string): string {
   const plain = resource.toLowerCase().replace(/[^a-z0-9_]/g, '_');
   return /^[a-z_]/.test(plain) ? plain : `_${plain}`;

@@ -3,17 +3,17 @@ import { renamed, type TableColumn, tableColumns } from './kinds.js';
 import { hiveName, hiveString } from './quote.js';
 import type { Statement, TableSource } from './table.js';
 
-/** Stands for null while reading: with Spark's default, '', a quoted empty text would be null too. */
+/** The text that Spark reads as null. With Spark's default, '', a quoted empty string would also become null. */
 const NULL_TEXT = '\u0001worktrack-null\u0001';
 
-/** Spark 3.2 or later: temporary views, for a session. */
+/** Statements for Spark 3.2 or later. The views are temporary: they last for one session. */
 export function sparkTable(source: TableSource): Statement[] {
   const { name, about, csv, shape, lake, folder, runId } = source;
   const columns = tableColumns(source.columns, source.masked, (names) =>
     columnAliases(names, { toName: printable, reserved: ['dt', 'run'] }),
   );
   const partitions = shape === 'tree' ? ['dt', 'run'] : [];
-  // Hadoop's name for S3; what a glob takes for its own is escaped.
+  // Hadoop's scheme for S3 is s3a. Glob characters are escaped.
   const path = `${lake.url.replace(/^s3:/, 's3a:')}/${folder}`.replace(/[*?[\]{}\\]/g, '\\$&');
   const options: [string, string][] = [
     ['path', path],
@@ -28,7 +28,7 @@ export function sparkTable(source: TableSource): Statement[] {
     ['emptyValue', ''],
     ['maxCharsPerColumn', '-1'],
     ['maxColumns', String(Math.max(20_480, columns.length + 1))],
-    // Change logs from before a column was added have fewer cells.
+    // Rows of older change logs have fewer cells.
     ['mode', shape === 'tree' ? 'PERMISSIVE' : 'FAILFAST'],
   ];
   const names = [...columns.map(({ alias }) => alias), ...partitions];
@@ -43,7 +43,7 @@ export function sparkTable(source: TableSource): Statement[] {
   return [
     {
       kind: 'define',
-      about: [`${about}, every column as text. A null is NULL, an empty text is ''.`, ...renamed(columns)],
+      about: [`${about}, every column as text. A null is NULL, an empty string is ''.`, ...renamed(columns)],
       sql:
         `CREATE OR REPLACE TEMPORARY VIEW ${hiveName(`${name}_text`)} (\n` +
         `${names.map((one) => `  ${hiveName(one)} STRING`).join(',\n')}\n)\nUSING csv\nOPTIONS (\n` +
@@ -51,7 +51,7 @@ export function sparkTable(source: TableSource): Statement[] {
     },
     {
       kind: 'define',
-      about: [`${about}, with the types that were seen. A value that does not fit its type is NULL here.`],
+      about: [`${about}, with the types seen so far. A value that does not fit its type is NULL.`],
       sql:
         `CREATE OR REPLACE TEMPORARY VIEW ${hiveName(name)} AS\nSELECT\n${casts.join(',\n')}\n` +
         `FROM ${hiveName(`${name}_text`)}${published}`,

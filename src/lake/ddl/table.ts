@@ -1,33 +1,33 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import type { CsvSettings, LakeSettings } from '../../core/settings.js';
-import type { Column } from '../schema.js';
+import type { Column } from '../rows/schema.js';
 
-/** One statement. */
+/** One SQL statement with its purpose. */
 export interface Statement {
   /**
-   * `define` makes something and may be run again; `setup` must come before it in a session that cannot reach the lake
-   * yet; `check` is a query for people who want to know.
+   * `define` creates a table or view and can be run again. `setup` must run first in a session that cannot read the lake
+   * yet. `check` is an optional query.
    */
   readonly kind: 'define' | 'setup' | 'check';
-  /** Lines of a comment; they hold no line break. */
+  /** Comment lines, without line breaks. */
   readonly about: readonly string[];
-  /** Without a semicolon. */
+  /** The statement, without a semicolon. */
   readonly sql: string;
 }
 
-/** What integers become: `bigint` has 64 bits, `wide` 38 decimal digits (which some clients show as floats). */
+/** SQL type of integers: `bigint` has 64 bits, `wide` has 38 decimal digits (some clients show them as floats). */
 export type Integers = 'bigint' | 'wide';
 
-/** Something to be read as a table: the folder of a snapshot, or all change logs. */
+/** A source of rows for a table: the folder of a snapshot, or all change logs. */
 export interface TableSource {
   readonly lake: LakeSettings;
-  /** Of the typed view; the one with texts alone is called the same with `_text`. */
+  /** Name of the typed view. The text view has the suffix `_text`. */
   readonly name: string;
   readonly about: string;
-  /** A run's folder, or the root of a tree with `dt=…/run=…/` below. */
+  /** A run's folder, or the root of a tree that contains `dt=…/run=…/` folders. */
   readonly folder: ObjectKey;
   readonly shape: 'run' | 'tree';
-  /** The pointer and the run that it named. */
+  /** Key of the pointer; `runId` is the run that it named. */
   readonly pointer: ObjectKey;
   readonly runId: RunId;
   readonly columns: readonly Column[];
@@ -36,7 +36,7 @@ export interface TableSource {
   readonly integers: Integers;
 }
 
-/** Where formulas are escaped, a negative number has a quote in front of it. */
+/** Removes the leading `'` that formula escaping puts before a negative number. */
 export function numberText(expression: string, csv: CsvSettings): string {
   return csv.escapeFormulas ? `replace(${expression}, '''', '')` : expression;
 }

@@ -1,18 +1,18 @@
 import type { ByteString } from '../../core/brands.js';
-import { isTombstone, type SortKey } from '../row.js';
+import { isTombstone, type SortKey } from '../rows/row.js';
 import { SourceHeap } from './heap.js';
 import type { MergeSource } from './source.js';
 
 /**
- * Live rows of the snapshot (age 0) whose keys no other source has.
+ * Finds live rows of the base snapshot (age 0) whose keys appear in no other source.
  *
- * @param counts whether a row may be concluded from at all, such as by its place in a window
- * @param found called in the order of the keys
+ * @param isEligible whether a row's absence can mean a delete, for example because its date lies well inside the window
+ * @param onAbsent called for each such row, in key order
  */
 export async function findAbsent(
   sources: readonly MergeSource[],
-  counts: (row: ByteString) => boolean,
-  found: (key: SortKey) => void,
+  isEligible: (row: ByteString) => boolean,
+  onAbsent: (key: SortKey) => void,
 ): Promise<void> {
   for (const source of sources) await source.start();
   const heap = new SourceHeap(sources);
@@ -26,8 +26,8 @@ export async function findAbsent(
       if (top.age === 0) row = top.row();
       else present = true;
       if (!top.step()) await top.nextBlock();
-      heap.settle();
+      heap.updateTop();
     }
-    if (row !== null && !present && !isTombstone(row) && counts(row)) found(key);
+    if (row !== null && !present && !isTombstone(row) && isEligible(row)) onAbsent(key);
   }
 }

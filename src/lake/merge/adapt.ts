@@ -1,9 +1,9 @@
 import type { ByteString } from '../../core/brands.js';
-import { type Cell, readRow, writeRows } from '../csv.js';
-import { cellRule, isWanted, type Profile } from '../profile.js';
-import { type Column, META_COLUMNS } from '../schema.js';
+import { type Cell, readRow, writeRows } from '../rows/csv.js';
+import { cellRule, isWanted, type Profile } from '../rows/profile.js';
+import { type Column, META_COLUMNS } from '../rows/schema.js';
 
-/** How the rows of a part came to be written. */
+/** The header width and profile that a part's rows were written with. */
 export interface Written {
   readonly columns: number;
   readonly profile: Profile;
@@ -11,9 +11,9 @@ export interface Written {
 }
 
 /**
- * What makes a part's rows rows of today's header and profile; `null` when they are already. Columns that were
- * added since only cost a delimiter each. Another profile means that every cell is read and written again; what
- * was masked or escaped before cannot be had back and stays as it is.
+ * Returns a function that converts a part's rows to the current header and profile; `null` if they need no conversion.
+ * Each column added since then appends one delimiter. With another profile, every cell is read and written again.
+ * Masked or escaped values cannot be restored and stay as they are.
  */
 export function adaptRows(
   written: Written,

@@ -1,21 +1,21 @@
 import type { MergeSource } from './source.js';
 import { comesBefore } from './source.js';
 
-/** Sources that have the beginning of what they hold on its way before it is their turn: a store takes its time. */
+/** Number of upcoming sources whose first blocks are requested early, to hide the latency of the store. */
 export const READ_AHEAD = 3;
 
-/** A binary heap of sources: the one whose row comes next is at the top. Sources at their end leave it. */
+/** A binary heap of sources. The source with the smallest key is at the top. Exhausted sources are removed. */
 export class SourceHeap {
   readonly #items: MergeSource[] = [];
-  /** In the order in which they come to the top for the first time. */
-  readonly #coming: readonly MergeSource[];
-  #came = 0;
+  /** All sources, in the order in which they first reach the top. */
+  readonly #inOrder: readonly MergeSource[];
+  #reached = 0;
   #readAhead = 0;
 
   constructor(sources: readonly MergeSource[]) {
     for (const source of sources) if (source.key !== null) this.#items.push(source);
     for (let at = (this.#items.length >> 1) - 1; at >= 0; at--) this.#sink(at);
-    this.#coming = [...this.#items].sort((a, b) => (comesBefore(a, b) ? -1 : 1));
+    this.#inOrder = [...this.#items].sort((a, b) => (comesBefore(a, b) ? -1 : 1));
     this.#prefetch();
   }
 
@@ -23,15 +23,15 @@ export class SourceHeap {
     return this.#items[0];
   }
 
-  /** The one that would be at the top without the top. */
+  /** The source with the second smallest key. */
   get second(): MergeSource | undefined {
     const [, left, right] = this.#items;
     if (left === undefined || right === undefined) return left;
     return comesBefore(right, left) ? right : left;
   }
 
-  /** To be called when the top's key has changed. */
-  settle(): void {
+  /** Restores the heap order. Call it after the key of the top has changed. */
+  updateTop(): void {
     if (this.#items[0]?.key === null) {
       const last = this.#items.pop();
       if (last === undefined || this.#items.length === 0) return;
@@ -42,9 +42,9 @@ export class SourceHeap {
   }
 
   #prefetch(): void {
-    while (this.top !== undefined && this.#coming[this.#came] === this.top) this.#came++;
-    while (this.#readAhead < Math.min(this.#came + READ_AHEAD, this.#coming.length)) {
-      this.#coming[this.#readAhead++]!.prefetch();
+    while (this.top !== undefined && this.#inOrder[this.#reached] === this.top) this.#reached++;
+    while (this.#readAhead < Math.min(this.#reached + READ_AHEAD, this.#inOrder.length)) {
+      this.#inOrder[this.#readAhead++]!.prefetch();
     }
   }
 

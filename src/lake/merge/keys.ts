@@ -1,13 +1,13 @@
-import type { SortKey } from '../row.js';
-import type { StagedChunk } from '../stage.js';
+import type { SortKey } from '../rows/row.js';
+import type { StagedChunk } from '../run/stage.js';
 import type { KeyRange } from './source.js';
 
-/** Order of keys, for sorting. */
+/** Comparator for sort keys. */
 export function byKey(a: SortKey, b: SortKey): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Number of sorted keys that are below a key. */
+/** Number of keys in the sorted list that are less than `key`. */
 export function lowerBound(sorted: readonly SortKey[], key: SortKey): number {
   let low = 0;
   let high = sorted.length;
@@ -19,7 +19,7 @@ export function lowerBound(sorted: readonly SortKey[], key: SortKey): number {
   return low;
 }
 
-/** Number of sorted keys that are not above a key: of bounds between ranges, the number of the key's range. */
+/** Number of keys in the sorted list that are at most `key`. For the bounds between ranges, this is the key's range. */
 export function upperBound(sorted: readonly SortKey[], key: SortKey): number {
   let low = 0;
   let high = sorted.length;
@@ -31,8 +31,8 @@ export function upperBound(sorted: readonly SortKey[], key: SortKey): number {
   return low;
 }
 
-/** The largest number of chunks that have a key in common, or could: 1 for those that lie one behind the other. */
-export function deepestOverlap(chunks: readonly Pick<StagedChunk, 'first' | 'last'>[]): number {
+/** The largest number of chunks whose key ranges share a key: 1 if no two ranges overlap. */
+export function maxOverlap(chunks: readonly Pick<StagedChunk, 'first' | 'last'>[]): number {
   const firsts = chunks.map(({ first }) => first).sort(byKey);
   const lasts = chunks.map(({ last }) => last).sort(byKey);
   let deepest = 0;

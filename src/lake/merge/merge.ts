@@ -1,84 +1,59 @@
 import type { ByteString, RunId, UtcSeconds } from '../../core/brands.js';
+import type { ShiftSigns } from '../../core/contract/index.js';
 import type { DeletePolicy } from '../../core/settings.js';
 import type { Block } from '../part/index-file.js';
 import type { RowOutput } from '../part/series.js';
-import type { SortKey } from '../row.js';
-import { entomb, isTombstone, payloadAt } from '../row.js';
+import type { SortKey } from '../rows/row.js';
+import { isTombstone, payloadAt, toTombstone } from '../rows/row.js';
+import { type MergeCounts, zeroCounts } from './counts.js';
 import { SourceHeap } from './heap.js';
 import { byKey, lowerBound } from './keys.js';
 import type { MergeSource } from './source.js';
 
-/** What a merge did, in rows (DESIGN 3.11). */
-export interface MergeCounts {
-  /** Read from staged chunks. */
-  fetched: number;
-  /** Fetched rows that another fetched row of the same key displaced. */
-  duplicates: number;
-  unchanged: number;
-  inserted: number;
-  updated: number;
-  deleted: number;
-  /** Deleted rows that left the snapshot (`deletes: drop`). */
-  dropped: number;
-  /** Rows of the snapshot before that were not fetched and stay. */
-  retained: number;
-  /** In the new snapshot. */
-  rows: number;
-  /** Of the inserted, rows of change logs that a rollback had left behind. */
-  reapplied: number;
-}
-
-export function noCounts(): MergeCounts {
-  return {
-    fetched: 0,
-    duplicates: 0,
-    unchanged: 0,
-    inserted: 0,
-    updated: 0,
-    deleted: 0,
-    dropped: 0,
-    retained: 0,
-    rows: 0,
-    reapplied: 0,
-  };
-}
-
-export function addCounts(into: MergeCounts, more: MergeCounts): void {
-  for (const name of Object.keys(into) as (keyof MergeCounts)[]) into[name] += more[name];
-}
+export { addCounts, type MergeCounts, zeroCounts } from './counts.js';
 
 export interface MergeOptions {
-  /** At most one of age 0, the snapshot before; the others are staged chunks. */
+  /** At most one has age 0, the base snapshot. The others are staged chunks. */
   readonly sources: readonly MergeSource[];
   readonly snapshot: RowOutput;
-  /** `null` where there was no snapshot before: then the change log is the snapshot itself. */
+  /** `null` if there is no base snapshot: the change log then has the same content as the snapshot. */
   readonly changes: RowOutput | null;
-  /** Keys that are proven gone (DESIGN 3.5). */
+  /** Keys of records whose deletion is confirmed (docs/explanation/semantics.md#deletes). */
   readonly gone: ReadonlySet<SortKey>;
   readonly deletes: DeletePolicy;
+  /**
+   * Whether to insert rows that appear only in change logs of rolled-back runs. Must be false after a full list:
+   * a record that is absent from it is deleted. Default: false.
+   */
+  readonly reinsert?: boolean;
   readonly runId: RunId;
   readonly deletedAt: UtcSeconds;
   readonly delimiter: string;
-  /** Whether the first row is newer than the second by a field of their own; `null` where the fields do not say. */
+  /** Whether the first row is newer than the second by its "updated at" field; `null` where the field does not decide. */
   readonly isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null;
-  /** Called now and then; throws to stop. */
+  /** The merge adds to these counts what the keys show about the last reading of the list. */
+  readonly signs?: Tally | undefined;
+  /** Called after each block or run of rows. It may throw to stop the merge. */
   readonly onProgress?: ((counts: MergeCounts) => void) | undefined;
 }
 
+/** Mutable counts of the signs that a list shifted while it was read. */
+export type Tally = { -readonly [Name in keyof ShiftSigns]: number };
+
 /**
- * Merges what was fetched into the snapshot before, by key, newest wins (DESIGN 3.3). Where the keys of a block
- * meet no other source's, it is moved as it is packed, with its neighbours; elsewhere rows are compared as text,
- * without reading their cells. Needs memory for one batch of blocks a source, whatever the number of rows.
+ * Merges the fetched rows into the base snapshot by key; the newest row wins (docs/explanation/semantics.md#newest-wins).
+ * A block whose key range overlaps no other source is copied in compressed form, together with its neighbors. Other
+ * rows are compared as text, without parsing their cells. Memory is bounded by one batch of blocks for each source.
  */
 export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
-  const counts = noCounts();
+  const counts = zeroCounts();
   for (const source of options.sources) await source.start();
   const heap = new SourceHeap(options.sources);
   const gone = [...options.gone].sort(byKey);
   for (let top = heap.top; top !== undefined; top = heap.top) {
     const limit = heap.second?.key ?? null;
     const mayMove = (block: Block): boolean =>
-      (limit === null || block.last < limit) && !(top.age === 0 && holdsAny(block, gone));
+      (limit === null || block.last < limit) && !(top.age === 0 && containsAny(block, gone));
     const block = top.wholeBlock;
     if (block !== null && mayMove(block)) {
       const taken = await top.takeBlocks(mayMove);
@@ -90,27 +65,28 @@ export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
       } else {
         counts.fetched += rows;
         counts.inserted += rows;
+        if (top.isLast && options.signs) options.signs.found += rows;
         await options.changes?.take(taken);
       }
-      heap.settle();
+      heap.updateTop();
     } else {
       await top.open();
       if (limit === null || top.key! < limit) await mergeRun(options, counts, top, limit);
       else await mergeEqual(options, counts, heap);
-      heap.settle();
+      heap.updateTop();
     }
     options.onProgress?.(counts);
   }
   return counts;
 }
 
-/** Whether one of the sorted keys lies within a block: then the block has to be opened. */
-function holdsAny({ first, last }: Block, sorted: readonly SortKey[]): boolean {
+/** Whether a block's key range contains one of the sorted keys. Such a block must be opened. */
+function containsAny({ first, last }: Block, sorted: readonly SortKey[]): boolean {
   const at = lowerBound(sorted, first);
   return at < sorted.length && sorted[at]! <= last;
 }
 
-/** Rows of one open block for as long as no other source has anything to say to them. */
+/** Writes rows of one open block up to another source's next key. */
 async function mergeRun(
   options: MergeOptions,
   counts: MergeCounts,
@@ -123,6 +99,7 @@ async function mergeRun(
     const row = source.row();
     if (source.age > 0) {
       counts.fetched++;
+      if (source.isLast && options.signs) options.signs.found++;
       insert(options, counts, key, row, source.reapplied);
     } else if (gone.has(key) && options.deletes !== 'keep' && !isTombstone(row)) {
       remove(options, counts, key, row);
@@ -137,11 +114,11 @@ async function mergeRun(
     }
     if (source.key === null || (limit !== null && source.key >= limit)) break;
   }
-  await snapshot.relieve();
-  await changes?.relieve();
+  await snapshot.flush();
+  await changes?.flush();
 }
 
-/** A row of a key that the snapshot lacks. A delete that was left behind brings nothing back where deleted rows go. */
+/** Inserts a row whose key is not in the base snapshot. With `deletes: drop`, a tombstone of a rolled-back run adds no row. */
 function insert(
   options: MergeOptions,
   counts: MergeCounts,
@@ -149,7 +126,7 @@ function insert(
   row: ByteString,
   reapplied: boolean,
 ): void {
-  if (reapplied && options.deletes === 'drop' && isTombstone(row)) {
+  if (reapplied && (options.reinsert !== true || (options.deletes === 'drop' && isTombstone(row)))) {
     counts.duplicates++;
     return;
   }
@@ -161,7 +138,15 @@ function insert(
 }
 
 function remove(options: MergeOptions, counts: MergeCounts, key: SortKey, row: ByteString): void {
-  const tombstone = entomb(row, options.runId, options.deletedAt, options.delimiter);
+  writeTombstone(options, counts, key, toTombstone(row, options.runId, options.deletedAt, options.delimiter));
+}
+
+function writeTombstone(
+  options: MergeOptions,
+  counts: MergeCounts,
+  key: SortKey,
+  tombstone: ByteString,
+): void {
   counts.deleted++;
   options.changes?.add(key, tombstone);
   if (options.deletes === 'drop') {
@@ -172,12 +157,14 @@ function remove(options: MergeOptions, counts: MergeCounts, key: SortKey, row: B
   }
 }
 
-/** One key that several sources have. */
+/** Merges the rows of one key that is in several sources. */
 async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: SourceHeap): Promise<void> {
   const key = heap.top!.key!;
   let before: ByteString | null = null;
   let left: ByteString | null = null;
   let fetched: ByteString | null = null;
+  let last = 0;
+  let others = 0;
   for (let top = heap.top; top !== undefined && top.key === key; top = heap.top) {
     await top.open();
     const row = top.row();
@@ -186,60 +173,119 @@ async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: Sour
     } else {
       counts.fetched++;
       if (left !== null || fetched !== null) counts.duplicates++;
-      // Sources come oldest first, so a later one wins unless the rows themselves say otherwise.
+      if (top.isLast) last++;
+      else if (!top.reapplied) others++;
+      // Sources come oldest first, so the later row wins unless its "updated at" field is older.
       if (top.reapplied) left = row;
       else if (fetched === null || options.isNewer?.(fetched, row) !== true) fetched = row;
     }
     if (!top.step()) await top.nextBlock();
-    heap.settle();
+    heap.updateTop();
   }
-  settle(options, counts, key, { before, left, fetched });
-  await options.snapshot.relieve();
-  await options.changes?.relieve();
+  if (options.signs && last > 0) {
+    options.signs.repeated += last - 1;
+    if (others === 0) options.signs.found++;
+  }
+  resolveKey(options, counts, key, { before, left, fetched });
+  await options.snapshot.flush();
+  await options.changes?.flush();
 }
 
-/** What the sources have of one key: the snapshot, change logs that were left behind, the service. */
+/** The versions of one row: in the base snapshot, in change logs of rolled-back runs, and as fetched. */
 interface Versions {
   readonly before: ByteString | null;
   readonly left: ByteString | null;
   readonly fetched: ByteString | null;
 }
 
-function settle(
+function resolveKey(
   options: MergeOptions,
   counts: MergeCounts,
   key: SortKey,
   { before, left, fetched }: Versions,
 ): void {
-  const { snapshot, changes } = options;
   if (before === null) {
-    insert(options, counts, key, (fetched ?? left)!, fetched === null);
-  } else if (fetched === null) {
-    // Rows of change logs alone: the snapshot has the key already.
-    counts.duplicates++;
-    if (options.gone.has(key) && options.deletes !== 'keep' && !isTombstone(before)) {
-      remove(options, counts, key, before);
+    const isLeft = fetched === null || (left !== null && isNewerVersion(options, left, fetched));
+    insert(options, counts, key, (isLeft ? left : fetched)!, isLeft);
+    return;
+  }
+  const isStale = left !== null && !isNewerVersion(options, before, left) && !isSame(before, left);
+  const known = isStale ? left : before;
+  if (fetched === null) {
+    if (isStale) {
+      restore(options, counts, key, before, left);
     } else {
-      counts.retained++;
-      counts.rows++;
-      snapshot.add(key, before);
+      counts.duplicates++;
+      if (isGone(options, key, before)) remove(options, counts, key, before);
+      else keep(options, counts, key, before, 'retained');
     }
-  } else if (
-    isUnchanged(before, fetched) ||
-    (!isTombstone(before) && options.isNewer?.(before, fetched) === true)
-  ) {
-    counts.unchanged++;
-    counts.rows++;
-    snapshot.add(key, before);
+  } else if (!isNewerVersion(options, known, fetched)) {
+    if (isUnchanged(before, fetched)) keep(options, counts, key, before, 'unchanged');
+    else update(options, counts, key, fetched);
+  } else if (isStale) {
+    counts.restored++;
+    update(options, counts, key, left);
   } else {
-    counts.updated++;
-    counts.rows++;
-    snapshot.add(key, fetched);
-    changes?.add(key, fetched);
+    keep(options, counts, key, before, 'unchanged');
   }
 }
 
-/** Cell for cell: the payloads are the same text. A tombstone whose record is back has changed. */
+/**
+ * Handles a row that is older than its version in a rolled-back change log and was not fetched. The newest version
+ * wins (docs/explanation/semantics.md#newest-wins), also if it is a tombstone.
+ */
+function restore(
+  options: MergeOptions,
+  counts: MergeCounts,
+  key: SortKey,
+  before: ByteString,
+  left: ByteString,
+): void {
+  counts.restored++;
+  const isDelete = isTombstone(left) && (options.deletes === 'drop' || !isTombstone(before));
+  if (isDelete || isGone(options, key, left)) {
+    counts.duplicates++;
+    if (isDelete) writeTombstone(options, counts, key, left);
+    else remove(options, counts, key, left);
+  } else {
+    update(options, counts, key, left);
+  }
+}
+
+function keep(
+  { snapshot }: MergeOptions,
+  counts: MergeCounts,
+  key: SortKey,
+  row: ByteString,
+  as: 'retained' | 'unchanged',
+): void {
+  counts[as]++;
+  counts.rows++;
+  snapshot.add(key, row);
+}
+
+function update({ snapshot, changes }: MergeOptions, counts: MergeCounts, key: SortKey, row: ByteString) {
+  counts.updated++;
+  counts.rows++;
+  snapshot.add(key, row);
+  changes?.add(key, row);
+}
+
+function isGone({ gone, deletes }: MergeOptions, key: SortKey, row: ByteString): boolean {
+  return gone.has(key) && deletes !== 'keep' && !isTombstone(row);
+}
+
+/** Whether `first`, from the older source, is newer by its "updated at" field. A tombstone never is. */
+function isNewerVersion({ isNewer }: MergeOptions, first: ByteString, then: ByteString): boolean {
+  return !isTombstone(first) && isNewer?.(first, then) === true;
+}
+
+/** Whether both rows have the same values and the same deleted state. */
+function isSame(a: ByteString, b: ByteString): boolean {
+  return isTombstone(a) === isTombstone(b) && a.slice(payloadAt(a)) === b.slice(payloadAt(b));
+}
+
+/** Whether the payloads are the same text. A tombstone whose record exists again counts as changed. */
 function isUnchanged(before: ByteString, fetched: ByteString): boolean {
   if (isTombstone(before)) return false;
   const from = payloadAt(before);

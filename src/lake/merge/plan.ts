@@ -1,26 +1,26 @@
 import type { ObjectKey } from '../../core/brands.js';
-import type { PublishedPart } from '../manifest.js';
 import type { Block } from '../part/index-file.js';
-import type { SortKey } from '../row.js';
-import type { Column } from '../schema.js';
-import type { StagedChunk } from '../stage.js';
+import type { PublishedPart } from '../published/manifest.js';
+import type { SortKey } from '../rows/row.js';
+import type { Column } from '../rows/schema.js';
+import type { StagedChunk } from '../run/stage.js';
 import { byKey, upperBound } from './keys.js';
 import type { MergeCounts } from './merge.js';
 import type { KeyRange } from './source.js';
 
-/** One range of keys and what becomes of it. */
+/** One key range, and whether its part is copied or merged. */
 export type MergeTask =
   | { readonly kind: 'carry'; readonly number: number; readonly part: PublishedPart }
   | {
       readonly kind: 'merge';
-      /** Number of its first part; `parts` numbers are reserved for it. */
+      /** Number of its first part. The task may use `parts` consecutive numbers. */
       readonly number: number;
       readonly parts: number;
-      /** Size that each part aims at, in bytes before compression. */
+      /** Target size of each part, in bytes before compression. */
       readonly partBytes: number;
       readonly range: KeyRange;
       readonly before: PublishedPart | null;
-      /** Positions in `MergePlan.chunks` of those that reach into the range, oldest first. */
+      /** Positions in `MergePlan.chunks` of the chunks that overlap the range, oldest first. */
       readonly chunks: readonly number[];
     };
 
@@ -28,12 +28,14 @@ export interface MergePlan {
   /** The new snapshot's data columns. */
   readonly columns: readonly Column[];
   readonly chunks: readonly StagedChunk[];
+  /** Number of the chain of pages that the last reading of the list used. */
+  readonly lastChain: number;
   readonly tasks: readonly MergeTask[];
-  /** Positions in `tasks`: what one activity does, one after the other. */
+  /** Positions in `tasks`. Each batch is the work of one activity, in this order. */
   readonly batches: readonly (readonly number[])[];
-  /** Document with the keys of records that are proven gone. */
+  /** Key of the document that lists the records whose deletion is confirmed; `null` for none. */
   readonly gone: ObjectKey | null;
-  /** Whether there were rows before: if not, the change log is the snapshot. */
+  /** Whether the base snapshot has rows. If not, the change log has the same content as the snapshot. */
   readonly hasBefore: boolean;
 }
 
@@ -42,25 +44,25 @@ export type KeysOfBlock = (chunk: number, block: number) => Promise<readonly Sor
 export interface PlanInput {
   readonly before: readonly PublishedPart[];
   readonly chunks: readonly StagedChunk[];
-  /** Block indexes of the chunks, in their order. */
+  /** Block index of each chunk, in the order of `chunks`. */
   readonly blocks: readonly (readonly Block[])[];
   readonly partBytes: number;
-  /** The parts before must be written anew although no row of them changed: the header or the profile did. */
+  /** `all`: every part is rewritten, because the header or the profile changed. `touched`: only parts with changed rows. */
   readonly rewrite: 'all' | 'touched';
-  /** Keys of records that are proven gone. */
+  /** Keys of records whose deletion is confirmed. */
   readonly gone: readonly SortKey[];
-  /** Reads the keys of one block; asked only where the index leaves open which ranges a block's rows fall in. */
+  /** Reads the keys of one block. Called only if the block index does not show which ranges the rows are in. */
   readonly keysOf: KeysOfBlock;
 }
 
-/** Activities that a run spends on merging at most: it bounds the history. */
+/** The most merge activities of one run. It bounds the workflow history. */
 const MAX_MERGE_BATCHES = 64;
-/** Server-side copies in one activity. */
-const COPIES_A_BATCH = 200;
+/** Number of server-side copies in one activity. */
+const COPIES_PER_BATCH = 200;
 
 /**
- * Splits a merge by key ranges: the ranges of the parts before, or quantiles of what was fetched. Ids are mostly
- * time-ordered, so a night's changes fall in few ranges, and all other parts are carried over by copying.
+ * Splits a merge into key ranges: the ranges of the base snapshot's parts, or quantiles of the fetched keys if there is
+ * none. Ids are mostly ordered by time, so the changes of one night are in few ranges, and all other parts are copied.
  */
 export async function planMerge(
   input: PlanInput,
@@ -102,7 +104,7 @@ function chunksIn(chunks: readonly StagedChunk[], { from, to }: KeyRange): numbe
   );
 }
 
-/** Boundaries that give parts of about the wanted size, from the first keys of all blocks. */
+/** Boundaries that give parts of about the target size, chosen from the first keys of all blocks. */
 function quantiles({ blocks, partBytes }: PlanInput): SortKey[] {
   const all = blocks.flat().sort((a, b) => byKey(a.first, b.first));
   const total = all.reduce((sum, block) => sum + block.rawBytes, 0);
@@ -117,7 +119,7 @@ function quantiles({ blocks, partBytes }: PlanInput): SortKey[] {
   return bounds;
 }
 
-/** By range, bytes of fetched rows that fall in it; `null` for none at all. */
+/** For each range, the bytes of fetched rows in it; `null` if the range has neither fetched nor deleted rows. */
 async function fetchedBytes(
   { blocks, gone, keysOf }: PlanInput,
   bounds: readonly SortKey[],
@@ -135,7 +137,7 @@ async function fetchedBytes(
       if (ranges === 1) {
         add(from, block.rawBytes);
       } else if (weights.slice(from, to + 1).every((weight) => weight !== null)) {
-        // All of them are touched anyway: only the sizes are at stake, and an estimate does.
+        // All of these ranges are merged in any case. Only their sizes are open, and an estimate is enough.
         for (let range = from; range <= to; range++) add(range, block.rawBytes / ranges);
       } else {
         const rowBytes = block.rawBytes / block.rows;
@@ -151,7 +153,7 @@ function batchesOf(tasks: readonly MergeTask[]): number[][] {
     tasks.flatMap((task, at) => (task.kind === kind ? [at] : []));
   const merges = positions('merge');
   const size = Math.max(1, Math.ceil(merges.length / MAX_MERGE_BATCHES));
-  return [...slices(merges, size), ...slices(positions('carry'), COPIES_A_BATCH)];
+  return [...slices(merges, size), ...slices(positions('carry'), COPIES_PER_BATCH)];
 }
 
 function slices(items: readonly number[], size: number): number[][] {
@@ -160,7 +162,7 @@ function slices(items: readonly number[], size: number): number[][] {
   return out;
 }
 
-/** What the tasks of one batch produced. */
+/** Counts and parts that one task produced. */
 export interface TaskResult {
   readonly task: number;
   readonly counts: MergeCounts;

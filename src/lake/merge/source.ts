@@ -1,38 +1,42 @@
 import type { ByteString } from '../../core/brands.js';
-import { RowScanner } from '../csv.js';
+import { DamagedError } from '../damaged-error.js';
 import type { Block } from '../part/index-file.js';
 import type { PackedBlocks } from '../part/packed-blocks.js';
 import type { BlockReader } from '../part/reader.js';
-import type { SortKey } from '../row.js';
-import { payloadAt, rowKey } from '../row.js';
+import { RowScanner } from '../rows/csv.js';
+import type { SortKey } from '../rows/row.js';
+import { payloadAt, rowKey } from '../rows/row.js';
 
-/** Keys from `from` on and below `to`; `null` for no bound. */
+/** Keys that are at least `from` and less than `to`; `null` for no bound. */
 export interface KeyRange {
   readonly from: SortKey | null;
   readonly to: SortKey | null;
 }
 
 export interface SourceOptions {
-  /** The snapshot before is 0; staged chunks count from 1 in the order in which they were fetched. */
+  /** 0 for the base snapshot. Staged chunks count from 1, in the order in which they were fetched. */
   readonly age: number;
   readonly blocks: readonly Block[];
   readonly reader: BlockReader;
   readonly keyColumns: number;
   readonly delimiter: string;
   readonly range: KeyRange;
-  /** Rows of change logs: they count only for keys that no other source has. */
+  /** Whether the rows come from change logs of rolled-back runs: newer than the base snapshot, older than fetched rows. */
   readonly reapplied?: boolean;
-  /** Makes a row of this source one of today's; `null` where its rows already are, so that blocks can be moved whole. */
+  /** Whether the rows were fetched in the last reading of the list. */
+  readonly isLast?: boolean;
+  /** Converts a row to the current header and profile; `null` if no row needs it, so that whole blocks can be copied. */
   readonly adapt: ((row: ByteString) => ByteString) | null;
 }
 
 /**
- * One sorted run of rows in a merge. It stands either in front of a whole block, which may be moved unread, or at
- * a row of an opened one. `key` is what comes next; `null` at the end.
+ * One sorted run of rows in a merge. Its position is either the start of an unopened block, which can be copied whole, or
+ * a row of an open block. `key` is the next key; `null` at the end.
  */
 export class MergeSource {
   readonly age: number;
   readonly reapplied: boolean;
+  readonly isLast: boolean;
   key: SortKey | null = null;
   readonly #options: SourceOptions;
   #block = 0;
@@ -45,30 +49,31 @@ export class MergeSource {
     this.#options = options;
     this.age = options.age;
     this.reapplied = options.reapplied === true;
+    this.isLast = options.isLast === true;
     const { from } = options.range;
     while (from !== null && this.#block < options.blocks.length && options.blocks[this.#block]!.last < from) {
       this.#block++;
     }
   }
 
-  /** Must be called once before use. */
+  /** Moves to the first key. Call it once before any other method. */
   async start(): Promise<void> {
     await this.#enterBlock();
   }
 
-  /** The block that comes next if it could be moved as it is: unopened, inside the range, and written like today's. */
+  /** The next block, if it can be copied unchanged: unopened, inside the range, current format. Otherwise `null`. */
   get wholeBlock(): Block | null {
     if (this.#text !== null || this.#options.adapt !== null || this.reapplied) return null;
     const block = this.#options.blocks[this.#block];
     return block !== undefined && this.#contains(block) ? block : null;
   }
 
-  /** Has what comes next on its way, for another source is about to end. */
+  /** Starts reading the next block, because this source is about to be merged. */
   prefetch(): void {
     if (this.#text === null && this.key !== null) this.#options.reader.prefetch(this.#block);
   }
 
-  /** The whole block that comes next, and those behind it that may be moved with it; steps over them. */
+  /** Returns the next whole block and the following ones that `mayMove` accepts, and moves past them. */
   async takeBlocks(mayMove: (block: Block) => boolean): Promise<PackedBlocks> {
     const { reader } = this.#options;
     const taken = await reader.packedBlocks(this.#block, (block) => this.#contains(block) && mayMove(block));
@@ -77,7 +82,7 @@ export class MergeSource {
     return taken;
   }
 
-  /** Opens the next block, so that its rows can be read. */
+  /** Reads the next block, so that its rows are available. */
   async open(): Promise<void> {
     if (this.#text !== null || this.key === null) return;
     this.#text = await this.#options.reader.rows(this.#block);
@@ -86,13 +91,13 @@ export class MergeSource {
     this.#readKey();
   }
 
-  /** The row that comes next. The block must be open. */
+  /** The next row, in the current format. The block must be open. */
   row(): ByteString {
     const row = this.#text!.slice(this.#start, this.#end) as ByteString;
     return this.#options.adapt === null ? row : this.#options.adapt(row);
   }
 
-  /** Steps over a row. Returns false when the block is used up: then `nextBlock` must be called. */
+  /** Moves past a row. Returns false at the end of the block; the caller must then call `nextBlock`. */
   step(): boolean {
     this.#start = this.#end;
     if (this.#start >= this.#text!.length) return false;
@@ -117,7 +122,7 @@ export class MergeSource {
       return;
     }
     this.key = block.first;
-    // A block that reaches over the range's start begins with rows that belong to another task.
+    // A block that starts before the range begins with rows of another task.
     if (range.from !== null && block.first < range.from) await this.open();
   }
 
@@ -125,7 +130,7 @@ export class MergeSource {
     const { from } = this.#options.range;
     this.#end = 0;
     do {
-      if (!this.step()) throw new Error('a block ends before the key that its index promises');
+      if (!this.step()) throw new DamagedError('a block ends before the key in its block index');
     } while (from !== null && this.key !== null && this.key < from);
   }
 
@@ -140,7 +145,7 @@ export class MergeSource {
   }
 }
 
-/** Orders sources by what comes next; of equal keys the oldest first. Sources at their end are not compared. */
+/** Whether `a` comes before `b`: by next key, then the older source first. Neither source may be at its end. */
 export function comesBefore(a: MergeSource, b: MergeSource): boolean {
   return a.key! < b.key! || (a.key === b.key && a.age < b.age);
 }

@@ -1,17 +1,17 @@
 import type { ByteString } from '../../core/brands.js';
-import type { SortKey } from '../row.js';
-import { payloadAt, rowKey } from '../row.js';
+import type { SortKey } from '../rows/row.js';
+import { payloadAt, rowKey } from '../rows/row.js';
 import { BLOCK_BYTES, type PartWriter } from './writer.js';
 
 export interface CopyOptions {
   readonly keyColumns: number;
-  /** Of the rows as they are handed over. */
+  /** Delimiter of the input rows. */
   readonly delimiter: string;
-  /** Makes another row of a row, or none. */
+  /** Converts a row; `null` leaves it out. */
   readonly each: (row: ByteString, key: SortKey) => ByteString | null;
 }
 
-/** Writes sorted rows into a part, in blocks of the usual size. */
+/** Writes sorted rows to a part, in blocks of `BLOCK_BYTES`. */
 export async function copyRows(
   rows: AsyncIterable<readonly ByteString[]>,
   writer: PartWriter,

@@ -1,13 +1,13 @@
 import { constants, createDeflateRaw, type DeflateRaw } from 'node:zlib';
 
-/** Level 5 packs within 2 % of zlib's default and takes three quarters of its time. */
+/** Level 5 output is within 2 % of the size of zlib's default level and takes three quarters of its time. */
 const LEVEL = 5;
-/** As many as zlib's threads: libuv has four unless it is told otherwise. */
-const AT_ONCE = 4;
+/** Number of compressions at the same time: libuv has four threads by default. */
+const CONCURRENCY = 4;
 const OUTPUT_BYTES = 32 * 1024;
-/** zlib's window, twice as large as matches reach back. */
+/** Size of zlib's window buffer: twice the maximum match distance of 32 KiB. */
 const WINDOW_BYTES = 64 * 1024;
-/** Where an empty stored block is certain to end: it takes five bytes behind at most nine of bits that were held back. */
+/** Upper bound for the bytes that a flush adds: five for an empty stored block, after at most nine of pending bits. */
 const FLUSH_BYTES = 16;
 
 interface Slot {
@@ -15,20 +15,20 @@ interface Slot {
 }
 
 /**
- * Packs pieces of data, each for itself, a few at a time. The output ends on a byte (RFC 1951, an empty stored block) and
- * depends on the input alone: equal content gives equal bytes (DESIGN 3.10).
+ * Compresses pieces of data independently of one another, a few at a time. The output ends on a byte boundary (RFC 1951,
+ * an empty stored block) and depends only on the input: equal content gives equal bytes (docs/explanation/semantics.md#csv).
  *
- * Contexts are used again and again where that leaves no trace: making one costs a quarter of a megabyte each time, which
- * the garbage collector has to be told of.
+ * Contexts are reused where the output cannot depend on earlier input. A new context allocates 256 KiB, which adds
+ * pressure on the garbage collector.
  */
 export class DeflatePool {
-  readonly #idle: Slot[] = Array.from({ length: AT_ONCE }, () => ({ context: null }));
+  readonly #idle: Slot[] = Array.from({ length: CONCURRENCY }, () => ({ context: null }));
   readonly #waiting: ((slot: Slot) => void)[] = [];
 
   async pack(raw: Buffer): Promise<Buffer> {
     const slot = this.#idle.pop() ?? (await new Promise<Slot>((resolve) => this.#waiting.push(resolve)));
     try {
-      // Behind the end of what does not fill the window lies what was packed before, and decides between equal matches.
+      // If the input does not fill the window, bytes of the previous input remain after it and can change the chosen matches.
       return await (raw.length < WINDOW_BYTES ? packAlone(raw) : packIn(slot, raw));
     } finally {
       const next = this.#waiting.shift();
@@ -44,19 +44,19 @@ async function packIn(slot: Slot, raw: Buffer): Promise<Buffer> {
   const pieces = await deflate(context, raw);
   context.reset();
   slot.context = context;
-  // Where the output fills a buffer to its end, zlib is asked to go on and ends with a second empty block.
+  // If the output exactly fills a buffer, Node calls zlib again, which adds a second empty block.
   const mayEndTwice = pieces.length > 1 && pieces.at(-1)!.length < FLUSH_BYTES;
   return mayEndTwice ? packAlone(raw) : joined(pieces);
 }
 
-/** In a context of its own, with room for all of it. */
+/** Compresses in a new context whose buffer holds the whole output. */
 async function packAlone(raw: Buffer): Promise<Buffer> {
-  // RFC 1951: stored blocks take five bytes for each 65,535, and zlib makes them of 16 KiB.
+  // A stored block adds five bytes (RFC 1951). zlib writes stored blocks of 16 KiB.
   const context = create(raw.length + 5 * Math.ceil(raw.length / 16_000) + 2 * FLUSH_BYTES);
   try {
     return joined(await deflate(context, raw));
   } finally {
-    // Gives its memory back now; the garbage collector would see to it much later.
+    // Frees the native memory now. The garbage collector would do it much later.
     context.close();
   }
 }

@@ -4,29 +4,28 @@ import type { CsvSettings } from '../../core/settings.js';
 import { DeflatePool } from './deflate-pool.js';
 
 /**
- * How a part's blocks become an object's bytes. Blocks can be packed apart from one another, and an object may be
- * put together from blocks that were packed long ago: an unchanged block is moved as it is.
+ * How a part's blocks are stored in an object. Each block is compressed independently, so a merge can copy unchanged
+ * blocks of older parts in compressed form.
  */
 export interface Framing {
   readonly extension: '.csv.gz' | '.csv';
   readonly contentType: 'application/gzip' | 'text/csv';
-  /** First bytes of every object. */
+  /** The first bytes of every object. */
   readonly head: Buffer;
   pack(raw: Buffer): Promise<Buffer>;
   unpack(packed: Buffer, rawBytes: number): Promise<Buffer>;
-  /** Last bytes, from CRC-32 and length of everything that was packed. */
+  /** The last bytes, computed from the CRC-32 and length of all uncompressed bytes. */
   tail(rawCrc32: number, rawBytes: number): Buffer;
 }
 
-/** For all parts that this process writes. */
+/** One pool for all parts that this process writes. */
 const pool = new DeflatePool();
 const inflate = promisify(inflateRaw) as (packed: Buffer, options: object) => Promise<Buffer>;
 
 /**
- * One gzip member (RFC 1952) whose deflate stream is made of blocks that do not refer to one another and end on a
- * byte (RFC 1951, an empty stored block), as pigz writes it: any reader takes it for an ordinary file. No name, no
- * time and a fixed system byte, so that equal rows give equal bytes. zlib works on its own threads, off the event
- * loop.
+ * One gzip member (RFC 1952). Its deflate stream consists of independent blocks that end on a byte boundary (RFC 1951, an
+ * empty stored block), as pigz writes it, so any gzip reader can read it. The header has no name, no time and a fixed
+ * system byte, so equal rows give equal bytes. zlib runs on its own threads, off the event loop.
  */
 const gzip: Framing = {
   extension: '.csv.gz',

@@ -1,19 +1,19 @@
 import { createGunzip, type Gunzip } from 'node:zlib';
 
-/** Fed to zlib at once, in bytes: gzip expands up to a thousandfold, and all of it is held. */
+/** Bytes passed to zlib at a time. Gzip can expand a thousandfold, and the output of one slice is held in memory. */
 const SLICE_BYTES = 16 * 1024;
 
-/** Unpacks what is pushed: the caller keeps the packed bytes, whatever becomes of the unpacking. */
+/** Decompresses pushed chunks. It does not modify them, so the caller can also use the compressed bytes. */
 export interface Unpacker {
-  /** @throws Error when the bytes are no gzip */
+  /** @throws Error if the bytes are not gzip data */
   push(chunk: Buffer): AsyncGenerator<Buffer>;
-  /** @throws Error when the end is missing or its checksum wrong */
+  /** @throws Error if the file is truncated or its checksum is wrong */
   end(): AsyncGenerator<Buffer>;
   /** Frees zlib's memory. */
   close(): void;
 }
 
-/** For objects that are not compressed. */
+/** Passes the bytes of uncompressed objects through. */
 export const plainUnpacker: Unpacker = {
   async *push(chunk) {
     yield chunk;
@@ -22,14 +22,14 @@ export const plainUnpacker: Unpacker = {
   close() {},
 };
 
-/** A whole gzip file, by zlib and not by the blocks that the connector writes it in: what any reader does. */
+/** Decompresses a whole gzip file as any reader does, without the block index. */
 export function gunzipper(): Unpacker {
   const gunzip = createGunzip();
   let out: Buffer[] = [];
   gunzip.on('data', (piece: Buffer) => out.push(piece));
   const failed = new Promise<never>((_, reject) => gunzip.once('error', reject));
   failed.catch(() => {});
-  // It may come before the last byte is pushed: zlib ignores what follows a whole file.
+  // This can happen before the last byte is pushed: zlib ignores bytes after the end of the gzip file.
   const ended = new Promise<void>((resolve) => gunzip.once('end', resolve));
   function* taken(): Generator<Buffer> {
     const pieces = out;

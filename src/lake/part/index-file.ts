@@ -1,7 +1,7 @@
 import type { ObjectKey } from '../../core/brands.js';
-import type { SortKey } from '../row.js';
+import type { SortKey } from '../rows/row.js';
 
-/** Rows that were packed together. Offsets and lengths are bytes of the object. */
+/** Rows that are compressed together. `offset` and `bytes` refer to the object. */
 export interface Block {
   readonly first: SortKey;
   readonly last: SortKey;
@@ -9,39 +9,46 @@ export interface Block {
   readonly offset: number;
   readonly bytes: number;
   readonly rawBytes: number;
-  /** CRC-32 of the rows' text. */
+  /** CRC-32 of the uncompressed rows. */
   readonly rawCrc32: number;
+  /** CRC-32 of the block's bytes in the object; `null` in an index of version 0.1, which does not have it. */
+  readonly crc32: number | null;
 }
 
-/** The block index of a part, kept beside it: which bytes hold which keys. */
+/** The block index of a part, stored next to it. It maps key ranges to byte ranges. */
 export interface PartIndex {
-  /** Data columns of the part's header: fewer than today's where columns were added since. */
+  /** Number of data columns in the part's header. Columns that were added later are not counted. */
   readonly columns: number;
   readonly blocks: readonly Block[];
 }
 
-/** `…/part-00003-1a2b3c4d.csv.gz` has its index at `…/_part-00003-1a2b3c4d.index.json`. */
+/** Key of a part's index: `…/_part-00003-1a2b3c4d.index.json` for `…/part-00003-1a2b3c4d.csv.gz`. */
 export function indexKey(part: ObjectKey): ObjectKey {
   const slash = part.lastIndexOf('/') + 1;
   const name = part.slice(slash).replace(/\.csv(\.gz)?$/, '');
   return `${part.slice(0, slash)}_${name}.index.json` as ObjectKey;
 }
 
-type BlockTuple = [string, string, number, number, number, number, number];
+type BlockTuple = [string, string, number, number, number, number, number, number?];
 
-/** JSON with an array a block: a part of 64 MiB has a thousand of them. */
+/** Encodes each block as a JSON array to save space: a part of 64 MiB has a thousand blocks. */
 export function encodeIndex(index: PartIndex): Buffer {
-  const blocks = index.blocks.map(
-    (b): BlockTuple => [b.first, b.last, b.rows, b.offset, b.bytes, b.rawBytes, b.rawCrc32],
-  );
+  const blocks = index.blocks.map((b): BlockTuple => {
+    const tuple: BlockTuple = [b.first, b.last, b.rows, b.offset, b.bytes, b.rawBytes, b.rawCrc32];
+    if (b.crc32 !== null) tuple.push(b.crc32);
+    return tuple;
+  });
   return Buffer.from(JSON.stringify({ columns: index.columns, blocks }));
 }
 
+/** @throws SyntaxError if the object is not a block index */
 export function decodeIndex(body: Buffer): PartIndex {
   const { columns, blocks } = JSON.parse(body.toString('utf8')) as { columns: number; blocks: BlockTuple[] };
+  if (!Array.isArray(blocks) || !blocks.every(Array.isArray))
+    throw new SyntaxError('it has no list of blocks');
   return {
     columns,
-    blocks: blocks.map(([first, last, rows, offset, bytes, rawBytes, rawCrc32]) => ({
+    blocks: blocks.map(([first, last, rows, offset, bytes, rawBytes, rawCrc32, crc32]) => ({
       first: first as SortKey,
       last: last as SortKey,
       rows,
@@ -49,6 +56,7 @@ export function decodeIndex(body: Buffer): PartIndex {
       bytes,
       rawBytes,
       rawCrc32,
+      crc32: crc32 ?? null,
     })),
   };
 }

@@ -1,12 +1,12 @@
 import type { Block } from './index-file.js';
 
-/** Neighbouring blocks of a part, one at least, with their bytes as they lie in the object, one behind the other. */
+/** One or more consecutive blocks of a part, with their bytes as stored in the object. */
 export interface PackedBlocks {
   readonly blocks: readonly Block[];
   readonly bytes: Buffer;
 }
 
-/** Those from number `from` on and before `to`. */
+/** The blocks `from` up to, but not including, `to`. */
 export function sliceBlocks({ blocks, bytes }: PackedBlocks, from: number, to: number): PackedBlocks {
   if (from === 0 && to === blocks.length) return { blocks, bytes };
   const origin = blocks[0]!.offset;

@@ -1,6 +1,6 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
-import { crc32 } from '../crc32.js';
-import { DamagedError } from '../damaged-error.js';
+import { damagedObject } from '../damaged-error.js';
+import { crc32 } from '../store/crc32.js';
 import type { ObjectStore } from '../store/index.js';
 import type { Framing } from './framing.js';
 import type { Block } from './index-file.js';
@@ -13,8 +13,8 @@ interface Batch {
 }
 
 /**
- * Reads blocks of one part in order, a few at a time, with the next ones already on their way: many small requests
- * would cost more than the bytes.
+ * Reads blocks of one part in order, a few in each request, and requests the next ones in advance. A request for each
+ * block would cost more than the transfer.
  */
 export class BlockReader {
   readonly #store: ObjectStore;
@@ -26,7 +26,7 @@ export class BlockReader {
   #current: Batch | null = null;
   #next: Batch | null = null;
 
-  /** @param batchBytes how much is read at once; twice as much is held at most */
+  /** @param batchBytes bytes in one request; at most twice as much is held in memory */
   constructor(
     store: ObjectStore,
     part: { readonly key: ObjectKey; readonly blocks: readonly Block[]; readonly framing: Framing },
@@ -41,28 +41,45 @@ export class BlockReader {
     this.#signal = signal;
   }
 
-  /** Has the bytes of a block on their way before they are asked for, which must come next. */
+  /** Starts reading a block in advance. It must be the next block that is read. */
   prefetch(at: number): void {
     if (this.#current === null) this.#next ??= this.#fetch(at);
   }
 
-  /** Lets go of what was read, for nothing more will be asked for. */
+  /** Frees the buffers. No block may be read afterwards. */
   release(): void {
     this.#current = null;
     this.#next = null;
   }
 
-  /** A block's bytes as they lie in the object. Blocks must be asked for in ascending order; some may be left out. */
+  /** A block's bytes as stored in the object. Blocks must be read in ascending order; blocks can be skipped. */
   async packed(at: number): Promise<Buffer> {
     return (await this.packedBlocks(at, () => false)).bytes;
   }
 
-  /** A block and those behind it for as long as they are wanted, and read in one piece. */
+  /**
+   * Returns a block and the following blocks of the same request that `isWanted` accepts. Each block is checked against its
+   * CRC-32 first, so damage is never copied into another part.
+   *
+   * @throws DamagedError if a block does not match the CRC-32 of its index after a second read
+   */
   async packedBlocks(at: number, isWanted: (block: Block) => boolean): Promise<PackedBlocks> {
     const { from, to, packed } = this.#batchOf(at);
     let end = at + 1;
     while (end < to && isWanted(this.#blocks[end]!)) end++;
-    return sliceBlocks(await packed, at - from, end - from);
+    const taken = sliceBlocks(await packed, at - from, end - from);
+    const wrong = firstDamaged(taken);
+    if (wrong === -1) return taken;
+    // Read again: the bytes may have been damaged in transit, and the object may be intact.
+    const last = this.#blocks[end - 1]!;
+    const { offset } = this.#blocks[at]!;
+    const again = {
+      blocks: taken.blocks,
+      bytes: await this.#read(offset, last.offset + last.bytes - offset),
+    };
+    const stillDamaged = firstDamaged(again);
+    if (stillDamaged === -1) return again;
+    throw damagedObject(this.#key, `block ${at + stillDamaged} does not match the CRC32 of its index`);
   }
 
   #batchOf(at: number): Batch {
@@ -74,17 +91,15 @@ export class BlockReader {
     return this.#current;
   }
 
-  /** A block's rows. @throws Error when they are not those that the index speaks of */
+  /** Reads the rows of a block. @throws DamagedError if they do not match the block index */
   async rows(at: number): Promise<ByteString> {
     const block = this.#blocks[at]!;
     const packed = await this.packed(at);
     const raw = await this.#framing.unpack(packed, block.rawBytes).catch((cause: unknown) => {
-      throw new DamagedError(`block ${at} of ${this.#key} is damaged: it cannot be unpacked`, { cause });
+      throw damagedObject(this.#key, `block ${at} cannot be decompressed`, cause);
     });
     if (raw.length !== block.rawBytes || crc32(raw) !== block.rawCrc32) {
-      throw new DamagedError(
-        `block ${at} of ${this.#key} is damaged: its checksum is not the one in its index`,
-      );
+      throw damagedObject(this.#key, `block ${at} does not contain the rows of its index`);
     }
     return raw.toString('latin1') as ByteString;
   }
@@ -95,7 +110,7 @@ export class BlockReader {
     let end = start;
     do {
       const block = this.#blocks[to]!;
-      // Blocks are neighbours unless the caller left some out: a gap ends the batch.
+      // Blocks are adjacent unless the caller passed only some of them. A gap ends the batch.
       if (to > from && block.offset !== end) break;
       end = block.offset + block.bytes;
       to++;
@@ -108,8 +123,16 @@ export class BlockReader {
 
   async #read(offset: number, length: number): Promise<Buffer> {
     const bytes = await this.#store.read(this.#key, { range: { offset, length }, signal: this.#signal });
-    if (bytes.length !== length)
-      throw new DamagedError(`${this.#key} is damaged: it is shorter than its index says`);
+    if (bytes.length !== length) throw damagedObject(this.#key, 'it is shorter than its index says');
     return bytes;
   }
+}
+
+/** Position of the first block whose bytes do not match its CRC-32; -1 for none. */
+function firstDamaged({ blocks, bytes }: PackedBlocks): number {
+  const origin = blocks[0]!.offset;
+  return blocks.findIndex((block) => {
+    const from = block.offset - origin;
+    return block.crc32 !== null && crc32(bytes.subarray(from, from + block.bytes)) !== block.crc32;
+  });
 }

@@ -1,11 +1,11 @@
 import type { ByteString } from '../../core/brands.js';
 
-/** A row longer than this is taken for a quote that is not closed, in bytes: it bounds memory. */
-export const LONGEST_ROW_BYTES = 256 * 1024 * 1024;
+/** Longest row in bytes. It bounds memory: a longer row means that a quote is not closed. */
+export const MAX_ROW_BYTES = 256 * 1024 * 1024;
 
 /**
- * Cuts a stream of CSV text into rows, each with its LF; line breaks inside quotes do not end a row (RFC 4180).
- * Holds one row at most, and looks at every character once however the text is cut.
+ * Splits a stream of CSV text into rows, each with its LF. Line breaks inside quotes do not end a row (RFC 4180). It holds
+ * at most one row and scans every character once, however the text is divided into chunks.
  */
 export class RowSplitter {
   readonly #longest: number;
@@ -13,11 +13,11 @@ export class RowSplitter {
   #held = 0;
   #quoted = false;
 
-  constructor(longestRowBytes = LONGEST_ROW_BYTES) {
-    this.#longest = longestRowBytes;
+  constructor(maxRowBytes = MAX_ROW_BYTES) {
+    this.#longest = maxRowBytes;
   }
 
-  /** Rows that end in this piece of text. @throws RangeError when a row is longer than allowed */
+  /** The rows that end in this text. @throws RangeError if a row is longer than allowed */
   *push(text: string): Generator<ByteString> {
     let start = 0;
     let at = 0;
@@ -44,7 +44,7 @@ export class RowSplitter {
     if (start < text.length) this.#hold(text.slice(start));
   }
 
-  /** What is left behind the last LF; empty in a part that is whole. */
+  /** The text after the last LF; empty in a complete part. */
   rest(): ByteString {
     return this.#take('');
   }

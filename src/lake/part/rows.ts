@@ -1,6 +1,6 @@
 import type { ByteString } from '../../core/brands.js';
 import { DamagedError } from '../damaged-error.js';
-import type { PublishedPart } from '../manifest.js';
+import type { PublishedPart } from '../published/manifest.js';
 import type { ObjectStore } from '../store/index.js';
 import { gunzipper, plainUnpacker } from './gunzip.js';
 import { RowSplitter } from './row-splitter.js';
@@ -11,10 +11,10 @@ export interface RowsOptions {
 }
 
 /**
- * The rows of a part in their order, without its header, a piece of the object at a time: for parts without a block
- * index, such as those of change logs. Memory: a row and a few buffers.
+ * Reads the rows of a part in order, without the header and without the block index, which change logs do not have.
+ * Memory is bounded by one row and a few buffers.
  *
- * @throws DamagedError when the object is not what the manifest says of it
+ * @throws DamagedError if the object does not match its manifest
  */
 export async function* readPartRows(
   store: ObjectStore,
@@ -41,7 +41,7 @@ export async function* readPartRows(
   }
   if (splitter.rest() !== '') throw new DamagedError(`${part.key} ends within a row`);
   if (Math.max(rows, 0) !== part.rows)
-    throw new DamagedError(`${part.key} does not hold the ${part.rows} rows that its manifest says`);
+    throw new DamagedError(`${part.key} does not contain the ${part.rows} rows that its manifest lists`);
 }
 
 async function* readable(key: string, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
@@ -49,7 +49,7 @@ async function* readable(key: string, pieces: AsyncGenerator<Buffer>): AsyncGene
     yield* pieces;
   } catch (cause) {
     throw new DamagedError(
-      `${key} is no whole gzip file: ${(cause as Error).message}; \`worktrack verify\` says what else is wrong`,
+      `${key} is not a complete gzip file: ${(cause as Error).message}. Check the lake with: worktrack verify`,
       { cause },
     );
   }

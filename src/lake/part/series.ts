@@ -1,42 +1,42 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
-import type { SortKey } from '../row.js';
+import type { SortKey } from '../rows/row.js';
 import type { ObjectStore } from '../store/index.js';
 import { type PackedBlocks, sliceBlocks } from './packed-blocks.js';
 import type { PartOptions, WrittenPart } from './writer.js';
 import { BLOCK_BYTES, PartWriter } from './writer.js';
 
-/** Where sorted rows go, one by one or as packed blocks. */
+/** Receives sorted rows, one by one or as compressed blocks. */
 export interface RowOutput {
   add(key: SortKey, row: ByteString): void;
   take(packed: PackedBlocks): Promise<void>;
-  /** Writes out what has gathered, where it is enough for a block. To be awaited every few thousand rows. */
-  relieve(): Promise<void>;
+  /** Writes the complete blocks. Await it every few thousand rows, so that memory stays bounded. */
+  flush(): Promise<void>;
 }
 
 export interface SeriesOptions extends PartOptions {
-  /** Key of the n-th part of this series, from 0. */
+  /** Key of part `n` of this series, from 0. */
   readonly partKey: (n: number) => ObjectKey;
-  /** At most this many parts; the last one takes the rest. */
+  /** The most parts. The last part takes all remaining rows. */
   readonly maxParts: number;
-  /** A part ends when it holds this much before compression, in bytes. */
+  /** Size at which a part ends, in bytes before compression. */
   readonly partBytes: number;
 }
 
-interface Gathered {
+interface RowBatch {
   readonly rows: ByteString[];
   readonly first: SortKey;
   last: SortKey;
   bytes: number;
 }
 
-/** Writes sorted rows to a series of parts, none of them empty. */
+/** Writes sorted rows to a series of non-empty parts. */
 export class PartSeries implements RowOutput {
   readonly #store: ObjectStore;
   readonly #options: SeriesOptions;
   readonly #finished: WrittenPart[] = [];
   #part: PartWriter | null = null;
-  #full: Gathered[] = [];
-  #open: Gathered | null = null;
+  #full: RowBatch[] = [];
+  #open: RowBatch | null = null;
 
   constructor(store: ObjectStore, options: SeriesOptions) {
     this.#store = store;
@@ -60,7 +60,7 @@ export class PartSeries implements RowOutput {
 
   async take(packed: PackedBlocks): Promise<void> {
     this.#closeBlock();
-    await this.relieve();
+    await this.flush();
     const { blocks } = packed;
     for (let from = 0; from < blocks.length; ) {
       const part = await this.#current();
@@ -73,7 +73,7 @@ export class PartSeries implements RowOutput {
     }
   }
 
-  async relieve(): Promise<void> {
+  async flush(): Promise<void> {
     const full = this.#full;
     if (full.length === 0) return;
     this.#full = [];
@@ -88,7 +88,7 @@ export class PartSeries implements RowOutput {
     this.#open = null;
   }
 
-  /** The part that takes the next block; a full one is finished first. */
+  /** The part for the next block. A full part is finished first. */
   async #current(): Promise<PartWriter> {
     if (this.#part !== null && this.#isFull(this.#part.rawBytes)) {
       this.#finished.push(await this.#part.finish());
@@ -104,16 +104,16 @@ export class PartSeries implements RowOutput {
     return rawBytes >= partBytes && this.#finished.length + 1 < maxParts;
   }
 
-  /** Completes the last part. A series without rows has none. */
+  /** Completes the last part and returns all parts; none if there were no rows. */
   async finish(): Promise<WrittenPart[]> {
     this.#closeBlock();
-    await this.relieve();
+    await this.flush();
     if (this.#part !== null) this.#finished.push(await this.#part.finish());
     this.#part = null;
     return this.#finished;
   }
 
-  /** Leaves no upload open. Never throws. */
+  /** Aborts the open upload. Never throws. */
   async abort(): Promise<void> {
     await this.#part?.abort();
     this.#part = null;

@@ -1,43 +1,45 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
-import { crc32, crc32Combine } from '../crc32.js';
 import { DamagedError } from '../damaged-error.js';
-import { detached, type SortKey } from '../row.js';
+import { detached, type SortKey } from '../rows/row.js';
+import { crc32, crc32Combine } from '../store/crc32.js';
 import type { ObjectStore, ObjectWriter, WrittenObject } from '../store/index.js';
 import type { Framing } from './framing.js';
 import type { Block } from './index-file.js';
 import { encodeIndex, indexKey } from './index-file.js';
 import type { PackedBlocks } from './packed-blocks.js';
 
-/** Rows are packed in blocks of about this many bytes: small enough to leave most of a part alone in a merge. */
+/** Target size of a block before compression. It is small, so that a merge can copy most blocks of a part unchanged. */
 export const BLOCK_BYTES = 64 * 1024;
 
-/** What may wait to be packed or sent, in blocks. It bounds memory, and keeps zlib's threads busy. */
+/** The most blocks that wait for compression or upload. It bounds memory and keeps zlib's threads busy. */
 const IN_FLIGHT = 6;
 
-/** A part as it lies in the store. */
+/** A part as stored. */
 export interface WrittenPart extends WrittenObject {
   readonly rows: number;
-  /** Before compression, header included. */
+  /** Bytes before compression, including the header. */
   readonly rawBytes: number;
-  /** `null` in a part that has a header only. */
+  /** `null` for a part that has only a header. */
   readonly first: SortKey | null;
   readonly last: SortKey | null;
+  /** CRC-32 of the part's block index, 8 lower-case hex digits; absent if the part has no index. */
+  readonly indexCrc32?: string;
 }
 
 export interface PartOptions {
   readonly framing: Framing;
-  /** The header's text with its LF. */
+  /** The header row, with its LF. */
   readonly header: ByteString;
-  /** Data columns in the header. */
+  /** Number of data columns in the header. */
   readonly columns: number;
-  /** The block index is for merging: a change log is never merged again. Default: `beside`. */
+  /** Whether to write a block index next to the part. Merges need it; change logs do not. Default: `beside`. */
   readonly index?: 'beside' | 'none';
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a caller says of the rows it hands over: they are sorted, and behind all rows before them. */
+/** Sorted rows whose keys are greater than all keys before them. */
 export interface RowRun {
-  /** Bytes must stay as they are until the part is finished. */
+  /** A buffer must not be changed until the part is finished. */
   readonly text: ByteString | Buffer;
   readonly rows: number;
   readonly first: SortKey;
@@ -47,14 +49,14 @@ export interface RowRun {
 type Pending =
   | {
       readonly kind: 'rows';
-      readonly block: Omit<Block, 'offset' | 'bytes'>;
+      readonly block: Omit<Block, 'offset' | 'bytes' | 'crc32'>;
       readonly packed: Promise<Buffer>;
     }
   | { readonly kind: 'moved'; readonly taken: PackedBlocks };
 
 /**
- * Writes one part and the index of its blocks. Keys must come in strictly ascending order: that is what makes them
- * unique, and it is checked here, where every row passes (DESIGN 3.11).
+ * Writes one part and its block index. Keys must be in strictly ascending order, which makes them unique. The order is
+ * checked here for every block (docs/explanation/semantics.md#verification).
  */
 export class PartWriter {
   readonly key: ObjectKey;
@@ -80,38 +82,40 @@ export class PartWriter {
     });
   }
 
-  /** Handed over so far, before compression, without the header. */
+  /** Bytes received so far, before compression, without the header. */
   get rawBytes(): number {
     return this.#rawBytes;
   }
 
-  /** Packs and writes rows. Resolves when more may come. */
+  /** Compresses and writes rows. Resolves when the writer accepts more. */
   async append(run: RowRun): Promise<void> {
     const raw = typeof run.text === 'string' ? Buffer.from(run.text, 'latin1') : run.text;
     const packed = this.#options.framing.pack(raw);
-    // Awaited in order in #drain; until then a failure must not count as unhandled.
+    // #drain awaits the result in order. Until then, a failure must not count as unhandled.
     packed.catch(() => {});
     const block = {
-      // Slices would hold on to the page or block that they were cut from, for as long as the index is held.
+      // A slice would keep its page or block in memory for as long as the index exists.
       first: detached(run.first),
       last: detached(run.last),
       rows: run.rows,
       rawBytes: raw.length,
       rawCrc32: crc32(raw),
     };
-    this.#admit(block);
+    this.#track(block);
     await this.#enqueue({ kind: 'rows', block, packed });
   }
 
-  /** Takes blocks over from another part, packed as they are. */
+  /** Copies blocks of another part in compressed form. */
   async take(taken: PackedBlocks): Promise<void> {
-    for (const block of taken.blocks) this.#admit(block);
+    for (const block of taken.blocks) this.#track(block);
     await this.#enqueue({ kind: 'moved', taken });
   }
 
-  #admit(block: Omit<Block, 'offset' | 'bytes'>): void {
+  #track(block: Omit<Block, 'offset' | 'bytes' | 'crc32'>): void {
     if (this.#last !== null && block.first <= this.#last) {
-      throw new DamagedError(`rows out of order in ${this.key}: a key came twice or too late`);
+      throw new DamagedError(
+        `rows of ${this.key} are out of order: a key is repeated or less than the key before it`,
+      );
     }
     this.#first ??= block.first;
     this.#last = block.last;
@@ -121,7 +125,7 @@ export class PartWriter {
 
   async #enqueue(pending: Pending): Promise<void> {
     this.#pending.push(pending);
-    // Moved blocks are large, and wait for nobody but those before them.
+    // Copied blocks are large, so they wait only for the blocks before them.
     while (this.#pending.length >= IN_FLIGHT || this.#pending[0]?.kind === 'moved') await this.#drain();
   }
 
@@ -130,16 +134,25 @@ export class PartWriter {
     const pending = this.#pending.shift();
     if (pending?.kind === 'rows') {
       const body = await pending.packed;
-      await this.#writer.write(body);
-      this.#list({ ...pending.block, bytes: body.length });
+      const crc = crc32(body);
+      await this.#writer.write(body, crc);
+      this.#addBlock({ ...pending.block, bytes: body.length, crc32: crc });
     } else if (pending?.kind === 'moved') {
-      await this.#writer.write(pending.taken.bytes);
-      for (const block of pending.taken.blocks) this.#list(block);
+      const { blocks, bytes } = pending.taken;
+      const origin = blocks[0]!.offset;
+      const moved = blocks.map((block) => {
+        const from = block.offset - origin;
+        return { ...block, crc32: block.crc32 ?? crc32(bytes.subarray(from, from + block.bytes)) };
+      });
+      // The checksums were compared when the blocks were read. Combined, they are the checksum of all bytes.
+      const crc = moved.reduce((sum, block) => crc32Combine(sum, block.crc32, block.bytes), 0);
+      await this.#writer.write(bytes, crc);
+      for (const block of moved) this.#addBlock(block);
     }
   }
 
-  /** The next block in the object. */
-  #list(block: Omit<Block, 'offset'>): void {
+  /** Adds the block at the current offset to the index. */
+  #addBlock(block: Omit<Block, 'offset'>): void {
     this.#blocks.push({ ...block, offset: this.#offset });
     this.#offset += block.bytes;
     this.#rawCrc32 = crc32Combine(this.#rawCrc32, block.rawCrc32, block.rawBytes);
@@ -154,25 +167,28 @@ export class PartWriter {
     this.#rawCrc32 = crc32(raw);
   }
 
-  /** Completes the object and writes its index beside it. */
+  /** Completes the object and writes its block index. */
   async finish(): Promise<WrittenPart> {
     const { framing, header } = this.#options;
     do await this.#drain();
     while (this.#pending.length > 0);
     const rawBytes = this.#rawBytes + header.length;
     await this.#writer.write(framing.tail(this.#rawCrc32, rawBytes));
-    const [written] = await Promise.all([this.#writer.finish(), this.#writeIndex()]);
-    return { ...written, rows: this.#rows, rawBytes, first: this.#first, last: this.#last };
+    const [written, index] = await Promise.all([this.#writer.finish(), this.#writeIndex()]);
+    return {
+      ...{ ...written, rows: this.#rows, rawBytes, first: this.#first, last: this.#last },
+      ...(index === null ? {} : { indexCrc32: index.crc32 }),
+    };
   }
 
-  async #writeIndex(): Promise<void> {
+  async #writeIndex(): Promise<WrittenObject | null> {
     const { columns, index, signal } = this.#options;
-    if (index === 'none') return;
+    if (index === 'none') return null;
     const body = encodeIndex({ columns, blocks: this.#blocks });
-    await this.#store.write(indexKey(this.key), body, { contentType: 'application/json', signal });
+    return this.#store.write(indexKey(this.key), body, { contentType: 'application/json', signal });
   }
 
-  /** Leaves nothing behind. Never throws. */
+  /** Discards the part: no object is left in the store. Never throws. */
   async abort(): Promise<void> {
     await Promise.allSettled(this.#pending.map((one) => (one.kind === 'rows' ? one.packed : null)));
     await this.#writer.abort();

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { ObjectKey } from '../../core/brands.js';
-import { crc32, crc32ToHex } from '../crc32.js';
+import { crc32, crc32Combine, crc32ToHex } from './crc32.js';
 import type { WrittenObject } from './port.js';
 
-/** Length, CRC32 and SHA-256 of bytes that pass by. */
+/** Computes length, CRC32 and SHA-256 of a stream of bytes. */
 export class RunningDigest {
   readonly #sha256 = createHash('sha256');
   #crc32 = 0;
@@ -17,13 +17,15 @@ export class RunningDigest {
     return this.#crc32;
   }
 
-  update(chunk: Uint8Array): void {
+  /** @param known the chunk's CRC32, where it has just been computed */
+  update(chunk: Uint8Array, known?: number): void {
     this.#sha256.update(chunk);
-    this.#crc32 = crc32(chunk, this.#crc32);
+    this.#crc32 =
+      known === undefined ? crc32(chunk, this.#crc32) : crc32Combine(this.#crc32, known, chunk.length);
     this.#bytes += chunk.length;
   }
 
-  /** Ends the digest: call it once. */
+  /** Completes the digest. Call it once. */
   finish(key: ObjectKey): WrittenObject {
     return { key, bytes: this.#bytes, crc32: crc32ToHex(this.#crc32), sha256: this.#sha256.digest('hex') };
   }

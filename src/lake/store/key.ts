@@ -1,17 +1,17 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { StoreError } from './errors/store-error.js';
 
-/** S3 allows 1024 bytes for a whole key; stores on file systems 255 for a segment. */
+/** S3 allows 1024 bytes for a key. Stores on file systems allow 255 bytes for a segment. */
 export const MAX_KEY_BYTES = 1024;
 export const MAX_SEGMENT_BYTES = 255;
 
-/** Control characters, backslashes and lone surrogates (which UTF-8 cannot carry). */
+/** Control characters, backslashes and lone surrogates (which UTF-8 cannot encode). */
 const FORBIDDEN = /[\p{Cc}\p{Cs}\\]/u;
 
 /**
- * Takes text for a key relative to the lake's root. Throws a StoreError of kind `invalid-key` for an empty, `.` or
- * `..` segment (so for a leading, trailing or double slash), a control character, a backslash, a lone surrogate,
- * a segment over 255 bytes, or more than 1024 bytes in all.
+ * Checks a key relative to the lake's root. Throws a StoreError of kind `invalid-key` for an empty, `.` or `..` segment
+ * (and so for a leading, trailing or double slash), a control character, a backslash, a lone surrogate, a segment of more
+ * than 255 bytes, or more than 1024 bytes in total.
  */
 export function toObjectKey(text: string): ObjectKey {
   const problem = keyProblem(text);
@@ -19,13 +19,13 @@ export function toObjectKey(text: string): ObjectKey {
   return text as ObjectKey;
 }
 
-/** Why a text is no key, or null when it is one. */
+/** Why a text is not a valid key; null if it is valid. */
 export function keyProblem(text: string): string | null {
   if (text === '') return 'it is empty';
   return pathProblem(text, text.split('/'));
 }
 
-/** Checks the prefix of a listing: `''`, or a key whose last segment may be cut short or empty. */
+/** Checks the prefix of a listing: `''`, or a key whose last segment may be incomplete or empty. */
 export function checkPrefix(prefix: string): string {
   if (prefix === '') return prefix;
   const segments = prefix.split('/');
@@ -35,7 +35,7 @@ export function checkPrefix(prefix: string): string {
   return prefix;
 }
 
-/** Checks a prefix that names a folder: `''` or ending in `/`. */
+/** Checks a folder prefix: `''`, or a prefix that ends in `/`. */
 export function checkFolder(prefix: string): string {
   if (prefix !== '' && !prefix.endsWith('/')) throw invalidKey(prefix, 'a folder must end with a slash');
   return checkPrefix(prefix);
@@ -45,7 +45,7 @@ function pathProblem(text: string, segments: readonly string[]): string | null {
   if (FORBIDDEN.test(text)) return 'it has a control character, a backslash or a lone surrogate';
   if (Buffer.byteLength(text) > MAX_KEY_BYTES) return `it is longer than ${MAX_KEY_BYTES} bytes`;
   for (const segment of segments) {
-    if (segment === '') return 'it has an empty segment (a slash at an end, or two in a row)';
+    if (segment === '') return 'it has an empty segment (a leading, trailing or double slash)';
     if (segment === '.' || segment === '..') return `it has the segment ${JSON.stringify(segment)}`;
     if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES) {
       return `it has a segment of more than ${MAX_SEGMENT_BYTES} bytes`;
@@ -61,6 +61,6 @@ function invalidKey(text: string, problem: string): StoreError {
     key: text.length > 200 ? `${text.slice(0, 200)}...` : text,
     bucket: 'the lake',
     problem: `the key is not allowed: ${problem}`,
-    remedy: 'Check the names of connections and resources, which keys are made of.',
+    remedy: 'Check the names of connections and resources, which are parts of keys.',
   });
 }

@@ -12,7 +12,7 @@ export type Location =
   | { readonly type: 'file'; readonly folder: string };
 
 /**
- * Takes a lake's URL apart: `s3://bucket/prefix` (as text, nothing is decoded) or `file:///absolute/folder`.
+ * Parses a lake's URL: `s3://bucket/prefix` (without URL decoding) or `file:///absolute/folder`.
  * Throws a StoreError of kind `invalid-key` for anything else.
  */
 export function parseLocation(url: string): Location {
@@ -27,7 +27,7 @@ export function parseLocation(url: string): Location {
     return { type: 's3', bucket, prefix };
   }
   if (url.startsWith('file:///')) return { type: 'file', folder: toFolder(url) };
-  throw badUrl(url, 'it begins with neither s3:// nor file:///');
+  throw badUrl(url, 'it does not begin with s3:// or file:///');
 }
 
 function toFolder(url: string): string {
@@ -35,7 +35,7 @@ function toFolder(url: string): string {
   try {
     folder = fileURLToPath(url);
   } catch (cause) {
-    throw badUrl(url, cause instanceof Error ? cause.message : 'it is no file URL');
+    throw badUrl(url, cause instanceof Error ? cause.message : 'it is not a file URL');
   }
   if (!isAbsolute(folder)) throw badUrl(url, 'the folder is not absolute');
   return normalize(folder).replace(/(.)\/$/, '$1');
@@ -48,6 +48,6 @@ function badUrl(url: string, problem: string): StoreError {
     key: null,
     bucket: url,
     problem,
-    remedy: 'Give lake.url as s3://bucket/prefix or file:///absolute/folder.',
+    remedy: 'Set lake.url to s3://bucket/prefix or file:///absolute/folder.',
   });
 }

@@ -5,13 +5,13 @@ import type { ObjectStore, StoreLogger } from './port.js';
 import { S3Store } from './s3/store.js';
 
 export interface OpenStoreOptions {
-  /** Without one, warnings are dropped. */
+  /** Default: warnings are dropped. */
   readonly logger?: StoreLogger | undefined;
 }
 
 /**
- * The store that the lake's URL names: `s3://bucket/prefix` or `file:///absolute/folder`. Sends nothing yet.
- * Throws a StoreError of kind `invalid-key` for another URL.
+ * Opens the store of a lake's URL: `s3://bucket/prefix` or `file:///absolute/folder`. It sends no request yet.
+ * Throws a StoreError of kind `invalid-key` for any other URL.
  */
 export function openStore(lake: LakeSettings, options: OpenStoreOptions = {}): ObjectStore {
   const location = parseLocation(lake.url);

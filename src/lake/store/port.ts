@@ -1,21 +1,21 @@
 import type { ObjectKey } from '../../core/brands.js';
 
-/** What the store knows about one object. */
+/** Metadata of one object. */
 export interface ObjectInfo {
   readonly key: ObjectKey;
   readonly bytes: number;
-  /** Opaque; compare it for equality only. */
+  /** Opaque. Compare it only for equality. */
   readonly etag: string;
-  /** CRC32 of the whole object, 8 lower-case hex digits; null where the store does not report one. */
+  /** CRC32 of the whole object, 8 lower-case hex digits; null if the store does not report it. */
   readonly crc32: string | null;
   /** Milliseconds since 1970. */
   readonly modifiedAt: number;
 }
 
-/** One line of a listing. */
+/** One entry of a listing. */
 export type ListedObject = Pick<ObjectInfo, 'key' | 'bytes' | 'modifiedAt'>;
 
-/** What was written, computed here from the bytes sent; the store has verified the CRC32. */
+/** A written object. The checksums are computed from the bytes sent; the store has verified the CRC32. */
 export interface WrittenObject {
   readonly key: ObjectKey;
   readonly bytes: number;
@@ -28,7 +28,7 @@ export interface WrittenObject {
 export interface ByteRange {
   /** From 0. */
   readonly offset: number;
-  /** At least 1; what lies beyond the end is left out. */
+  /** At least 1. A range that extends past the end of the object is shortened. */
   readonly length: number;
 }
 
@@ -46,34 +46,38 @@ export type SwapResult =
   | { readonly outcome: 'written'; readonly etag: string }
   | { readonly outcome: 'conflict' };
 
-/** What `swap` expects to find: a version, or nothing. */
+/** The version that `swap` expects, or `absent` for no object. */
 export type Expected = { readonly etag: string } | 'absent';
 
-/** Whether a store keeps the conditions of conditional writes, drops them silently, or answers them with errors. */
+/** Whether a store checks the conditions of conditional writes, ignores them, or rejects the requests. */
 export type ConditionalWrites = 'supported' | 'ignored' | 'refused';
 
 /**
- * A body of unknown length, on its way into one object. Holds about 16 MiB at most. The object appears whole at
- * `finish`, or never. After a failure of `write` or `finish` nothing is left behind; a writer that is given up must be aborted.
+ * Writes a body of unknown length to one object and holds at most about 16 MiB. The object appears complete at `finish`,
+ * or never. A failed `write` or `finish` removes the upload. A caller that stops earlier must call `abort`.
  */
 export interface ObjectWriter {
-  /** Accepted so far. */
+  /** Bytes accepted so far. */
   readonly bytes: number;
-  /** Resolves when more may come. The chunk may be reused then. Calls must not overlap. */
-  write(chunk: Uint8Array): Promise<void>;
+  /**
+   * Resolves when the writer accepts more. The caller may then reuse the chunk. Calls must not overlap.
+   *
+   * @param crc32 of the chunk, if the caller has just computed it
+   */
+  write(chunk: Uint8Array, crc32?: number): Promise<void>;
   finish(): Promise<WrittenObject>;
-  /** Gives up and removes what was uploaded. Never throws; does nothing after `finish`. */
+  /** Stops and removes the uploaded bytes. Never throws; does nothing after `finish`. */
   abort(): Promise<void>;
 }
 
-/** Where the stores say what happened without failing. */
+/** Receives warnings about problems that did not cause a failure. */
 export interface StoreLogger {
   warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
 /**
- * The narrow view of a data lake that the rest of the package has. Keys are relative to the lake's root and are
- * checked (`toObjectKey`): no key reaches outside. Failures are `StoreError`s; an aborted signal throws its reason.
+ * The interface to the object store of a lake. Keys are relative to the lake's root and are checked (`toObjectKey`), so
+ * no key can point outside the lake. Failures are `StoreError`s; an aborted signal throws its reason.
  */
 export interface ObjectStore {
   /** The lake's URL without a trailing slash. */
@@ -82,39 +86,38 @@ export interface ObjectStore {
   read(key: ObjectKey, options?: ReadOptions): Promise<Buffer>;
   /** Body and ETag of one version, for a later `swap`; null when absent. */
   readIfExists(key: ObjectKey): Promise<{ body: Buffer; etag: string } | null>;
-  /** As `read`, in chunks. A connection that breaks is taken up again at the same byte of the same version. */
+  /** As `read`, in chunks. After a broken connection it resumes at the same byte of the same version. */
   stream(key: ObjectKey, options?: ReadOptions): AsyncIterable<Buffer>;
-  /** One request of known length, overwriting; the store checks the CRC32. */
+  /** Writes an object with one request and overwrites an existing one. The store checks the CRC32. */
   write(
     key: ObjectKey,
     body: Uint8Array | readonly Uint8Array[],
     options: WriteOptions,
   ): Promise<WrittenObject>;
-  /** Starts a body of unknown length, overwriting at `finish`. */
+  /** Starts a write of unknown length. It overwrites an existing object at `finish`. */
   openWriter(key: ObjectKey, options: WriteOptions): ObjectWriter;
   /**
-   * Writes (as application/json) only if the object is still what was expected. Of several racing calls with the
-   * same expectation one wins. Throws StoreUnclearError when the request was sent and its outcome is not known.
+   * Writes an object (as application/json) only if it still has the expected version. Of concurrent calls that expect the
+   * same version, one succeeds. Throws StoreUnclearError if the request was sent and its outcome is unknown.
    */
   swap(key: ObjectKey, body: Uint8Array, expected: Expected): Promise<SwapResult>;
   head(key: ObjectKey): Promise<ObjectInfo | null>;
-  /** Every object whose key begins with the prefix (`''`: all), in the byte order of the keys. */
+  /** Lists every object whose key begins with the prefix (`''` for all), in byte order of the keys. */
   list(prefix: string): AsyncIterable<ListedObject>;
   /** Names of the folders directly below the prefix, which is `''` or ends in `/`; sorted. */
   listFolders(prefix: string): Promise<string[]>;
-  /** Server-side copy of one object, overwriting. Throws ObjectNotFoundError. */
+  /** Copies one object inside the store and overwrites an existing one. Throws ObjectNotFoundError. */
   copy(from: ObjectKey, to: ObjectKey): Promise<void>;
-  /** Missing objects are fine. */
+  /** Removes objects. Missing objects are not an error. */
   remove(keys: readonly ObjectKey[]): Promise<void>;
   /**
-   * Drops unfinished uploads below the prefix (`''` or ending in `/`); returns their number. They are what killed
-   * processes leave.
+   * Aborts unfinished uploads of killed processes below the prefix (`''` or ending in `/`). Returns their number.
    *
-   * @param isOver tells those that are to be dropped, by the object that they would have become; default: all. In a file
-   *   lake the name behind the last `/` is not yet the object's.
+   * @param isAbandoned whether to abort an upload, given the key of its object; default: all. In a file lake, the name after
+   *   the last `/` is that of the temporary file.
    */
-  abortUploads(prefix: string, isOver?: (key: ObjectKey) => boolean): Promise<number>;
-  /** Tries conditional writes on a probe object below `_staging/`, and removes it. */
+  abortUploads(prefix: string, isAbandoned?: (key: ObjectKey) => boolean): Promise<number>;
+  /** Tests conditional writes with a probe object below `_staging/`, which it removes. */
   probeConditionalWrites(): Promise<ConditionalWrites>;
   /** Closes connections. The store must not be used afterwards. */
   close(): void;

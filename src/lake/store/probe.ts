@@ -3,13 +3,13 @@ import { StoreError } from './errors/store-error.js';
 import { toObjectKey } from './key.js';
 import type { ConditionalWrites, ObjectStore } from './port.js';
 
-/** What the keys of probe objects begin with. */
+/** Prefix of the keys of probe objects. */
 export const PROBES = '_staging/_probe-';
 
 /**
- * Tries what publishing relies on (DESIGN 2) with an object of its own below `_staging/`: a second
- * `If-None-Match: *` and an `If-Match` of another version must be turned down, the right `If-Match` accepted.
- * The object is removed in any case. Errors that say nothing about conditions are thrown.
+ * Tests the conditional writes that publishing needs (docs/explanation/architecture.md#atomic-publishing), with a probe
+ * object below `_staging/`. The store must reject a second `If-None-Match: *` and an outdated `If-Match`, and accept a
+ * current `If-Match`. The object is always removed. Errors that do not concern conditions are thrown.
  */
 export async function probeConditionalWrites(
   store: Pick<ObjectStore, 'swap' | 'remove'>,
@@ -22,7 +22,7 @@ export async function probeConditionalWrites(
     if ((await store.swap(key, body('second'), 'absent')).outcome === 'written') return 'ignored';
     const next = await store.swap(key, body('third'), { etag: first.etag });
     if (next.outcome === 'conflict') return 'refused';
-    // The first version's ETag is out of date now.
+    // The first version's ETag is outdated now.
     const late = await store.swap(key, body('fourth'), { etag: first.etag });
     return late.outcome === 'written' ? 'ignored' : 'supported';
   } catch (error) {

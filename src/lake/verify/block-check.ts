@@ -1,9 +1,9 @@
-import { crc32 } from '../crc32.js';
 import type { Framing } from '../part/framing.js';
 import type { Block, PartIndex } from '../part/index-file.js';
+import { crc32 } from '../store/crc32.js';
 import type { Findings } from './findings.js';
 
-/** What an index must agree with. */
+/** The manifest values that a block index must match. */
 export interface IndexedPart {
   readonly bytes: number;
   readonly rows: number;
@@ -11,29 +11,29 @@ export interface IndexedPart {
   readonly columns: number;
 }
 
-/** What is wrong with an index as such: blocks must follow one another and fill the part; `null` for nothing. */
+/** The problem of a block index; `null` for none. Its blocks must be consecutive and cover the part. */
 export function indexProblem({ columns, blocks }: PartIndex, part: IndexedPart): string | null {
-  if (columns !== part.columns) return `it says ${columns} columns and the manifest ${part.columns}`;
+  if (columns !== part.columns) return `it has ${columns} columns, but the manifest has ${part.columns}`;
   let end = blocks[0]?.offset ?? 0;
   let rows = 0;
   for (const [n, block] of blocks.entries()) {
     const numbers = [block.rows, block.offset, block.bytes, block.rawBytes];
     if (!numbers.every((number) => Number.isSafeInteger(number) && number > 0))
-      return `block ${n} has no true size`;
-    if (block.offset !== end) return `block ${n} does not begin where the block before ends`;
+      return `block ${n} has an invalid size`;
+    if (block.offset !== end) return `block ${n} does not begin where the previous block ends`;
     if (n > 0 && block.first <= blocks[n - 1]!.last)
-      return `block ${n} begins with a key of the block before`;
+      return `block ${n} does not begin after the last key of the previous block`;
     end += block.bytes;
     rows += block.rows;
   }
-  if (end > part.bytes) return `its blocks reach beyond the part's ${part.bytes} bytes`;
-  if (rows !== part.rows) return `it counts ${rows} rows and the manifest ${part.rows}`;
+  if (end > part.bytes) return `its blocks extend past the part's ${part.bytes} bytes`;
+  if (rows !== part.rows) return `it has ${rows} rows, but the manifest has ${part.rows}`;
   return null;
 }
 
 /**
- * Unpacks every block by itself while the object streams by, as a merge would, and holds it against the index.
- * Holds one packed block. The blocks must have passed `indexProblem`.
+ * Decompresses every block separately while the object is streamed, as a merge does, and checks it against the index. It
+ * holds one compressed block in memory. The blocks must have passed `indexProblem`.
  */
 export class BlockCheck {
   readonly #at: string;
@@ -68,7 +68,7 @@ export class BlockCheck {
       const packed = Buffer.concat(this.#pieces);
       this.#pieces = [];
       if (!(await this.#isWhole(packed, block))) {
-        this.#findings.add('block', `${this.#at}: block ${this.#block} is not what its index says`);
+        this.#findings.add('block', `${this.#at}: block ${this.#block} does not match its index`);
       }
       this.#block++;
     }
@@ -79,7 +79,7 @@ export class BlockCheck {
       const raw = await this.#framing.unpack(packed, block.rawBytes);
       return raw.length === block.rawBytes && crc32(raw) === block.rawCrc32;
     } catch {
-      // zlib's own words (`invalid distance code`) say less than the number of the block.
+      // zlib's message (such as `invalid distance code`) is less useful than the number of the block.
       return false;
     }
   }

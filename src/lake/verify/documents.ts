@@ -1,17 +1,21 @@
 import { z } from 'zod';
 import type { ObjectKey, RunId } from '../../core/brands.js';
-import { folderOf, nameOf, type Tree, treePrefix } from '../layout.js';
-import { decodeManifest, type Manifest } from '../manifest.js';
-import type { Pointer } from '../pointer.js';
-import { isRunId } from '../run-id.js';
-import { META_COLUMNS } from '../schema.js';
+import { isRunId } from '../../core/run-id.js';
+import { DamagedError } from '../damaged-error.js';
+import { checksumState, manifestChecksumState, matchesNamedChecksum } from '../published/checksums.js';
+import { folderOf, nameOf, type Tree, treePrefix } from '../published/layout.js';
+import { decodeUnchecked, type Manifest } from '../published/manifest.js';
+import { encodePointer, type Pointer } from '../published/pointer.js';
+import { META_COLUMNS } from '../rows/schema.js';
 import { keyProblem } from '../store/key.js';
 
 const count = z.int().min(0);
-const runId = z.string().refine(isRunId, { error: 'is no run id' });
-const objectKey = z.string().refine((text) => keyProblem(text) === null, { error: 'is no object key' });
-const utcSeconds = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/, { error: 'is no UTC time' });
+const runId = z.string().refine(isRunId, { error: 'is not a run id' });
+const objectKey = z.string().refine((text) => keyProblem(text) === null, { error: 'is not an object key' });
+const utcSeconds = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/, { error: 'is not a UTC time' });
 const sortKey = z.string().nullable();
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/, { error: 'is not a SHA-256' });
+const crc32 = z.string().regex(/^[0-9a-f]{8}$/, { error: 'is not a CRC32' });
 
 const pointerShape = z.object({
   resource: z.string(),
@@ -23,6 +27,9 @@ const pointerShape = z.object({
   rows: count,
   connection: z.string(),
   baseUrl: z.string(),
+  rolledBackFrom: z.object({ runId, changes: objectKey }).optional(),
+  manifests: z.object({ snapshot: sha256, changes: sha256.nullable() }).optional(),
+  checksum: sha256.optional(),
 });
 
 const partShape = z.object({
@@ -30,8 +37,9 @@ const partShape = z.object({
   bytes: count,
   rawBytes: count,
   rows: count,
-  crc32: z.string().regex(/^[0-9a-f]{8}$/, { error: 'is no CRC32' }),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/, { error: 'is no SHA-256' }),
+  crc32,
+  sha256,
+  indexCrc32: crc32.optional(),
   first: sortKey,
   last: sortKey,
 });
@@ -62,28 +70,52 @@ const manifestShape = z.object({
     tree: z.enum(['snapshot', 'changes']),
     runId,
     previousRunId: runId.nullable(),
+    connection: z.string(),
+    baseUrl: z.string(),
+    mode: z.enum(['full', 'increment']),
+    updatedSince: utcSeconds.nullable(),
+    checkpoint: z.object({ updatedSince: utcSeconds }),
+    startedAt: z.iso.datetime(),
+    publishedAt: z.iso.datetime(),
+    checksum: sha256.optional(),
     key: z.array(z.string()).min(1),
     counts: z.object(Object.fromEntries(counts.map((name) => [name, count]))),
     csv: z.object({ delimiter: z.string().length(1), compression: z.enum(['gzip', 'none']) }),
     columns: z.array(z.object({ name: z.string(), types: count })),
-    parts: z.array(partShape).min(1, { error: 'is empty: even a snapshot without rows has a header' }),
+    parts: z
+      .array(partShape)
+      .min(1, { error: 'is empty, but even a snapshot without rows has one part with a header' }),
   }),
 });
 
-/** A manifest with what only checks need of it. */
+/** A manifest with additional fields that only the checks need. */
 export interface CheckedManifest extends Manifest {
-  readonly key: readonly string[];
+  readonly connection: string;
+  readonly baseUrl: string;
+  /** The fields that must be equal in both manifests of a run, by name. */
+  readonly shared: Readonly<Record<string, unknown>>;
 }
+
+/** Fields that differ between the manifests of a snapshot and of a change log. */
+const OWN_FIELDS: ReadonlySet<string> = new Set([
+  'tree',
+  'parts',
+  'counts',
+  'purged',
+  'replaces',
+  'checksum',
+]);
 
 export type Decoded<T> = { readonly value: T; readonly problems: string[] } | { readonly problems: string[] };
 
-/** Reads `latest.json` strictly: its shape, and that it names its own resource. Every problem begins with `at`. */
+/** Checks `latest.json` strictly: its fields, and that it names its own resource. Every problem begins with `at`. */
 export function checkPointer(body: Buffer, resource: string, at: ObjectKey): Decoded<Pointer> {
   const read = parse(body, pointerShape, at);
   if (!('value' in read)) return read;
-  const pointer = read.value as Pointer;
+  const { checksum, ...pointer } = read.value as Pointer & { checksum?: string };
+  const seal = checksumFieldProblems(body, at, checksum, pointer);
   const problems: string[] = [];
-  if (pointer.resource !== resource) problems.push(`${at} is of the resource ${quoted(pointer.resource)}`);
+  if (pointer.resource !== resource) problems.push(`${at} names the resource ${quoted(pointer.resource)}`);
   for (const [tree, key] of [
     ['snapshots', pointer.snapshot],
     ['changes', pointer.changes],
@@ -92,7 +124,28 @@ export function checkPointer(body: Buffer, resource: string, at: ObjectKey): Dec
       problems.push(`${at} names ${key}, which is not in the ${tree} of run ${pointer.runId}`);
     }
   }
-  return problems.length === 0 ? { value: pointer, problems } : { problems };
+  // If only the checksum is wrong, the manifests that the pointer names can still be read.
+  return problems.length === 0 ? { value: pointer, problems: seal } : { problems: [...seal, ...problems] };
+}
+
+/** Checks the checksum. Version 0.1 wrote none, so an unknown field without a checksum means a damaged field name. */
+function checksumFieldProblems(
+  body: Buffer,
+  at: ObjectKey,
+  checksum: string | undefined,
+  pointer: Pointer,
+): string[] {
+  const fields = JSON.parse(body.toString('utf8')) as object;
+  if (checksum === undefined) {
+    const known = new Set<string>(Object.keys(pointerShape.shape));
+    const unknown = Object.keys(fields).filter((name) => !known.has(name));
+    if (pointer.manifests !== undefined)
+      return [`${at} has no checksum, although it has checksums of its manifests`];
+    return unknown.map((name) => `${at} has the unknown field ${quoted(name)}`);
+  }
+  if (checksumState(fields) !== 'intact') return [`${at} is damaged: its fields do not match its checksum`];
+  const { checksum: _, ...written } = fields as Pointer & { checksum?: string };
+  return encodePointer(written).equals(body) ? [] : [`${at} is not formatted as this connector writes it`];
 }
 
 function isManifestOf(key: ObjectKey, resource: string, tree: Tree, run: RunId): boolean {
@@ -103,22 +156,28 @@ function isManifestOf(key: ObjectKey, resource: string, tree: Tree, run: RunId):
 }
 
 /**
- * Reads a `_datapackage.json` strictly: its shape, that it is of the resource, tree and run that its place says,
- * and that what it tells other tools (Frictionless) is what it tells us. A manifest with problems of the second
- * kind still has a value.
+ * Checks a `_datapackage.json` strictly: its fields, that resource, tree and run match its key, and that its Frictionless
+ * fields match our own. A manifest whose only problems are such mismatches still has a value.
  */
 export function checkManifest(
   body: Buffer,
   at: ObjectKey,
-  expected: { readonly resource: string; readonly tree: 'snapshot' | 'changes'; readonly runId: RunId },
+  expected: {
+    readonly resource: string;
+    readonly tree: 'snapshot' | 'changes';
+    readonly runId: RunId;
+    /** The SHA-256 in `latest.json`, if it has one. */
+    readonly sha256?: string | null | undefined;
+  },
 ): Decoded<CheckedManifest> {
+  const checksums = checksumProblems(body, at, expected.sha256);
   const read = parse(body, manifestShape, at);
-  if (!('value' in read)) return read;
+  if (!('value' in read)) return { problems: [...checksums, ...read.problems] };
   const { resources, worktrack } = read.value;
-  const problems: string[] = [];
+  const problems = checksums;
   for (const name of ['resource', 'tree', 'runId'] as const) {
     if (worktrack[name] !== expected[name]) {
-      problems.push(`${at} says ${name} ${quoted(worktrack[name])} and not ${quoted(expected[name])}`);
+      problems.push(`${at} has ${name} ${quoted(worktrack[name])} instead of ${quoted(expected[name])}`);
     }
   }
   const header = JSON.stringify([...META_COLUMNS, ...worktrack.columns.map(({ name }) => name)]);
@@ -133,13 +192,36 @@ export function checkManifest(
       other.bytes === part.bytes &&
       other.hash === `sha256:${part.sha256}` &&
       other.rowCount === part.rows;
-    if (!same) problems.push(`${at}: resource ${n} and part ${n} (${part.path}) do not say the same`);
+    if (!same) problems.push(`${at}: resource ${n} and part ${n} (${part.path}) do not agree`);
     if (JSON.stringify(other.schema.fields.map(({ name }) => name)) !== header) {
-      problems.push(`${at}: the fields of resource ${n} (${other.path}) are not the columns of the manifest`);
+      problems.push(
+        `${at}: the fields of resource ${n} (${other.path}) do not match the columns of the manifest`,
+      );
     }
   }
-  const value = { ...decodeManifest(body, folderOf(at)), key: worktrack.key };
-  return { value, problems };
+  try {
+    const fields = Object.entries(JSON.parse(body.toString('utf8')).worktrack as object);
+    const shared = Object.fromEntries(fields.filter(([name]) => !OWN_FIELDS.has(name)));
+    const { connection, baseUrl } = worktrack;
+    return { value: { ...decodeUnchecked(body, folderOf(at)), connection, baseUrl, shared }, problems };
+  } catch (error) {
+    if (!(error instanceof DamagedError)) throw error;
+    return { problems: [...problems, error.message] };
+  }
+}
+
+function checksumProblems(body: Buffer, at: ObjectKey, sha256: string | null | undefined): string[] {
+  const problems: string[] = [];
+  if (typeof sha256 === 'string' && !matchesNamedChecksum(sha256, body))
+    problems.push(`${at}: its SHA-256 does not match latest.json`);
+  try {
+    const manifest = JSON.parse(body.toString('utf8')) as { worktrack: object };
+    if (manifestChecksumState(manifest) === 'broken')
+      problems.push(`${at}: its content does not match its checksum`);
+  } catch {
+    // The caller reports invalid JSON next.
+  }
+  return problems;
 }
 
 function parse<T>(body: Buffer, shape: z.ZodType<T>, at: ObjectKey): Decoded<T> {
@@ -152,7 +234,7 @@ function parse<T>(body: Buffer, shape: z.ZodType<T>, at: ObjectKey): Decoded<T> 
   const read = shape.safeParse(json);
   if (read.success) return { value: read.data, problems: [] };
   const issues = read.error.issues.map(({ path, message }) => `${path.join('.') || nameOf(at)}: ${message}`);
-  return { problems: [`${at} is not as this connector writes it: ${issues.slice(0, 5).join('; ')}`] };
+  return { problems: [`${at} is not a document of this connector: ${issues.slice(0, 5).join('; ')}`] };
 }
 
 function quoted(text: unknown): string {

@@ -1,21 +1,32 @@
+import type { ObjectKey } from '../../core/brands.js';
+
+/** A problem of an object. */
+export interface Problem {
+  /** The object that must be restored or rebuilt. */
+  readonly key: ObjectKey;
+  /** The full message, including the key. */
+  readonly text: string;
+}
+
 /**
- * Problems of one object, a line for each kind: a damaged part can have a million bad rows, and the first of them
- * says as much as all.
+ * Collects the problems of one object, and reports the first problem and the count for each kind. A damaged part can
+ * have a million bad rows.
  */
 export class Findings {
   readonly #byKind = new Map<string, { readonly first: string; more: number }>();
 
-  /** @param kind groups problems that are alike  @param text the whole problem, with the object's key */
+  /** @param kind groups similar problems  @param text the full message, including the object's key */
   add(kind: string, text: string): void {
     const known = this.#byKind.get(kind);
     if (known === undefined) this.#byKind.set(kind, { first: text, more: 0 });
     else known.more++;
   }
 
-  /** In the order of their first occurrence. */
-  toList(): string[] {
-    return [...this.#byKind.values()].map(({ first, more }) =>
-      more === 0 ? first : `${first} (and ${more} more like it)`,
-    );
+  /** The problems in order of first occurrence. @param keyOf key of the object that causes problems of a kind */
+  toList(keyOf: (kind: string) => ObjectKey): Problem[] {
+    return [...this.#byKind].map(([kind, { first, more }]) => ({
+      key: keyOf(kind),
+      text: more === 0 ? first : `${first} (and ${more} more like it)`,
+    }));
   }
 }

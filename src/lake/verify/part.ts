@@ -1,23 +1,24 @@
 import { createHash } from 'node:crypto';
-import type { ByteString } from '../../core/brands.js';
-import { crc32, crc32ToHex } from '../crc32.js';
-import type { PublishedPart } from '../manifest.js';
+import type { ByteString, ObjectKey } from '../../core/brands.js';
 import { framingOf } from '../part/framing.js';
 import { gunzipper, plainUnpacker } from '../part/gunzip.js';
 import { decodeIndex, indexKey, type PartIndex } from '../part/index-file.js';
 import { RowSplitter } from '../part/row-splitter.js';
-import { checkObject } from '../publish.js';
-import type { SortKey } from '../row.js';
+import type { PublishedPart } from '../published/manifest.js';
+import { checkObject } from '../published/publish.js';
+import type { SortKey } from '../rows/row.js';
+import { crc32, crc32ToHex } from '../store/crc32.js';
 import type { ObjectStore } from '../store/index.js';
-import { ObjectNotFoundError } from '../store/index.js';
+import { StoreError } from '../store/index.js';
 import { BlockCheck, indexProblem } from './block-check.js';
-import { Findings } from './findings.js';
+import { Findings, type Problem } from './findings.js';
+import { isOutage, readBody } from './read-body.js';
 import { RowCheck } from './row-check.js';
 
 export interface PartRules {
-  /** The header's text with its LF. */
+  /** The header row, with its LF. */
   readonly header: ByteString;
-  /** Data columns. */
+  /** Number of data columns. */
   readonly columns: number;
   readonly cells: number;
   readonly keyColumns: number;
@@ -28,20 +29,23 @@ export interface PartRules {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What was found in a part. */
+/** The result of reading a part. */
 export interface ReadPart {
   readonly bytes: number;
   readonly rows: number;
   readonly first: SortKey | null;
   readonly last: SortKey | null;
-  /** Each with the part's key. */
-  readonly problems: readonly string[];
+  /** SHA-256 of the bytes that were read. */
+  readonly sha256: string;
+  readonly problems: readonly Problem[];
 }
 
+/** Kinds of problems that the block index causes if the part matches its manifest. */
+const OF_INDEX: ReadonlySet<string> = new Set(['index', 'block', 'no index', 'bad index']);
+
 /**
- * Reads one part from its first byte to its last and holds it against its line of the manifest. Memory: a row, a
- * packed block and a few buffers, whatever the part's size. The rows are read from the object itself, so a wrong
- * index hides nothing.
+ * Reads one part completely and checks it against its manifest. Memory is bounded by one row, one compressed block and a
+ * few buffers. The rows are read without the block index, so a wrong index cannot hide a problem.
  */
 export async function verifyPart(
   store: ObjectStore,
@@ -55,20 +59,20 @@ export async function verifyPart(
   const index = rules.index === 'beside' ? await readIndex(store, part, rules, findings) : null;
   const rows = new RowCheck({ ...rules, at, blocks: index?.blocks ?? null }, findings);
   const blocks = index === null ? null : new BlockCheck(at, index.blocks, framingOf(rules), findings);
-  let bytes = 0;
-  try {
-    bytes = await readObject(store, part, rules, { rows, blocks, findings });
-  } catch (error) {
-    if (!(error instanceof ObjectNotFoundError)) throw error;
-    return { bytes: 0, rows: 0, first: null, last: null, problems: findings.toList() };
+  const { bytes, sha256 } = await readObject(store, part, rules, { rows, blocks, findings });
+  const keyOf = (kind: string): ObjectKey =>
+    OF_INDEX.has(kind) && (sha256 === part.sha256 || kind === 'no index') ? indexKey(at) : at;
+  if (bytes === 0) {
+    return { bytes, sha256, rows: 0, first: null, last: null, problems: findings.toList(keyOf) };
   }
   if (rows.rows !== part.rows) {
-    findings.add('rows', `${at} has ${rows.rows} rows and not ${part.rows}`);
+    findings.add('rows', `${at} has ${rows.rows} rows instead of ${part.rows}`);
   }
   if (rows.first !== part.first || rows.last !== part.last) {
-    findings.add('range', `${at} does not reach from the first to the last key that the manifest says`);
+    findings.add('range', `${at}: its first and last keys do not match the manifest`);
   }
-  return { bytes, rows: rows.rows, first: rows.first, last: rows.last, problems: findings.toList() };
+  const { rows: counted, first, last } = rows;
+  return { bytes, sha256, rows: counted, first, last, problems: findings.toList(keyOf) };
 }
 
 interface Checks {
@@ -77,13 +81,13 @@ interface Checks {
   readonly findings: Findings;
 }
 
-/** Streams the object through all checks and returns its length in bytes. */
+/** Streams the object through all checks. If the store cannot return it or reports damage, the result has 0 bytes. */
 async function readObject(
   store: ObjectStore,
   part: PublishedPart,
   { compression, signal }: PartRules,
   { rows, blocks, findings }: Checks,
-): Promise<number> {
+): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const hash = createHash('sha256');
   const unpacker = compression === 'gzip' ? gunzipper() : plainUnpacker;
   const splitter = new RowSplitter();
@@ -91,7 +95,7 @@ async function readObject(
   let rawBytes = 0;
   let crc = 0;
   let readable = true;
-  /** A part that cannot be unpacked is still read to its end: its checksum says whether the store lost something. */
+  /** A part that cannot be decompressed is still read to its end, because its checksum shows whether the store damaged it. */
   const unpack = async (pieces: AsyncGenerator<Buffer>): Promise<void> => {
     if (!readable) return;
     try {
@@ -101,7 +105,7 @@ async function readObject(
       }
     } catch (error) {
       readable = false;
-      const what = error instanceof RangeError ? 'cannot be read as CSV' : 'is no whole gzip file';
+      const what = error instanceof RangeError ? 'cannot be read as CSV' : 'is not a complete gzip file';
       findings.add('unpack', `${part.key} ${what}: ${(error as Error).message}`);
     }
   };
@@ -113,21 +117,26 @@ async function readObject(
       await Promise.all([unpack(unpacker.push(chunk)), blocks?.push(chunk)]);
     }
     await unpack(unpacker.end());
+  } catch (error) {
+    if (!(error instanceof StoreError) || isOutage(error)) throw error;
+    if (error.kind !== 'not-found') findings.add('unreadable', error.message);
+    return { bytes: 0, sha256: '' };
   } finally {
     unpacker.close();
   }
   if (readable) rows.end(splitter.rest());
-  const expected: [what: string, found: string | number, promised: string | number][] = [
+  const sha256 = hash.digest('hex');
+  const expected: [what: string, found: string | number, listed: string | number][] = [
     ['bytes', bytes, part.bytes],
-    ['SHA-256', hash.digest('hex'), part.sha256],
+    ['SHA-256', sha256, part.sha256],
     ['CRC32', crc32ToHex(crc), part.crc32],
     ['bytes before compression', rawBytes, part.rawBytes],
   ];
-  for (const [what, found, promised] of expected) {
-    if (found !== promised)
-      findings.add(what, `${part.key}: ${what} ${found} and not ${promised}, as the manifest says`);
+  for (const [what, found, listed] of expected) {
+    if (found !== listed)
+      findings.add(what, `${part.key}: ${what} ${found}, but the manifest says ${listed}`);
   }
-  return bytes;
+  return { bytes, sha256 };
 }
 
 async function readIndex(
@@ -137,18 +146,21 @@ async function readIndex(
   findings: Findings,
 ): Promise<PartIndex | null> {
   const key = indexKey(part.key);
-  const found = await store.readIfExists(key);
+  const found = await readBody(store, key);
   if (found === null) {
-    findings.add('no index', `${key} is not there`);
+    findings.add('no index', `${key} is missing`);
     return null;
   }
+  if (found.damaged !== null) findings.add('bad index', found.damaged);
+  else if (part.indexCrc32 !== undefined && crc32ToHex(crc32(found.body)) !== part.indexCrc32)
+    findings.add('bad index', `${key}: its CRC32 does not match the manifest`);
   try {
     const index = decodeIndex(found.body);
     const problem = indexProblem(index, { bytes: part.bytes, rows: part.rows, columns });
     if (problem === null) return index;
-    findings.add('bad index', `${key} does not agree with its part: ${problem}`);
+    findings.add('bad index', `${key} does not match its part: ${problem}`);
   } catch (error) {
-    findings.add('bad index', `${key} is no block index: ${(error as Error).message}`);
+    findings.add('bad index', `${key} is not a block index: ${(error as Error).message}`);
   }
   return null;
 }

@@ -1,6 +1,6 @@
 import type { ByteString } from '../../core/brands.js';
 import type { Block } from '../part/index-file.js';
-import { payloadAt, rowKey, type SortKey } from '../row.js';
+import { payloadAt, rowKey, type SortKey } from '../rows/row.js';
 import type { Findings } from './findings.js';
 import { cellsOf, prefixPattern } from './row-shape.js';
 
@@ -12,11 +12,11 @@ export interface RowRules {
   readonly cells: number;
   readonly keyColumns: number;
   readonly delimiter: string;
-  /** Of the block index, to hold against the rows; `null` for none. */
+  /** Blocks of the index, to compare with the rows; `null` for none. */
   readonly blocks: readonly Block[] | null;
 }
 
-/** Takes a part's rows one by one and holds them against the manifest and the block index. Pure but for its state. */
+/** Checks a part's rows, one by one, against the manifest and the block index. It does no I/O. */
 export class RowCheck {
   readonly #rules: RowRules;
   readonly #findings: Findings;
@@ -47,13 +47,13 @@ export class RowCheck {
     this.#inBlock(text.length, key);
   }
 
-  /** To be called behind the last row. @param rest what follows the last LF */
+  /** Call it after the last row. @param rest text after the last LF */
   end(rest: string): void {
     const { at, blocks } = this.#rules;
     if (rest !== '') this.#findings.add('end', `${at} ends in the middle of row ${this.rows + 1}`);
     if (!this.#sawHeader) this.#findings.add('header', `${at} has no header`);
     if (blocks !== null && this.#block < blocks.length) {
-      this.#findings.add('index', `${at}: its index speaks of rows behind its last one`);
+      this.#findings.add('index', `${at}: its index lists rows after the last row`);
     }
   }
 
@@ -61,21 +61,21 @@ export class RowCheck {
     this.#sawHeader = true;
     const { at, header } = this.#rules;
     if (text !== header)
-      this.#findings.add('header', `${at} has a header that is not the manifest's columns`);
+      this.#findings.add('header', `${at}: its header does not match the manifest's columns`);
   }
 
   #keyOf(text: ByteString): SortKey | null {
     const { at, cells, keyColumns, delimiter } = this.#rules;
     const found = cellsOf(text, delimiter);
     if (typeof found === 'string') {
-      this.#findings.add('shape', `${at}: row ${this.rows} is no CSV: ${found}`);
+      this.#findings.add('shape', `${at}: row ${this.rows} is not valid CSV: ${found}`);
       return null;
     }
     if (found !== cells) {
-      this.#findings.add('cells', `${at}: row ${this.rows} has ${found} cells and the header ${cells}`);
+      this.#findings.add('cells', `${at}: row ${this.rows} has ${found} cells, but the header has ${cells}`);
     }
     if (!this.#prefix.test(text)) {
-      this.#findings.add('prefix', `${at}: row ${this.rows} does not begin with a run id and its times`);
+      this.#findings.add('prefix', `${at}: row ${this.rows} does not begin with a run id and times`);
       return null;
     }
     return rowKey(text, payloadAt(text), keyColumns, delimiter);
@@ -84,15 +84,15 @@ export class RowCheck {
   #order(key: SortKey): void {
     const { at } = this.#rules;
     if (this.last !== null && key === this.last) {
-      this.#findings.add('twice', `${at}: the key of row ${this.rows} is that of the row before`);
+      this.#findings.add('twice', `${at}: the key of row ${this.rows} is the same as in the previous row`);
     } else if (this.last !== null && key < this.last) {
-      this.#findings.add('order', `${at}: the key of row ${this.rows} is below that of the row before`);
+      this.#findings.add('order', `${at}: the key of row ${this.rows} is less than in the previous row`);
     }
     this.first ??= key;
     this.last = key;
   }
 
-  /** Blocks begin behind the header and follow one another without a gap. */
+  /** Assigns the row to a block. The first block begins after the header, and there are no gaps between blocks. */
   #inBlock(length: number, key: SortKey | null): void {
     const { at, blocks } = this.#rules;
     if (blocks === null) return;
@@ -111,7 +111,7 @@ export class RowCheck {
       this.#blockFirst === block.first &&
       key === block.last;
     if (!agrees) {
-      this.#findings.add('index', `${at}: its index is wrong about the rows of block ${this.#block}`);
+      this.#findings.add('index', `${at}: the rows of block ${this.#block} do not match its index`);
     }
     this.#block++;
     this.#blockRows = 0;

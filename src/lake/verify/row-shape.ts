@@ -1,11 +1,11 @@
-import { cellEnd } from '../csv.js';
+import { cellEnd } from '../rows/csv.js';
 
 const QUOTE = 0x22;
 const LF = 0x0a;
 
 /**
- * Number of cells of one row (with its LF), or in words what makes it no row that the connector writes: RFC 4180
- * with every quote, line break and delimiter of a value inside quotes (DESIGN 3.10).
+ * Number of cells of one row (with its LF), or a description of its format error. The connector writes RFC 4180 with every
+ * quote, line break and delimiter of a value inside quotes (docs/explanation/semantics.md#csv).
  */
 export function cellsOf(row: string, delimiter: string): number | string {
   if (!row.includes('"') && !row.includes('\r')) {
@@ -23,13 +23,13 @@ export function cellsOf(row: string, delimiter: string): number | string {
     if (end >= row.length) return `cell ${cells} does not end`;
     const next = row.charCodeAt(end);
     if (next === LF)
-      return end === row.length - 1 ? cells : `cell ${cells} is followed by more than the row's end`;
-    if (row[end] !== delimiter) return `cell ${cells} goes on behind its closing quote`;
+      return end === row.length - 1 ? cells : `cell ${cells} is followed by text after the end of the row`;
+    if (row[end] !== delimiter) return `cell ${cells} continues after its closing quote`;
     at = end + 1;
   }
 }
 
-/** Whether a row begins with a run id, a time and a time or nothing: what the offsets of `row.ts` rely on. */
+/** Matches the start of a row: a run id, a time, and a time or nothing. The offsets of `row.ts` depend on it. */
 export function prefixPattern(delimiter: string): RegExp {
   const d = delimiter.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
   const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`;

@@ -1,23 +1,24 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
-import type { Manifest } from '../manifest.js';
-import type { Pointer } from '../pointer.js';
-import { purgedRows } from '../purge.js';
+import type { Pointer } from '../published/pointer.js';
+import { purgedRows } from '../published/purge.js';
+import type { CheckedManifest } from './documents.js';
+import type { Problem } from './findings.js';
 
 export interface Published {
   readonly pointerKey: ObjectKey;
   readonly pointer: Pointer;
-  readonly snapshot: Manifest;
-  /** `null` where the pointer names none or it could not be read. */
-  readonly changes: Manifest | null;
+  readonly snapshot: CheckedManifest;
+  /** `null` if the pointer names none or it cannot be read. */
+  readonly changes: CheckedManifest | null;
 }
 
-/** What does not add up between the pointer and the manifests (DESIGN 3.11), each problem with the object's key. */
-export function checkSums({ pointerKey, pointer, snapshot, changes }: Published): string[] {
+/** Checks that counts and shared fields of pointer and manifests agree (docs/explanation/semantics.md#verification). Returns the problems. */
+export function checkTotals({ pointerKey, pointer, snapshot, changes }: Published): Problem[] {
   const { counts } = snapshot;
   const at = pointer.snapshot;
   const known = counts.unchanged + counts.inserted + counts.updated + counts.duplicates;
   const changed = counts.inserted + counts.updated + counts.deleted;
-  const checks: [where: string, what: string, left: number, right: number][] = [
+  const checks: [where: ObjectKey, what: string, left: number, right: number][] = [
     [pointerKey, 'rows of the pointer and rows of the manifest', pointer.rows, counts.rows],
     [at, 'rows of the parts and rows', sumRows(snapshot), counts.rows],
     [at, 'rows fetched and unchanged + inserted + updated + duplicates', counts.fetched, known],
@@ -41,16 +42,39 @@ export function checkSums({ pointerKey, pointer, snapshot, changes }: Published)
   }
   const problems = checks
     .filter(([, , left, right]) => left !== right)
-    .map(([where, what, left, right]) => `${where} does not add up: ${what}: ${left} and ${right}`);
+    .map(([key, what, left, right]) => ({
+      key,
+      text: `${key} does not add up: ${what}: ${left} and ${right}`,
+    }));
+  problems.push(...sharedFields({ pointerKey, pointer, snapshot, changes }));
   const { runId, previousRunId } = snapshot;
-  // Two runs of one second have no order by name.
+  // Run ids of the same second have no order.
   if (previousRunId === runId || (previousRunId !== null && startOf(previousRunId) > startOf(runId))) {
-    problems.push(`${at} names a previous run that is not older: ${previousRunId}`);
+    problems.push({ key: at, text: `${at} names a previous run that is not older: ${previousRunId}` });
   }
   return problems;
 }
 
-function sumRows({ parts }: Manifest): number {
+/** Checks the fields that must be equal in several documents. */
+function sharedFields({ pointerKey, pointer, snapshot, changes }: Published): Problem[] {
+  const problems: Problem[] = [];
+  for (const name of ['publishedAt', 'checkpoint', 'connection', 'baseUrl'] as const) {
+    const [left, right] = [JSON.stringify(pointer[name]), JSON.stringify(snapshot[name])];
+    if (left !== right) {
+      const text = `${pointerKey}: "${name}" of the pointer and of the snapshot: ${left} and ${right}`;
+      problems.push({ key: pointerKey, text });
+    }
+  }
+  if (changes === null) return problems;
+  const key = pointer.changes!;
+  for (const name of new Set([...Object.keys(snapshot.shared), ...Object.keys(changes.shared)])) {
+    if (JSON.stringify(snapshot.shared[name]) !== JSON.stringify(changes.shared[name]))
+      problems.push({ key, text: `${key}: "${name}" of the change log differs from the snapshot` });
+  }
+  return problems;
+}
+
+function sumRows({ parts }: Pick<CheckedManifest, 'parts'>): number {
   return parts.reduce((sum, part) => sum + part.rows, 0);
 }
 

@@ -1,24 +1,29 @@
-import { writeRows } from '../csv.js';
-import { headerCells } from '../schema.js';
+import type { ObjectKey } from '../../core/brands.js';
+import type { PublishedPart } from '../published/manifest.js';
+import { writeRows } from '../rows/csv.js';
+import { headerCells } from '../rows/schema.js';
 import type { ObjectStore } from '../store/index.js';
 import type { CheckedManifest } from './documents.js';
+import type { Problem } from './findings.js';
 import { type PartRules, type ReadPart, verifyPart } from './part.js';
 
 export interface TreeOptions {
   readonly index: PartRules['index'];
   readonly signal?: AbortSignal | undefined;
   readonly partsAtOnce: number;
-  /** Called with a part's size in bytes when it has been read. */
+  /** Called after each part with its size in bytes. */
   readonly onPart?: ((bytes: number) => void) | undefined;
 }
 
 export interface ReadTree {
   readonly rows: number;
   readonly bytes: number;
-  readonly problems: readonly string[];
+  readonly problems: readonly Problem[];
+  /** Objects that were damaged in transit and are intact in the store. */
+  readonly notes: readonly string[];
 }
 
-/** Reads all parts of a manifest; keys must ascend from each part to the next, which makes them unique. */
+/** Reads all parts of a manifest, twice if a part has problems. Keys must be in ascending order across parts, which makes them unique. */
 export async function verifyTree(
   store: ObjectStore,
   { columns, csv, key, parts }: CheckedManifest,
@@ -36,22 +41,27 @@ export async function verifyTree(
     signal,
   };
   const read: ReadPart[] = new Array(parts.length);
+  const notes: string[] = [];
   let next = 0;
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     for (let at = next++; at < parts.length; at = next++) {
       signal?.throwIfAborted();
-      read[at] = await verifyPart(store, parts[at]!, rules);
+      read[at] = await readTwice(store, parts[at]!, rules, notes);
       onPart?.(read[at]!.bytes);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(partsAtOnce, parts.length) }, lane));
+  await Promise.all(Array.from({ length: Math.min(partsAtOnce, parts.length) }, worker));
 
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   let last: ReadPart['last'] = null;
   for (const [at, part] of read.entries()) {
     problems.push(...part.problems);
     if (last !== null && part.first !== null && part.first <= last) {
-      problems.push(`${parts[at]!.key} begins with a key that is not above the last one of the part before`);
+      const { key } = parts[at]!;
+      problems.push({
+        key,
+        text: `${key}: its first key is not greater than the last key of the previous part`,
+      });
     }
     last = part.last ?? last;
   }
@@ -59,5 +69,26 @@ export async function verifyTree(
     rows: read.reduce((sum, part) => sum + part.rows, 0),
     bytes: read.reduce((sum, part) => sum + part.bytes, 0),
     problems,
+    notes,
   };
+}
+
+/** Reads a part again if it has problems: damage in the store persists, damage in transit does not. */
+async function readTwice(
+  store: ObjectStore,
+  part: PublishedPart,
+  rules: PartRules,
+  notes: string[],
+): Promise<ReadPart> {
+  const first = await verifyPart(store, part, rules);
+  if (first.problems.length === 0) return first;
+  const second = await verifyPart(store, part, rules);
+  if (second.problems.length === 0) notes.push(inTransit(part.key));
+  else if (second.sha256 !== first.sha256) notes.push(`${part.key}: two reads returned different bytes`);
+  return second;
+}
+
+/** Note for an object that was damaged in the first read and intact in the second. */
+export function inTransit(key: ObjectKey): string {
+  return `${key} was damaged in transit; a second read was intact. Check the network and the memory of this machine.`;
 }

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { list, RunWatch } from './moments.js';
 
-/** Where in a batch something is to happen. */
+/** A point in a batch at which processes are killed. */
 export const BATCH_MOMENTS = ['start', 'plan', 'send', 'middle', 'results', 'read-back'] as const;
 export type BatchMoment = (typeof BATCH_MOMENTS)[number];
 
-/** Sees on the disk of the S3 server how far a new batch is, as `RunWatch` does for runs. */
+/** Reads the progress of a new batch from the disk of the S3 server, as `RunWatch` does for runs. */
 export class BatchWatch {
   readonly #folder: string;
   readonly #readBack: RunWatch;
@@ -16,7 +16,7 @@ export class BatchWatch {
     this.#readBack = new RunWatch(lakeFolder, resource);
   }
 
-  /** Takes the batches that there are for old ones. */
+  /** Ignores all batches that exist now. */
   async begin(): Promise<void> {
     this.#known = new Set(await list(this.#folder));
     await this.#readBack.begin();

@@ -1,9 +1,9 @@
-import type { WritableResource } from '../../../src/core/write-back-contract.js';
+import type { WritableResource } from '../../../src/core/contract/write-back.js';
 import type { Random } from '../../support/random.js';
 
-/** A row of a batch, and what must come of it. */
+/** A row of a batch, and its expected result. */
 export interface BatchRow {
-  /** What names its record at the service. */
+  /** The fields that identify its record in the service. */
   readonly name: string;
   readonly fields: Readonly<Record<string, string | number>>;
   /** A later row of the file has the same name, so this one is not sent. */
@@ -25,7 +25,7 @@ const KNOWN_SHARE = 0.2;
 const TWICE_SHARE = 0.05;
 const DAY_MS = 86_400_000;
 
-/** Makes batches out of a seed, and knows what all of them together must have made of the service's records. */
+/** Creates batches from a seed, and keeps the records that the service must have after all of them. */
 export class Batches {
   /** By resource and name. */
   readonly #expected: Record<WritableResource, Map<string, BatchRow['fields']>> = {
@@ -46,7 +46,7 @@ export class Batches {
     return resource === 'time-entries' ? String(record.description) : `${record.source} ${record.sourceKey}`;
   }
 
-  /** Rows that all make a record. */
+  /** Rows that each create a record. */
   timeEntries(random: Random): Batch {
     const rows = drawn(random, () => ({
       description: `entry ${++this.#serial}`,
@@ -56,7 +56,7 @@ export class Batches {
     return this.#batch('time-entries', 'description,durationSeconds:integer,startedAt', rows);
   }
 
-  /** Rows that make a record or change one, some of them more than once. */
+  /** Rows that create or update a record, some of them more than once. */
   calendarEntries(random: Random): Batch {
     const before = [...this.#expected['calendar-entries'].values()];
     const made: Record<string, string>[] = [];

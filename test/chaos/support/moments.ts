@@ -1,13 +1,13 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Where in a run something is to happen. */
+/** A point in a run at which processes are killed. */
 export const MOMENTS = ['start', 'extract', 'merge', 'publish', 'after'] as const;
 export type Moment = (typeof MOMENTS)[number];
 
 /**
- * Sees on the disk of the S3 server how far the runs of a resource are, without a request: a kill must hit what goes on
- * and not what the question made wait.
+ * Reads the progress of a resource's runs from the disk of the S3 server, without a request: a request could delay the
+ * run, and the kill would then hit a different point.
  */
 export class RunWatch {
   readonly #folder: string;
@@ -19,7 +19,7 @@ export class RunWatch {
     this.#resource = resource;
   }
 
-  /** Takes the runs that there are for old ones. */
+  /** Ignores all runs that exist now. */
   async begin(): Promise<void> {
     this.#known = new Set([...(await this.#staged()), ...(await this.#runs()).map(({ run }) => run)]);
   }
@@ -39,7 +39,7 @@ export class RunWatch {
     for (const { run, date } of fresh) {
       const folder = join(this.#folder, this.#resource, 'changes', date, `run=${run}`);
       if (!(await list(folder)).includes('_datapackage.json')) continue;
-      // Published once nothing of it is staged any more.
+      // A run is published when its staging folder is removed.
       if (moment === 'publish' || !staged.includes(run)) return true;
     }
     return false;

@@ -1,31 +1,28 @@
-import { randomBytes } from 'node:crypto';
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import type { ExportResult } from '../../../src/core/contract.js';
 import type { Random } from '../../support/random.js';
-import { resultOf } from '../../support/stack.js';
+import { purge, rollback, takeOver } from './amendments.js';
 import { MOMENTS, type Moment, RunWatch } from './moments.js';
-import { patiently } from './patience.js';
+import { published } from './published.js';
 import type { World } from './world.js';
 import { calendarWriteBack, timeEntriesWriteBack } from './write-backs.js';
 
-/** Something that is under way when things are killed. More kinds of it go into the table below. */
+/** An operation that is in progress when processes are killed. Add new kinds to the table below. */
 export interface Operation {
   readonly name: string;
-  /** How far it may be when something is killed. */
+  /** The points at which a process may be killed. */
   readonly moments: readonly string[];
-  /** Whether everything that the service holds is in the lake afterwards. */
+  /** Whether the lake has all records of the service afterwards. */
   readonly mirrorsAll: boolean;
-  /** Draws what exactly is to be done; begins nothing. */
-  prepare(world: World, random: Random): Promise<Undertaking>;
+  /** Chooses the details of the operation. Starts nothing. */
+  prepare(world: World, random: Random): Promise<PreparedOperation>;
 }
 
-/** One operation that was drawn. */
-export interface Undertaking {
-  /** Asks for it and waits for its end, whatever is away meanwhile. Throws when it did not end well. */
+/** A chosen operation that can be run. */
+export interface PreparedOperation {
+  /** Runs the operation to its end, even if servers are down in between. Throws when it fails. */
   run(): Promise<void>;
-  /** Whether it has come so far; asked while it runs, and must not disturb it. */
+  /** Whether the operation has reached this point. Called while it runs, so it must not slow it down. */
   reached(moment: string): Promise<boolean>;
-  /** Holds what has come of it against what was asked for, when everything is up again. */
+  /** Compares the result with the request, when all processes are running again. */
   check(): Promise<void>;
 }
 
@@ -36,14 +33,17 @@ export const OPERATIONS: readonly Operation[] = [
   mirroring('reconcile', 'backfillWorkflow', { reconcile: true }),
   timeEntriesWriteBack,
   calendarWriteBack,
+  rollback,
+  purge,
+  takeOver,
 ];
 
-/** Brings everything into the lake. @throws Error when it is not published */
+/** Exports everything. @throws Error when a resource is not published */
 export function exportAll(world: World): Promise<void> {
   return published(world, 'exportWorkflow', {});
 }
 
-/** What reads the service; `checkMirrored` sees what has come of it. */
+/** An operation that reads the service. `checkMirrored` checks its result. */
 function mirroring(name: string, workflow: string, input: object): Operation {
   return {
     name,
@@ -59,22 +59,4 @@ function mirroring(name: string, workflow: string, input: object): Operation {
       };
     },
   };
-}
-
-async function published(world: World, workflow: string, input: object): Promise<void> {
-  const workflowId = `${workflow}-${randomBytes(4).toString('hex')}`;
-  const { client } = world.temporal;
-  await patiently(async () => {
-    const args = [{ connection: world.connection, ...input }];
-    try {
-      await client.workflow.start(workflow, { workflowId, taskQueue: world.taskQueue, args });
-    } catch (error) {
-      // The start before this one got through after all.
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    }
-  });
-  const result = await patiently(
-    () => client.workflow.getHandle(workflowId).result() as Promise<ExportResult>,
-  ).catch(resultOf);
-  if (result.outcome !== 'published') throw new Error(`${workflow}: ${JSON.stringify(result.runs)}`);
 }

@@ -1,4 +1,4 @@
-/** Says before anything is drawn how to draw it again, also where the tests never come to their end. */
+/** Prints the seed before the tests start, so that a run can be repeated even if it hangs. */
 export default function printSeed(): void {
   console.log(`Seed: WORKTRACK_SEED=${process.env.WORKTRACK_SEED}`);
 }

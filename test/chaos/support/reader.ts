@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
-import { RowScanner } from '../../../src/lake/csv.js';
-import { folderOf, pointerKey } from '../../../src/lake/layout.js';
-import { decodeManifest } from '../../../src/lake/manifest.js';
-import { decodePointer } from '../../../src/lake/pointer.js';
-import { type ObjectStore, StoreError } from '../../../src/lake/store/index.js';
+import { folderOf, pointerKey } from '../../../src/lake/published/layout.js';
+import { decodeManifest } from '../../../src/lake/published/manifest.js';
+import { decodePointer } from '../../../src/lake/published/pointer.js';
+import { RowScanner } from '../../../src/lake/rows/csv.js';
+import { StoreError } from '../../../src/lake/store/index.js';
+import type { World } from './world.js';
 
-/** Trouble of the store that a reader meets while the store is away: it says nothing of what is stored. */
+/** Store errors while the store is down. They say nothing about the stored objects. */
 const AWAY = ['unreachable', 'throttled', 'unclear'];
 
-/** Somebody who reads what is published all the time. */
+/** A reader that reads the published snapshots continuously. */
 export interface Reader {
-  /** What was wrong with what it saw. Must stay empty. */
+  /** The faults that the reader has found. Must stay empty. */
   readonly faults: readonly string[];
   /** Snapshots followed to their last byte. */
   readonly followed: number;
@@ -19,10 +20,14 @@ export interface Reader {
 }
 
 /**
- * Follows `latest.json` of each resource again and again: the snapshot that it names must be there, whole, of one run,
- * and every byte as its manifest promises; and a checkpoint never goes back.
+ * Follows `latest.json` of each resource repeatedly. The snapshot that it names must exist, be complete, belong to one
+ * run, and match its manifest byte for byte. A checkpoint must never move back, except by a rollback.
  */
-export function startReader(store: ObjectStore, resources: readonly string[]): Reader {
+export function startReader({
+  store,
+  resources,
+  purging,
+}: Pick<World, 'store' | 'resources' | 'purging'>): Reader {
   const faults: string[] = [];
   const checkpoints = new Map<string, string>();
   const checked = new Set<string>();
@@ -40,7 +45,9 @@ export function startReader(store: ObjectStore, resources: readonly string[]): R
     const pointer = decodePointer(found.body);
     const wrong = (what: string): unknown => faults.push(`${resource} ${pointer.runId}: ${what}`);
     const before = checkpoints.get(resource) ?? '';
-    if (pointer.checkpoint.updatedSince < before) wrong(`the checkpoint went back from ${before}`);
+    // Only a rollback moves a checkpoint back.
+    if (pointer.checkpoint.updatedSince < before && pointer.rolledBackFrom === undefined)
+      wrong(`the checkpoint went back from ${before}`);
     checkpoints.set(resource, pointer.checkpoint.updatedSince);
     const there = await store.readIfExists(pointer.snapshot);
     if (there === null) return void wrong('its manifest is missing');
@@ -50,8 +57,10 @@ export function startReader(store: ObjectStore, resources: readonly string[]): R
     for (const part of manifest.parts) {
       rows += part.rows;
       const head = await store.head(part.key);
+      // A purge replaces a part and its manifest, so the reader reads the new manifest.
+      if (head === null && !(await store.readIfExists(pointer.snapshot))?.body.equals(there.body)) return;
       if (head?.bytes !== part.bytes) wrong(`${part.key} has ${head?.bytes} bytes and not ${part.bytes}`);
-      // Parts never change their bytes: once is enough for those.
+      // Parts never change, so each one is read once.
       if (checked.has(part.key)) continue;
       const body = await store.read(part.key);
       if (createHash('sha256').update(body).digest('hex') !== part.sha256) wrong(`${part.key} is damaged`);
@@ -59,7 +68,9 @@ export function startReader(store: ObjectStore, resources: readonly string[]): R
       if (countRows(text) !== part.rows) wrong(`${part.key} has not ${part.rows} rows`);
       checked.add(part.key);
     }
-    if (rows !== pointer.rows) wrong(`its parts have ${rows} rows, the pointer says ${pointer.rows}`);
+    // A purge writes the manifest before the pointer.
+    if (rows !== pointer.rows && !purging.has(resource))
+      wrong(`its parts have ${rows} rows, the pointer says ${pointer.rows}`);
     followed++;
   }
 

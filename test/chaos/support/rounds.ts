@@ -1,22 +1,22 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
-import { WRITABLE_RESOURCES } from '../../../src/core/write-back-contract.js';
+import { WRITABLE_RESOURCES } from '../../../src/core/contract/write-back.js';
 import { s3ClientConfig } from '../../../src/servers/index.js';
 import type { Random } from '../../support/random.js';
 import { exportAll, OPERATIONS, type Operation } from './operations.js';
 import { recordsOf } from './records.js';
 import { VICTIMS, type Victim, type World } from './world.js';
 
-/** What is to happen in one round. */
+/** The plan of one round. */
 export interface Plan {
   readonly operation: Operation;
-  /** One of the operation's. */
+  /** One of the operation's moments. */
   readonly moment: string;
   readonly ends: readonly { readonly victim: Victim; readonly signal: 'SIGKILL' | 'SIGTERM' }[];
-  /** Between the moment and the ends. */
+  /** Delay between the moment and the kills. */
   readonly delayMs: number;
-  /** Until what was ended is started again. */
+  /** Delay before the killed processes are restarted. */
   readonly awayMs: number;
 }
 
@@ -46,10 +46,10 @@ export function describePlan({ operation, ends, moment }: Plan): string {
 }
 
 /**
- * Lets an operation run, ends processes in its middle and starts them again, looks at what came of it, and leaves the
- * lake with everything that the service holds. Throws when it does not end well.
+ * Runs an operation, kills processes in its middle, restarts them, and checks the result. Afterwards the lake has all
+ * records of the service. Throws when a check fails.
  *
- * @returns whether the operation was under way when the processes were ended
+ * @returns whether the operation was in progress when the processes were killed
  */
 export async function carryOut(plan: Plan, world: World, random: Random): Promise<boolean> {
   const undertaking = await plan.operation.prepare(world, random);
@@ -75,7 +75,7 @@ export async function carryOut(plan: Plan, world: World, random: Random): Promis
   return isHit;
 }
 
-/** Touches records of each resource, and makes some where nobody else writes: there it is known what must be there. */
+/** Touches records of each resource, and creates some in resources without write-backs, whose content is then known. */
 export async function change(world: World, random: Random): Promise<void> {
   for (const resource of world.resources) {
     const ids = (await recordsOf(world, resource)).map((text) => (JSON.parse(text) as { id: string }).id);
@@ -91,7 +91,7 @@ function isWritten(resource: string): boolean {
   return WRITABLE_RESOURCES.some((one) => one === resource);
 }
 
-/** What a good run must not leave: staged objects, open uploads, folders of runs that were not published. */
+/** Checks that a successful run leaves no staged objects, open uploads or folders of unpublished runs. */
 export async function checkTidy(world: World): Promise<void> {
   const left: string[] = [];
   for await (const { key } of world.store.list('_staging/')) left.push(key);
@@ -111,7 +111,7 @@ export async function checkTidy(world: World): Promise<void> {
           const names = await readdir(join(folder, date, run));
           if (names.length > 0 && !names.includes('_datapackage.json'))
             throw new Error(
-              `${resource}: ${tree}/${date}/${run} is of no published run: ${names.join(', ')}`,
+              `${resource}: ${tree}/${date}/${run} belongs to no published run: ${names.join(', ')}`,
             );
         }
       }

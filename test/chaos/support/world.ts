@@ -12,41 +12,49 @@ import {
   startVersitygw,
 } from '../../../src/servers/index.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
-import { connectTemporal, type TemporalClient } from '../../../src/temporal/connect.js';
+import { connectTemporal, type TemporalClient } from '../../../src/temporal/client/connect.js';
 import type { SharedServers } from '../../support/global-setup.js';
 import { until } from '../../support/stack.js';
 import { Batches } from './batches.js';
 import { type Restartable, startModule } from './processes.js';
 
-export const VICTIMS = ['worker', 'temporal', 's3', 'service'] as const;
+export const VICTIMS = ['worker', 'rival', 'temporal', 's3', 'service'] as const;
 export type Victim = (typeof VICTIMS)[number];
 
 const CONNECTION = 'acme';
 const BUCKET = 'lake';
 const TASK_QUEUE = 'worktrack';
-/** Slow enough for a read to be hit in its middle. */
+/** The namespace of a second installation that has the same configuration, as after a move to another cluster. */
+const RIVAL_NAMESPACE = 'rival';
+/** Slow enough to kill a process in the middle of a read. */
 const PAGE_LATENCY_MS = 15;
 
-/** Everything that an export needs, each in a process of its own that keeps its state on disk and its port. */
+/** All servers that an export needs. Each is a separate process that keeps its port and its state on disk. */
 export interface World {
   readonly folder: string;
   readonly connection: string;
   readonly settings: Settings;
   readonly taskQueue: string;
   readonly temporal: TemporalClient;
+  /** The same connection in another namespace, with a worker there. */
+  readonly rival: TemporalClient;
   readonly store: ObjectStore;
   readonly s3: S3Access;
   readonly bucket: string;
   /** The lake's folder on disk. */
   readonly lakeFolder: string;
   readonly resources: readonly string[];
-  /** What was and will be written back. */
+  /** The rows of past and future write-backs. */
   readonly batches: Batches;
+  /** How many records were purged, by resource. */
+  readonly purged: Map<string, number>;
+  /** Resources with a purge in progress. */
+  readonly purging: Set<string>;
   kill(victim: Victim, signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
-  /** Starts again what is not running; a worker that gave up by itself is told of in `unbidden`. */
+  /** Restarts all processes that are not running. A worker that exited by itself is added to `unexpectedExits`. */
   restart(victim: Victim): Promise<void>;
-  /** Ends that nobody asked for. */
-  readonly unbidden: string[];
+  /** Processes that exited without being killed by the test. */
+  readonly unexpectedExits: string[];
   /** A request to the simulator's control endpoints; the answer is text. */
   control(method: string, path: string, body?: unknown): Promise<string>;
   log(victim: Victim): Promise<string>;
@@ -98,6 +106,7 @@ ${options.yaml ?? ''}`;
         headless: true,
         port: ports.temporal,
         dbFile: join(folder, 'temporal.db'),
+        extraArgs: ['--namespace', RIVAL_NAMESPACE],
         logFile: logOf('temporal'),
       });
       return ofServer(server);
@@ -134,6 +143,18 @@ ${options.yaml ?? ''}`;
       const args = ['worker', '--config', configFile, '--task-queue', TASK_QUEUE];
       return startModule('cli/main.js', args, { env, cwd: folder, log: logOf('worker') });
     },
+    async rival() {
+      const args = [
+        'worker',
+        '--config',
+        configFile,
+        '--task-queue',
+        TASK_QUEUE,
+        '--namespace',
+        RIVAL_NAMESPACE,
+      ];
+      return startModule('cli/main.js', args, { env, cwd: folder, log: logOf('rival') });
+    },
   };
   async function control(method: string, path: string, body?: unknown): Promise<string> {
     const answer = await fetch(`${serviceUrl}/__control/${path}`, {
@@ -156,10 +177,12 @@ ${options.yaml ?? ''}`;
     s3: s3Server,
     service,
     worker: await starts.worker(),
+    rival: await starts.rival(),
   };
-  const unbidden: string[] = [];
+  const unexpectedExits: string[] = [];
   const settings = parseSettings(yaml, configFile);
   const temporal = await connectTemporal({ address: env.TEMPORAL_ADDRESS });
+  const rival = await connectTemporal({ address: env.TEMPORAL_ADDRESS, namespace: RIVAL_NAMESPACE });
   const store = openStore(settings.connections[0]!.lake);
   return {
     folder,
@@ -167,17 +190,20 @@ ${options.yaml ?? ''}`;
     settings,
     taskQueue: TASK_QUEUE,
     temporal,
+    rival,
     store,
     s3,
     bucket: BUCKET,
     lakeFolder: join(folder, 's3', BUCKET, 'lake'),
     resources,
     batches: new Batches(),
-    unbidden,
+    purged: new Map(),
+    purging: new Set(),
+    unexpectedExits,
     control,
     async kill(victim, signal) {
       if (running[victim].running()) await running[victim].end(signal);
-      else unbidden.push(victim);
+      else unexpectedExits.push(victim);
     },
     async restart(victim) {
       if (!running[victim].running()) running[victim] = await starts[victim]();
@@ -185,6 +211,7 @@ ${options.yaml ?? ''}`;
     log: (victim) => readFile(logOf(victim), 'utf8').catch(() => ''),
     async stop() {
       await temporal.close();
+      await rival.close();
       store.close();
       await Promise.all(
         VICTIMS.map((victim) => (running[victim].running() ? running[victim].end('SIGKILL') : undefined)),

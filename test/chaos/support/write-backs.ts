@@ -6,23 +6,23 @@ import {
   type WritableResource,
   type WriteBackInput,
   type WriteBackResult,
-} from '../../../src/core/write-back-contract.js';
+} from '../../../src/core/contract/write-back.js';
 import { StoreError } from '../../../src/lake/store/index.js';
-import { followWriteBack } from '../../../src/temporal/follow-write-back.js';
-import { isUnreachable } from '../../../src/temporal/grpc.js';
-import { stageWriteBack } from '../../../src/temporal/stage-write-back.js';
-import { startWriteBack } from '../../../src/temporal/start-write-back.js';
+import { isUnreachable } from '../../../src/temporal/client/grpc.js';
+import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
+import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
+import { stageWriteBack } from '../../../src/write-back/stage.js';
 import type { Random } from '../../support/random.js';
 import { readReceipts } from '../../support/write-back.js';
 import { BATCH_MOMENTS, type BatchMoment, BatchWatch } from './batch-watch.js';
 import type { Batch } from './batches.js';
 import { checkMirrored } from './mirrored.js';
 import type { Operation } from './operations.js';
-import { patiently } from './patience.js';
 import { recordsOf } from './records.js';
+import { retryWhileDown } from './retry-while-down.js';
 import type { World } from './world.js';
 
-/** Of the batches that are given by two people at once, and of those that are not read back. */
+/** Share of batches that two clients send at the same time, and of batches without a read-back. */
 const TWO_CLIENTS = 0.25;
 const NOT_READ_BACK = 0.25;
 
@@ -48,7 +48,7 @@ function writingBack(resource: WritableResource, draw: (world: World, random: Ra
       return {
         async run() {
           const all = Array.from({ length: clients }, (_, client) =>
-            given(world, batch, { client, readBack }),
+            sendFile(world, batch, { client, readBack }),
           );
           results = await Promise.all(all);
         },
@@ -64,24 +64,31 @@ function writingBack(resource: WritableResource, draw: (world: World, random: Ra
   };
 }
 
-interface Wishes {
+interface SendOptions {
   readonly client: number;
   readonly readBack: boolean;
 }
 
-/** Gives a file as the command does, and again where the lake is away; followed to the end of its batch. */
-async function given(world: World, { resource, csv }: Batch, wishes: Wishes): Promise<WriteBackResult> {
+/** Sends a file as the command does, retries while the lake is down, and waits for the end of the batch. */
+async function sendFile(
+  world: World,
+  { resource, csv }: Batch,
+  options: SendOptions,
+): Promise<WriteBackResult> {
   const { settings, temporal, taskQueue } = world;
-  const file = join(world.folder, `given-${wishes.client}.csv`);
+  const file = join(world.folder, `given-${options.client}.csv`);
   await writeFile(file, csv);
-  const staged = await patiently(
+  const staged = await retryWhileDown(
     () => stageWriteBack(settings.connections[0]!, { resource, file }),
     (error) => error instanceof StoreError && error.kind === 'unreachable',
   );
-  const input: WriteBackInput = { ...staged, readBack: wishes.readBack };
-  const { workflowId } = await patiently(() => startWriteBack(temporal, input, { taskQueue }), isUnreachable);
-  // It is patient by itself.
-  return patiently(
+  const input: WriteBackInput = { ...staged, readBack: options.readBack };
+  const { workflowId } = await retryWhileDown(
+    () => startWriteBack(temporal, input, { taskQueue }),
+    isUnreachable,
+  );
+  // `followWriteBack` retries by itself.
+  return retryWhileDown(
     () => followWriteBack(temporal, workflowId, { everyMs: 100 }),
     () => false,
   );
@@ -89,16 +96,17 @@ async function given(world: World, { resource, csv }: Batch, wishes: Wishes): Pr
 
 function checkResult(result: WriteBackResult, { rows }: Batch): void {
   const { outcome, counts, warnings } = result;
-  const told = JSON.stringify(result);
-  if (outcome !== 'written' || warnings.length > 0) throw new Error(`the batch was not written: ${told}`);
+  const text = JSON.stringify(result);
+  if (outcome !== 'written' || warnings.length > 0) throw new Error(`the batch was not written: ${text}`);
   const superseded = rows.filter((row) => row.superseded).length;
-  // What was sent and lost its answer is an update when it is sent again.
+  // A row whose response was lost counts as an update when it is sent again.
   const sum = counts.created + counts.updated;
   deepStrictEqual(counts, { ...noRows(), created: counts.created, updated: counts.updated, superseded });
-  if (sum !== rows.length - superseded) throw new Error(`the counts are not of ${rows.length} rows: ${told}`);
+  if (sum !== rows.length - superseded)
+    throw new Error(`the counts do not sum up to ${rows.length} rows: ${text}`);
 }
 
-/** Each row is at the service once, and its receipt is of that record. */
+/** Checks that the service has each row once, and that the receipt of each row names its record. */
 async function checkWritten(world: World, batch: Batch, { batchId, counts }: WriteBackResult): Promise<void> {
   const { resource, rows } = batch;
   const ids = await checkService(world, resource);
@@ -108,12 +116,12 @@ async function checkWritten(world: World, batch: Batch, { batchId, counts }: Wri
   const keys = new Set(receipts.map((receipt) => receipt.idempotency_key));
   if (resource === 'time-entries' && keys.size !== rows.length)
     throw new Error(`${batchId}: ${rows.length} rows have ${keys.size} idempotency keys`);
-  const told = noRows();
+  const receiptCounts = noRows();
   for (const [at, { name, superseded, known }] of rows.entries()) {
     const { row, outcome, id, http_status } = receipts[at]!;
     const wrong = (what: string): Error => new Error(`${batchId}: row ${at + 1}, ${name}, has ${what}`);
     if (row !== String(at + 1)) throw wrong(`the receipt of row ${row}`);
-    told[outcome as keyof typeof told]++;
+    receiptCounts[outcome as keyof typeof receiptCounts]++;
     const allowed = superseded
       ? ['superseded']
       : resource === 'time-entries'
@@ -125,10 +133,10 @@ async function checkWritten(world: World, batch: Batch, { batchId, counts }: Wri
     if (id !== (superseded ? null : ids.get(name))) throw wrong(`the id ${id} and not ${ids.get(name)}`);
     if ((http_status === null) !== superseded) throw wrong(`the status ${http_status}`);
   }
-  deepStrictEqual(told, counts);
+  deepStrictEqual(receiptCounts, counts);
 }
 
-/** The service holds what all batches wrote, once, and nothing else. Returns ids by name. */
+/** Checks that the service has what all batches wrote, once, and nothing else. Returns ids by name. */
 async function checkService(world: World, resource: WritableResource): Promise<Map<string, string>> {
   const expected = world.batches.expected(resource);
   const ids = new Map<string, string>();
@@ -143,15 +151,15 @@ async function checkService(world: World, resource: WritableResource): Promise<M
   const lost = [...expected.keys()].filter((name) => !ids.has(name));
   const odd = [...ids.keys()].filter((name) => !expected.has(name));
   if (lost.length + odd.length > 0)
-    throw new Error(`${resource}: lost ${lost.join()}; nobody wrote ${odd.join()}`);
+    throw new Error(`${resource}: missing ${lost.join()}; not written by any batch: ${odd.join()}`);
   return ids;
 }
 
-/** The same file again changes nothing, neither there nor in the receipts. */
+/** Checks that sending the same file again changes neither the service nor the receipts. */
 async function checkGivenAgain(world: World, batch: Batch, before: WriteBackResult): Promise<void> {
   const records = await recordsOf(world, batch.resource);
   const receipts = await readReceipts(world, before.batchId);
-  const again = await given(world, batch, { client: 0, readBack: false });
+  const again = await sendFile(world, batch, { client: 0, readBack: false });
   checkResult(again, batch);
   deepStrictEqual(again.counts, before.counts);
   deepStrictEqual(await readReceipts(world, before.batchId), receipts);

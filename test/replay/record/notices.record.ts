@@ -1,6 +1,6 @@
 import { it } from 'vitest';
-import { noticesWorkflowId } from '../../../src/core/contract.js';
-import { createNoticeSender } from '../../../src/temporal/notices.js';
+import { noticesWorkflowId } from '../../../src/core/contract/index.js';
+import { createNoticeSender } from '../../../src/temporal/client/notices.js';
 import { until } from '../../support/stack.js';
 import { mirrorStatus, record, stack, started } from './recorder.js';
 
@@ -14,13 +14,13 @@ it('records change notices', async () => {
   await handle.result();
   await notices('one');
 
-  // More of them before, during and after the first run: that makes two, kept apart.
+  // Notices before, during and after the first run lead to two runs with a minimum interval.
   stack.simulator.admin.faults.add({
     match: { resource: 'projects' },
     fault: { kind: 'latency', ms: 2_000 },
   });
   for (let i = 0; i < 3; i++) await send();
-  await until(async () => (await mirrorStatus()).active?.phase === 'extract', 'the run goes on');
+  await until(async () => (await mirrorStatus()).active?.phase === 'extract', 'the run is in progress');
   await send();
   stack.simulator.admin.faults.clear();
   await until(async () => (await mirrorStatus()).active === null, 'the first run has ended');
@@ -42,7 +42,7 @@ it('records change notices', async () => {
     fault: { kind: 'latency', ms: 20_000 },
   });
   await send();
-  await until(async () => (await mirrorStatus()).active !== null, 'the run goes on');
+  await until(async () => (await mirrorStatus()).active !== null, 'the run is in progress');
   const { runId } = await handle.describe();
   while ((await handle.describe()).runId === runId) await Promise.all(Array.from({ length: 10 }, send));
   await notices('continued-as-new', runId);

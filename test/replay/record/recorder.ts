@@ -2,17 +2,17 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { afterEach } from 'vitest';
-import type { MirrorStatus } from '../../../src/core/contract.js';
+import type { MirrorStatus } from '../../../src/core/contract/index.js';
 import { type Stack, type StackOptions, startStack } from '../../support/stack.js';
 
 /**
- * Not tests: the files beside this one bring each workflow through each path that matters on a real server and write its
- * history to `histories/<workflow>.<path>.json`. Run them (`npm run replay:record`) when a workflow's behaviour was changed
- * on purpose.
+ * The `*.record.ts` files beside this one are not tests. They run each workflow through its relevant paths on a real server
+ * and write its history to `histories/<workflow>.<path>.json`. Run them (`npm run replay:record`) after an intended change of
+ * a workflow's behaviour.
  */
 const FOLDER = join(import.meta.dirname, '../histories');
 
-/** The stack of what is being recorded. */
+/** The stack of the current recording. */
 export let stack: Stack;
 afterEach(() => stack?.stop());
 
@@ -34,16 +34,19 @@ export async function record(
   const history = await stack.temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
   await mkdir(FOLDER, { recursive: true });
   const name = `${workflow}.${path}.json`;
-  await writeFile(join(FOLDER, name), `${JSON.stringify(JSON.parse(historyToJSON(history)), scrub, 1)}\n`);
+  const { events } = JSON.parse(historyToJSON(history)) as { readonly events: readonly object[] };
+  // One event per line, so that files stay small and a diff shows which events changed.
+  const lines = events.map((event) => JSON.stringify(event, scrub));
+  await writeFile(join(FOLDER, name), `{"events":[\n${lines.join(',\n')}\n]}\n`);
 }
 
-/** Leaves out what tells of the machine that recorded and means nothing to a replay. */
+/** Removes details of the recording machine, which a replay does not need. */
 function scrub(key: string, value: unknown): unknown {
   if (key === 'stackTrace') return '';
   return key === 'identity' ? 'worker' : value;
 }
 
-/** Runs a workflow to its end, whichever it is, and records it. */
+/** Runs a workflow to its end, whatever the outcome, and records it. */
 export async function ran(workflow: string, path: string, args: object): Promise<void> {
   const workflowId = `${stack.connection}-${path}`;
   const handle = await stack.temporal.client.workflow.start(workflow, {

@@ -1,5 +1,5 @@
 import { it } from 'vitest';
-import { requestSync } from '../../../src/temporal/start.js';
+import { requestSync } from '../../../src/temporal/client/start.js';
 import { until } from '../../support/stack.js';
 import { mirror, mirrorStatus, ran, record, stack, started } from './recorder.js';
 
@@ -18,7 +18,7 @@ it('records a rollback and the run after it, and a purge', async () => {
   await record('resourceMirrorWorkflow', 'rolled-back-and-purged', stack.mirrorId('time-entries'));
 });
 
-it('records a backfill during a nightly run, one that fails, and the update sync', async () => {
+it('records a backfill during a nightly run, a failed one, and the update sync', async () => {
   await started({
     simulator: { awkward: false, counts: { projects: 200 } },
     yaml: '    sync: { pageSize: 20 }\n',

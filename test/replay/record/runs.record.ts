@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { it } from 'vitest';
-import type { MirrorStatus } from '../../../src/core/contract.js';
+import type { MirrorStatus } from '../../../src/core/contract/index.js';
 import { DEMO_ORGANIZATION } from '../../../src/simulator/index.js';
 import { until } from '../../support/stack.js';
 import { exported, mirror, mirrorStatus, record, stack, started } from './recorder.js';
@@ -15,13 +15,13 @@ it('records exports and increments', async () => {
   await mirror('runs');
 });
 
-it('records runs that wait for a second of their own', async () => {
+it('records runs that wait for the next second', async () => {
   await started({ simulator: { awkward: false, counts: { projects: 1 } } });
   for (let run = 0; run < 3; run++) await stack.export();
   await mirror('at-once');
 });
 
-it('records a refusal and a resource that fails', async () => {
+it('records a refusal and a failed resource', async () => {
   await started({ resources: '[projects, { name: nothing, path: nothing }]' });
   await exported('one-resource-fails');
   await stack.stop();
@@ -30,7 +30,7 @@ it('records a refusal and a resource that fails', async () => {
   await mirror('refused');
 });
 
-it('records an activity that is retried', async () => {
+it('records a retried activity', async () => {
   await started({});
   stack.simulator.admin.faults.add({
     match: { resource: 'projects' },
@@ -41,7 +41,7 @@ it('records an activity that is retried', async () => {
   await mirror('retried');
 });
 
-it('records a cancellation in the middle of a run', async () => {
+it('records a cancellation during a run', async () => {
   await started({ yaml: '    sync: { pageSize: 1 }\n' });
   stack.simulator.admin.faults.add({ match: { resource: 'projects' }, fault: { kind: 'latency', ms: 150 } });
   const workflowId = `${stack.connection}-cancelled`;
@@ -96,7 +96,7 @@ it('records a continue-as-new', async () => {
   await mirror('after-continue-as-new');
 });
 
-it('records a run that goes on from the pages of one that was refused', async () => {
+it('records a run that resumes from the pages of a refused run', async () => {
   const key = { key: 'wt_recorded', name: 'recorded', organization: DEMO_ORGANIZATION, grants: ['*'] };
   await started({
     apiKey: key.key,
@@ -119,11 +119,11 @@ it('records a run that goes on from the pages of one that was refused', async ()
   await mirror('resumed');
 });
 
-it('records a mirror that tells of a failure and of the recovery', async () => {
-  const told: unknown[] = [];
+it('records a mirror that sends notifications of a failure and of the recovery', async () => {
+  const sent: unknown[] = [];
   const hook = createServer((request, response) => {
-    // The first one has to be sent again.
-    request.resume().on('end', () => response.writeHead(told.push(1) === 1 ? 503 : 204).end());
+    // The first notification needs a retry.
+    request.resume().on('end', () => response.writeHead(sent.push(1) === 1 ? 503 : 204).end());
   }).listen(0, '127.0.0.1');
   await once(hook, 'listening');
   const { port } = hook.address() as AddressInfo;
@@ -135,7 +135,7 @@ it('records a mirror that tells of a failure and of the recovery', async () => {
   await stack.export();
   stack.simulator.admin.faults.remove(rule);
   await stack.export();
-  await until(() => told.length === 3, 'both are told');
+  await until(() => sent.length === 3, 'all notifications are sent');
   await until(async () => {
     const { events } = await stack.history(stack.mirrorId('projects'));
     return events!.filter((event) => event.activityTaskCompletedEventAttributes).length > 7;

@@ -1,9 +1,9 @@
 import { it } from 'vitest';
-import { writeBackLaneId } from '../../../src/core/write-back-contract.js';
-import { followWriteBack } from '../../../src/temporal/follow-write-back.js';
-import { startWriteBack } from '../../../src/temporal/start-write-back.js';
+import { writeBackLockId } from '../../../src/core/contract/write-back.js';
+import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
+import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { until } from '../../support/stack.js';
-import { endLanes, fileIn, stage, timeEntriesCsv } from '../../support/write-back.js';
+import { endLocks, fileIn, stage, timeEntriesCsv } from '../../support/write-back.js';
 import { record, stack, started } from './recorder.js';
 
 async function wroteBack(path: string, csv: string, batchId: string): Promise<void> {
@@ -14,7 +14,7 @@ async function wroteBack(path: string, csv: string, batchId: string): Promise<vo
   await record('writeBackWorkflow', path, workflowId);
 }
 
-it('records batches that are written, reported, rejected, refused and cancelled', async () => {
+it('records written, reported, rejected, refused and cancelled batches', async () => {
   await started({
     simulator: { awkward: false, counts: { 'time-entries': 0 } },
     resources: '[time-entries]',
@@ -44,9 +44,9 @@ it('records batches that are written, reported, rejected, refused and cancelled'
   }
   await record('writeBackWorkflow', 'cancelled', workflowId);
   await record('writeBackWorkflow', 'cancelled-while-waiting', waiting.workflowId);
-  await record('writeBackLaneWorkflow', 'batches', writeBackLaneId(stack.connection, 'time-entries'));
+  await record('writeBackLockWorkflow', 'batches', writeBackLockId(stack.connection, 'time-entries'));
   stack.simulator.admin.faults.clear();
   stack.simulator.admin.keys.revoke('demo');
   await wroteBack('refused', timeEntriesCsv(9), 'six');
-  await endLanes(stack);
+  await endLocks(stack);
 });

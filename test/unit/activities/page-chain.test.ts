@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { PageChain } from '../../../activities/extract/page-chain.js';
 import { PageReader } from '../../../activities/extract/page-reader.js';
-import { PageChain } from '../../../activities/extract/pages.js';
 import type { ListRequest, ServiceClient } from '../../../src/api/index.js';
 import type { Parse, Received } from '../../../src/api/service-client.js';
 import { type Cursor, toByteString } from '../../../src/core/brands.js';
-import type { RunFile } from '../../../src/lake/run-file.js';
+import type { RunFile } from '../../../src/lake/run/run-file.js';
 import { RUN } from './run.js';
 
 /** What the service does, in order: `asked` by cursor, `answered` when the body is read. */
@@ -47,7 +47,15 @@ class FakeService {
     if (body === undefined) throw new Error(`no page ${cursor}`);
     const value = await parse(toByteString(body));
     this.log.push(`read ${cursor ?? 'first'}`);
-    return { value, serviceDate: null, status: 200, bytes: body.length, durationMs: 1, retries: 0 };
+    return {
+      value,
+      serviceDate: null,
+      status: 200,
+      bytes: body.length,
+      replaced: 0,
+      durationMs: 1,
+      retries: 0,
+    };
   };
 }
 
@@ -64,13 +72,13 @@ async function readAll(chain: PageChain): Promise<(Cursor | null)[]> {
 }
 
 describe('a chain of pages', () => {
-  it('asks for the next page before it reads the last one', async () => {
+  it('requests the next page before it reads the current one', async () => {
     const service = new FakeService({ '': page('a', 'x'), x: page('b', 'y'), y: page('c', null) });
     expect(await readAll(service.chain())).toEqual(['x', 'y', null]);
     expect(service.log).toEqual(['asked first', 'asked x', 'read first', 'asked y', 'read x', 'read y']);
   });
 
-  it('drops a page that turns out not to be the next one, with its columns', async () => {
+  it('drops a prefetched page that is not the next one, and its columns', async () => {
     // What stands last in the body looks like the cursor of the page.
     const misleading = page('a', 'x', ',"links":{"nextCursor":"wrong"}');
     const service = new FakeService({ '': misleading, wrong: page('never', 'z'), x: page('b', null) });
@@ -79,7 +87,7 @@ describe('a chain of pages', () => {
     expect(service.reader.columns.names).toEqual(['id', 'a', 'b']);
   });
 
-  it('reads no further ahead than the page that is taken next', async () => {
+  it('prefetches only one page', async () => {
     const service = new FakeService({ '': page('a', 'x'), x: page('b', 'y'), y: page('c', null) });
     await service.chain().next();
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
@@ -87,7 +95,7 @@ describe('a chain of pages', () => {
     expect(service.reader.columns.names).toEqual(['id', 'a']);
   });
 
-  it('ends the request for a page that nobody wants any more', async () => {
+  it('cancels the request for a prefetched page when it is closed', async () => {
     const service = new FakeService({ '': page('a', 'x'), x: page('b', null) });
     const chain = service.chain();
     await chain.next();
@@ -96,45 +104,45 @@ describe('a chain of pages', () => {
     expect(service.signals[1]!.aborted).toBe(true);
   });
 
-  it('leaves the next page to another worker when this one is stopping', async () => {
+  it('does not request the next page when the worker is shutting down', async () => {
     const service = new FakeService({ '': page('a', 'x'), x: page('b', null) });
     const chain = service.chain();
     service.mustEnd = true;
-    expect(chain.endsBehind(await chain.next())).toBe(true);
+    expect(chain.endsAfter(await chain.next())).toBe(true);
     expect(service.log).toEqual(['asked first', 'read first']);
   });
 
-  it('waits for the page that it has asked for when it is to stop meanwhile', async () => {
+  it('waits for a page in flight when the worker is shutting down', async () => {
     const service = new FakeService({ '': page('a', 'x'), x: page('b', 'y'), y: page('c', null) });
     const chain = service.chain();
     service.onAsked = (cursor) => {
       service.mustEnd = cursor === 'x';
     };
-    expect(chain.endsBehind(await chain.next())).toBe(false);
-    expect(chain.endsBehind(await chain.next())).toBe(true);
+    expect(chain.endsAfter(await chain.next())).toBe(false);
+    expect(chain.endsAfter(await chain.next())).toBe(true);
     expect(service.log).toEqual(['asked first', 'asked x', 'read first', 'read x']);
   });
 
-  it('does not wait for a page that is going to be asked for again later', async () => {
+  it('does not wait for a page whose request is to be retried later', async () => {
     const service = new FakeService({ '': page('a', 'x'), x: page('b', null) });
     const chain = service.chain();
     service.onAsked = (cursor, onWait) => {
       service.mustEnd = cursor === 'x';
       if (cursor === 'x') onWait(Date.now() + 20_000, 'retry');
     };
-    expect(chain.endsBehind(await chain.next())).toBe(true);
+    expect(chain.endsAfter(await chain.next())).toBe(true);
     chain.close();
   });
 
-  it('waits with the second page of an increment: the first may be asked for anew', async () => {
+  it('does not prefetch the second page of an increment, because the first may be requested again', async () => {
     const service = new FakeService({ '': page('a', 'x'), x: page('b', 'y'), y: page('c', null) });
     await readAll(service.chain('increment'));
     expect(service.log.slice(0, 3)).toEqual(['asked first', 'read first', 'asked x']);
   });
 
-  it('does not ask for a cursor that came before', async () => {
+  it('does not request the same cursor twice', async () => {
     const service = new FakeService({ '': page('a', 'x'), x: page('b', 'x') });
-    await expect(readAll(service.chain())).rejects.toThrow(/go in a circle/);
+    await expect(readAll(service.chain())).rejects.toThrow(/same nextCursor twice/);
     expect(service.log.filter((entry) => entry === 'asked x').length).toBe(1);
   });
 });

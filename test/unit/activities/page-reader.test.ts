@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PageReader } from '../../../activities/extract/page-reader.js';
 import { toByteString } from '../../../src/core/brands.js';
+import { MAX_COLUMNS } from '../../../src/lake/rows/schema.js';
 import { runInLittleMemory } from '../../support/little-memory.js';
 import { RUN } from './run.js';
 
@@ -9,55 +10,57 @@ const PREFIX = '20261121T020000Z-00000001,1970-01-01T00:00:00Z,,';
 const body = (records: readonly object[]) =>
   toByteString(JSON.stringify({ data: records, page: { limit: 10, nextCursor: 'c1' } }));
 
-function rowsOf({ rows }: ReturnType<PageReader['read']>): string[] {
+function rowsOf({ rows }: Awaited<ReturnType<PageReader['read']>>): string[] {
   return Array.from({ length: rows.rows }, (_, at) => rows.row(at).slice(PREFIX.length, -1));
 }
 
 describe('A reader of pages', () => {
-  it('writes every record of a page, however many are read at once', () => {
+  it('writes every record of a page, however many are read at once', async () => {
     for (const count of [0, 1, 63, 64, 65, 128, 1000]) {
       const reader = new PageReader(RUN, []);
-      const page = reader.read(body(Array.from({ length: count }, (_, at) => ({ id: `k${at}`, n: at }))));
+      const page = await reader.read(
+        body(Array.from({ length: count }, (_, at) => ({ id: `k${at}`, n: at }))),
+      );
       expect(page).toMatchObject({ records: count, keyless: [], firstKeyless: null, nextCursor: 'c1' });
       expect(rowsOf(page)).toEqual(Array.from({ length: count }, (_, at) => `k${at},${at}`));
       expect(page.rows.keys).toEqual(Array.from({ length: count }, (_, at) => `k${at}`));
     }
   });
 
-  it('says which record is the first without its key, and sets all of them aside', () => {
+  it('reports the first record without a key, and collects all of them', async () => {
     const records = Array.from({ length: 200 }, (_, at) =>
       at === 70 || at === 150 ? { n: at } : { id: `${at}` },
     );
-    const page = new PageReader(RUN, []).read(body(records));
+    const page = await new PageReader(RUN, []).read(body(records));
     expect(page).toMatchObject({ records: 200, firstKeyless: 70 });
     expect(page.keyless.map((cells) => cells[1])).toEqual(['70', '150']);
     expect(page.rows.rows).toBe(198);
   });
 
-  it('has nothing of a torn page in the one that is read in its place', () => {
+  it('drops all rows of a truncated page before it reads the next one', async () => {
     const reader = new PageReader(RUN, []);
     const whole = body(Array.from({ length: 100 }, (_, at) => ({ id: `k${at}` })));
-    reader.release(reader.read(body([{ id: 'before' }])));
-    expect(() => reader.read(whole.slice(0, -200) as typeof whole)).toThrow(SyntaxError);
-    expect(rowsOf(reader.read(whole))).toEqual(Array.from({ length: 100 }, (_, at) => `k${at}`));
+    reader.release(await reader.read(body([{ id: 'before' }])));
+    await expect(reader.read(whole.slice(0, -200) as typeof whole)).rejects.toThrow(SyntaxError);
+    expect(rowsOf(await reader.read(whole))).toEqual(Array.from({ length: 100 }, (_, at) => `k${at}`));
   });
 
-  it('takes the last of two lists in one page', () => {
+  it('uses the last of two `data` lists in one page', async () => {
     const twice = toByteString('{"data":[{"id":"a"},{}],"data":[{"id":"b"}],"page":{"nextCursor":null}}');
-    const page = new PageReader(RUN, []).read(twice);
+    const page = await new PageReader(RUN, []).read(twice);
     expect(rowsOf(page)).toEqual(['b']);
     expect(page).toMatchObject({ records: 1, keyless: [], firstKeyless: null });
   });
 
-  it('keeps a page as it is while the next one is read', () => {
+  it('does not change a page while it reads the next one', async () => {
     const reader = new PageReader(RUN, []);
-    reader.release(reader.read(body([{ id: 'a' }])));
-    const first = reader.read(body([{ id: 'b' }]));
-    const second = reader.read(body([{ id: 'c' }]));
+    reader.release(await reader.read(body([{ id: 'a' }])));
+    const first = await reader.read(body([{ id: 'b' }]));
+    const second = await reader.read(body([{ id: 'c' }]));
     expect([rowsOf(first), rowsOf(second)]).toEqual([['b'], ['c']]);
   });
 
-  it('holds on to no body whose rows it has', async () => {
+  it('does not retain the body of a page after its rows are copied', async () => {
     const modules = [
       '../../../dist/activities/extract/page-reader.js',
       '../../../dist/src/lake/chunk/row-buffer.js',
@@ -70,12 +73,77 @@ describe('A reader of pages', () => {
       const all = new RowBuffer();
       for (let at = 0; at < 1000; at++) {
         const data = [{ id: 'a key of more than a few letters ' + at, left: 1 }];
-        const page = reader.read(JSON.stringify({ data, page: { nextCursor: null }, more: 'x'.repeat(100_000) }));
+        const page = await reader.read(JSON.stringify({ data, page: { nextCursor: null }, more: 'x'.repeat(100_000) }));
         all.addAll(page.rows);
         reader.release(page);
       }
       if (all.keys.length !== 1000) throw new Error('rows are missing');
     `;
     expect(await runInLittleMemory(script)).toBe(0);
+  });
+});
+
+describe('A page with many columns', () => {
+  const wide = (columns: number, records: number) => {
+    const fields = Array.from({ length: columns - 1 }, (_, at) => `"field ${at}":${at}`).join(',');
+    const data = Array.from({ length: records }, (_, at) => `{"id":"k${at}",${fields}}`).join(',');
+    return toByteString(`{"data":[${data}],"page":{"nextCursor":null}}`);
+  };
+
+  it('does not block the event loop while it is read', async () => {
+    const body = wide(MAX_COLUMNS, 400);
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    const page = await new PageReader(RUN, []).read(body);
+    clearInterval(timer);
+    expect([page.records, page.rows.widths[0]]).toEqual([400, MAX_COLUMNS]);
+    expect(turns).toBeGreaterThan(1);
+  });
+
+  it('takes time in proportion to its size, not to the square of its columns', async () => {
+    const timed = async (columns: number): Promise<number> => {
+      const body = wide(columns, 2);
+      let best = Number.POSITIVE_INFINITY;
+      for (let round = 0; round < 5; round++) {
+        const reader = new PageReader(RUN, []);
+        const begun = performance.now();
+        await reader.read(body);
+        best = Math.min(best, performance.now() - begun);
+      }
+      return best;
+    };
+    await timed(1000);
+    const [few, many] = [await timed(1000), await timed(10_000)];
+    // Ten times as many take ten times as long; with a search for each name it was a hundred times.
+    expect(many / few).toBeLessThan(40);
+  });
+
+  it('is rejected beyond the column limit, with a remedy that names the settings', async () => {
+    const tooWide = wide(MAX_COLUMNS + 1, 1);
+    await expect(new PageReader(RUN, []).read(tooWide)).rejects.toMatchObject({
+      code: 'CONFIGURATION',
+      message: expect.stringMatching(/^tasks: .* more than 10000 different fields/),
+      remedy: expect.stringMatching(/^Name the fields to mirror in `columns.include`.*`columns.exclude`/),
+    });
+    const flat = {
+      ...RUN,
+      resource: { ...RUN.resource, csv: { ...RUN.resource.csv, nested: 'flatten' } },
+    } as const;
+    await expect(new PageReader(flat, []).read(tooWide)).rejects.toMatchObject({
+      remedy: expect.stringMatching(/^Set `csv: \{ nested: json \}` for the resource, or name the fields/),
+    });
+  });
+
+  it('is read if the snapshot already has more columns than the limit', async () => {
+    const known = Array.from({ length: MAX_COLUMNS + 5 }, (_, at) => ({ name: `field ${at}`, types: 4 }));
+    const page = await new PageReader(RUN, known).read(wide(MAX_COLUMNS + 1, 1));
+    expect(page.rows.widths[0]).toBe(MAX_COLUMNS + 6);
+  });
+
+  it('does not count excluded fields', async () => {
+    const columns = { ...RUN.resource.columns, include: ['id', 'field 1'] };
+    const run = { ...RUN, resource: { ...RUN.resource, columns } };
+    const page = await new PageReader(run, []).read(wide(50_000, 2));
+    expect(page.rows.widths).toEqual([2, 2]);
   });
 });

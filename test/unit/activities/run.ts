@@ -1,5 +1,5 @@
 import type { RunId } from '../../../src/core/brands.js';
-import type { RunFile } from '../../../src/lake/run-file.js';
+import type { RunFile } from '../../../src/lake/run/run-file.js';
 import { profileOf } from '../lake/data-plane.js';
 
 /** A full pass over tasks, as far as reading it goes. */

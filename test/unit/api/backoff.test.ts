@@ -4,17 +4,17 @@ import { BACKOFF_BASE_MS, backoffDelayMs } from '../../../src/api/index.js';
 
 const almostOne = (): number => 1 - Number.EPSILON;
 
-test('the ceiling doubles with each try until the cap', () => {
+test('the upper limit doubles with each attempt until the cap', () => {
   const ceilings = [1, 2, 3, 4, 50, 5000].map((attempt) => backoffDelayMs(attempt, 3_000, almostOne) + 1);
   expect(ceilings).toEqual([BACKOFF_BASE_MS, 2 * BACKOFF_BASE_MS, 4 * BACKOFF_BASE_MS, 3_000, 3_000, 3_000]);
 });
 
-test('the jitter is full: everything from nothing to the ceiling can come out', () => {
+test('full jitter: every delay from 0 to the upper limit is possible', () => {
   expect(backoffDelayMs(3, 20_000, () => 0)).toBe(0);
   expect(backoffDelayMs(3, 20_000, () => 0.5)).toBe(2 * BACKOFF_BASE_MS);
 });
 
-test('a delay is a whole number between 0 and the cap, and grows with the random number', () => {
+test('a delay is a whole number between 0 and the cap, and increases with the random number', () => {
   const fraction = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   fc.assert(
     fc.property(

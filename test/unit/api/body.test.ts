@@ -31,26 +31,29 @@ const ENCODE: Record<string, (plain: Buffer) => Buffer> = {
 };
 
 describe('decoding', () => {
-  test.each(Object.keys(ENCODE))('a body in %s comes out as it was, however it is cut', async (coding) => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.string({ unit: 'grapheme' }),
-        fc.integer({ min: 1, max: 40 }),
-        async (text, size) => {
-          // A space in front: a byte order mark at the start would be taken off.
-          const bytes = ENCODE[coding]?.(Buffer.from(` ${text}`)) ?? Buffer.alloc(0);
-          const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
-            bytes.subarray(i * size, (i + 1) * size),
-          );
-          const body = await readBody(stream(...chunks), coded(coding, String(bytes.length)), MB);
-          expect(fromByteString(body.text)).toBe(` ${text}`);
-        },
-      ),
-      { numRuns: 30 },
-    );
-  });
+  test.each(Object.keys(ENCODE))(
+    'a body encoded with %s is decoded exactly, for any chunk boundaries',
+    async (coding) => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.string({ unit: 'grapheme' }),
+          fc.integer({ min: 1, max: 40 }),
+          async (text, size) => {
+            // Starts with a space, because a byte order mark at the start would be removed.
+            const bytes = ENCODE[coding]?.(Buffer.from(` ${text}`)) ?? Buffer.alloc(0);
+            const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+              bytes.subarray(i * size, (i + 1) * size),
+            );
+            const body = await readBody(stream(...chunks), coded(coding, String(bytes.length)), MB);
+            expect(fromByteString(body.text)).toBe(` ${text}`);
+          },
+        ),
+        { numRuns: 30 },
+      );
+    },
+  );
 
-  test('bodies that come at the same time do not get into one another', async () => {
+  test('concurrent bodies do not mix', async () => {
     const texts = ['a', 'b', 'c'].map((letter) => `"${letter.repeat(100_000)}"`);
     const pieces = (text: string) =>
       Array.from({ length: 11 }, (_, i) =>
@@ -60,44 +63,46 @@ describe('decoding', () => {
     expect(bodies.map(({ text }) => text)).toEqual(texts);
   });
 
-  test('a body larger than what is kept for putting them together is read all the same', async () => {
+  test('a body larger than the shared workspace is read', async () => {
     const text = `"${'x'.repeat(5 * MB)}"`;
     const half = text.length >> 1;
     const halves = [Buffer.from(text.slice(0, half)), Buffer.from(text.slice(half))];
     expect((await readBody(stream(...halves), coded(null), 6 * MB)).text).toBe(text);
   });
 
-  test('raw deflate without its zlib frame is understood', async () => {
+  test('raw deflate without a zlib header is decoded', async () => {
     const body = await readBody(stream(deflateRawSync(Buffer.from('{"a":1}'))), coded('deflate'), MB);
     expect(body.text).toBe('{"a":1}');
   });
 
-  test('the text holds one byte per character', async () => {
+  test('the text has one byte per character', async () => {
     const body = await readBody(stream(Buffer.from('"é"')), coded(null), MB);
     expect([body.text, body.bytes]).toEqual(['"\u00c3\u00a9"', 4]);
   });
 
-  test('a byte order mark is taken off', async () => {
+  test('a byte order mark is removed', async () => {
     expect((await readBody(stream(Buffer.from('\ufeff{}')), coded(null), MB)).text).toBe('{}');
   });
 
-  test('a coding that was not asked for is named', async () => {
+  test('an unsupported coding is named in the error', async () => {
     const error = await rejection(readBody(stream(Buffer.from('x')), coded('zstd'), MB));
     expect(error).toMatchObject({ fault: 'unknown-coding', message: expect.stringContaining('zstd') });
   });
 });
 
 describe('faults', () => {
-  test('bytes that are not UTF-8 are refused', async () => {
-    expect(await fault(readBody(stream(Buffer.from([0x22, 0xff, 0x22])), coded(null), MB))).toBe('not-utf8');
+  test('invalid UTF-8 bytes become U+FFFD and are counted; a U+FFFD that was sent is not counted', async () => {
+    const bytes = Buffer.concat([Buffer.from('"\ufffd'), Buffer.from([0xff]), Buffer.from('é"')]);
+    const body = await readBody(stream(bytes), coded(null), MB);
+    expect([fromByteString(body.text), body.bytes, body.replaced]).toEqual(['"\ufffd\ufffdé"', 8, 1]);
   });
 
-  test('fewer bytes than Content-Length promised are a truncated body', async () => {
+  test('a body with fewer bytes than its Content-Length is truncated', async () => {
     expect(await fault(readBody(stream(Buffer.from('{}')), coded(null, '3'), MB))).toBe('truncated');
     expect(await fault(readBody(stream(gzipSync('{}')), coded('gzip', '999'), MB))).toBe('truncated');
   });
 
-  test.each(['gzip', 'deflate', 'br'])('a %s body that ends too early is truncated', async (coding) => {
+  test.each(['gzip', 'deflate', 'br'])('a %s body without its end is truncated', async (coding) => {
     const whole = ENCODE[coding]?.(Buffer.from('x'.repeat(1000) + Math.PI)) ?? Buffer.alloc(0);
     const part = whole.subarray(0, whole.length - 3);
     expect(await fault(readBody(stream(part), coded(coding), MB))).toBe('truncated');
@@ -121,8 +126,8 @@ describe('faults', () => {
   });
 });
 
-describe('bounds', () => {
-  test('a body of exactly the bound is read, one byte more is not', async () => {
+describe('limits', () => {
+  test('a body of exactly the limit is read, and one byte more is an error', async () => {
     expect((await readBody(stream(Buffer.alloc(10, 0x20)), coded(null), 10)).bytes).toBe(10);
     expect(await fault(readBody(stream(Buffer.alloc(11, 0x20)), coded(null), 10))).toBe('too-large');
   });
@@ -140,7 +145,7 @@ describe('bounds', () => {
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * MB);
   });
 
-  test('a stream of empty gzip members, which never decodes to anything, is given up too', async () => {
+  test('an endless stream of empty gzip members, which decodes to nothing, is an error too', async () => {
     const member = gzipSync('');
     const endless = Readable.from(
       (function* () {
@@ -153,7 +158,7 @@ describe('bounds', () => {
 });
 
 describe('readErrorText', () => {
-  test('gives what could be read of a broken body', async () => {
+  test('returns the readable part of a broken body', async () => {
     const source = Readable.from(
       (async function* () {
         yield Buffer.from('{"message":"no');
@@ -164,7 +169,7 @@ describe('readErrorText', () => {
     expect(await readErrorText(source, coded(null), MB)).toBe('{"message":"no');
   });
 
-  test('stops at its bound', async () => {
+  test('stops at its limit', async () => {
     expect(await readErrorText(stream(Buffer.from('12345'), Buffer.from('67890')), coded(null), 7)).toBe(
       '12345',
     );

@@ -26,7 +26,7 @@ async function lease(from: RateBudget): Promise<Lease> {
   return granted(await from.acquire(PATIENT));
 }
 
-/** Asks for a lease and notes in `log` when it came. */
+/** Acquires a lease and logs when it was granted. */
 function ask(from: RateBudget, name: string, log: string[]): Promise<Lease> {
   return from.acquire(PATIENT).then((acquired) => {
     log.push(`${name}@${Date.now() - 1_000_000}`);
@@ -35,7 +35,7 @@ function ask(from: RateBudget, name: string, log: string[]): Promise<Lease> {
 }
 
 describe('concurrency', () => {
-  test('no more requests go out at a time than allowed, and the next ones in the order they came', async () => {
+  test('concurrent requests never exceed the limit, and waiting requests start in order of arrival', async () => {
     const one = budget(2);
     const log: string[] = [];
     const leases = ['a', 'b', 'c', 'd'].map((name) => ask(one, name, log));
@@ -47,7 +47,7 @@ describe('concurrency', () => {
     expect(log).toEqual(['a@0', 'b@0', 'c@10000']);
   });
 
-  test('releasing a lease twice frees one place only', async () => {
+  test('releasing a lease twice frees only one place', async () => {
     const one = budget(1);
     const first = await lease(one);
     first.release({ kind: 'success' });
@@ -57,7 +57,7 @@ describe('concurrency', () => {
 });
 
 describe('requests per second', () => {
-  test('requests are spaced evenly, and idle time is not saved up for a burst', async () => {
+  test('requests are evenly spaced, and idle time does not allow a burst', async () => {
     const one = budget(10, 4);
     const log: string[] = [];
     for (const name of ['a', 'b', 'c']) void ask(one, name, log);
@@ -69,7 +69,7 @@ describe('requests per second', () => {
 });
 
 describe('after a 429', () => {
-  test('nothing goes out before the time that the service named', async () => {
+  test('no request starts before the time in Retry-After', async () => {
     const one = budget(2);
     const log: string[] = [];
     (await lease(one)).release({ kind: 'throttled', delayMs: 5_000 });
@@ -82,7 +82,7 @@ describe('after a 429', () => {
     expect(one.state.waitingUntil).toBeNull();
   });
 
-  test('a shorter wait does not take back a longer one', async () => {
+  test('a shorter wait does not replace a longer one', async () => {
     const one = budget(2);
     const [a, b] = [await lease(one), await lease(one)];
     a.release({ kind: 'throttled', delayMs: 5_000 });
@@ -90,7 +90,7 @@ describe('after a 429', () => {
     expect(one.state.waitingUntil).toBe(1_005_000);
   });
 
-  test('the pace halves once for all requests that were under way, and again for a later one', async () => {
+  test('the pace halves once for all requests in flight, and again for a later one', async () => {
     const one = budget(8, 80);
     const together: Lease[] = [];
     for (let i = 0; i < 4; i += 1) {
@@ -104,7 +104,7 @@ describe('after a 429', () => {
     expect(one.state).toMatchObject({ concurrency: 2, requestsPerSecond: 20 });
   });
 
-  test('the pace comes back with successes and stays at its ceiling', async () => {
+  test('the pace recovers with successes, up to its ceiling', async () => {
     const one = budget(4, 1_000);
     (await lease(one)).release({ kind: 'throttled', delayMs: 0 });
     expect(one.state).toMatchObject({ concurrency: 2, requestsPerSecond: 500 });
@@ -118,14 +118,14 @@ describe('after a 429', () => {
     expect(one.state.requestsPerSecond).toBe(1_000);
   });
 
-  test('a hold without a 429 leaves the pace alone', async () => {
+  test('a hold without a 429 does not change the pace', async () => {
     const one = budget(4);
     (await lease(one)).release({ kind: 'hold', delayMs: 1_000 });
     expect(one.state.concurrency).toBe(4);
     expect(one.state.waitingUntil).not.toBeNull();
   });
 
-  test('who would have to wait for too long is told so, also when already waiting', async () => {
+  test('a request that would wait too long returns held, even if it is already waiting', async () => {
     const one = budget(1);
     const first = await lease(one);
     const queued = one.acquire({ maxHoldMs: 20_000 });
@@ -135,7 +135,7 @@ describe('after a 429', () => {
     expect(one.state.queued).toBe(0);
   });
 
-  test('who waits hears of the hold, with its end', async () => {
+  test('a waiting request is notified of the hold and its end', async () => {
     const one = budget(1);
     const heard: number[] = [];
     const first = await lease(one);
@@ -147,7 +147,7 @@ describe('after a 429', () => {
 });
 
 describe('aborting', () => {
-  test('a wait ends at once with the reason of the signal, and the next in line is served', async () => {
+  test('an aborted wait rejects with the reason of the signal, and the next request proceeds', async () => {
     const one = budget(1);
     const log: string[] = [];
     const first = await lease(one);
@@ -162,7 +162,7 @@ describe('aborting', () => {
     expect(log).toEqual(['next@0']);
   });
 
-  test('a signal that is aborted already takes no place', async () => {
+  test('a signal that is already aborted takes no place', async () => {
     const one = budget(1);
     await rejection(one.acquire({ ...PATIENT, signal: AbortSignal.abort() }));
     expect(one.state).toMatchObject({ inFlight: 0, queued: 0 });
@@ -170,7 +170,7 @@ describe('aborting', () => {
 });
 
 describe('pace', () => {
-  test('it stays between its floor and its ceiling, and the concurrency is never under one', () => {
+  test('it stays between its floor and its ceiling, and the concurrency is at least one', () => {
     const ceiling = fc.record({
       concurrency: fc.integer({ min: 1, max: 50 }),
       perSecond: fc.integer({ min: 1, max: 99 }),

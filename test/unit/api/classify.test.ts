@@ -24,23 +24,23 @@ describe('classifyStatus', () => {
     expect(classifyStatus(status, MAPPING)).toBe(expected);
   });
 
-  test('a status named itself comes before a class', () => {
+  test('a single status takes precedence over a class', () => {
     const mapping = { refused: ['4xx', 503], transient: [429, '5xx'] } as const;
     expect(classifyStatus(429, mapping)).toBe('transient');
     expect(classifyStatus(503, mapping)).toBe('refused');
     expect(classifyStatus(418, mapping)).toBe('refused');
   });
 
-  test('404 stays not-found under a class and gives way only to its own entry', () => {
+  test('404 is not-found even if the mapping has its class; only an entry for 404 changes that', () => {
     expect(classifyStatus(404, { refused: ['4xx'], transient: [] })).toBe('not-found');
     expect(classifyStatus(404, { refused: [404], transient: [] })).toBe('refused');
   });
 
-  test('a 5xx that the mapping leaves out is not retried', () => {
+  test('a 5xx that is not in the mapping is not retried', () => {
     expect(classifyStatus(501, { refused: [], transient: [503] })).toBe('rejected');
   });
 
-  test('a redirect that the mapping calls a refusal is one', () => {
+  test('a redirect that the mapping lists under refused is a refusal', () => {
     expect(classifyStatus(302, { refused: [302], transient: [] })).toBe('refused');
   });
 });

@@ -18,7 +18,7 @@ import {
 } from './support.js';
 
 describe('listPage', () => {
-  test('asks for a page as the spec says and hands back what came', async () => {
+  test('requests a page as specified and returns the response', async () => {
     const { url, seen } = await service((_, response) =>
       json(response, 200, PAGE, { date: 'Sat, 21 Nov 2026 02:00:00 GMT' }),
     );
@@ -39,19 +39,19 @@ describe('listPage', () => {
     expect(seen[0]?.headers).toMatchObject({ authorization: `Bearer ${KEY}`, 'accept-encoding': 'gzip' });
   });
 
-  test('a service clock that cannot be read is null', async () => {
+  test('an invalid Date header returns null', async () => {
     const { url } = await service((_, response) => json(response, 200, PAGE, { date: 'yesterday' }));
     expect((await client(url).listPage(TASKS, parseJson)).serviceDate).toBeNull();
   });
 
-  test('a 404 says that there is no such list', async () => {
+  test('a 404 throws NotFoundError', async () => {
     const { url } = await service((_, response) => json(response, 404, { message: 'Unknown resource' }));
     const error = await rejection(client(url).listPage(TASKS, parseJson));
     expect(error).toBeInstanceOf(NotFoundError);
     expect(error).toMatchObject({ status: 404, resource: 'tasks', serviceMessage: 'Unknown resource' });
   });
 
-  test('another 4xx is rejected at once, with the status and cursor for the caller to decide', async () => {
+  test('another 4xx throws RejectedError at once, with status and cursor', async () => {
     const { url, seen } = await service((_, response) => json(response, 410, { message: 'Cursor expired' }));
     const error = await rejection(client(url).listPage({ ...TASKS, cursor: cursor('c9') }, parseJson));
     expect(error).toBeInstanceOf(RejectedError);
@@ -71,7 +71,7 @@ describe('listPage', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('a broken promise found by the parser passes through with its request', async () => {
+  test('a BrokenPromiseError from the parser is rethrown with its request', async () => {
     const { url, seen } = await service((_, response) => json(response, 200, {}));
     const error = await rejection(
       client(url).listPage({ ...TASKS, cursor: cursor('c1') }, () => {
@@ -89,7 +89,7 @@ describe('listPage', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('a defect of the parser is not taken for trouble of the service', async () => {
+  test('a defect of the parser is not reported as a failure of the service', async () => {
     const { url, seen } = await service((_, response) => json(response, 200, PAGE));
     const defect = new TypeError('oops');
     const promise = client(url).listPage(TASKS, () => {
@@ -99,7 +99,7 @@ describe('listPage', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('never more requests at a time than configured', async () => {
+  test('concurrent requests never exceed http.concurrency', async () => {
     let inside = 0;
     let most = 0;
     const waiting: (() => void)[] = [];
@@ -110,7 +110,7 @@ describe('listPage', () => {
         inside -= 1;
         json(response, 200, PAGE);
       });
-      // Nobody is answered before as many as allowed are inside, so fewer at a time would never end.
+      // No request is answered before the limit is reached, so a lower concurrency would never finish.
       if (waiting.length >= 3) for (const answer of waiting.splice(0)) answer();
     });
     const one = client(url, { http: { ...HTTP, concurrency: 3 } });
@@ -130,14 +130,14 @@ describe('fetchById', () => {
     expect(seen[0]?.url).toBe('/api/public/v2/projects/a%2Fb');
   });
 
-  test('is null for a 404', async () => {
+  test('returns null for a 404', async () => {
     const { url } = await service((_, response) => json(response, 404, { message: 'No such project' }));
     expect(
       await client(url).fetchById({ resource: 'projects', path: 'projects', id: 'x' }, parseJson),
     ).toBeNull();
   });
 
-  test('an id that would name another resource is never sent', async () => {
+  test('an id that would form the path of another resource is never sent', async () => {
     const { url, seen } = await service((_, response) => json(response, 200, {}));
     const promise = client(url).fetchById({ resource: 'projects', path: 'projects', id: '..' }, parseJson);
     expect(await rejection(promise)).toMatchObject({ kind: 'rejected', status: null });
@@ -146,6 +146,7 @@ describe('fetchById', () => {
 });
 
 describe('send', () => {
+  const asText = (body: string): string => body;
   const CREATE = {
     resource: 'time-entries',
     method: 'POST',
@@ -153,58 +154,61 @@ describe('send', () => {
     body: '{"note":"é"}',
   } as const;
 
-  test('repeats a create with the same idempotency key until it is answered', async () => {
+  test('retries a create with the same idempotency key until it is answered', async () => {
     const { url, seen } = await service((_, response, count) =>
       count < 3 ? json(response, 503, {}) : json(response, 201, { id: 't1' }),
     );
-    const received = await client(url).send({ ...CREATE, idempotencyKey: 'k-1' });
-    expect(received).toMatchObject({ status: 201, value: '{"id":"t1"}', retries: 2 });
+    const outcome = await client(url).send({ ...CREATE, idempotencyKey: 'k-1' }, asText);
+    const received = { status: 201, value: '{"id":"t1"}', retries: 2 };
+    expect(outcome).toMatchObject({ kind: 'answered', answer: { verdict: 'accepted', received } });
     expect(seen.map((one) => one.headers['idempotency-key'])).toEqual(['k-1', 'k-1', 'k-1']);
     expect(seen.map((one) => one.body)).toEqual([CREATE.body, CREATE.body, CREATE.body]);
     expect(seen[0]?.headers['content-type']).toBe('application/json');
   });
 
-  test('does not repeat a create without a key, which could make two records', async () => {
+  test('does not retry a create without a key, because that could create two records', async () => {
     const { url, seen } = await service((_, response) => json(response, 503, {}));
-    expect(await rejection(client(url).send(CREATE))).toMatchObject({ kind: 'transient', attempt: 1 });
+    const error = { kind: 'transient', attempt: 1 };
+    expect(await client(url).send(CREATE, asText)).toMatchObject({ kind: 'in-doubt', error });
     expect(seen).toHaveLength(1);
   });
 
-  test('repeats an upsert, and puts its path together from segments', async () => {
+  test('retries an upsert, and builds its path from segments', async () => {
     const { url, seen } = await service((_, response, count) =>
       count < 2 ? json(response, 500, {}) : response.writeHead(204).end(),
     );
-    const path = ['calendar-entries', 'my source', 'a/b'];
-    const received = await client(url).send({ ...CREATE, method: 'PUT', path });
-    expect(received).toMatchObject({ status: 204, value: '', retries: 1 });
+    const path = ['calendar-entries', { value: 'my source', shown: '<source>' }, 'a/b'];
+    const outcome = await client(url).send({ ...CREATE, method: 'PUT', path }, asText);
+    const received = { status: 204, value: '', retries: 1 };
+    expect(outcome).toMatchObject({ kind: 'answered', answer: { verdict: 'accepted', received } });
     expect(seen[1]).toMatchObject({
       method: 'PUT',
       url: '/api/public/v2/calendar-entries/my%20source/a%2Fb',
     });
   });
 
-  test.each([400, 404, 409, 422])('a %i is a verdict on the row', async (status) => {
+  test.each([400, 404, 409, 422])('a %i rejects the row', async (status) => {
     const { url, seen } = await service((_, response) => json(response, status, { message: 'Bad minutes' }));
-    const error = await rejection(client(url).send({ ...CREATE, idempotencyKey: 'k' }));
-    expect(error).toBeInstanceOf(RejectedError);
-    expect(error).toMatchObject({ status, serviceMessage: 'Bad minutes', method: 'POST' });
+    const outcome = await client(url).send({ ...CREATE, idempotencyKey: 'k' }, asText);
+    const error = { name: 'RejectedError', status, serviceMessage: 'Bad minutes', method: 'POST' };
+    expect(outcome).toMatchObject({ kind: 'answered', answer: { verdict: 'rejected', error } });
     expect(seen).toHaveLength(1);
   });
 
-  test('an idempotency key that no header can carry is rejected before it is sent', async () => {
+  test('an idempotency key that is not valid in a header is rejected before it is sent', async () => {
     const { url, seen } = await service((_, response) => json(response, 201, {}));
-    const error = await rejection(client(url).send({ ...CREATE, idempotencyKey: 'a\r\nb' }));
-    expect(error).toBeInstanceOf(RejectedError);
+    const outcome = await client(url).send({ ...CREATE, idempotencyKey: 'a\r\nb' }, asText);
+    expect(outcome).toMatchObject({ kind: 'not-sent', error: { name: 'RejectedError' } });
     expect(seen).toHaveLength(0);
   });
 });
 
 describe('the client', () => {
-  test('refuses to send the key in the clear', () => {
+  test('refuses to send the key unencrypted', () => {
     expect(() => client('http://tracker.example.com')).toThrow(ConfigurationError);
   });
 
-  test('a key that is not there is a configuration error, and frees its place in the budget', async () => {
+  test('a missing key is a configuration error, and its lease is released', async () => {
     const { url, seen } = await service((_, response) => json(response, 200, PAGE));
     const one = client(url, { apiKey: { env: 'WORKTRACK_NOT_SET' }, http: { ...HTTP, concurrency: 1 } });
     expect(await rejection(one.listPage(TASKS, parseJson))).toBeInstanceOf(ConfigurationError);
@@ -212,7 +216,7 @@ describe('the client', () => {
     expect(seen).toHaveLength(0);
   });
 
-  test('takes up a changed key without a restart', async () => {
+  test('uses a changed key without a restart', async () => {
     const { url, seen } = await service((_, response) => json(response, 200, PAGE));
     const one = client(url);
     await one.listPage(TASKS, parseJson);
@@ -228,14 +232,14 @@ describe('the client', () => {
     ]);
   });
 
-  test('does nothing once it is closed, and may be closed twice', async () => {
+  test('sends nothing after close, and can be closed twice', async () => {
     const { url, seen } = await service((_, response) => json(response, 200, PAGE));
     const one = client(url);
     await one.close();
     await one.close();
     expect((await rejection(one.listPage(TASKS, parseJson))) as Error).toHaveProperty(
       'message',
-      'The service client has been closed.',
+      'The service client is closed.',
     );
     expect(seen).toHaveLength(0);
   });

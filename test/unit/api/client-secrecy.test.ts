@@ -16,7 +16,7 @@ import {
 
 const ONCE = { attempts: 1, maxDelayMs: 20_000 };
 
-/** Everything that a log could show of a value. */
+/** Everything that a log could print of a value. */
 function everythingOf(value: unknown): string {
   const own: string[] = [];
   for (let each = value; each instanceof Error; each = each.cause) {
@@ -39,7 +39,7 @@ function expectNoKey(value: unknown): void {
   }
 }
 
-describe('the key never shows', () => {
+describe('the key never appears', () => {
   test.each([400, 401, 403, 404, 429, 500])('when the service echoes it with status %i', async (status) => {
     const { url } = await service((request, response) =>
       json(response, status, { message: `Got ${request.headers.authorization}, that is ${KEY}.` }),
@@ -58,7 +58,7 @@ describe('the key never shows', () => {
     expectNoKey(await rejection(client(url).listPage(TASKS, parseJson)));
   });
 
-  test('when it lies where a long message is cut', async () => {
+  test('when it is at the cut of a long message', async () => {
     const { url } = await service((_, response) =>
       json(response, 400, { message: `${'x'.repeat(490)}${KEY}` }),
     );
@@ -67,7 +67,7 @@ describe('the key never shows', () => {
     expect(error.serviceMessage.length).toBeLessThanOrEqual(500);
   });
 
-  test('when the answer is so broken that the HTTP parser keeps what it received', async () => {
+  test('when the response is not HTTP and the error of the parser contains the received bytes', async () => {
     const url = await rawService((socket) => socket.end(`HTTP/1.1 2x0 ${KEY}\r\n\r\n`));
     expectNoKey(await rejection(client(url, { retry: ONCE }).listPage(TASKS, parseJson)));
   });
@@ -81,7 +81,7 @@ describe('the key never shows', () => {
     expectNoKey(await rejection(client(url, { retry: ONCE }).listPage(TASKS, parseJson)));
   });
 
-  test('when a cursor or a redirect holds it', async () => {
+  test('when a cursor or a redirect contains it', async () => {
     const { url } = await service((_, response) =>
       response.writeHead(302, { location: `http://x/${encodeURIComponent(KEY)}` }).end(),
     );
@@ -95,6 +95,68 @@ describe('the key never shows', () => {
     const one = client(url);
     await one.listPage(TASKS, parseJson);
     expectNoKey(one);
+  });
+});
+
+describe('a record id never appears', () => {
+  const ID = '01JD9KX7Q2ZT5W8M3R6V4Y0ABC';
+  const formsOf = (id: string): string[] => [
+    id,
+    id.toLowerCase(),
+    encodeURIComponent(id),
+    Buffer.from(id).toString('base64').slice(4, 20),
+  ];
+  const echo = (id: string): object => ({
+    message: `No ${id} (${id.toLowerCase()}, ${encodeURIComponent(id)}, ${Buffer.from(`x${id}`).toString('base64')}).`,
+  });
+
+  test.each([403, 409, 422, 500])(
+    'after a fetch by id, even if the service echoes it with status %i',
+    async (status) => {
+      const { url } = await service((_, response) => json(response, status, echo(ID)));
+      const request = { resource: 'projects', path: 'projects', id: ID };
+      const error = await rejection(client(url, { retry: ONCE }).fetchById(request, parseJson));
+      for (const form of formsOf(ID)) expect(everythingOf(error)).not.toContain(form);
+      expect(error).toMatchObject({ status, url: `${url}/api/public/v2/projects/<id>` });
+      expect((error as Error).message).toContain(`GET ${url}/api/public/v2/projects/<id> answered ${status}`);
+    },
+  );
+
+  test('after a fetch by id whose connection breaks or whose response is not HTTP', async () => {
+    const request = { resource: 'projects', path: 'projects', id: ID };
+    for (const bytes of [null, `HTTP/1.1 2x0 ${ID}\r\n\r\n`]) {
+      const url = await rawService((socket) =>
+        bytes === null ? socket.resetAndDestroy() : socket.end(bytes),
+      );
+      const error = await rejection(client(url, { retry: ONCE }).fetchById(request, parseJson));
+      for (const form of formsOf(ID)) expect(everythingOf(error)).not.toContain(form);
+      expect((error as Error).message).toContain('/projects/<id>');
+    }
+  });
+
+  test('after an upsert, neither from its path nor from the response', async () => {
+    const [source, sourceKey] = ['calendar ü', '4/7 "x"'];
+    const { url, seen } = await service((_, response) => json(response, 500, echo(sourceKey)));
+    const path = [
+      'calendar-entries',
+      { value: source, shown: '<source>' },
+      { value: sourceKey, shown: '<sourceKey>' },
+    ];
+    const request = { resource: 'calendar-entries', method: 'PUT', path, body: '{}', attempts: 1 } as const;
+    const outcome = await client(url).send(request, parseJson);
+    expect(seen[0]?.url).toContain(encodeURIComponent(sourceKey));
+    const { error } = outcome as { error: Error };
+    for (const form of [source, sourceKey].flatMap((text) => [text, encodeURIComponent(text)]))
+      expect(everythingOf(error)).not.toContain(form);
+    expect(error.message).toContain(`PUT ${url}/api/public/v2/calendar-entries/<source>/<sourceKey> `);
+  });
+
+  test('and a short id does not change longer words and numbers', async () => {
+    const { url } = await service((_, response) => json(response, 500, { message: 'No 4 in 2024, id=4.' }));
+    const request = { resource: 'projects', path: 'projects', id: '4' };
+    expect(await rejection(client(url, { retry: ONCE }).fetchById(request, parseJson))).toMatchObject({
+      serviceMessage: 'No <id> in 2024, id=<id>.',
+    });
   });
 });
 

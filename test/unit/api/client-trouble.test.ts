@@ -8,7 +8,7 @@ const WHOLE = JSON.stringify(PAGE);
 const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
 
 describe('retries', () => {
-  test('a transient status is retried until it passes', async () => {
+  test('a transient status is retried until the request succeeds', async () => {
     const { url, seen } = await service((_, response, count) =>
       json(response, count < 4 ? 502 : 200, count < 4 ? {} : PAGE),
     );
@@ -16,7 +16,7 @@ describe('retries', () => {
     expect(seen).toHaveLength(4);
   });
 
-  test('it gives up after the configured attempts, with the last answer', async () => {
+  test('it gives up after the configured attempts, with the last error', async () => {
     const { url, seen } = await service((_, response) => json(response, 503, { message: 'Down' }));
     const error = await rejection(client(url).listPage(TASKS, parseJson));
     expect(error).toBeInstanceOf(TransientError);
@@ -24,7 +24,7 @@ describe('retries', () => {
     expect(seen).toHaveLength(5);
   });
 
-  test('the wait before a retry is told', async () => {
+  test('onWait reports the wait before a retry', async () => {
     const { url } = await service((_, response, count) => json(response, count < 2 ? 500 : 200, PAGE));
     const told: string[] = [];
     const one = client(url, { now: () => 5_000, random: () => 0.1 });
@@ -32,21 +32,21 @@ describe('retries', () => {
     expect(told).toEqual(['retry 5050']);
   });
 
-  test('a wait that is too long for the process is thrown, for the caller to wait durably', async () => {
+  test('a wait longer than maxDelayMs is thrown, so that the caller can wait durably', async () => {
     const { url, seen } = await service((_, response) => json(response, 429, {}, { 'retry-after': '60' }));
     const one = client(url);
     expect(await rejection(one.listPage(TASKS, parseJson))).toMatchObject({
       status: 429,
       retryAfterMs: 60_000,
     });
-    // And nobody else bothers the service meanwhile.
+    // No other request is sent meanwhile either.
     const held = await rejection(one.listPage(TASKS, parseJson));
     expect(held).toMatchObject({ kind: 'transient', reason: 'hold', status: null });
     expect((held as TransientError).retryAfterMs).toBeGreaterThan(58_000);
     expect(seen).toHaveLength(1);
   });
 
-  test('no request of any resource goes out before the time that Retry-After names', async () => {
+  test('no request of any resource is sent before the time in Retry-After', async () => {
     let refusedAt = Number.POSITIVE_INFINITY;
     const { url, seen } = await service((_, response, count) => {
       if (count > 1) return json(response, 200, PAGE);
@@ -66,7 +66,7 @@ describe('retries', () => {
     expect(new Set(waits)).toEqual(new Set(['rate-limit']));
   });
 
-  test('Retry-After as a date counts by the clock of the service', async () => {
+  test('a date in Retry-After is relative to the clock of the service', async () => {
     const { url } = await service((_, response) =>
       json(
         response,
@@ -83,7 +83,7 @@ describe('retries', () => {
 });
 
 describe('aborting', () => {
-  test('ends a request under way with the reason itself', async () => {
+  test('ends a request in flight with the reason of the signal', async () => {
     const controller = new AbortController();
     const { url } = await service(() => controller.abort());
     const error = await rejection(client(url).listPage({ ...TASKS, signal: controller.signal }, parseJson));
@@ -109,7 +109,7 @@ describe('aborting', () => {
   });
 });
 
-describe('broken answers', () => {
+describe('broken responses', () => {
   const cases: [string, (socket: import('node:net').Socket) => void, string][] = [
     ['a reset before any answer', (socket) => socket.resetAndDestroy(), 'network'],
     ['a connection closed before any answer', (socket) => socket.end(), 'network'],
@@ -151,19 +151,14 @@ describe('broken answers', () => {
       'body',
     ],
     [
-      'a body that is not UTF-8',
-      (s) => s.end(Buffer.from(`${HEAD}Content-Length: 3\r\n\r\n"\xff"`, 'latin1')),
-      'body',
-    ],
-    [
-      'a web page that calls itself JSON',
+      'a web page with the content type of JSON',
       (s) => s.end(`${HEAD}Content-Length: 15\r\n\r\n <!doctype html`),
       'body',
     ],
     ['an empty body', (s) => s.end(`${HEAD}Content-Length: 0\r\n\r\n`), 'body'],
   ];
 
-  test.each(cases)('%s is transient, and the next attempt passes', async (_, broken, reason) => {
+  test.each(cases)('%s is transient, and the next attempt succeeds', async (_, broken, reason) => {
     const url = await rawService((socket, count) => {
       if (count === 1) broken(socket);
       else socket.end(`${HEAD}Content-Length: ${WHOLE.length}\r\n\r\n${WHOLE}`);
@@ -174,15 +169,29 @@ describe('broken answers', () => {
     expect(await client(url).listPage(TASKS, parseJson)).toMatchObject({ value: PAGE });
   });
 
-  test('a log-in page with status 200 does not count as a written record', async () => {
+  test('a body with invalid UTF-8 is read without a retry, with U+FFFD for the invalid bytes', async () => {
+    const url = await rawService((socket) => {
+      socket.end(Buffer.from(`${HEAD}Content-Length: 3\r\n\r\n"\xff"`, 'latin1'));
+    });
+    expect(await client(url).listPage(TASKS, parseJson)).toMatchObject({
+      value: '\ufffd',
+      replaced: 1,
+      retries: 0,
+    });
+  });
+
+  test('a login page with status 200 does not count as a written record', async () => {
     const { url } = await service((_, response) =>
       response.setHeader('content-type', 'text/html').end('Please log in'),
     );
     const write = { resource: 't', method: 'PUT', path: ['t'], body: '{}', attempts: 1 } as const;
-    expect(await rejection(client(url).send(write))).toMatchObject({ kind: 'transient', reason: 'body' });
+    expect(await client(url).send(write, parseJson)).toMatchObject({
+      kind: 'in-doubt',
+      error: { kind: 'transient', reason: 'body' },
+    });
   });
 
-  test('a gzip bomb is given up at the bound, and not asked for again', async () => {
+  test('a gzip bomb fails at the size limit and is not requested again', async () => {
     const bomb = gzipSync(Buffer.alloc(32 * 1024 * 1024, 0x20));
     const { url, seen } = await service((_, response) =>
       response.setHeader('content-encoding', 'gzip').end(bomb),
@@ -204,14 +213,14 @@ describe('broken answers', () => {
     expect(await client(url).listPage(TASKS, parseJson)).toMatchObject({ value: PAGE, bytes: WHOLE.length });
   });
 
-  test('nobody listening is transient', async () => {
+  test('a refused connection is transient', async () => {
     const error = await rejection(client('http://127.0.0.1:1', { retry: ONCE }).listPage(TASKS, parseJson));
     expect(error).toMatchObject({ reason: 'network', message: expect.stringContaining('ECONNREFUSED') });
   });
 });
 
-describe('time-outs', () => {
-  test('a service that never answers is given up', async () => {
+describe('timeouts', () => {
+  test('a service that never answers times out', async () => {
     const url = await rawService(() => undefined);
     const one = client(url, { retry: ONCE, http: { ...HTTP, headersTimeoutMs: 100 } });
     expect(await rejection(one.listPage(TASKS, parseJson))).toMatchObject({
@@ -220,7 +229,7 @@ describe('time-outs', () => {
     });
   });
 
-  test('a body that falls silent is given up', async () => {
+  test('a body that stops arriving times out', async () => {
     const url = await rawService((socket) => socket.write(`${HEAD}Content-Length: 100\r\n\r\n{"data`));
     const one = client(url, { retry: ONCE, http: { ...HTTP, bodyTimeoutMs: 100 } });
     expect(await rejection(one.listPage(TASKS, parseJson))).toMatchObject({
@@ -228,10 +237,48 @@ describe('time-outs', () => {
       reason: 'timeout',
     });
   });
+
+  const drips: [string, string, string][] = [
+    ['a body that drips', `${HEAD}Content-Length: ${WHOLE.length}\r\n\r\n`, WHOLE],
+    ['a head that drips', 'HTTP/1.1 200 OK\r\nX-Long: ', 'x'.repeat(100_000)],
+  ];
+  test.each(drips)(
+    '%s times out at http.responseTimeout, even if bytes keep arriving',
+    async (_, head, rest) => {
+      let closed = 0;
+      const url = await rawService((socket) => {
+        socket.write(head);
+        let at = 0;
+        const drip = setInterval(() => socket.write(rest.charAt(at++)), 20);
+        socket.on('close', () => {
+          clearInterval(drip);
+          closed += 1;
+        });
+      });
+      const http = { ...HTTP, responseTimeoutMs: 150 };
+      const error = await rejection(client(url, { retry: ONCE, http }).listPage(TASKS, parseJson));
+      expect(error).toMatchObject({ kind: 'transient', reason: 'timeout' });
+      expect((error as Error).message).toMatch(
+        /tasks: GET .*not complete after 0.15 s.*http\.responseTimeout/,
+      );
+      await expect.poll(() => closed).toBe(1);
+    },
+  );
+
+  test('an error with a slow body is classified by its status', async () => {
+    const url = await rawService((socket) => {
+      socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 1000\r\n\r\n');
+      const drip = setInterval(() => socket.write('x'), 20);
+      socket.on('close', () => clearInterval(drip));
+    });
+    const http = { ...HTTP, responseTimeoutMs: 150 };
+    const error = await rejection(client(url, { retry: ONCE, http }).listPage(TASKS, parseJson));
+    expect(error).toMatchObject({ kind: 'refused', status: 403 });
+  });
 });
 
 describe('redirects', () => {
-  test('are not followed; the error names the host they point to and nothing more', async () => {
+  test('are not followed; the error names only the target host', async () => {
     const target = await service((_, response) => json(response, 200, PAGE));
     const location = `${target.url}/login?token=abc123`;
     const { url } = await service((_, response) => response.writeHead(302, { location }).end());

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { boundMessage, createRedactor, REDACTED } from '../../../src/api/index.js';
 import { KEY } from './support.js';
 
-/** Long enough for every form, and of no character that the marker has. */
+/** Long enough for every form, and without characters of the marker. */
 const secret = fc.string({ unit: fc.constantFrom(...'WXYZ0189_-.+/="&<%\\'), minLength: 9, maxLength: 40 });
 const around = fc.string({ maxLength: 20 });
 
@@ -26,7 +26,7 @@ const FORMS: Record<string, (text: string) => string> = {
 };
 
 describe('createRedactor', () => {
-  test.each(Object.entries(FORMS))('finds a secret that is %s, wherever it stands', (_, encode) => {
+  test.each(Object.entries(FORMS))('finds a secret that is %s, at any position', (_, encode) => {
     fc.assert(
       fc.property(secret, around, around, (value, before, after) => {
         const redacted = createRedactor([value])(`${before} ${encode(value)} ${after}`);
@@ -46,7 +46,7 @@ describe('createRedactor', () => {
     );
   });
 
-  test('leaves a text without secrets as it is', () => {
+  test('does not change a text without secrets', () => {
     fc.assert(
       fc.property(fc.string(), (text) => createRedactor([KEY])(text) === text || /bearer/i.test(text)),
     );
@@ -60,7 +60,7 @@ describe('createRedactor', () => {
     fc.assert(fc.property(text, (t) => redact(redact(t)) === redact(t)));
   });
 
-  test('takes out any bearer token, even one it does not know', () => {
+  test('replaces every bearer token, even an unknown one', () => {
     const redact = createRedactor([]);
     expect(redact('got "authorization: bearer abc.DEF-1" here')).toBe(
       `got "authorization: Bearer ${REDACTED}" here`,
@@ -68,7 +68,7 @@ describe('createRedactor', () => {
     expect(redact('Bearer%20abc')).toBe(`Bearer ${REDACTED}`);
   });
 
-  test('takes a secret that contains another one as a whole', () => {
+  test('replaces a secret that contains another one as a whole', () => {
     expect(createRedactor(['abcd', 'abcd-efgh'])('x abcd-efgh y')).toBe(`x ${REDACTED} y`);
   });
 
@@ -78,7 +78,7 @@ describe('createRedactor', () => {
 });
 
 describe('boundMessage', () => {
-  test('is never longer than asked and holds no control characters', () => {
+  test('is never longer than the limit and contains no control characters', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary', maxLength: 100 }),
@@ -86,14 +86,14 @@ describe('boundMessage', () => {
         (text, max) => {
           const bounded = boundMessage(text, max);
           expect(bounded.length).toBeLessThanOrEqual(max);
-          // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be there
+          // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters
           expect(bounded).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
         },
       ),
     );
   });
 
-  test('keeps a short message and takes terminal escapes out', () => {
+  test('keeps a short message and removes terminal escapes', () => {
     expect(boundMessage('no such task')).toBe('no such task');
     expect(boundMessage('a\u001b[31mb\r\n c')).toBe('a [31mb c');
   });

@@ -16,7 +16,7 @@ describe('parseHttpDate', () => {
     expect(parseHttpDate(text, NOW)).toBe(EXPECTED);
   });
 
-  test('puts a two-digit year at most 50 years ahead', () => {
+  test('reads a two-digit year as at most 50 years in the future', () => {
     expect(parseHttpDate('Sunday, 06-Nov-76 08:49:37 GMT', NOW)).toBe(Date.UTC(2076, 10, 6, 8, 49, 37));
     expect(parseHttpDate('Sunday, 06-Nov-77 08:49:37 GMT', NOW)).toBe(Date.UTC(1977, 10, 6, 8, 49, 37));
   });
@@ -48,13 +48,13 @@ describe('parseRetryAfter', () => {
     expect(parseRetryAfter(' 0\t', clock)).toBe(0);
   });
 
-  test('counts a date from the Date header of the same response, whatever our clock says', () => {
+  test('counts a date from the Date header of the same response, whatever the local clock is', () => {
     const at = new Date(NOW + 90_000).toUTCString();
     expect(parseRetryAfter(at, { serviceDateMs: NOW + 30_000, nowMs: NOW + 5_000_000 })).toBe(60_000);
     expect(parseRetryAfter(at, clock)).toBe(90_000);
   });
 
-  test('never gives a negative delay', () => {
+  test('never returns a negative delay', () => {
     expect(parseRetryAfter(new Date(NOW - 90_000).toUTCString(), clock)).toBe(0);
   });
 
@@ -62,11 +62,11 @@ describe('parseRetryAfter', () => {
     expect(parseRetryAfter(text, clock)).toBeNull();
   });
 
-  test('has nothing to say without the header', () => {
+  test('returns null without the header', () => {
     expect(parseRetryAfter(null, clock)).toBeNull();
   });
 
-  test('is bounded, and within its bound is exact, for any number of seconds', () => {
+  test('is exact up to its maximum, for any number of seconds', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 400n }), (seconds) => {
         const expected =

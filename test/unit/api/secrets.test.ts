@@ -16,21 +16,21 @@ function secretFile(content: string, mode = 0o600): string {
   return file;
 }
 
-test('a variable gives its value', async () => {
+test('a secret from a variable is its value', async () => {
   expect(await resolveSecret({ env: 'K' }, { env: { K: 'abc' } })).toEqual({
     value: 'abc',
     worldReadable: false,
   });
 });
 
-test('a file gives its content without the line break at its end', async () => {
+test('a secret from a file is its content without the trailing line break', async () => {
   expect(await resolveSecret({ file: secretFile('abc\r\n') })).toEqual({
     value: 'abc',
     worldReadable: false,
   });
 });
 
-test('a file that everybody can read says so', async () => {
+test('a world-readable file is reported', async () => {
   expect((await resolveSecret({ file: secretFile('abc', 0o644) })).worldReadable).toBe(true);
 });
 
@@ -43,13 +43,13 @@ test('a variable that is not set is a configuration error that names it', async 
   expect((error as Error).message).toContain('NOT_SET');
 });
 
-test('a file that is not there is a configuration error that names it', async () => {
+test('a missing file is a configuration error that names it', async () => {
   const error = await rejection(resolveSecret({ file: '/nowhere/key' }));
   expect(error).toBeInstanceOf(ConfigurationError);
   expect((error as Error).message).toContain('/nowhere/key');
 });
 
-test('a file that is far too large for a secret is not read', async () => {
+test('a file that is too large for a secret is not read', async () => {
   const error = await rejection(resolveSecret({ file: secretFile('a'.repeat(100_000)) }));
   expect((error as Error).message).toContain('too large');
 });
@@ -63,7 +63,7 @@ test.each(['zq\nzq', 'zq\rzq', 'zq zq', 'zqé', 'zq\u0000zq', ' \n '])(
   },
 );
 
-test('a changed file is seen after a few seconds, and not read for each request', async () => {
+test('a changed file is read again after a few seconds, and not for each request', async () => {
   const file = secretFile('old');
   let now = 1_000;
   const reader = new SecretReader({ file }, { path: 'apiKey', now: () => now });
@@ -75,7 +75,7 @@ test('a changed file is seen after a few seconds, and not read for each request'
   expect((await reader.read()).value).toBe('new');
 });
 
-test('a reader that holds a secret does not show it', async () => {
+test('a reader with a secret does not print it', async () => {
   const reader = new SecretReader({ file: secretFile('hidden-value') }, { path: 'apiKey', now: () => 0 });
   await reader.read();
   expect(inspect(reader, { depth: Number.POSITIVE_INFINITY })).not.toContain('hidden-value');
@@ -85,14 +85,14 @@ test('a reader that holds a secret does not show it', async () => {
 describe('a header value', () => {
   const env = { H: 'Bearer abc\n', BAD: 'Bearer\nabc' };
 
-  it('may hold spaces, and a token may not', async () => {
+  it('may contain spaces, but a token may not', async () => {
     expect((await resolveSecret({ env: 'H' }, { env, form: 'header' })).value).toBe('Bearer abc');
-    await expect(resolveSecret({ env: 'H' }, { env })).rejects.toThrow('holds a space');
+    await expect(resolveSecret({ env: 'H' }, { env })).rejects.toThrow('contains a space');
   });
 
-  it('may hold no line break, which would end the header', async () => {
+  it('must not contain a line break, which would end the header', async () => {
     await expect(resolveSecret({ env: 'BAD' }, { env, form: 'header' })).rejects.toThrow(
-      'holds a line break',
+      'contains a line break',
     );
   });
 });

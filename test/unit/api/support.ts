@@ -20,6 +20,7 @@ export const HTTP: HttpSettings = {
   connectTimeoutMs: 2_000,
   headersTimeoutMs: 2_000,
   bodyTimeoutMs: 2_000,
+  responseTimeoutMs: 10_000,
   maxBodyBytes: 1024 * 1024,
   allowPlainHttp: false,
 };
@@ -29,13 +30,13 @@ export interface Seen {
   readonly url: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
-  /** When it had arrived, on the clock of `performance.now()`. */
+  /** Arrival time by `performance.now()`. */
   readonly at: number;
 }
 
 type Answer = (request: Seen, response: ServerResponse, count: number) => void;
 
-/** A service that answers as the test says and remembers what it was asked. `count` is 1 for the first request. */
+/** A service that answers as the test defines and records its requests. `count` is 1 for the first request. */
 export async function service(answer: Answer): Promise<{ url: string; seen: Seen[] }> {
   const seen: Seen[] = [];
   const server = createHttpServer((request, response) => {
@@ -56,7 +57,7 @@ export async function service(answer: Answer): Promise<{ url: string; seen: Seen
   return { url: await listen(server), seen };
 }
 
-/** A server below HTTP: `answer` gets the socket once a whole request head has come in. */
+/** A TCP server: `answer` gets the socket after a complete request head has arrived. */
 export async function rawService(answer: (socket: Socket, count: number) => void): Promise<string> {
   let count = 0;
   const sockets = new Set<Socket>();
@@ -81,7 +82,7 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A client whose jitter is nil, so that retries follow at once unless the service says otherwise. */
+/** A client without jitter: it retries at once unless the service requires a wait. */
 export function client(baseUrl: string, options: Partial<ServiceClientOptions> = {}): ServiceClient {
   process.env[KEY_VARIABLE] ??= KEY;
   const made = createServiceClient({
@@ -123,7 +124,7 @@ export function cursor(text: string): Cursor {
   return text as Cursor;
 }
 
-/** What a promise was rejected with; fails when it was not. */
+/** Returns the error of a rejected promise; fails if the promise is not rejected. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise;

@@ -31,17 +31,17 @@ describe('apiRoot', () => {
     expect(() => apiRoot(baseUrl, 'loopback-only')).toThrow(ConfigurationError);
   });
 
-  test('plain http to another host is taken where the configuration allows it', () => {
+  test('plain http to another host is accepted if the configuration allows it', () => {
     expect(apiRoot('http://tracker', 'allowed')).toBe('http://tracker/api/public/v2');
   });
 
-  test('the message never quotes what is no URL, since it may be a key', () => {
+  test('the message never quotes an invalid URL, because it may be a key', () => {
     expect(() => apiRoot('wt_live_123', 'loopback-only')).toThrow(/^(?!.*wt_live)/);
   });
 });
 
 describe('resourceUrl', () => {
-  test('a segment comes back from the URL exactly as it went in', () => {
+  test('a segment survives the round trip through the URL', () => {
     const segment = fc.string({ minLength: 1, unit: 'grapheme' }).filter((s) => s !== '.' && s !== '..');
     fc.assert(
       fc.property(segment, (one) => {
@@ -58,7 +58,7 @@ describe('resourceUrl', () => {
 });
 
 describe('listQuery', () => {
-  test('a cursor comes back from the query exactly as it went in', () => {
+  test('a cursor survives the round trip through the query', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1, unit: 'grapheme' }), (text) => {
         const query = listQuery({ limit: 5, cursor: cursor(text), updatedSince: null });
@@ -68,7 +68,7 @@ describe('listQuery', () => {
     );
   });
 
-  test('leaves out what is not asked for', () => {
+  test('omits parameters that are not set', () => {
     expect(listQuery({ limit: 5, cursor: null, updatedSince: null })).toBe('?limit=5');
     const since = '2026-11-21T02:00:00Z' as UtcSeconds;
     expect(listQuery({ limit: 5, cursor: cursor('a='), updatedSince: since })).toBe(

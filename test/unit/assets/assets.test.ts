@@ -124,8 +124,8 @@ const OPTIONS = createProgram(() => {})
   .commands.find((command) => command.name() === 'worker')!
   .options.map(({ long }) => long);
 
-/** The longest that a worker takes to save its positions (src/temporal/plugin.ts). */
-const GRACE = /SHUTDOWN_GRACE = '(\d+) seconds'/.exec(read('src/temporal/plugin.ts'))![1];
+/** The longest that a worker takes to save its positions (src/temporal/worker/plugin.ts). */
+const GRACE = /SHUTDOWN_GRACE = '(\d+) seconds'/.exec(read('src/temporal/worker/plugin.ts'))![1];
 
 describe('the Dockerfile', () => {
   const text = read('Dockerfile').replaceAll('\\\n', ' ');

@@ -2,8 +2,8 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { freshFolder } from '../../../src/cli/demo/folder.js';
-import { UsageError } from '../../../src/cli/usage-error.js';
+import { createDemoFolder } from '../../../src/cli/demo/folder.js';
+import { UsageError } from '../../../src/cli/shared/usage-error.js';
 
 describe('the folder of a demo', () => {
   let base: string;
@@ -12,17 +12,17 @@ describe('the folder of a demo', () => {
   });
   afterEach(() => rm(base, { recursive: true, force: true }));
 
-  it('is made, and what an earlier demo left in it is removed', async () => {
-    const folder = await freshFolder(join(base, 'a', 'b'));
+  it('is created, and the files of an earlier demo are removed', async () => {
+    const folder = await createDemoFolder(join(base, 'a', 'b'));
     await writeFile(join(folder, 'old.csv'), 'x');
-    await freshFolder(folder);
+    await createDemoFolder(folder);
     expect(await readdir(folder)).toEqual(['.worktrack-demo']);
   });
 
-  it('is never one that somebody else put files into', async () => {
+  it('is never a folder with files of others', async () => {
     await writeFile(join(base, 'mine.txt'), 'x');
-    await expect(freshFolder(base)).rejects.toThrow(UsageError);
+    await expect(createDemoFolder(base)).rejects.toThrow(UsageError);
     expect(await readdir(base)).toEqual(['mine.txt']);
-    await expect(freshFolder(join(base, 'mine.txt'))).rejects.toThrow(UsageError);
+    await expect(createDemoFolder(join(base, 'mine.txt'))).rejects.toThrow(UsageError);
   });
 });

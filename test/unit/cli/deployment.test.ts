@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { readDeployment } from '../../../src/cli/deployment.js';
+import { readDeployment } from '../../../src/cli/worker/deployment.js';
 
 describe('the deployment version of a worker', () => {
-  it('is none where nothing names it', () => {
+  it('is undefined if nothing is set', () => {
     expect(readDeployment({}, {})).toBeUndefined();
     expect(readDeployment({}, { WORKTRACK_DEPLOYMENT_NAME: '', WORKTRACK_BUILD_ID: '' })).toBeUndefined();
   });
@@ -13,9 +13,9 @@ describe('the deployment version of a worker', () => {
     expect(readDeployment({ buildId: '42' }, env)).toEqual({ deploymentName: 'tracking', buildId: '42' });
   });
 
-  it('needs both parts, and a name that the server takes', () => {
-    expect(() => readDeployment({ deploymentName: 'tracking' }, {})).toThrow('give --build-id too');
-    expect(() => readDeployment({ buildId: '42' }, {})).toThrow('give --deployment-name too');
+  it('requires both parts, and a name that the server accepts', () => {
+    expect(() => readDeployment({ deploymentName: 'tracking' }, {})).toThrow('requires --build-id too');
+    expect(() => readDeployment({ buildId: '42' }, {})).toThrow('requires --deployment-name too');
     expect(() => readDeployment({ deploymentName: 'a.b', buildId: '42' }, {})).toThrow('found "a.b"');
   });
 });

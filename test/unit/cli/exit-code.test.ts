@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { exitCodeOf } from '../../../src/cli/exit-code.js';
-import { failureOf } from '../../../src/cli/failure.js';
-import { DetachedError, UsageError } from '../../../src/cli/usage-error.js';
+import { exitCodeOf } from '../../../src/cli/shared/exit-code.js';
+import { failureOf } from '../../../src/cli/shared/failure.js';
+import { DetachedError, UsageError } from '../../../src/cli/shared/usage-error.js';
 import { ConfigurationError } from '../../../src/core/configuration-error.js';
+import { OutOfReachError } from '../../../src/core/reach.js';
 import { StoreError, type StoreErrorKind } from '../../../src/lake/store/index.js';
-import { OutOfReachError } from '../../../src/temporal/reach.js';
 import { failed, report } from './support.js';
 
 describe('the exit code of an export', () => {
@@ -19,11 +19,11 @@ describe('the exit code of an export', () => {
     expect(exitCodeOf({ outcome: 'failed', runs: [] })).toBe(1);
   });
 
-  it('is 2 when configuration is all that failed', () => {
+  it('is 2 if all failures are configuration errors', () => {
     expect(exitCodeOf({ outcome: 'failed', runs: [report(), failed('Configuration')] })).toBe(2);
   });
 
-  it('is 3 when the service refused anything, whatever else happened', () => {
+  it('is 3 if the service refused anything, regardless of other outcomes', () => {
     expect(exitCodeOf({ outcome: 'refused', runs: [failed('Refused'), failed('Lake'), report()] })).toBe(3);
     expect(exitCodeOf({ outcome: 'failed', runs: [failed('Lake'), failed('Refused')] })).toBe(3);
   });
@@ -46,13 +46,13 @@ describe('an error that ends a command', () => {
     expect(failureOf(error, {}).code).toBe(code);
   });
 
-  it('says the remedy and shows no stack', () => {
+  it('shows the remedy and no stack', () => {
     const { message } = failureOf(new ConfigurationError('The key is wrong.', { remedy: 'Mend it.' }), {});
     expect(message).toBe('The key is wrong.\nMend it.');
     expect(failureOf(new Error('surprise'), {}).message).not.toContain('at ');
   });
 
-  it('shows the stack of a surprise to those who ask', () => {
+  it('shows the stack of an unexpected error with WORKTRACK_DEBUG', () => {
     expect(failureOf(new Error('surprise'), { WORKTRACK_DEBUG: '1' }).message).toContain('exit-code.test');
   });
 });

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { askOn } from '../../../src/cli/ask.js';
-import { askAll, runInit } from '../../../src/cli/init.js';
+import { promptForMissing, runInit } from '../../../src/cli/setup/init.js';
+import { createPrompter } from '../../../src/cli/setup/prompt.js';
 import { configJsonSchema, loadSettings, parseSettings, starterConfig } from '../../../src/config/index.js';
 
 const FLAGS = { baseUrl: 'https://tracker.example.com', lake: 's3://company-lake/worktrack' };
@@ -16,7 +16,7 @@ describe('worktrack init', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it('writes from options a file that a worker reads, with its schema beside it for editors', async () => {
+  it('writes a valid file from options, with its schema next to it for editors', async () => {
     const out = join(folder, 'worktrack.yaml');
     const more = {
       connection: 'acme',
@@ -42,7 +42,7 @@ describe('worktrack init', () => {
     );
   });
 
-  it('takes the four resources and WORKTRACK_API_KEY where nothing else is said', async () => {
+  it('uses the four resources and WORKTRACK_API_KEY by default', async () => {
     const out = join(folder, 'deep', 'worktrack.yml');
     await runInit({ ...FLAGS, out });
     const [connection] = loadSettings({ file: out, env: {}, cwd: folder }).connections;
@@ -55,17 +55,17 @@ describe('worktrack init', () => {
     ]);
   });
 
-  it('names the options that are missing where there is no terminal, and writes nothing', async () => {
+  it('names the missing options if there is no terminal, and writes nothing', async () => {
     const out = join(folder, 'worktrack.yaml');
-    await expect(runInit({ out })).rejects.toThrow(/no terminal.*--base-url and --lake are missing/);
+    await expect(runInit({ out })).rejects.toThrow(/--base-url and --lake are missing.*no terminal/);
     await expect(runInit({ out, lake: FLAGS.lake })).rejects.toThrow(/--base-url is missing/);
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('leaves a file that is there as it is, unless told to overwrite it', async () => {
+  it('does not change an existing file without --force', async () => {
     const out = join(folder, 'worktrack.yaml');
     await writeFile(out, 'mine');
-    await expect(runInit({ ...FLAGS, out })).rejects.toThrow(/there already/);
+    await expect(runInit({ ...FLAGS, out })).rejects.toThrow(/already exists/);
     expect(await readFile(out, 'utf8')).toBe('mine');
     expect(await readdir(folder)).toEqual(['worktrack.yaml']);
     await runInit({ ...FLAGS, out, force: true });
@@ -79,13 +79,13 @@ describe('worktrack init', () => {
     [{ connection: 'Not A Name' }, /^--connection: .*found/],
     [{ resources: 'projects,../x' }, /^--resources: found/],
     [{ resources: ' , ' }, /^--resources: found an empty list/],
-  ])('refuses %j and says which option is wrong', async (wrong, message) => {
+  ])('rejects %j and names the option', async (wrong, message) => {
     const out = join(folder, 'worktrack.yaml');
     await expect(runInit({ ...FLAGS, ...wrong, out })).rejects.toThrow(message);
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('never repeats or writes what looks like a key in place of the name of a variable', async () => {
+  it('never repeats or writes an API key that was given as the name of a variable', async () => {
     const out = join(folder, 'worktrack.yaml');
     const error = await runInit({ ...FLAGS, apiKeyEnv: 'wt-live-5f0c', out }).catch(
       (caught: Error) => caught,
@@ -95,16 +95,16 @@ describe('worktrack init', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('asks for what is not given, explains a wrong answer, and takes an empty one for the default', async () => {
-    const { asker, answer, printed } = terminal();
-    const answers = askAll(asker, { lake: 'file:///var/lake' });
-    await answer(/A name/, '');
-    await answer(/service's address/, '');
-    await answer(/answer is needed[\s\S]*service's address/, 'ftp://x');
-    await answer(/found the text "ftp:\/\/x"[\s\S]*service's address/, 'https://t.example');
-    await answer(/NAME of the variable/, 'sk-123');
-    await answer(/not the name[\s\S]*NAME of the variable/, 'K');
-    await answer(/What to mirror/, 'tasks');
+  it('prompts for missing values, explains an invalid answer, and uses the default for an empty one', async () => {
+    const { prompter, answer, printed } = terminal();
+    const answers = promptForMissing(prompter, { lake: 'file:///var/lake' });
+    await answer(/Name of the connection/, '');
+    await answer(/URL of the service/, '');
+    await answer(/answer is required[\s\S]*URL of the service/, 'ftp://x');
+    await answer(/found the text "ftp:\/\/x"[\s\S]*URL of the service/, 'https://t.example');
+    await answer(/NAME of the environment variable/, 'sk-123');
+    await answer(/not the name[\s\S]*NAME of the environment variable/, 'K');
+    await answer(/Resources, separated/, 'tasks');
     const given = await answers;
     expect(given).toEqual({
       connection: 'main',
@@ -116,18 +116,18 @@ describe('worktrack init', () => {
     // A folder has no endpoint and no region.
     expect(printed()).not.toMatch(/endpoint|region/);
     expect(parseSettings(starterConfig(given, 's.json'), 'x').connections).toHaveLength(1);
-    asker.close();
+    prompter.close();
   });
 
-  it('ends without writing anything when the person leaves', async () => {
-    const { asker, input } = terminal();
-    const answers = askAll(asker, {});
+  it('writes nothing if the user leaves', async () => {
+    const { prompter, input } = terminal();
+    const answers = promptForMissing(prompter, {});
     input.write('\u0003');
     await expect(answers).rejects.toMatchObject({ name: 'DetachedError' });
   });
 });
 
-/** A terminal with a person at it. */
+/** A terminal with a simulated user. */
 function terminal() {
   const input = new PassThrough();
   const output = new PassThrough();
@@ -137,7 +137,7 @@ function terminal() {
     all += chunk.toString();
   });
   return {
-    asker: askOn({ input, output }),
+    prompter: createPrompter({ input, output }),
     input,
     printed: () => all,
     /** Waits for a prompt, then types. */

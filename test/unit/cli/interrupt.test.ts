@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { listenForInterrupts } from '../../../src/cli/interrupt.js';
+import { listenForInterrupts } from '../../../src/cli/shared/interrupt.js';
 
 describe('Ctrl-C while a run is followed', () => {
   const source = new EventEmitter();
@@ -17,7 +17,7 @@ describe('Ctrl-C while a run is followed', () => {
     vi.useRealTimers();
   });
 
-  it('once detaches, after a moment for a second one', () => {
+  it('once detaches, after a delay for a second one', () => {
     source.emit('SIGINT');
     expect(onFirst).toHaveBeenCalledOnce();
     vi.advanceTimersByTime(2999);
@@ -37,12 +37,12 @@ describe('Ctrl-C while a run is followed', () => {
     expect(interrupts.detach.aborted).toBe(true);
   });
 
-  it('is not waited for when SIGTERM comes', () => {
+  it('is not awaited after SIGTERM', () => {
     source.emit('SIGTERM');
     expect(interrupts.detach.aborted).toBe(true);
   });
 
-  it('is let go of at the end', () => {
+  it('has no handler after the end', () => {
     interrupts.release();
     expect(source.eventNames()).toEqual([]);
   });

@@ -1,31 +1,31 @@
 import { describe, expect, it } from 'vitest';
-import { followCommand } from '../../../src/cli/follow.js';
-import { localExportId, localStateFolder } from '../../../src/cli/local-state.js';
-import { collect, positive, reachTimeoutMs } from '../../../src/cli/options.js';
-import { UsageError } from '../../../src/cli/usage-error.js';
+import { localExportId, localStateFolder } from '../../../src/cli/local/local-state.js';
+import { followCommand } from '../../../src/cli/runs/follow.js';
+import { collect, positive, reachTimeoutMs } from '../../../src/cli/shared/options.js';
+import { UsageError } from '../../../src/cli/shared/usage-error.js';
 import { parseSettings } from '../../../src/config/index.js';
 import { MINIMAL_CONFIG } from '../../support/minimal-config.js';
 
 describe('options', () => {
-  it('that may be repeated are collected in order', () => {
+  it('that can be repeated are collected in order', () => {
     expect(collect('b', collect('a'))).toEqual(['a', 'b']);
   });
 
-  it('that are numbers take whole numbers from 1 on', () => {
+  it('with numbers accept whole numbers from 1', () => {
     expect(positive('--rows', '12')).toBe(12);
     for (const text of ['0', '-1', '1.5', 'x', ''])
       expect(() => positive('--rows', text)).toThrow(UsageError);
   });
 
-  it('say how long a server may be out of reach: a minute unless the environment says otherwise', () => {
+  it('set how long a server may be out of reach: one minute by default', () => {
     expect(reachTimeoutMs({})).toBe(60_000);
     expect(reachTimeoutMs({ WORKTRACK_REACH_TIMEOUT: '2s' })).toBe(2000);
     expect(() => reachTimeoutMs({ WORKTRACK_REACH_TIMEOUT: 'soon' })).toThrow(/WORKTRACK_REACH_TIMEOUT/);
   });
 });
 
-describe('what export --local keeps', () => {
-  it('lies in the state folder, one for each configuration file', () => {
+describe('the state of export --local', () => {
+  it('is in the state folder, one for each configuration file', () => {
     const env = { XDG_STATE_HOME: '/state', HOME: '/users/a' };
     const one = localStateFolder('worktrack.yaml', env, '/srv');
     expect(one).toMatch(/^\/state\/temporal-worktrack\/[0-9a-f]{12}$/);
@@ -36,7 +36,7 @@ describe('what export --local keeps', () => {
     );
   });
 
-  it('is taken up by the same command and by no other', () => {
+  it('is resumed only by the same command', () => {
     const id = localExportId({ connection: 'acme' });
     expect(localExportId({ connection: 'acme', full: false })).toBe(id);
     expect(localExportId({ connection: 'acme', full: true })).not.toBe(id);
@@ -45,7 +45,7 @@ describe('what export --local keeps', () => {
 });
 
 describe('the command that follows an export again', () => {
-  it('names everything that it needs, quoted for a shell', () => {
+  it('contains everything that it needs, quoted for a shell', () => {
     const [connection] = parseSettings(MINIMAL_CONFIG, 'worktrack.yaml').connections;
     const command = followCommand({
       workflowId: 'worktrack/acme/export/1',

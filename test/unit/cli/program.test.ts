@@ -1,9 +1,9 @@
 import type { Command, CommanderError } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { failureOf } from '../../../src/cli/failure.js';
 import { createProgram } from '../../../src/cli/program.js';
+import { failureOf } from '../../../src/cli/shared/failure.js';
 
-/** The program with its output caught; commands that get so far are not run by these tests. */
+/** The program with captured output. These tests do not run commands. */
 function quiet(): { program: Command; printed: () => string } {
   let text = '';
   const program = createProgram(() => {});
@@ -11,7 +11,7 @@ function quiet(): { program: Command; printed: () => string } {
     text += more;
   };
   for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)]) {
-    command.configureOutput({ writeOut: write, writeErr: write });
+    command.configureOutput({ writeOut: write, writeErr: write, getOutHelpWidth: () => 80 });
   }
   return { program, printed: () => text };
 }
@@ -25,7 +25,7 @@ async function run(...args: string[]): Promise<{ code: number; printed: string }
 }
 
 describe('the command line', () => {
-  it('ends with 0 for help and the version', async () => {
+  it('exits with 0 for help and the version', async () => {
     expect((await run('--help')).code).toBe(0);
     expect((await run('export', '--help')).code).toBe(0);
     const version = await run('--version');
@@ -44,6 +44,19 @@ describe('the command line', () => {
     [[]],
   ])('ends with 2 for a slip: %j', async (args) => {
     expect((await run(...args)).code).toBe(2);
+  });
+
+  it('fits the help of every command into 80 columns', () => {
+    const { program, printed } = quiet();
+    const groups = program.commands.filter((one) => one.commands.length > 0);
+    for (const command of [program, ...program.commands, ...groups.flatMap((one) => one.commands)])
+      command.outputHelp();
+    expect(printed().split('\n').length).toBeGreaterThan(500);
+    expect(
+      printed()
+        .split('\n')
+        .filter((line) => line.length > 80),
+    ).toEqual([]);
   });
 
   it('shows --config and --connection in the help of every command', () => {

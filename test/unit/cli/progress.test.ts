@@ -7,27 +7,27 @@ import { report, resource, view } from './support.js';
 const NOW = Date.UTC(2026, 10, 21);
 
 describe('a progress line', () => {
-  it('shows what is done, pages, rows and rows a second', () => {
+  it('shows the stage, pages, rows and rows per second', () => {
     const line = resourceLine(resource({ stage: 'extract', pages: 12, rows: 12_000 }), 4100.4, NOW);
     expect(line).toMatch(/^tasks +extract +12 pages +12,000 rows +4,100 rows\/s$/);
   });
 
-  it('says how long the service asked to be left alone', () => {
+  it('shows how long the service asked to wait', () => {
     const waiting = resource({ stage: 'extract', waitingUntil: NOW + 12_300 });
-    expect(resourceLine(waiting, null, NOW)).toContain('waits 13 s, as the service asked');
-    expect(resourceLine({ ...waiting, waitingUntil: NOW - 1 }, null, NOW)).not.toContain('waits');
+    expect(resourceLine(waiting, null, NOW)).toContain('waiting 13 s, as requested by the service');
+    expect(resourceLine({ ...waiting, waitingUntil: NOW - 1 }, null, NOW)).not.toContain('waiting');
   });
 
-  it('says what the last attempt failed with, on one line', () => {
+  it('shows the failure of the last attempt on one line', () => {
     const trouble = { message: 'the service answered 503\nat once', attempt: 4, retry: 'waiting' } as const;
-    const line = resourceLine(resource({ stage: 'extract', trouble }), 10, NOW);
-    expect(line).toContain('attempt 4 failed, will try again: the service answered 503 at once');
+    const line = resourceLine(resource({ stage: 'extract', failure: trouble }), 10, NOW);
+    expect(line).toContain('attempt 4 failed, will retry: the service answered 503 at once');
     expect(line).not.toContain('rows/s');
   });
 });
 
 describe('the rate', () => {
-  it('is taken over the last seconds and begins anew with a new run', () => {
+  it('covers the last seconds and restarts with a new run', () => {
     const meter = new RateMeter();
     expect(meter.rate('tasks', 0, 0)).toBeNull();
     expect(meter.rate('tasks', 1000, 1000)).toBe(1000);
@@ -36,14 +36,14 @@ describe('the rate', () => {
   });
 });
 
-describe('progress on something that is no terminal', () => {
+describe('progress without a terminal', () => {
   function plain() {
     let text = '';
     const progress = progressOn({ write: (more) => (text += more) });
     return { progress, lines: () => text.split('\n').filter((line) => line !== '') };
   }
 
-  it('prints a line when the stage changes and otherwise every few seconds, with no control characters', () => {
+  it('prints a line when the stage changes and every few seconds, without control characters', () => {
     const { progress, lines } = plain();
     progress.show(view([resource()]), NOW);
     for (let ms = 0; ms <= 6000; ms += 500) {
@@ -55,14 +55,14 @@ describe('progress on something that is no terminal', () => {
     expect(lines().join('')).not.toContain('\x1b');
   });
 
-  it('repeats a line in which nothing moves once a minute only', () => {
+  it('repeats an unchanged line only once a minute', () => {
     const { progress, lines } = plain();
     const still = view([resource({ stage: 'publish', pages: 1, rows: 5 })]);
     for (let s = 0; s <= 61; s++) progress.show(still, NOW + s * 1000);
     expect(lines()).toHaveLength(2);
   });
 
-  it('says once that no worker is there, with the remedy, and when one comes', () => {
+  it('reports once that no worker is polling, with what to do, and when one polls', () => {
     const { progress, lines } = plain();
     const absent = view([], { worker: 'absent' });
     progress.show(absent, NOW);
@@ -70,24 +70,24 @@ describe('progress on something that is no terminal', () => {
     progress.show(view([]), NOW + 61_000);
     expect(lines()).toEqual([
       expect.stringMatching(/No worker.*"worktrack".*worktrack worker/),
-      'A worker answers now.',
+      'A worker is polling now.',
     ]);
   });
 });
 
 describe('progress on a terminal', () => {
-  it('is drawn in place and never wider than the terminal', () => {
+  it('is redrawn in place and never wider than the terminal', () => {
     let text = '';
     const progress = progressOn({ isTTY: true, columns: 40, write: (more) => (text += more) });
     const busy = resource({
       stage: 'extract',
-      trouble: { message: 'x'.repeat(100), attempt: 2, retry: 'running' },
+      failure: { message: 'x'.repeat(100), attempt: 2, retry: 'running' },
     });
     progress.show(view([busy, busy]), NOW);
     text = '';
     progress.show(view([busy, busy]), NOW + 500);
     expect(text.startsWith('\x1b[2A\r\x1b[J')).toBe(true);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: it is control characters that are taken out
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression removes control characters
     const shown = text.replace(/\x1b\[[0-9;]*[A-Za-z]|\r/g, '').split('\n');
     expect(Math.max(...shown.map((line) => line.length))).toBeLessThan(40);
   });

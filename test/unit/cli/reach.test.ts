@@ -1,25 +1,25 @@
 import { describe, expect, it } from 'vitest';
-import { OutOfReachError, Patience, reach } from '../../../src/temporal/reach.js';
+import { OutageTimer, OutOfReachError, reach } from '../../../src/core/reach.js';
 
 const text = (error: unknown): string => (error as Error).message;
 
 describe('a server that does not answer', () => {
-  it('is tried for until the time is over, and whoever waits hears of it once', async () => {
-    const heard: string[] = [];
+  it('is retried until the time limit, and the user is notified once', async () => {
+    const messages: string[] = [];
     const attempt = async (): Promise<never> => {
       throw new Error('refused');
     };
-    const options = { timeoutMs: 60, onTrouble: (message: string) => heard.push(message) };
+    const options = { timeoutMs: 60, onOutage: (message: string) => messages.push(message) };
     await expect(reach('Temporal', attempt, () => true, text, options)).rejects.toThrow(OutOfReachError);
-    expect(heard).toEqual([expect.stringContaining('Temporal is out of reach (refused)')]);
+    expect(messages).toEqual([expect.stringContaining('Temporal is out of reach (refused)')]);
   });
 
-  it('and says nothing at all is given up as well', async () => {
+  it('times out if it never responds', async () => {
     const silent = () => new Promise<never>(() => {});
     await expect(reach('Temporal', silent, () => true, text, { timeoutMs: 30 })).rejects.toThrow('no answer');
   });
 
-  it('is not tried again for an error that waiting does not mend', async () => {
+  it('is not retried after an error that waiting does not fix', async () => {
     const attempt = async (): Promise<never> => {
       throw new Error('no such namespace');
     };
@@ -27,10 +27,10 @@ describe('a server that does not answer', () => {
   });
 
   it('is forgiven when it answers in between', () => {
-    const patience = new Patience('S3', { timeoutMs: 1000 });
-    patience.failed('x', 0);
-    patience.answered();
-    expect(() => patience.failed('x', 1500)).not.toThrow();
-    expect(() => patience.failed('x', 2600)).toThrow(OutOfReachError);
+    const outage = new OutageTimer('S3', { timeoutMs: 1000 });
+    outage.failed('x', 0);
+    outage.answered();
+    expect(() => outage.failed('x', 1500)).not.toThrow();
+    expect(() => outage.failed('x', 2600)).toThrow(OutOfReachError);
   });
 });

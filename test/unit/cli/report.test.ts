@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { lookCommands } from '../../../src/cli/demo/look.js';
-import { countsText, publishedLines, troubleLines } from '../../../src/cli/report.js';
-import { jsonLine, textLine } from '../../../src/cli/runtime.js';
-import { statusJson, statusLines } from '../../../src/cli/status-lines.js';
-import type { RunCounts } from '../../../src/core/contract.js';
-import { schemaChanges } from '../../../src/lake/schema.js';
-import type { NextScheduled } from '../../../src/temporal/schedule.js';
-import type { ResourceStatus } from '../../../src/temporal/status.js';
+import { lakeCommands } from '../../../src/cli/demo/shell-commands.js';
+import { statusJson, statusLines } from '../../../src/cli/inspect/status-lines.js';
+import { countsText, diagnosticLines, publishedLines } from '../../../src/cli/runs/result-lines.js';
+import { jsonLine, textLine } from '../../../src/cli/worker/runtime.js';
+import type { RunCounts } from '../../../src/core/contract/index.js';
+import { schemaChanges } from '../../../src/lake/rows/schema.js';
+import type { NextScheduled } from '../../../src/temporal/schedule/schedule.js';
+import type { ResourceStatus } from '../../../src/temporal/status/status.js';
 import { failed, report } from './support.js';
 
 const COUNTS = { fetched: 3, inserted: 1200, updated: 1, unchanged: 0, deleted: 0, rows: 10 } as RunCounts;
@@ -23,25 +23,27 @@ describe('the report of an export', () => {
     ]);
   });
 
-  it('says nothing new where nothing is', () => {
-    expect(countsText(report({ counts: { ...COUNTS, inserted: 0, updated: 0 } }))).toBe('nothing new');
+  it('reports no changes if there are none', () => {
+    expect(countsText(report({ counts: { ...COUNTS, inserted: 0, updated: 0 } }))).toBe('no changes');
   });
 
-  it('names the resource of every warning and every failure', () => {
+  it('names the resource of every warning and failure', () => {
     const runs = [report({ warnings: ['a gap'] }), failed('Refused', 'the key is not valid')];
-    expect(troubleLines({ outcome: 'refused', runs })).toEqual([
+    expect(diagnosticLines({ outcome: 'refused', runs })).toEqual([
       'warning: tasks: a gap',
       'refused: tasks: the key is not valid',
     ]);
   });
 
-  it('says a reason that several resources share once, and no name twice', () => {
+  it('prints an error that several resources share once, and no name twice', () => {
     const message = 'projects: the key is not valid';
     const shared = [{ ...failed('Refused', message), resource: 'projects' }, failed('Refused', message)];
-    expect(troubleLines({ outcome: 'refused', runs: shared })).toEqual([
+    expect(diagnosticLines({ outcome: 'refused', runs: shared })).toEqual([
       'refused: projects, tasks: projects: the key is not valid',
     ]);
-    expect(troubleLines({ outcome: 'refused', runs: shared.slice(0, 1) })).toEqual([`refused: ${message}`]);
+    expect(diagnosticLines({ outcome: 'refused', runs: shared.slice(0, 1) })).toEqual([
+      `refused: ${message}`,
+    ]);
   });
 });
 
@@ -55,6 +57,7 @@ describe('status', () => {
     snapshotAt: '2026-11-21T02:00:00.000Z',
     error: null,
     active: null,
+    pageSize: null,
     from: 'latest.json',
   };
   const never: ResourceStatus = {
@@ -80,6 +83,7 @@ describe('status', () => {
               rows: 1234,
               lastRun: { runId: 'r1', outcome: 'published', publishedAt: '2026-11-21T02:00:00.000Z' },
               warnings: ['a gap'],
+              pageSize: null,
             },
           ],
         },
@@ -87,7 +91,7 @@ describe('status', () => {
     });
   });
 
-  it('as a table shows age and warnings, and says where no mirror answered', () => {
+  it('as a table shows ages and warnings, and the mirrors that did not answer', () => {
     const now = Date.parse('2026-11-21T05:00:00Z');
     const schedule = { state: 'due', at: new Date('2026-11-22T02:00:00Z') } as const;
     const text = statusLines([{ name: 'acme', resources: [tasks, never], schedule }], now).join('\n');
@@ -95,7 +99,7 @@ describe('status', () => {
     expect(text).toMatch(/tasks +1,234 +2026-11-21T01:55:00Z +r1 +published +3 h ago +idle/);
     expect(text).toMatch(/new +- +none yet +- +never run/);
     expect(text).toContain('warning: tasks: a gap');
-    expect(text).toContain('No mirror answers for tasks: from latest.json.');
+    expect(text).toContain('The mirrors of tasks do not answer. The data comes from latest.json.');
   });
 });
 
@@ -109,17 +113,18 @@ describe('the status of one connection', () => {
     warnings: [],
     error: { type: 'Transient', message: 'it broke' },
     active: null,
+    pageSize: null,
     from: 'mirror',
   };
   const now = Date.parse('2026-11-21T05:00:00Z');
   const text = (status: Partial<ResourceStatus>, schedule: NextScheduled | null): string =>
     statusLines([{ name: 'acme', resources: [{ ...base, ...status }], schedule }], now).join('\n');
 
-  it('shows how old the snapshot is although the last run failed', () => {
+  it('shows the age of the snapshot even if the last run failed', () => {
     expect(text({}, null)).toMatch(/tasks +3 +none yet +- +failed +3 h ago/);
   });
 
-  it('tells changes of the schema from other warnings, and hides no gap', () => {
+  it('labels schema changes separately, and shows gaps', () => {
     const changes = [
       ...schemaChanges(
         [{ name: 'a', types: 4 }],
@@ -136,19 +141,19 @@ describe('the status of one connection', () => {
     expect(shown).toContain('  schema change: tasks: new column "b" (string)');
   });
 
-  it('says when the next run comes, and what to do where none does', () => {
+  it('shows the next run, or what to do if there is none', () => {
     expect(text({}, { state: 'paused', note: 'holidays' })).toContain(
-      'paused (holidays); `worktrack schedule resume`',
+      'paused (holidays); resume it with `worktrack schedule resume`',
     );
-    expect(text({}, { state: 'none' })).toContain('no schedule; `worktrack schedule apply`');
+    expect(text({}, { state: 'none' })).toContain('no schedule; create one with `worktrack schedule apply`');
     expect(text({}, null)).not.toContain('schedule');
   });
 });
 
 describe('the commands that the demo prints', () => {
-  it('quote folders with spaces and leave the star to the shell', () => {
+  it('quote folders with spaces, but not the wildcard', () => {
     const result = { outcome: 'published', runs: [report()] } as const;
-    const text = lookCommands(result, '/my files/lake').join('\n');
+    const text = lakeCommands(result, '/my files/lake').join('\n');
     expect(text).toContain(
       "zcat '/my files/lake/tasks/snapshots/dt=2026-11-21/run=20261121T020000Z-1a2b3c4d/'*'.csv.gz' | head -5",
     );
@@ -171,7 +176,7 @@ describe('a line of the log', () => {
     expect(line.error).toContain('why');
   });
 
-  it('as text quotes what has spaces', () => {
+  it('as text quotes values with spaces', () => {
     expect(textLine(entry)).toContain('WARN  slow resource=tasks attempt=2');
     expect(textLine(entry)).toContain('note="two words"');
   });

@@ -1,7 +1,7 @@
 import type { ScheduleDescription } from '@temporalio/client';
 import { describe, expect, it } from 'vitest';
-import { appliedLines, describedLines } from '../../../src/cli/schedule-lines.js';
-import { isEditedByHand, scheduleChanges } from '../../../src/temporal/schedule-diff.js';
+import { appliedLines, describedLines } from '../../../src/cli/triggers/schedule-lines.js';
+import { isEditedByHand, scheduleChanges } from '../../../src/temporal/schedule/schedule-diff.js';
 
 const described = {
   spec: { calendars: [{ hour: [{ start: 2, end: 2, step: 1 }], comment: '0 2 * * *' }], jitter: 300_000 },
@@ -16,11 +16,11 @@ const described = {
 } as unknown as ScheduleDescription;
 
 describe('the changes of a Schedule', () => {
-  it('are none between equal ones', () => {
+  it('are empty for equal Schedules', () => {
     expect(scheduleChanges(described, structuredClone(described))).toEqual([]);
   });
 
-  it('are named by setting, in the words of the configuration', () => {
+  it('are listed by setting, in the terms of the configuration', () => {
     const after = structuredClone(described) as ScheduleDescription & { spec: { timezone: string } };
     after.spec.calendars![0]!.comment = '0 3 * * *';
     after.spec.timezone = 'Europe/Berlin';
@@ -32,7 +32,7 @@ describe('the changes of a Schedule', () => {
     ]);
   });
 
-  it('show an edit by hand, which keeps the comment', () => {
+  it('show a manual edit, which keeps the comment', () => {
     const after = structuredClone(described);
     after.spec.calendars![0]!.hour = [{ start: 4, end: 4, step: 1 }];
     expect(isEditedByHand(described.spec, after.spec)).toBe(true);
@@ -43,7 +43,7 @@ describe('the changes of a Schedule', () => {
 describe('what the schedule commands print', () => {
   const next = [new Date('2026-11-22T02:00:00.500Z')];
 
-  it('is one line with the next runs when nothing changed', () => {
+  it('is one line with the next runs if nothing changed', () => {
     const lines = appliedLines({
       scheduleId: 'worktrack/acme/nightly',
       outcome: 'unchanged',
@@ -56,7 +56,7 @@ describe('what the schedule commands print', () => {
     ]);
   });
 
-  it('gives the outcome of the last runs', () => {
+  it('shows the outcome of the last runs', () => {
     const lines = describedLines({
       scheduleId: 'worktrack/acme/nightly',
       cron: '0 2 * * *',

@@ -1,5 +1,5 @@
-import type { RunReport } from '../../../src/core/contract.js';
-import { type ExportView, type ResourceView, waitingView } from '../../../src/temporal/export-view.js';
+import type { RunReport } from '../../../src/core/contract/index.js';
+import { type ExportView, type ResourceView, waitingView } from '../../../src/temporal/follow/export-view.js';
 
 export function report(changes: Partial<RunReport> = {}): RunReport {
   return {

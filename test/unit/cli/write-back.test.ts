@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { EXIT, writeBackExitCode } from '../../../src/cli/exit-code.js';
+import { EXIT, writeBackExitCode } from '../../../src/cli/shared/exit-code.js';
 import { BatchProgress, viewLine } from '../../../src/cli/write-back/progress.js';
-import { resultLines, troubleLines } from '../../../src/cli/write-back/report.js';
+import { diagnosticLines, resultLines } from '../../../src/cli/write-back/result-lines.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
-import { noRows, type WriteBackResult } from '../../../src/core/write-back-contract.js';
-import type { WriteBackView } from '../../../src/temporal/follow-write-back.js';
+import { noRows, type WriteBackResult } from '../../../src/core/contract/write-back.js';
+import type { WriteBackView } from '../../../src/temporal/follow/follow-write-back.js';
 
 const RESULT: WriteBackResult = {
   batchId: 'b',
@@ -22,7 +22,7 @@ const VIEW: WriteBackView = {
   rows: 1200,
   done: 300,
   waitingUntil: null,
-  trouble: null,
+  failure: null,
   worker: 'present',
   taskQueue: 'q',
 };
@@ -42,7 +42,7 @@ describe('the end of a batch', () => {
     );
   });
 
-  it('says what came of how many rows and where the receipts are', () => {
+  it('shows the number of rows per outcome and the location of the receipts', () => {
     expect(resultLines(RESULT, 's3://lake')).toEqual([
       'Batch b: written',
       '  1,200 created',
@@ -55,32 +55,32 @@ describe('the end of a batch', () => {
       error: { type: 'Refused', message: 'no' },
     } as const;
     expect(resultLines(stopped, 's3://lake')[1]).toBe('  1,200 created, 3 not sent');
-    expect(troubleLines(stopped)).toEqual([
+    expect(diagnosticLines(stopped)).toEqual([
       'refused: no',
-      '3 rows not sent; the same command again goes on with them.',
+      '3 rows not sent. To send them, run the same command again.',
     ]);
     const unknown = { ...RESULT, outcome: 'incomplete', counts: { ...noRows(), unknown: 2 } } as const;
-    expect(troubleLines(unknown)[0]).toContain('--unknown resend');
+    expect(diagnosticLines(unknown)[0]).toContain('--unknown resend');
   });
 });
 
 describe('the progress of a batch', () => {
-  it('is one line: what it does, how far it is, what it waits for', () => {
-    expect(viewLine(VIEW, 85.2, 0)).toBe('sends  300 of 1,200 rows  85 rows/s');
+  it('is one line with the stage, the progress and the reason for a wait', () => {
+    expect(viewLine(VIEW, 85.2, 0)).toBe('sending  300 of 1,200 rows  85 rows/s');
     expect(viewLine({ ...VIEW, waitingUntil: 5_000 }, null, 1_000)).toContain(
-      'waits 4 s, as the service asked',
+      'waiting 4 s, as requested by the service',
     );
     const trouble = { message: 'the service answered 503', attempt: 2, retry: 'waiting' } as const;
-    expect(viewLine({ ...VIEW, trouble }, null, 0)).toContain('attempt 2 failed, trying again');
+    expect(viewLine({ ...VIEW, failure: trouble }, null, 0)).toContain('attempt 2 failed, retrying');
     expect(viewLine({ ...VIEW, worker: 'absent' }, null, 0)).toContain('worktrack worker');
   });
 
-  it('goes to a log when the stage changes, and every so often in between', () => {
+  it('is written to a log when the stage changes, and every few seconds', () => {
     const written: string[] = [];
     const progress = new BatchProgress({ write: (text) => written.push(text) });
     for (let at = 0; at <= 6_000; at += 1_000) progress.show({ ...VIEW, done: at }, at);
     progress.show({ ...VIEW, stage: 'results', done: 6_000 }, 6_100);
     expect(written.length).toBe(3);
-    expect(written.at(-1)).toContain('writes the results');
+    expect(written.at(-1)).toContain('writing the results');
   });
 });

@@ -15,16 +15,16 @@ describe('sizes', () => {
     expect(parseBytes(text)).toBe(bytes);
   });
 
-  it.each(['', '64', '64M', '64mb', '-1B', 'MiB', '1,5MB', '64MiB '])('refuses %j', (text) => {
+  it.each(['', '64', '64M', '64mb', '-1B', 'MiB', '1,5MB', '64MiB '])('rejects %j', (text) => {
     expect(() => parseBytes(text)).toThrow(/is not a size; allowed: .*64MiB/);
   });
 
-  it('refuses parts of a byte and numbers past exact counting', () => {
+  it('rejects fractions of a byte and numbers that are too large to be exact', () => {
     expect(() => parseBytes('1.5B')).toThrow(/whole number of bytes/);
     expect(() => parseBytes('99999999TiB')).toThrow(/whole number of bytes/);
   });
 
-  it('reads back every size that it writes', () => {
+  it('parses every size that it formats', () => {
     fc.assert(
       fc.property(fc.nat({ max: 2 ** 42 }), (bytes) => {
         expect(parseBytes(formatBytes(bytes))).toBe(bytes);

@@ -38,7 +38,7 @@ describe('durations', () => {
     expect(() => parseDuration(text)).toThrow(/is not a duration; allowed: .*1h30m/);
   });
 
-  it('refuses what cannot be counted in exact milliseconds', () => {
+  it('rejects durations that are not exact in milliseconds', () => {
     expect(() => parseDuration('999999999999999d')).toThrow(/too long/);
   });
 
@@ -55,7 +55,7 @@ describe('durations', () => {
     expect(() => formatDuration(Number.NaN)).toThrow(RangeError);
   });
 
-  it('reads back every span that it writes', () => {
+  it('parses every duration that it formats', () => {
     fc.assert(
       fc.property(fc.nat({ max: Number.MAX_SAFE_INTEGER }), (ms) => {
         expect(parseDuration(formatDuration(ms))).toBe(ms);
@@ -83,7 +83,7 @@ describe('durations', () => {
     );
   });
 
-  it('never answers anything but a whole number or a RangeError', () => {
+  it('always returns an integer or throws a RangeError', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[0-9wdhms. -]{0,12}$/), (text) => {
         try {

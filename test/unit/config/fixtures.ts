@@ -2,8 +2,8 @@ import { SettingsError } from '../../../src/config/index.js';
 import { parseSettings } from '../../../src/config/parse.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
 
-/** The example of DESIGN 4, letter by letter, with "more keys" put in. */
-export const DESIGN_EXAMPLE = `
+/** The example of docs/reference/configuration.md, with every optional key. */
+export const DOCUMENTED_EXAMPLE = `
 connections:
   acme:
     baseUrl: https://tracker.example.com          # {base_url}; /api/public/v2 is added
@@ -24,7 +24,7 @@ connections:
       - { name: members, path: members }          # "and so on": any list endpoint
 `;
 
-export const DESIGN_MORE_KEYS = `
+export const DOCUMENTED_MORE_KEYS = `
     retries: { giveUpAfter: 6h }
     errors: { refused: [401, 402, 403], transient: [408, 425, 429, 5xx] }   # statuses that the spec leaves open; 5xx is a class
     sync: { pageSize: 1000, overlap: 5m, clock: earliest, reconcileEvery: 7d, minInterval: 15m }

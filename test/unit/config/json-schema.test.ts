@@ -11,12 +11,13 @@ describe('the JSON Schema for editors', () => {
   const schema = configJsonSchema();
   const connection = at(schema, 'properties', 'connections', 'additionalProperties');
 
-  it('knows the keys, the required ones and no others', () => {
+  it('has the keys and the required keys, and no others', () => {
     expect(Object.keys(at(connection, 'properties') as object)).toEqual([
       'baseUrl',
       'apiKey',
       'lake',
       'resources',
+      'masking',
       'retries',
       'errors',
       'http',
@@ -39,11 +40,11 @@ describe('the JSON Schema for editors', () => {
     expect(at(sync, 'pageSize', 'default')).toBe(1000);
   });
 
-  it('takes secrets as references only', () => {
+  it('accepts secrets as references only', () => {
     expect(at(connection, 'properties', 'apiKey', 'oneOf')).toHaveLength(2);
   });
 
-  it('accepts what the design shows and refuses a slip', () => {
+  it('accepts the documented example and rejects a typo', () => {
     const check = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
     const good = {
       baseUrl: 'https://t.example',

@@ -50,12 +50,12 @@ describe('finding the configuration', () => {
     expect(taken).toEqual(['json', 'yml', 'yaml', 'env', 'given', 'yaml']);
   });
 
-  it('remembers the name of the file for messages', () => {
+  it('keeps the name of the file for messages', () => {
     put('worktrack.yml', 'a');
     expect(load().source).toBe('worktrack.yml');
   });
 
-  it('says what was looked for when there is none', () => {
+  it('lists the places of the search if there is no file', () => {
     const error = failure(() => load());
     expect(error.message).toContain('--config is not given, $WORKTRACK_CONFIG is not set');
     expect(error.message).toContain(`${cwd} has none of worktrack.yaml, worktrack.yml, worktrack.json`);
@@ -65,11 +65,11 @@ describe('finding the configuration', () => {
   it('does not fall back when a named file is missing', () => {
     put('worktrack.yaml', 'a');
     expect(failure(() => load({ file: 'nope.yaml' })).message).toContain(
-      `${join(cwd, 'nope.yaml')}, which --config names`,
+      `${join(cwd, 'nope.yaml')} does not exist (from --config)`,
     );
     const byEnv = failure(() => load({ env: { WORKTRACK_CONFIG: 'nope.yaml' } }));
-    expect(byEnv.message).toContain('which $WORKTRACK_CONFIG names');
-    expect(failure(() => load({ file: '' })).message).toContain('names no file');
+    expect(byEnv.message).toContain('(from $WORKTRACK_CONFIG)');
+    expect(failure(() => load({ file: '' })).message).toContain('is empty');
   });
 
   it('says why a file cannot be read', () => {

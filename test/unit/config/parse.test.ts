@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
 import { MINIMAL_CONFIG } from '../../support/minimal-config.js';
-import { connectionOf, DESIGN_EXAMPLE, DESIGN_MORE_KEYS, withLines } from './fixtures.js';
+import { connectionOf, DOCUMENTED_EXAMPLE, DOCUMENTED_MORE_KEYS, withLines } from './fixtures.js';
 
 const DAY = 86_400_000;
 
@@ -10,9 +10,9 @@ function isDeeplyFrozen(value: unknown): boolean {
   return Object.isFrozen(value) && Object.values(value).every(isDeeplyFrozen);
 }
 
-describe('a good configuration', () => {
+describe('a valid configuration', () => {
   it('is the example of the design', () => {
-    const connection = connectionOf(DESIGN_EXAMPLE);
+    const connection = connectionOf(DOCUMENTED_EXAMPLE);
     expect(connection.baseUrl).toBe('https://tracker.example.com');
     expect(connection.apiKey).toEqual({ env: 'WORKTRACK_API_KEY' });
     expect(connection.lake).toEqual({
@@ -40,8 +40,8 @@ describe('a good configuration', () => {
   });
 
   it('has the defaults that the design writes out', () => {
-    const { webhook: none, ...short } = connectionOf(DESIGN_EXAMPLE);
-    const { webhook, ...long } = connectionOf(DESIGN_EXAMPLE + DESIGN_MORE_KEYS);
+    const { webhook: none, ...short } = connectionOf(DOCUMENTED_EXAMPLE);
+    const { webhook, ...long } = connectionOf(DOCUMENTED_EXAMPLE + DOCUMENTED_MORE_KEYS);
     expect(long).toEqual(short);
     expect(none).toBeNull();
     expect(webhook).toEqual({
@@ -61,7 +61,7 @@ describe('a good configuration', () => {
     expect(connectionOf(withLines('webhook: {}')).webhook).toEqual(webhook);
   });
 
-  it('comes out complete when it is minimal', () => {
+  it('gets all defaults if it is minimal', () => {
     const { resources, ...rest } = connectionOf(MINIMAL_CONFIG);
     expect(resources.map((resource) => resource.name)).toEqual([
       'projects',
@@ -104,6 +104,7 @@ describe('a good configuration', () => {
         connectTimeoutMs: 10_000,
         headersTimeoutMs: 60_000,
         bodyTimeoutMs: 60_000,
+        responseTimeoutMs: 300_000,
         maxBodyBytes: 64 * 1024 ** 2,
         allowPlainHttp: false,
       },
@@ -122,18 +123,20 @@ describe('a good configuration', () => {
         catchupWindowMs: DAY,
         pauseOnFailure: false,
       },
+      masking: null,
       webhook: null,
       notify: null,
       writeBack: {
         'time-entries': { path: 'time-entries' },
         'calendar-entries': { path: 'calendar-entries', style: 'put-path' },
         unknownAfterMs: 43_200_000,
+        escapeFormulas: { 'time-entries': false, 'calendar-entries': false },
       },
     });
   });
 
-  it('is frozen all the way down', () => {
-    expect(isDeeplyFrozen(parseSettings(DESIGN_EXAMPLE + DESIGN_MORE_KEYS, 'x'))).toBe(true);
+  it('is deeply frozen', () => {
+    expect(isDeeplyFrozen(parseSettings(DOCUMENTED_EXAMPLE + DOCUMENTED_MORE_KEYS, 'x'))).toBe(true);
   });
 
   it('may be JSON with tabs, a byte order mark and $schema', () => {
@@ -180,7 +183,7 @@ connections:
     expect(connectionOf(withLines('', { baseUrl: JSON.stringify(text) })).baseUrl).toBe(expected);
   });
 
-  it('takes plain http to another host when told to', () => {
+  it('accepts plain http to another host if allowed', () => {
     const text = withLines('http: { allowPlainHttp: true }', { baseUrl: 'http://tracker.internal' });
     expect(connectionOf(text).baseUrl).toBe('http://tracker.internal');
   });
@@ -195,7 +198,7 @@ connections:
     });
   });
 
-  it('gives a resource what its long form says, over the defaults of its name and connection', () => {
+  it('applies the keys of a resource over the defaults of its name and connection', () => {
     const text = withLines(`
 deletes: keep
 csv: { delimiter: ";", compression: none }
@@ -250,12 +253,12 @@ resources:
     expect(projects?.fetchById).toBe(false);
   });
 
-  it('knows no mask for a field that is merely called like something of JavaScript', () => {
+  it('has no mask for a field that has the name of an object property', () => {
     const mask = connectionOf(withLines('')).resources[0]?.columns.mask;
     expect(mask?.toString).toBeUndefined();
   });
 
-  it('writes back to where the resource is read from', () => {
+  it('writes back to the path of the resource by default', () => {
     const moved = 'resources: [{ name: calendar-entries, path: calendars/all }]';
     expect(connectionOf(withLines(moved)).writeBack['calendar-entries'].path).toBe('calendars/all');
     const told = `${moved}\nwriteBack: { calendar-entries: { path: calendars, style: post-body } }`;
@@ -265,7 +268,7 @@ resources:
     });
   });
 
-  it('takes the words for no window, no reconciling and no signature', () => {
+  it('accepts the words for no window, no reconciliation and no signature', () => {
     const connection = connectionOf(
       withLines('sync: { reconcileEvery: never }\nwebhook: { signature: none, listen: "[::1]:0" }'),
     );
@@ -273,7 +276,7 @@ resources:
     expect(connection.webhook).toMatchObject({ signature: null, listen: { host: '::1', port: 0 } });
   });
 
-  it('takes a shared token, a timestamp and kinds of events for a webhook', () => {
+  it('accepts a shared token, a timestamp and event kinds for a webhook', () => {
     const signatureOf = (text: string) =>
       connectionOf(withLines(`webhook: { signature: { ${text} } }`)).webhook!.signature;
     expect(signatureOf('algorithm: token, header: Authorization, prefix: "Bearer "')).toEqual({
@@ -308,11 +311,11 @@ resources:
     expect(connectionOf(withLines(`schedule: { cron: "${cron}" }`)).schedule.cron).toBe(cron);
   });
 
-  it.each(['UTC', 'Europe/Berlin', 'Etc/UTC', 'US/Pacific'])('takes the time zone %s', (timezone) => {
+  it.each(['UTC', 'Europe/Berlin', 'Etc/UTC', 'US/Pacific'])('accepts the time zone %s', (timezone) => {
     expect(connectionOf(withLines(`schedule: { timezone: ${timezone} }`)).schedule.timezone).toBe(timezone);
   });
 
-  it('takes lakes that only look alike', () => {
+  it('accepts lakes with similar URLs', () => {
     const connection = (name: string, lake: string) =>
       `  ${name}: { baseUrl: "https://t.example", apiKey: { env: K }, lake: ${lake} }`;
     const text = [
@@ -327,7 +330,7 @@ resources:
 });
 
 describe('notify', () => {
-  it('takes a URL and secrets by reference, and tells of failures and recoveries by default', () => {
+  it('accepts a URL and secrets by reference, and sends failures and recoveries by default', () => {
     const lines = 'notify: { url: "https://h.example/x", headers: { Authorization: { env: TOKEN } } }';
     expect(connectionOf(withLines(lines)).notify).toEqual({
       url: 'https://h.example/x',
@@ -336,7 +339,7 @@ describe('notify', () => {
     });
   });
 
-  it('takes a URL that is a secret itself by reference too', () => {
+  it('accepts a reference to a URL that is a secret', () => {
     const lines = 'notify: { url: { file: /run/secrets/hook }, on: [failure, failure] }';
     expect(connectionOf(withLines(lines)).notify).toMatchObject({
       url: { file: '/run/secrets/hook' },

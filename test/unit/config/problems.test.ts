@@ -1,39 +1,39 @@
 import { describe, expect, it } from 'vitest';
 import { errorOf, withLines } from './fixtures.js';
 
-/** Lines added to a good connection, the path below it, and what the message must say. */
+/** Lines added to a valid connection, the path below it, and text in the message. */
 const IN_CONNECTION: readonly (readonly [lines: string, path: string, fragment: string])[] = [
   ['sync: { overlap: 5 }', 'sync.overlap', 'found the number 5; allowed: a duration'],
   ['sync: { overlap: 5 }', 'sync.overlap', 'Did you mean 5m?'],
   ['resources: [{ name: a, window: 90 }]', 'resources[0].window', 'Did you mean 90d?'],
-  ['resources: [{ name: a, window: 2026-11-21 }]', 'resources[0].window', 'A date is no duration'],
+  ['resources: [{ name: a, window: 2026-11-21 }]', 'resources[0].window', 'A date is not a duration'],
   ['resources: [{ name: a, window: never }]', 'resources[0].window', 'or none'],
   ['resources: [{ name: a, window: 5m }]', 'resources[0].window', 'longer than sync.overlap, which is 5m'],
   ['resources: [{ name: a, windowField: day }]', 'resources[0].windowField', 'no window'],
-  ['resources: [a, { name: b }, b]', 'resources[2]', 'connections.acme.resources[1] has it already'],
+  ['resources: [a, { name: b }, b]', 'resources[2]', 'connections.acme.resources[1] already has it'],
   ['resources: [a, { name: a }]', 'resources[1].name', 'names are unique'],
   ['resources: []', 'resources', 'at least one resource'],
   ['resources: projects', 'resources', 'a list of resources'],
   ['resources: [5]', 'resources[0]', 'found the number 5; allowed: a name'],
-  ['resources: [_staging]', 'resources[0]', 'beginning with a letter or digit'],
+  ['resources: [_staging]', 'resources[0]', 'starting with a letter or digit'],
   ['resources: [Tasks]', 'resources[0]', 'a-z, 0-9'],
   [`resources: [${'a'.repeat(101)}]`, 'resources[0]', 'up to 100'],
   ['resources: [{ path: tasks }]', 'resources[0].name', 'is missing'],
   ['resources: [{ name: a, path: /tasks }]', 'resources[0].path', 'Did you mean "tasks"?'],
   ['resources: [{ name: a, path: /api/public/v2/tasks }]', 'resources[0].path', 'Did you mean "tasks"?'],
-  ['resources: [{ name: a, path: a/../b }]', 'resources[0].path', 'without slashes at its ends'],
+  ['resources: [{ name: a, path: a/../b }]', 'resources[0].path', 'without a leading or trailing slash'],
   ['resources: [{ name: a, path: a/%2E%2e/b }]', 'resources[0].path', '..'],
   ['resources: [{ name: a, path: "tasks?x=1" }]', 'resources[0].path', '?'],
   ['resources: [{ name: a, key: [] }]', 'resources[0].key', 'found an empty list'],
   ['resources: [{ name: a, key: "" }]', 'resources[0].key', 'the name of a field'],
-  ['resources: [{ name: a, key: 7 }]', 'resources[0].key', 'a list of names for a compound key'],
+  ['resources: [{ name: a, key: 7 }]', 'resources[0].key', 'a list of field names for a compound key'],
   ['resources: [{ name: a, key: [id, 7] }]', 'resources[0].key[1]', 'found the number 7'],
-  ['resources: [{ name: a, key: [id, id] }]', 'resources[0].key', 'names a field twice'],
+  ['resources: [{ name: a, key: [id, id] }]', 'resources[0].key', 'has a field name twice'],
   ['resources: [{ name: a, windw: 9d }]', 'resources[0].windw', 'Did you mean "window"?'],
   [
     'resources: [{ name: a, columns: { exclude: [id] } }]',
     'resources[0].columns.exclude',
-    'the key always stays',
+    'the key cannot be excluded',
   ],
   [
     'resources: [{ name: a, columns: { mask: { id: redact } } }]',
@@ -53,12 +53,12 @@ const IN_CONNECTION: readonly (readonly [lines: string, path: string, fragment: 
   [
     'resources: [{ name: a, updatedAt: u, columns: { include: [b] } }]',
     'resources[0].columns.include',
-    'lacks "u"',
+    '"u" is missing',
   ],
   [
     'resources: [{ name: a, updatedAt: u, columns: { mask: { u: hash } } }]',
     'resources[0].columns.mask',
-    'stay readable',
+    'cannot be masked',
   ],
   ['resources: [{ name: a, csv: { nested: flat } }]', 'resources[0].csv.nested', 'Did you mean "flatten"?'],
   [
@@ -68,8 +68,8 @@ const IN_CONNECTION: readonly (readonly [lines: string, path: string, fragment: 
   ],
   ['base_url: x', 'base_url', 'Did you mean "baseUrl"?'],
   ['shcedule: {}', 'shcedule', 'Did you mean "schedule"?'],
-  ['sync:', 'sync', 'found nothing (null); allowed: a map with keys out of pageSize'],
-  ['sync: { pageSize: "1000" }', 'sync.pageSize', 'Leave the quotes out'],
+  ['sync:', 'sync', 'found nothing (null); allowed: a map with the keys pageSize'],
+  ['sync: { pageSize: "1000" }', 'sync.pageSize', 'Remove the quotes'],
   ['sync: { pageSize: 0 }', 'sync.pageSize', 'from 1 to 100000'],
   ['sync: { pageSize: 1.5 }', 'sync.pageSize', 'a whole number'],
   ['sync: { clock: Earliest }', 'sync.clock', 'Did you mean "earliest"?'],
@@ -77,7 +77,7 @@ const IN_CONNECTION: readonly (readonly [lines: string, path: string, fragment: 
   ['retries: { giveUpAfter: 0s }', 'retries.giveUpAfter', 'allowed: 1ms or longer'],
   ['errors: { refused: [401, 429] }', 'errors.refused', 'found 429 in both'],
   ['errors: { transient: [403] }', 'errors.transient', 'found 403 in both'],
-  ['errors: { transient: ["429"] }', 'errors.transient[0]', 'Leave the quotes out'],
+  ['errors: { transient: ["429"] }', 'errors.transient[0]', 'Remove the quotes'],
   ['errors: { transient: [7xx] }', 'errors.transient[0]', '4xx and 5xx'],
   ['errors: { refused: [200] }', 'errors.refused[0]', 'from 300 to 599'],
   ['errors: { refused: 401 }', 'errors.refused', 'a list of statuses'],
@@ -88,7 +88,7 @@ const IN_CONNECTION: readonly (readonly [lines: string, path: string, fragment: 
   ['http: { connectTimeout: 2h }', 'http.connectTimeout', 'allowed: up to 1h'],
   ['http: { allowPlainHttp: yes }', 'http.allowPlainHttp', 'Did you mean true?'],
   ['csv: { delimiter: \\t }', 'csv.delimiter', 'in double quotes'],
-  ['csv: { delimiter: a }', 'csv.delimiter', 'no letter'],
+  ['csv: { delimiter: a }', 'csv.delimiter', 'not a letter'],
   ['csv: { delimiter: é }', 'csv.delimiter', 'one ASCII character'],
   ['csv: { separator: "" }', 'csv.separator', 'one to eight characters'],
   ['csv: { partSize: 5GiB }', 'csv.partSize', 'from 1KiB to 4GiB'],
@@ -115,10 +115,10 @@ const IN_CONNECTION: readonly (readonly [lines: string, path: string, fragment: 
   ['webhook: { signature: { timestamp: { signs: all } } }', 'webhook.signature.timestamp.signs', 'body'],
   ['notify: {}', 'notify.url', 'is missing'],
   ['notify: { url: "http://hooks.example.com" }', 'notify.url', 'plain http to another machine'],
-  ['notify: { url: 3 }', 'notify.url', 'found no URL'],
+  ['notify: { url: 3 }', 'notify.url', 'is not a URL'],
   ['notify: { url: { var: X } }', 'notify.url', 'exactly one of env and file'],
   ['notify: { url: "https://h.example", on: [success] }', 'notify.on[0]', 'failure, recovery'],
-  ['notify: { url: "https://h.example", on: [] }', 'notify.on', 'leave `notify` out'],
+  ['notify: { url: "https://h.example", on: [] }', 'notify.on', 'remove `notify`'],
   [
     'notify: { url: "https://h.example", headers: { A: b } }',
     'notify.headers.A',
@@ -132,11 +132,14 @@ const IN_CONNECTION: readonly (readonly [lines: string, path: string, fragment: 
   [
     'notify: { url: "https://h.example", headers: { "a b": { env: A } } }',
     'notify.headers["a b"]',
-    'HTTP headers',
+    'HTTP header names',
   ],
+  ['masking: { secret: my-secret }', 'masking.secret', 'a secret in the file itself'],
+  ['masking: {}', 'masking.secret', 'is missing'],
+  ['masking: { secret: { env: A }, salt: 1 }', 'masking.salt', 'allowed: secret'],
   ['writeBack: { time-entry: {} }', 'writeBack.time-entry', 'Did you mean "time-entries"?'],
   ['writeBack: { calendar-entries: { style: put } }', 'writeBack.calendar-entries.style', 'put-path'],
-  ['deletes: mark\ndeletes: drop', 'deletes', 'stands twice'],
+  ['deletes: mark\ndeletes: drop', 'deletes', 'appears twice'],
 ];
 
 /** Whole values of the three required keys. */
@@ -157,12 +160,12 @@ const REQUIRED: readonly (readonly [
   ['apiKey', '{ file: secrets/key }', 'apiKey', 'not an absolute path'],
   ['apiKey', '{ env: A, file: /b }', 'apiKey', 'exactly one of env and file'],
   ['lake', '{}', 'lake.url', 'is missing'],
-  ['lake', 's3://lake', 'lake', 'a map with keys out of url'],
+  ['lake', 's3://lake', 'lake', 'a map with the keys url'],
   ['lake', '{ url: s3://Lake }', 'lake.url', 'lower-case'],
   ['lake', '{ url: s3://192.168.0.1 }', 'lake.url', 'as the bucket'],
   ['lake', '{ url: s3:///prefix }', 'lake.url', 'as the bucket'],
   ['lake', '{ url: s3://lake/a//b }', 'lake.url', 'without empty'],
-  ['lake', '{ url: file://lake }', 'lake.url', 'three slashes'],
+  ['lake', '{ url: file://lake }', 'lake.url', 'file:/// and its absolute path'],
   ['lake', '{ url: ./lake }', 'lake.url', 'absolute path'],
   ['lake', '{ url: file:/// }', 'lake.url', 'root of the file system'],
   ['lake', '{ url: gs://lake }', 'lake.url', 's3://bucket'],
@@ -189,8 +192,8 @@ const WHOLE: readonly (readonly [text: string, path: string, fragment: string])[
   ['- a', '', 'found a list; allowed: a map'],
   ['a: 1\n---\nb: 2', '', 'one document'],
   ['connections: !include x', 'connections', 'found the text'],
-  ['connections: !include x', '', 'a tag'],
-  ['connections: { __proto__: {} }', 'connections.__proto__', 'which no map may have'],
+  ['connections: !include x', '', 'an unknown tag'],
+  ['connections: { __proto__: {} }', 'connections.__proto__', 'which is not allowed'],
   ['connections: { Acme: {} }', 'connections.Acme', 'as the name of a connection'],
   ['connections: *nowhere', '', 'has no anchor'],
   ['- '.repeat(20_000), '', 'nested too deeply'],
@@ -203,14 +206,14 @@ function expectProblem(text: string, path: string, fragment: string): void {
   expect(matching.join('\n'), JSON.stringify(problems, null, 1)).toContain(fragment);
 }
 
-describe('a wrong configuration', () => {
-  it.each(IN_CONNECTION)('with %s is told at %s: %s', (lines, path, fragment) => {
+describe('an invalid configuration', () => {
+  it.each(IN_CONNECTION)('reports %s at %s: %s', (lines, path, fragment) => {
     const text = withLines(lines);
     expectProblem(text, `connections.acme.${path}`, fragment);
     expect(errorOf(text).problems, 'one slip, one problem').toHaveLength(1);
   });
 
-  it.each(REQUIRED)('with %s: %s is told at %s: %s', (key, value, path, fragment) => {
+  it.each(REQUIRED)('reports %s: %s at %s: %s', (key, value, path, fragment) => {
     const text = withLines('', { [key]: value });
     expectProblem(text, `connections.acme.${path}`, fragment);
     expect(errorOf(text).problems, 'one slip, one problem').toHaveLength(1);
@@ -223,7 +226,7 @@ describe('a wrong configuration', () => {
     },
   );
 
-  it('lists all its problems at once, in the order of its lines and each with its place', () => {
+  it('lists all problems in the order of their lines, each with its position', () => {
     const text = `connections:
   acme:
     baseUrl: http://t.example
@@ -260,7 +263,7 @@ describe('a wrong configuration', () => {
     });
   });
 
-  it('points into the anchor where a bad value comes from an alias', () => {
+  it('points at the anchor if an invalid value comes from an alias', () => {
     const text = withLines('sync: &s { overlap: 5 }\nhttp: *s');
     const paths = errorOf(text).problems.map(({ path, line }) => [path, line]);
     expect(paths.sort()).toEqual([
@@ -269,7 +272,7 @@ describe('a wrong configuration', () => {
     ]);
   });
 
-  it('puts keys that are no plain words in brackets', () => {
+  it('puts keys that are not plain words in brackets', () => {
     expect(errorOf(withLines('"a b": 1')).problems[0]?.path).toBe('connections.acme["a b"]');
   });
 
@@ -279,19 +282,19 @@ describe('a wrong configuration', () => {
     expect(problem?.message).toMatch(/malformed.*\]/);
   });
 
-  it('says that a text like @daily wants quotes', () => {
+  it('says that a string such as @daily needs quotes', () => {
     const [problem] = errorOf(withLines('schedule: { cron: @daily }')).problems;
     expect(problem).toMatchObject({ line: 6, column: 23 });
     expect(problem?.message).toContain('quotes, such as "@daily"');
   });
 
-  it('is refused rather than expanded when its aliases multiply', () => {
+  it('is rejected, not expanded, if its aliases multiply', () => {
     const levels = Array.from({ length: 9 }, (_, i) => `l${i + 1}: &l${i + 1} [${`*l${i},`.repeat(9)}]`);
     const error = errorOf(['l0: &l0 x', ...levels].join('\n'));
     expect(error.problems[0]?.message).toContain('aliases (*name) expand');
   });
 
-  it('may hold an alias to itself without harm', () => {
+  it('may contain an alias to itself', () => {
     expect(errorOf('connections: &c { acme: *c }').problems.length).toBeGreaterThan(0);
   });
 
@@ -310,7 +313,7 @@ describe('a wrong configuration', () => {
     const text = JSON.stringify({
       connections: { a: connection(url1, endpoint1), b: connection(url2, endpoint2) },
     });
-    expectProblem(text, 'connections.b.lake.url', 'lakes apart');
+    expectProblem(text, 'connections.b.lake.url', 'separate lakes');
   });
 });
 

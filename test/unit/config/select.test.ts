@@ -9,16 +9,16 @@ const two = parseSettings(
 );
 
 describe('choosing a connection', () => {
-  it('takes the only one when none is named', () => {
+  it('selects the only connection if none is named', () => {
     expect(selectConnection(one).name).toBe('acme');
     expect(selectConnection(two, 'beta').name).toBe('beta');
   });
 
-  it('wants a name when there are several, and lists them', () => {
+  it('requires a name if there are several, and lists them', () => {
     expect(() => selectConnection(two)).toThrow('two.yaml has 2 connections: acme, beta');
   });
 
-  it('lists the names and the nearest one when the name is unknown', () => {
+  it('lists the names and suggests the most similar one if the name is unknown', () => {
     expect(() => selectConnection(two, 'betta')).toThrow('it has acme, beta. Did you mean "beta"?');
     expect(() => selectConnection(one, 'zzz')).toThrow('has no connection "zzz"; it has acme.');
   });
@@ -28,16 +28,16 @@ describe('choosing resources', () => {
   const connection = connectionOf(withLines(''));
   const names = (wanted?: string[]) => selectResources(connection, wanted).map((resource) => resource.name);
 
-  it('takes all when none is named', () => {
+  it('selects all if none is named', () => {
     expect(names()).toHaveLength(4);
     expect(names([])).toHaveLength(4);
   });
 
-  it('takes each once and in the order of the file', () => {
+  it('selects each once, in the order of the file', () => {
     expect(names(['tasks', 'projects', 'tasks'])).toEqual(['projects', 'tasks']);
   });
 
-  it('names all the unknown ones and lists the known ones', () => {
+  it('lists the unknown and the known names', () => {
     expect(() => names(['x', 'tasks', 'y'])).toThrow(
       'no resource "x", "y"; it has projects, tasks, time-entries, calendar-entries.',
     );

@@ -3,8 +3,8 @@ import { allDone, inParallel } from '../../../src/core/in-parallel.js';
 
 const turn = () => new Promise(setImmediate);
 
-describe('work side by side', () => {
-  it('keeps to its width and to the order of the items', async () => {
+describe('parallel work', () => {
+  it('respects the width and returns results in the order of the items', async () => {
     let running = 0;
     let most = 0;
     const results = await inParallel([3, 1, 2, 0], 2, async (turns) => {
@@ -17,17 +17,17 @@ describe('work side by side', () => {
     expect(most).toBe(2);
   });
 
-  it('begins no further item after a failure', async () => {
-    const begun: number[] = [];
+  it('starts no further item after a failure', async () => {
+    const started: number[] = [];
     const failing = inParallel([0, 1, 2, 3], 1, async (item) => {
-      begun.push(item);
+      started.push(item);
       if (item === 1) throw new Error('no');
     });
     await expect(failing).rejects.toThrow('no');
-    expect(begun).toEqual([0, 1]);
+    expect(started).toEqual([0, 1]);
   });
 
-  it('waits for what is under way before it tells of a failure', async () => {
+  it('waits for running tasks before it throws', async () => {
     let ended = false;
     const slow = (async () => {
       for (let n = 0; n < 5; n++) await turn();
@@ -37,7 +37,7 @@ describe('work side by side', () => {
     expect(ended).toBe(true);
   });
 
-  it('gives each its own result', async () => {
+  it('returns the result of each promise', async () => {
     const [number, text] = await allDone([Promise.resolve(1), Promise.resolve('a')]);
     expect([number.toFixed(1), text.toUpperCase()]).toEqual(['1.0', 'A']);
   });

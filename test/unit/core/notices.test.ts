@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ExportPlan, NoticesState } from '../../../src/core/contract.js';
+import type { ExportPlan, NoticesState } from '../../../src/core/contract/index.js';
 import {
-  answered,
-  askedFor,
-  LONGEST_WAIT_MS,
+  MAX_WAIT_MS,
   newNotices,
   nextStep,
-  noticed,
+  noticeReceived,
   QUIET_MS,
+  requestedRunEnded,
+  runRequested,
 } from '../../../src/core/notices.js';
 
 const planWith = (minIntervalMs: number): ExportPlan => ({
@@ -18,54 +18,62 @@ const planWith = (minIntervalMs: number): ExportPlan => ({
 });
 const fresh = newNotices('acme', 'tasks');
 
-describe('what change notices lead to', () => {
-  it('is nothing without one', () => {
+describe('change notices', () => {
+  it('lead to no run if none arrives', () => {
     expect(nextStep(fresh, 0)).toEqual({ kind: 'end' });
   });
 
-  it('is one run once it is quiet', () => {
-    const state = noticed(noticed(fresh, 1_000), 3_000);
+  it('lead to one run once no further notice arrives', () => {
+    const state = noticeReceived(noticeReceived(fresh, 1_000), 3_000);
     expect(nextStep(state, 3_000)).toEqual({ kind: 'wait', ms: QUIET_MS });
-    expect(nextStep(state, 3_000 + QUIET_MS)).toEqual({ kind: 'ask' });
+    expect(nextStep(state, 3_000 + QUIET_MS)).toEqual({ kind: 'request-run' });
   });
 
-  it('waits no longer than so for quiet that does not come', () => {
+  it('wait for a quiet period only up to the maximum wait', () => {
     let state: NoticesState = fresh;
-    for (let now = 0; now <= LONGEST_WAIT_MS - 1_000; now += 1_000) state = noticed(state, now);
-    expect(nextStep(state, LONGEST_WAIT_MS - 1)).toEqual({ kind: 'wait', ms: 1 });
-    expect(nextStep(state, LONGEST_WAIT_MS)).toEqual({ kind: 'ask' });
+    for (let now = 0; now <= MAX_WAIT_MS - 1_000; now += 1_000) state = noticeReceived(state, now);
+    expect(nextStep(state, MAX_WAIT_MS - 1)).toEqual({ kind: 'wait', ms: 1 });
+    expect(nextStep(state, MAX_WAIT_MS)).toEqual({ kind: 'request-run' });
   });
 
-  it('is one more run for whatever came while one was going on, after the least interval', () => {
-    let state = askedFor(noticed(fresh, 0), planWith(900_000), 5_000);
-    expect(nextStep(state, 5_000)).toEqual({ kind: 'await-answer' });
-    state = noticed(noticed(state, 6_000), 7_000);
-    state = answered(state, 5_500, 60_000);
+  it('that arrive during a run lead to one more run after the minimum interval', () => {
+    let state = runRequested(noticeReceived(fresh, 0), planWith(900_000), 5_000);
+    expect(nextStep(state, 5_000)).toEqual({ kind: 'await-report' });
+    state = noticeReceived(noticeReceived(state, 6_000), 7_000);
+    state = requestedRunEnded(state, 5_500, 60_000);
     expect(nextStep(state, 60_000)).toEqual({ kind: 'wait', ms: 900_000 });
-    expect(nextStep(state, 960_000)).toEqual({ kind: 'ask' });
+    expect(nextStep(state, 960_000)).toEqual({ kind: 'request-run' });
   });
 
-  it('is no further run for what came before the run began, however long that took', () => {
-    const state = noticed(askedFor(noticed(fresh, 0), planWith(10), 5_000), 6_000);
-    expect(answered(state, 6_001, 60_000).owed).toBeNull();
-    expect(answered(state, 6_000, 60_000).owed).toEqual({ firstAt: 6_000, lastAt: 6_000 });
+  it('that arrive before the run starts lead to no further run, however late it starts', () => {
+    const state = noticeReceived(runRequested(noticeReceived(fresh, 0), planWith(10), 5_000), 6_000);
+    expect(requestedRunEnded(state, 6_001, 60_000).pending).toBeNull();
+    expect(requestedRunEnded(state, 6_000, 60_000).pending).toEqual({ firstAt: 6_000, lastAt: 6_000 });
   });
 
-  it('is no second try for a run that failed, but one for what came after it was asked for', () => {
-    const failed = answered(askedFor(noticed(fresh, 0), planWith(0), 5_000), null, 6_000);
+  it('do not repeat a failed run, but a notice after its request leads to another', () => {
+    const failed = requestedRunEnded(runRequested(noticeReceived(fresh, 0), planWith(0), 5_000), null, 6_000);
     expect(nextStep(failed, 6_000)).toEqual({ kind: 'end' });
-    const more = answered(noticed(askedFor(noticed(fresh, 0), planWith(0), 5_000), 5_500), null, 6_000);
-    expect(more.owed).not.toBeNull();
+    const more = requestedRunEnded(
+      noticeReceived(runRequested(noticeReceived(fresh, 0), planWith(0), 5_000), 5_500),
+      null,
+      6_000,
+    );
+    expect(more.pending).not.toBeNull();
   });
 
-  it('stays until the least interval is over, so that the next notice is held to it', () => {
-    const state = answered(askedFor(noticed(fresh, 0), planWith(900_000), 5_000), 5_500, 10_000);
+  it('keep the workflow open until the minimum interval has passed', () => {
+    const state = requestedRunEnded(
+      runRequested(noticeReceived(fresh, 0), planWith(900_000), 5_000),
+      5_500,
+      10_000,
+    );
     expect(nextStep(state, 10_000)).toEqual({ kind: 'rest', ms: 900_000 });
-    expect(nextStep(noticed(state, 20_000), 25_000)).toEqual({ kind: 'wait', ms: 885_000 });
+    expect(nextStep(noticeReceived(state, 20_000), 25_000)).toEqual({ kind: 'wait', ms: 885_000 });
     expect(nextStep(state, 910_000)).toEqual({ kind: 'end' });
   });
 
-  it('satisfies every notice by a run that begins after it, runs apart, whatever comes when', () => {
+  it('are all satisfied by a later run, and runs keep the minimum interval, for any sequence', () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 40_000 }), { minLength: 1, maxLength: 40 });
     const busy = fc.integer({ min: 0, max: 50_000 });
     fc.assert(
@@ -82,7 +90,7 @@ describe('what change notices lead to', () => {
           let state: NoticesState = fresh;
           let now = 0;
           const hearUpTo = (time: number): void => {
-            while (left.length > 0 && left[0]! <= time) state = noticed(state, left.shift()!);
+            while (left.length > 0 && left[0]! <= time) state = noticeReceived(state, left.shift()!);
             now = time;
           };
           for (let steps = 0; ; steps++) {
@@ -96,12 +104,12 @@ describe('what change notices lead to', () => {
             else if (step.kind === 'rest')
               hearUpTo(Math.min(now + step.ms, left[0] ?? Number.POSITIVE_INFINITY));
             else {
-              state = askedFor(state, planWith(minInterval), now);
+              state = runRequested(state, planWith(minInterval), now);
               const askedAt = now;
               const beganAt = now + delay;
               hearUpTo(beganAt + lasts);
               runs.push({ askedAt, beganAt, endedAt: now });
-              state = answered(state, beganAt, now);
+              state = requestedRunEnded(state, beganAt, now);
             }
           }
           for (const notice of notices) {
@@ -109,7 +117,7 @@ describe('what change notices lead to', () => {
             expect(at).toBeGreaterThanOrEqual(0);
             const [before, run] = [runs[at - 1], runs[at]];
             const free = Math.max(notice, (before?.endedAt ?? 0) + minInterval);
-            expect(run!.askedAt).toBeLessThanOrEqual(free + LONGEST_WAIT_MS);
+            expect(run!.askedAt).toBeLessThanOrEqual(free + MAX_WAIT_MS);
           }
           for (const [at, run] of runs.entries()) {
             if (at > 0) expect(run.askedAt - runs[at - 1]!.endedAt).toBeGreaterThanOrEqual(minInterval);

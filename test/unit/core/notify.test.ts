@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { RunOutcome } from '../../../src/core/contract.js';
+import type { RunOutcome } from '../../../src/core/contract/index.js';
 import { eventOf, notifyUrlProblem } from '../../../src/core/notify.js';
 
-describe('who is told of a run', () => {
-  /** Events of runs one after the other. */
+describe('notifications of runs', () => {
+  /** Events of consecutive runs. */
   const eventsOf = (...outcomes: RunOutcome[]) => {
     let failing = false;
     return outcomes.map((outcome) => {
@@ -13,7 +13,7 @@ describe('who is told of a run', () => {
     });
   };
 
-  it('hears of each failure, of the first good run after, and of no other', () => {
+  it('cover each failure and the first published run after a failure', () => {
     expect(eventsOf('published', 'failed', 'refused', 'published', 'published')).toEqual([
       null,
       'failure',
@@ -23,7 +23,7 @@ describe('who is told of a run', () => {
     ]);
   });
 
-  it('hears nothing of a cancelled run, which is neither a failure nor a recovery', () => {
+  it('do not cover a cancelled run, which is neither a failure nor a recovery', () => {
     expect(eventsOf('cancelled', 'published', 'failed', 'cancelled', 'published')).toEqual([
       null,
       null,
@@ -34,7 +34,7 @@ describe('who is told of a run', () => {
   });
 });
 
-describe('an address to tell', () => {
+describe('a notification URL', () => {
   it.each(['https://hooks.example.com/T0/B1', 'http://127.0.0.1:80/x', 'http://localhost', 'http://[::1]:1'])(
     'may be %s',
     (url) => expect(notifyUrlProblem(url)).toBeNull(),
@@ -43,9 +43,9 @@ describe('an address to tell', () => {
   it.each([
     ['http://hooks.example.com', 'plain http'],
     ['https://user:word@hooks.example.com', 'credentials'],
-    ['ftp://hooks.example.com', 'no http'],
-    ['hooks.example.com', 'no URL'],
-  ])('may not be %s, and its problem does not repeat it', (url, problem) => {
+    ['ftp://hooks.example.com', 'not an http'],
+    ['hooks.example.com', 'not a URL'],
+  ])('may not be %s, and the problem does not repeat it', (url, problem) => {
     expect(notifyUrlProblem(url)).toContain(problem);
     expect(notifyUrlProblem(url)).not.toContain('example');
   });

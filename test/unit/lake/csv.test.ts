@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ByteString } from '../../../src/core/brands.js';
-import { type Cell, cellEnd, readCell, readRow, writeRows } from '../../../src/lake/csv.js';
+import { type Cell, cellEnd, readCell, readRow, writeRows } from '../../../src/lake/rows/csv.js';
 import { anyCell, bytes, rowEnd } from './data-plane.js';
 
 const DELIMITERS = [',', ';', '\t', '|'] as const;
@@ -14,7 +14,7 @@ const anyTable = fc
 
 describe('CSV', () => {
   it.each(DELIMITERS)(
-    'comes back cell for cell, null and the empty string apart, with the delimiter %j',
+    'round-trips every cell, and distinguishes null from the empty string, with the delimiter %j',
     (delimiter) => {
       fc.assert(
         fc.property(anyTable, (table) => {
@@ -67,7 +67,7 @@ describe('CSV', () => {
     );
   });
 
-  it('is written as RFC 4180 has it, with LF, and quotes no more than it must', () => {
+  it('follows RFC 4180 with LF, and quotes only where necessary', () => {
     const row: Cell[] = [
       null,
       '',

@@ -12,14 +12,14 @@ import {
   toByteString,
   type UtcSeconds,
 } from '../../../src/core/brands.js';
-import { type Cell, RowScanner, readRow, writeRows } from '../../../src/lake/csv.js';
 import { framingOf } from '../../../src/lake/part/framing.js';
 import { decodeIndex, indexKey, type PartIndex } from '../../../src/lake/part/index-file.js';
 import { BlockReader } from '../../../src/lake/part/reader.js';
 import { PartWriter, type WrittenPart } from '../../../src/lake/part/writer.js';
-import type { Profile } from '../../../src/lake/profile.js';
-import { payloadAt, rowKey, type SortKey, sortKey } from '../../../src/lake/row.js';
-import { headerCells } from '../../../src/lake/schema.js';
+import { type Cell, RowScanner, readRow, writeRows } from '../../../src/lake/rows/csv.js';
+import type { Profile } from '../../../src/lake/rows/profile.js';
+import { payloadAt, rowKey, type SortKey, sortKey } from '../../../src/lake/rows/row.js';
+import { headerCells } from '../../../src/lake/rows/schema.js';
 import { type ObjectStore, openStore, toObjectKey } from '../../../src/lake/store/index.js';
 import { CSV } from './published.js';
 
@@ -30,7 +30,7 @@ export const NEW_TIME = '2026-11-21T02:00:00Z' as UtcSeconds;
 
 export const bytes = toByteString;
 
-/** A lake in a folder of its own for the tests of one file. */
+/** A lake in a separate folder for the tests of one file. */
 export function temporaryLake(): {
   readonly store: ObjectStore;
   newKey(extension?: string): ObjectKey;
@@ -136,7 +136,7 @@ export async function readIndex(store: ObjectStore, key: ObjectKey): Promise<Par
   return decodeIndex(await store.read(indexKey(key)));
 }
 
-/** Offset behind the LF of the row that starts at `at`. */
+/** Offset after the LF of the row that starts at `at`. */
 export function rowEnd(text: string, at: number): number {
   return new RowScanner(text).end(at);
 }

@@ -4,17 +4,20 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import type { CsvSettings, LakeSettings } from '../../../src/core/settings.js';
 import { type AliasRules, columnAliases, plainLower, printable } from '../../../src/lake/ddl/aliases.js';
-import { clashingResources, type DdlInput, ddlStatements, renderDdl } from '../../../src/lake/ddl.js';
-import { folderOf, pointerKey } from '../../../src/lake/layout.js';
-import { decodeManifest } from '../../../src/lake/manifest.js';
-import { encodePointer } from '../../../src/lake/pointer.js';
-import { type Column, META_COLUMNS, typeBits } from '../../../src/lake/schema.js';
+import { clashingResources, type DdlInput, ddlStatements, renderDdl } from '../../../src/lake/ddl/ddl.js';
+import { folderOf, pointerKey } from '../../../src/lake/published/layout.js';
+import { decodeManifest } from '../../../src/lake/published/manifest.js';
+import { encodePointer } from '../../../src/lake/published/pointer.js';
+import { type Column, META_COLUMNS, typeBits } from '../../../src/lake/rows/schema.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { type PublishOptions, publishRun } from './published.js';
+
+// Hundreds of generated cases each.
+vi.setConfig({ testTimeout: 60_000 });
 
 const RUN = '20261121T020000Z-1a2b3c4d' as RunId;
 const S3 = {
@@ -34,7 +37,7 @@ let resources = 0;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'worktrack-ddl-'));
-  // A path that a glob and a literal would stumble over.
+  // A path with characters that globs and string literals must escape.
   lake = { url: pathToFileURL(join(folder, "a [lake], 100% 'ours'*")).href };
   store = openStore(lake);
   duckdb = await (await DuckDBInstance.create()).connect();
@@ -89,7 +92,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     ['e', `${'long '.repeat(2_000_000)}ü`, '0', '0', 'false', "it's", null],
   ];
 
-  it('gives every cell as it was written, nulls and empty texts apart', async () => {
+  it('returns every cell as written, and distinguishes nulls from empty strings', async () => {
     expect(data(await read(await publish(columns, rows), '_text'))).toEqual(rows);
   });
 
@@ -100,7 +103,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     );
   });
 
-  it('types what can be typed without losing a digit', async () => {
+  it('uses types where no digit is lost', async () => {
     const input = await publish(columns, rows.slice(0, 4));
     expect(data(await read(input, ''))).toEqual([
       ['a', '', 9007199254740993n, 12.5, true, '7', null],
@@ -119,14 +122,14 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     expect(result.getRowObjects()[0]).toMatchObject({ count: 1n, hours: 0n, done: 0n, _synced_at: 0n });
   });
 
-  it('shows our own times as times', async () => {
+  it('gives the metadata times a time type', async () => {
     await read(await publish(columns, rows.slice(0, 1), { resource: 'times' }), '');
     expect(
       await select('SELECT "_synced_at" = TIMESTAMP \'2026-11-21 02:00:00\', "_deleted_at" FROM times'),
     ).toEqual([[true, null]]);
   });
 
-  it('leaves masked columns texts, and undoes the escaping of formulas in numbers', async () => {
+  it('keeps masked columns as text, and removes formula escaping from numbers', async () => {
     const csv: Partial<CsvSettings> = { escapeFormulas: true };
     const input = await publish(
       [column('id', 'string'), column('n', 'integer'), column('m', 'integer')],
@@ -138,7 +141,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     expect(data(await read({ ...input, masked: ['m'] }, ''))).toEqual([['a', -5n, 'ab12']]);
   });
 
-  it('takes any field name for a name and nothing else', async () => {
+  it('quotes any field name as a name', async () => {
     const names = [
       'id',
       'ID',
@@ -166,8 +169,8 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     expect(data(await read(input, ''))).toEqual([names.map((_, at) => BigInt(at))]);
     expect(await select('SELECT alive FROM victim')).toEqual([[1]]);
     const script = renderDdl(ddlStatements(input));
-    expect(script).toContain('-- The column "ID" is called ID_2 here.');
-    // The script as a whole says the same as its statements: no comment is ended by a name.
+    expect(script).toContain('-- Column "ID" has the name ID_2 here.');
+    // The script has the same effect as its statements: no name ends a comment.
     await duckdb.run(script);
     expect(data(await select(`SELECT * FROM "${input.resource.replaceAll('-', '_')}"`))).toEqual([
       names.map((_, at) => BigInt(at)),
@@ -188,7 +191,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     );
   });
 
-  it('reads the change logs of all published runs, with fewer columns too, and none of a run under way', async () => {
+  it('reads the change logs of all published runs, also with fewer columns, and none of a run in progress', async () => {
     const first = '20261120T020000Z-00000001' as RunId;
     const later = '20261122T020000Z-00000003' as RunId;
     const resource = 'growing';
@@ -231,7 +234,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     expect(await read(await publish(columns, [], { parts: [[]] }), '')).toEqual([]);
   });
 
-  it('says how to reach S3, and with which folder the credentials go', async () => {
+  it('shows how to set up S3, and the folder that the credentials apply to', async () => {
     const input = await publish([column('id', 'string')], [['a']]);
     const script = renderDdl(ddlStatements({ ...input, lake: S3 }));
     expect(script).toContain("ENDPOINT '127.0.0.1:9000'");
@@ -244,7 +247,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
 });
 
 describe('A script for several resources', () => {
-  it('says once how to reach S3, and runs nothing of it', async () => {
+  it('contains the S3 setup once, as a comment', async () => {
     const inputs = [await publish([column('id', 'string')], []), await publish([column('id', 'string')], [])];
     const script = renderDdl(inputs.flatMap((input) => ddlStatements({ ...input, lake: S3 })));
     expect(script.match(/LOAD httpfs;/g)).toHaveLength(1);
@@ -253,7 +256,7 @@ describe('A script for several resources', () => {
     expect(script.match(/^CREATE OR REPLACE VIEW/gm)).toHaveLength(8);
   });
 
-  it('holds only the views that were asked for', async () => {
+  it('contains only the requested views', async () => {
     const input = await publish([column('id', 'string')], []);
     const script = renderDdl(ddlStatements({ ...input, views: ['changes'] }));
     expect(script.match(/^CREATE OR REPLACE VIEW "\w+"/gm)).toHaveLength(2);
@@ -301,17 +304,17 @@ describe('DDL for Athena and Spark', () => {
     expect(script.match(/`x_*location[a-z0-9_]*` string/g)).toHaveLength(2);
   });
 
-  it('warns of line breaks that Athena cannot read, unless they are escaped', async () => {
+  it('warns about line breaks that Athena cannot read, unless they are escaped', async () => {
     expect(await make('athena')).toContain('cannot read line breaks');
     expect(await make('athena', { csv: { lineBreaks: 'escape' } })).not.toContain('cannot read line breaks');
   });
 
   it('does not make Athena statements for a folder', async () => {
     const input = await publish([column('id', 'string')], [['a']]);
-    expect(() => ddlStatements({ ...input, dialect: 'athena' })).toThrow('Athena reads from S3 only');
+    expect(() => ddlStatements({ ...input, dialect: 'athena' })).toThrow('Athena reads only from S3');
   });
 
-  it('makes Spark views that keep nulls and empty texts apart', async () => {
+  it('makes Spark views that distinguish nulls from empty strings', async () => {
     const script = await make('spark');
     expect(script).toContain("multiLine 'true'");
     expect(script).toContain("emptyValue ''");

@@ -1,14 +1,17 @@
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
+import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ByteString, fromByteString, toByteString } from '../../../src/core/brands.js';
+import { MaskingKey } from '../../../src/lake/rows/masking-key.js';
 import {
   cellRule,
+  hashesDiffer,
   isWanted,
   keyFingerprint,
   type Profile,
   profileFingerprint,
-} from '../../../src/lake/profile.js';
+} from '../../../src/lake/rows/profile.js';
 import { anyText, bytes, profileOf } from './data-plane.js';
 
 const apply = (profile: Profile, column: string, text: string): string => {
@@ -47,26 +50,76 @@ describe('A profile fingerprint', () => {
   });
 });
 
+describe('A profile with a masking secret', () => {
+  const SECRET = 'a secret of the tests';
+  const key = new MaskingKey(SECRET, 'masking.secret');
+  const keyed = (maskingKey: MaskingKey): Profile => ({
+    ...profileOf({ columns: { mask: { email: 'hash' }, maskedWith: maskingKey.fingerprint } }),
+    maskingKey,
+  });
+  const plain = profileOf({ columns: { mask: { email: 'hash' } } });
+  const other = keyed(new MaskingKey('another secret of the tests', 'masking.secret'));
+
+  it('masks by HMAC-SHA-256, not by what anyone can compute', () => {
+    const hmac = createHmac('sha256', SECRET).update('anä@example.com').digest('hex');
+    expect(apply(keyed(key), 'email', 'anä@example.com')).toBe(hmac);
+    expect(apply(plain, 'email', 'anä@example.com')).toBe(
+      createHash('sha256').update('anä@example.com').digest('hex'),
+    );
+  });
+
+  it('has a fingerprint that differs with the secret and does not show it', () => {
+    const prints = [plain, keyed(key), other].map(profileFingerprint);
+    expect(new Set(prints).size).toBe(3);
+    expect(profileFingerprint(keyed(new MaskingKey(SECRET, '')))).toBe(prints[1]);
+    expect(key.fingerprint).toMatch(/^[0-9a-f]{16}$/);
+    for (const shown of [JSON.stringify(keyed(key)), inspect(keyed(key), { depth: 9, showHidden: true })])
+      expect(shown).not.toContain(SECRET);
+  });
+
+  it('makes another key of a key that is masked, and only of that', () => {
+    const masked = { ...keyed(key), key: ['email'] };
+    expect(keyFingerprint(masked)).not.toBe(keyFingerprint({ ...other, key: ['email'] }));
+    expect(keyFingerprint(masked)).not.toBe(keyFingerprint({ ...plain, key: ['email'] }));
+    expect(keyFingerprint(keyed(key))).toBe(keyFingerprint(plain));
+  });
+
+  it('differs in its hashes from one with another secret or none', () => {
+    expect([hashesDiffer(plain, keyed(key)), hashesDiffer(other, keyed(key))]).toEqual([true, true]);
+    expect(hashesDiffer(keyed(key), keyed(key))).toBe(false);
+    expect(hashesDiffer(profileOf({}), keyed(key))).toBe(false);
+  });
+
+  it('masks nothing without the secret in its hands', () => {
+    const { maskingKey: _, ...lacking } = keyed(key);
+    expect(() => apply(lacking, 'email', 'x')).toThrow('without the masking secret');
+  });
+
+  it('takes no secret that is too short', () => {
+    expect(() => new MaskingKey('short', 'masking.secret')).toThrow(/shorter than 16 characters/);
+  });
+});
+
 describe('The columns of a profile', () => {
   it('are those that are included and not excluded, and the key in any case', () => {
     const wanted = isWanted(profileOf({ columns: { include: ['a', 'b'], exclude: ['b', 'id'] } }));
     expect(['id', 'a', 'b', 'c'].map(wanted)).toEqual([true, true, false, false]);
   });
 
-  it('keep a key that is called like one of our own', () => {
+  it('keep a key with the name of a metadata column', () => {
     expect(isWanted(profileOf({ key: ['_run_id'], columns: { include: [] } }))('_run_id__field')).toBe(true);
   });
 });
 
 describe('A cell rule', () => {
-  it('is nothing where nothing is asked for, or for a column that only JavaScript knows', () => {
+  it('is null without settings, and for a column with the name of an inherited JavaScript property', () => {
     const masked = profileOf({ columns: { mask: { email: 'hash' } } });
     for (const column of ['id', 'constructor', 'toString', '__proto__', 'hasOwnProperty']) {
       expect(cellRule(masked, column)).toBeNull();
     }
   });
 
-  it('escapes a column however it is called', () => {
+  it('escapes a column with any name', () => {
     const profile = profileOf({ csv: { escapeFormulas: true, lineBreaks: 'escape' } });
     for (const column of ['id', 'constructor', 'toString', '__proto__', 'hasOwnProperty']) {
       expect(apply(profile, column, '=a\nb')).toBe("'=a\\nb");
@@ -91,7 +144,7 @@ describe('A cell rule', () => {
     );
   });
 
-  it('escapes line breaks so that the true value can be had back, and none is left', () => {
+  it('escapes all line breaks so that the original value can be restored', () => {
     const profile = profileOf({ csv: { lineBreaks: 'escape' } });
     const back: Record<string, string> = { '\\\\': '\\', '\\n': '\n', '\\r': '\r' };
     fc.assert(
@@ -139,19 +192,19 @@ describe('A cell rule', () => {
     expect(apply(profileOf({ csv: { escapeFormulas: true } }), 'a', text)).toBe(text);
   });
 
-  it('disarms a formula that is not well-formed UTF-8 as well', () => {
+  it('also escapes a formula that is not well-formed UTF-8', () => {
     const cell = '=\xff\xfe' as ByteString;
     expect(cellRule(profileOf({ csv: { escapeFormulas: true } }), 'a')!(cell)).toBe(`'${cell}`);
   });
 });
 
-describe('What is said of a nested field', () => {
+describe('A setting of a nested field', () => {
   const flat = profileOf({
     csv: { nested: 'flatten' },
     columns: { exclude: ['person'], mask: { contact: 'redact' } },
   });
 
-  it('goes for the columns that it is flattened to', () => {
+  it('applies to the columns that it is flattened to', () => {
     expect(isWanted(flat)('person.email')).toBe(false);
     expect(isWanted(flat)('person')).toBe(false);
     expect(isWanted(flat)('personal')).toBe(true);

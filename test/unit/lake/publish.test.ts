@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import { crc32, crc32ToHex } from '../../../src/lake/crc32.js';
-import { pointerKey } from '../../../src/lake/layout.js';
-import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/pointer.js';
-import { checkObject, swapPointer } from '../../../src/lake/publish.js';
+import { pointerKey } from '../../../src/lake/published/layout.js';
+import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
+import { checkObject, swapPointer } from '../../../src/lake/published/publish.js';
+import { crc32, crc32ToHex } from '../../../src/lake/store/crc32.js';
 import {
   type Expected,
   type ObjectStore,
@@ -38,7 +38,7 @@ interface Step {
   readonly becomes?: Pointer | 'gone';
 }
 
-/** One object with versions, which answers swaps as it is told to. */
+/** One object with versions and scripted answers to swaps. */
 class ScriptedStore {
   readonly url = 's3://lake';
   swaps = 0;
@@ -96,7 +96,7 @@ describe.each<[string, Pointer | null]>([
   it.each<[string, readonly Step[], object, number]>([
     ['is done when the store says so', [{ answer: 'written', becomes: OURS }], PUBLISHED, 1],
     [
-      'is done when the answer is lost but our run is there',
+      'succeeds if the answer is lost but the pointer names our run',
       [{ answer: 'unclear', becomes: OURS }],
       PUBLISHED,
       1,
@@ -104,27 +104,27 @@ describe.each<[string, Pointer | null]>([
     ['is tried again when the answer is lost and nothing has changed', [{ answer: 'unclear' }], PUBLISHED, 2],
     ['is done when a conflict is with ourselves', [{ answer: 'conflict', becomes: OURS }], PUBLISHED, 1],
     [
-      'is tried again at a conflict with nobody',
+      'is retried after a conflict without another writer',
       [{ answer: 'conflict' }, { answer: 'conflict' }],
       PUBLISHED,
       3,
     ],
     ['is lost when somebody else was faster', [{ answer: 'conflict', becomes: THEIRS }], LOST, 1],
     [
-      'is lost when somebody else wrote while the answer was lost',
+      'is lost if another process wrote while the answer was lost',
       [{ answer: 'unclear', becomes: THEIRS }],
       LOST,
       1,
     ],
     ['is lost at the second try', [{ answer: 'unclear' }, { answer: 'conflict', becomes: THEIRS }], LOST, 2],
     [
-      'is done when only the last of all tries went through unheard',
+      'succeeds if only the last try was written, without an answer',
       [...new Array<Step>(4).fill({ answer: 'unclear' }), { answer: 'unclear', becomes: OURS }],
       PUBLISHED,
       5,
     ],
     [
-      'is done when an unheard try shows as the conflict of the last one',
+      'succeeds if an unanswered try causes the conflict of the last one',
       [...new Array<Step>(4).fill({ answer: 'unclear' }), { answer: 'conflict', becomes: OURS }],
       PUBLISHED,
       5,
@@ -133,13 +133,13 @@ describe.each<[string, Pointer | null]>([
     expect(await swapped(before, steps)).toEqual({ outcome, swaps });
   });
 
-  it('gives up with what it does not know when no answer ever comes', async () => {
+  it('throws StoreUnclearError if no swap gets an answer', async () => {
     const { outcome, swaps } = await swapped(before, new Array<Step>(20).fill({ answer: 'unclear' }));
     expect(outcome).toBeInstanceOf(StoreUnclearError);
     expect(swaps).toBeLessThan(10);
   });
 
-  it('blames the store when it keeps refusing a condition that holds', async () => {
+  it('reports the store if it keeps rejecting a condition that is met', async () => {
     const { outcome } = await swapped(before, new Array<Step>(20).fill({ answer: 'conflict' }));
     expect(outcome).toBeInstanceOf(StoreError);
     expect((outcome as Error).message).toContain('conditional writes');
@@ -153,26 +153,26 @@ describe.each<[string, Pointer | null]>([
 });
 
 describe('Swapping the pointer', () => {
-  it('is lost without a try when somebody else is there already', async () => {
+  it('is lost without a write if the pointer already names another run', async () => {
     const store = new ScriptedStore(THEIRS, []);
     expect(await swapPointer(store.port, OURS, { etag: 'v0' })).toEqual(LOST);
     expect(await swapPointer(store.port, OURS, 'absent')).toEqual(LOST);
     expect(store.swaps).toBe(0);
   });
 
-  it('is lost, and not made up for, when the pointer has vanished', async () => {
+  it('is lost, without a retry, if the pointer is missing', async () => {
     const store = new ScriptedStore(BEFORE, [{ answer: 'conflict', becomes: 'gone' }]);
     expect((await swapPointer(store.port, OURS, store.expected)).outcome).toBe('lost');
     expect(store.swaps).toBe(1);
   });
 
-  it('is done without a try when an attempt before this one did it', async () => {
+  it('succeeds without a write if an earlier attempt succeeded', async () => {
     const store = new ScriptedStore(OURS, []);
     expect(await swapPointer(store.port, OURS, { etag: 'v0' })).toEqual(PUBLISHED);
     expect(store.swaps).toBe(0);
   });
 
-  it('lets one of many racing runs win in a real store, and tells the others who it was', async () => {
+  it('lets one of many concurrent runs win in a real store, and reports the winner to the others', async () => {
     const runs = Array.from({ length: 8 }, (_, at) =>
       pointerOf(`20261121T020000Z-1000000${at}` as RunId, 'raced'),
     );
@@ -193,14 +193,14 @@ describe('Swapping the pointer', () => {
 });
 
 describe('An object in the store', () => {
-  it('is held against what was promised: its being there, its size and its checksum', async () => {
+  it('is checked for its existence, size and checksum', async () => {
     const key = 'checked/part.csv' as ObjectKey;
     const body = Buffer.from('id\n1\n');
     const good = { key, bytes: body.length, crc32: crc32ToHex(crc32(body)) };
-    expect(await checkObject(lake.store, good)).toBe(`${key} is not there`);
+    expect(await checkObject(lake.store, good)).toBe(`${key} is missing`);
     await lake.store.write(key, body, { contentType: 'text/csv' });
     expect(await checkObject(lake.store, good)).toBeNull();
-    expect(await checkObject(lake.store, { ...good, bytes: 6 })).toBe(`${key} has 5 bytes and not 6`);
+    expect(await checkObject(lake.store, { ...good, bytes: 6 })).toBe(`${key} has 5 bytes instead of 6`);
     expect(await checkObject(lake.store, { ...good, crc32: '00000000' })).toContain('CRC32');
   });
 });

@@ -1,14 +1,25 @@
 import type { ByteString, ObjectKey, RunId, UtcSeconds } from '../../../src/core/brands.js';
 import { toByteString } from '../../../src/core/brands.js';
 import type { CsvSettings } from '../../../src/core/settings.js';
-import { writeRows } from '../../../src/lake/csv.js';
-import { inFolder, MANIFEST, partName, pointerKey, runFolder, type Tree } from '../../../src/lake/layout.js';
-import { encodeManifest, type ManifestInput, type PublishedPart } from '../../../src/lake/manifest.js';
 import { framingOf } from '../../../src/lake/part/framing.js';
 import { PartWriter } from '../../../src/lake/part/writer.js';
-import { encodePointer, type Pointer } from '../../../src/lake/pointer.js';
-import { sortKey } from '../../../src/lake/row.js';
-import { type Column, headerCells } from '../../../src/lake/schema.js';
+import {
+  inFolder,
+  MANIFEST,
+  partName,
+  pointerKey,
+  runFolder,
+  type Tree,
+} from '../../../src/lake/published/layout.js';
+import {
+  encodeManifest,
+  type ManifestInput,
+  type PublishedPart,
+} from '../../../src/lake/published/manifest.js';
+import { encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
+import { writeRows } from '../../../src/lake/rows/csv.js';
+import { sortKey } from '../../../src/lake/rows/row.js';
+import { type Column, headerCells } from '../../../src/lake/rows/schema.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 
 export const CSV: CsvSettings = {
@@ -72,6 +83,7 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
     columns,
     profile: { key: [columns[0]!.name], csv, columns: { include: null, exclude: [], mask: {} } },
     fingerprint: '0123456789abcdef',
+    fullRead: null,
     gap: null,
     warnings: [],
   };

@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import type { RetentionSettings } from '../../../src/core/settings.js';
 import {
-  datesToLookAt,
+  datesToCheck,
   READER_GRACE_MS,
   type SnapshotRun,
   snapshotsToRemove,
-} from '../../../src/lake/retention.js';
+} from '../../../src/lake/published/retention.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -49,7 +49,7 @@ describe('Retention of snapshots', () => {
     expect(removed([run(24 * 90), run(25)])).toEqual([2160]);
   });
 
-  it('leaves what was published after the run that the pointer names alone', () => {
+  it('keeps snapshots published after the run that the pointer names', () => {
     const runs = [run(100), run(99), run(98)];
     const current = runs[0]!.runId;
     expect(snapshotsToRemove({ published: runs, strays: [], current, settings: LAST, now: NOW })).toEqual([]);
@@ -61,7 +61,7 @@ describe('Retention of snapshots', () => {
     expect(snapshotsToRemove({ published, strays: [], current, settings: LAST, now: NOW })).toEqual([]);
   });
 
-  it('does not take a run that lost the swap for the last of its day', () => {
+  it('does not treat a run that lost the swap as the last of its day', () => {
     expect(removed([run(0), run(50)], LAST, [run(49)])).toEqual([]);
     expect(removed([run(0), run(50)], LAST, [run(24 * 31)])).toEqual([744]);
   });
@@ -77,7 +77,7 @@ describe('Retention of snapshots', () => {
       }),
     );
 
-  it('holds what it promises for any history', () => {
+  it('keeps its guarantees for any history', () => {
     fc.assert(
       fc.property(runs, ({ all, stray, snapshotsMs, keepPerDay }) => {
         const published = all.filter((_, at) => at === 0 || !stray[at]);
@@ -93,7 +93,7 @@ describe('Retention of snapshots', () => {
         );
         for (const one of gone) {
           expect(NOW - one.publishedAt).toBeGreaterThan(READER_GRACE_MS);
-          // Somebody who follows the pointer has had a day to move on.
+          // Readers have had 24 hours to switch to the next snapshot.
           const next = published.find(
             (later) => later.publishedAt > one.publishedAt && NOW - later.publishedAt > DAY,
           );
@@ -110,7 +110,7 @@ describe('Retention of snapshots', () => {
     );
   });
 
-  it('has nothing left to do when it is asked twice', () => {
+  it('removes nothing in a second call', () => {
     fc.assert(
       fc.property(runs, ({ all, snapshotsMs, keepPerDay }) => {
         const newest = all.reduce((a, b) => (a.publishedAt > b.publishedAt ? a : b));
@@ -124,7 +124,7 @@ describe('Retention of snapshots', () => {
   });
 });
 
-describe('the days that are looked at', () => {
+describe('the days to check', () => {
   const now = Date.parse('2026-11-21T02:00:00Z');
   const days = Array.from(
     { length: 60 },
@@ -133,17 +133,17 @@ describe('the days that are looked at', () => {
   const settings: RetentionSettings = { snapshotsMs: 30 * 24 * 3_600_000, keepPerDay: 'last' };
 
   it('are the last ones and those that are too old, however many lie between', () => {
-    const { old, recent } = datesToLookAt([...days, 'of-somebody-else'], settings, now);
+    const { old, recent } = datesToCheck([...days, 'of-somebody-else'], settings, now);
     expect(recent).toEqual(days.slice(0, 10).reverse());
     expect(old).toEqual(days.slice(30).reverse());
   });
 
   it('are all on the first day of a month, for the settings may have changed', () => {
     const first = days.filter((day) => day <= 'dt=2026-11-01');
-    const { old, recent } = datesToLookAt(first, settings, Date.parse('2026-11-01T02:00:00Z'));
+    const { old, recent } = datesToCheck(first, settings, Date.parse('2026-11-01T02:00:00Z'));
     expect(recent.length).toBe(30);
     expect([...old, ...recent]).toEqual(first.toSorted());
-    expect(datesToLookAt(['dt=2026-11-21'], settings, now).recent).toEqual(['dt=2026-11-21']);
-    expect(datesToLookAt([], settings, now)).toEqual({ old: [], recent: [] });
+    expect(datesToCheck(['dt=2026-11-21'], settings, now).recent).toEqual(['dt=2026-11-21']);
+    expect(datesToCheck([], settings, now)).toEqual({ old: [], recent: [] });
   });
 });

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { UtcSeconds } from '../../../src/core/brands.js';
-import { entomb, isTombstone, payloadAt, rowKey, rowPrefix, sortKey } from '../../../src/lake/row.js';
+import {
+  isTombstone,
+  payloadAt,
+  rowKey,
+  rowPrefix,
+  sortKey,
+  toTombstone,
+} from '../../../src/lake/rows/row.js';
 import {
   anyText,
   bytes,
@@ -34,16 +41,16 @@ describe('A row', () => {
     );
   });
 
-  it('is not taken for a tombstone because its key begins with a digit', () => {
+  it('is not a tombstone because its key begins with a digit', () => {
     expect(
       isTombstone(rowText({ runId: OLD_RUN, syncedAt: OLD_TIME, deletedAt: null, cells: ['42', '7'] })),
     ).toBe(false);
   });
 
-  it('keeps its payload and the time of its reading when it is entombed', () => {
+  it('keeps its payload and `_synced_at` when it becomes a tombstone', () => {
     fc.assert(
       fc.property(anyRow, anyDelimiter, (row, delimiter) => {
-        const dead = entomb(
+        const dead = toTombstone(
           rowText(row, delimiter),
           NEW_RUN,
           '2026-12-01T00:00:00Z' as UtcSeconds,

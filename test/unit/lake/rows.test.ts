@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { truncate } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { folderOf } from '../../../src/lake/layout.js';
-import type { Manifest } from '../../../src/lake/manifest.js';
-import { decodeManifest } from '../../../src/lake/manifest.js';
-import { readRows, rowTexts } from '../../../src/lake/rows.js';
+import { folderOf } from '../../../src/lake/published/layout.js';
+import type { Manifest } from '../../../src/lake/published/manifest.js';
+import { decodeManifest } from '../../../src/lake/published/manifest.js';
+import { readRows, rowTexts } from '../../../src/lake/rows/read-rows.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { NEW_RUN, temporaryLake } from './data-plane.js';
 import { publishRun } from './published.js';
@@ -54,28 +54,31 @@ describe('The rows of a published tree', () => {
     },
   );
 
-  it.each(['gzip', 'none'] as const)('are read no further than they are asked for (%s)', async (kind) => {
-    const text = (): string => randomBytes(3000).toString('hex');
-    const part = Array.from({ length: 500 }, (_, at) => [String(at).padStart(4, '0'), text()]);
-    const manifest = await publish([part, [['9999', 'second part']]], kind);
-    let bytes = 0;
-    const opened: string[] = [];
-    const counting = {
-      async *stream(key) {
-        opened.push(key);
-        for await (const chunk of lake.store.stream(key)) {
-          bytes += chunk.length;
-          yield chunk;
-        }
-      },
-    } as Pick<ObjectStore, 'stream'> as ObjectStore;
-    expect((await take(rowTexts(counting, manifest), 5)).length).toBe(5);
-    expect(opened).toEqual([manifest.parts[0]!.key]);
-    expect(manifest.parts[0]!.bytes).toBeGreaterThan(1_000_000);
-    expect(bytes).toBeLessThan(manifest.parts[0]!.bytes / 3);
-  });
+  it.each(['gzip', 'none'] as const)(
+    'are not read past the point where the caller stops (%s)',
+    async (kind) => {
+      const text = (): string => randomBytes(3000).toString('hex');
+      const part = Array.from({ length: 500 }, (_, at) => [String(at).padStart(4, '0'), text()]);
+      const manifest = await publish([part, [['9999', 'second part']]], kind);
+      let bytes = 0;
+      const opened: string[] = [];
+      const counting = {
+        async *stream(key) {
+          opened.push(key);
+          for await (const chunk of lake.store.stream(key)) {
+            bytes += chunk.length;
+            yield chunk;
+          }
+        },
+      } as Pick<ObjectStore, 'stream'> as ObjectStore;
+      expect((await take(rowTexts(counting, manifest), 5)).length).toBe(5);
+      expect(opened).toEqual([manifest.parts[0]!.key]);
+      expect(manifest.parts[0]!.bytes).toBeGreaterThan(1_000_000);
+      expect(bytes).toBeLessThan(manifest.parts[0]!.bytes / 3);
+    },
+  );
 
-  it.each(['gzip', 'none'] as const)('end with an error that names a part cut short (%s)', async (kind) => {
+  it.each(['gzip', 'none'] as const)('end with an error that names a truncated part (%s)', async (kind) => {
     const manifest = await publish([[['a', 'x'.repeat(100)]]], kind);
     const { key, bytes } = manifest.parts[0]!;
     await truncate(lake.pathOf(key), bytes - 12);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId, UtcSeconds } from '../../../src/core/brands.js';
-import { type Claim, checkFence } from '../../../src/lake/fence.js';
+import { isRunId, newRunId, parseRunDate, untilOwnSecond } from '../../../src/core/run-id.js';
 import {
   dateOf,
   folderOf,
@@ -10,18 +10,18 @@ import {
   nameOf,
   partName,
   runFolder,
-} from '../../../src/lake/layout.js';
-import { decodeManifest } from '../../../src/lake/manifest.js';
-import { isLater, newerRows } from '../../../src/lake/newer.js';
-import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/pointer.js';
-import { isRunId, newRunId, parseRunDate, untilOwnSecond } from '../../../src/lake/run-id.js';
+} from '../../../src/lake/published/layout.js';
+import { decodeManifest } from '../../../src/lake/published/manifest.js';
+import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
+import { isLater, newerRows } from '../../../src/lake/rows/newer.js';
+import { type Claim, checkFence } from '../../../src/lake/run/fence.js';
 import {
-  askAfterSetback,
   fromUtcSeconds,
   nextCheckpoint,
   toUtcSeconds,
+  updatedSinceAfterSetback,
   windowGap,
-} from '../../../src/lake/watermark.js';
+} from '../../../src/lake/run/watermark.js';
 import { NEW_RUN, OLD_RUN, OLD_TIME, rowText } from './data-plane.js';
 
 const anyTime = fc.integer({ min: Date.parse('1971-01-01'), max: Date.parse('2100-01-01') });
@@ -78,7 +78,7 @@ describe('The next checkpoint', () => {
     );
   });
 
-  it('never goes back and is whole seconds in UTC', () => {
+  it('never moves back and is in whole UTC seconds', () => {
     fc.assert(
       fc.property(
         clocks,
@@ -120,12 +120,12 @@ describe("A setback of the service's clock", () => {
     { back: -hour, since: null },
   ])('of $back ms is made good from $since on, a day after the run before', ({ back, since }) => {
     const serviceNow = start + 24 * hour - back;
-    expect(askAfterSetback(asked, 24 * hour, serviceNow, { overlapMs: 300_000 })).toBe(since);
+    expect(updatedSinceAfterSetback(asked, 24 * hour, serviceNow, { overlapMs: 300_000 })).toBe(since);
   });
 
   it('is none where there is no overlap and clocks begin their seconds at different times', () => {
     const at = toUtcSeconds(start - 1000);
-    expect(askAfterSetback(at, 24 * hour, start + 24 * hour - 1999, { overlapMs: 0 })).toBeNull();
+    expect(updatedSinceAfterSetback(at, 24 * hour, start + 24 * hour - 1999, { overlapMs: 0 })).toBeNull();
   });
 });
 
@@ -174,6 +174,7 @@ describe('The fence', () => {
     baseUrl: 'https://tracker.example.com',
     resource: 'tasks',
     publishingRunId: null,
+    rollbackRunId: null,
     displaced: false,
   };
   const beaten = { ...mine, displaced: true };
@@ -182,20 +183,37 @@ describe('The fence', () => {
 
   it.each<[string, Pointer | null, Omit<Claim, 'publishedRunId' | 'adopt'>, RunId | null, boolean, string]>([
     ['an empty mirror before an empty lake starts', null, mine, null, false, 'empty'],
-    ['an empty mirror that is told to adopt an empty lake starts', null, mine, null, true, 'empty'],
+    ['an empty mirror with --adopt starts in an empty lake', null, mine, null, true, 'empty'],
     ['a mirror whose pointer is gone stops', null, mine, OLD_RUN, false, 'vanished'],
-    ['a mirror whose pointer is gone starts anew when told to', null, mine, OLD_RUN, true, 'empty'],
-    ['an empty mirror takes up what it finds', pointer, mine, null, false, 'adopted'],
+    [
+      'a mirror whose pointer is gone starts from the beginning with --adopt',
+      null,
+      mine,
+      OLD_RUN,
+      true,
+      'empty',
+    ],
+    ['an empty mirror adopts the existing snapshot', pointer, mine, null, false, 'adopted'],
     ['an empty mirror that lost a race stops', pointer, beaten, null, false, 'displaced'],
-    ['an empty mirror that lost a race takes over when told to', pointer, beaten, null, true, 'adopted'],
-    ['a mirror that lost a race goes on with its own run', pointer, beaten, OLD_RUN, false, 'ours'],
-    ['a mirror goes on with its own run', pointer, mine, OLD_RUN, false, 'ours'],
-    ['a mirror that is told to adopt goes on with its own run', pointer, mine, OLD_RUN, true, 'ours'],
+    ['an empty mirror that lost a race takes over with --adopt', pointer, beaten, null, true, 'adopted'],
+    ['a mirror that lost a race continues from its own run', pointer, beaten, OLD_RUN, false, 'ours'],
+    ['a mirror continues from its own run', pointer, mine, OLD_RUN, false, 'ours'],
+    ['a mirror with --adopt continues from its own run', pointer, mine, OLD_RUN, true, 'ours'],
     ['a mirror that finds another run stops', pointer, mine, NEW_RUN, false, 'displaced'],
-    ['a mirror that finds another run takes over when told to', pointer, mine, NEW_RUN, true, 'adopted'],
+    ['a mirror that finds another run takes over with --adopt', pointer, mine, NEW_RUN, true, 'adopted'],
     ['another connection stops, even with the same run', pointer, other, OLD_RUN, false, 'foreign'],
-    ['another connection stops although it is told to adopt', pointer, other, null, true, 'foreign'],
+    ['another connection stops even with --adopt', pointer, other, null, true, 'foreign'],
     ['another service stops', pointer, elsewhere, null, false, 'foreign'],
+    ['a mirror whose service has moved stops', pointer, elsewhere, OLD_RUN, false, 'foreign'],
+    [
+      'a mirror whose service has moved takes over with --adopt',
+      pointer,
+      elsewhere,
+      OLD_RUN,
+      true,
+      'adopted',
+    ],
+    ['an empty mirror takes over from another URL with --adopt', pointer, elsewhere, null, true, 'adopted'],
   ])('%s', (_, found, who, publishedRunId, adopt, outcome) => {
     const fence = checkFence(found, { ...who, publishedRunId, adopt });
     expect(fence.outcome).toBe(outcome);
@@ -204,7 +222,7 @@ describe('The fence', () => {
     }
   });
 
-  it('reads back the pointer that it was written', () => {
+  it('round-trips a pointer', () => {
     expect(decodePointer(encodePointer(pointer))).toEqual(pointer);
   });
 
@@ -216,13 +234,13 @@ describe('The fence', () => {
     '{}',
     '{"runId":"x","snapshot":"y"}',
     '{"runId":1,"snapshot":"y","checkpoint":{"updatedSince":"z"}}',
-  ])('does not take %j for a pointer', (body) => {
+  ])('does not accept %j as a pointer', (body) => {
     expect(() => decodePointer(Buffer.from(body))).toThrow(SyntaxError);
   });
 });
 
 describe('A run id', () => {
-  it('says when its run started', () => {
+  it('contains the start time of its run', () => {
     expect(parseRunDate('20261121T020304Z-1a2b3c4d' as RunId)).toBe(Date.parse('2026-11-21T02:03:04Z'));
   });
 
@@ -238,13 +256,13 @@ describe('A run id', () => {
     expect(() => parseRunDate(text as RunId)).toThrow(RangeError);
   });
 
-  it('of a day that no calendar has is refused instead of read as no time at all', () => {
+  it('with an invalid date is rejected', () => {
     expect(() => parseRunDate('20261341T020304Z-1a2b3c4d' as RunId)).toThrow(RangeError);
   });
 });
 
 describe('The layout', () => {
-  it('puts parts where the design says, under the UTC date of the nominal start', () => {
+  it('puts parts in the folder of the UTC date of the nominal start', () => {
     const folder = runFolder('tasks', 'snapshots', dateOf(Date.parse('2026-11-21T23:59:59.999Z')), NEW_RUN);
     const part = inFolder(folder, partName(3, '1a2b3c4d', '.csv.gz'));
     expect(part).toBe(`tasks/snapshots/dt=2026-11-21/run=${NEW_RUN}/part-00003-1a2b3c4d.csv.gz`);
@@ -290,10 +308,10 @@ describe('The newer of two rows', () => {
 });
 
 describe('A manifest of another layout', () => {
-  it('is not read as one of ours', () => {
+  it('is rejected', () => {
     const body = Buffer.from(JSON.stringify({ worktrack: { layout: 2, parts: [] } }));
     expect(() => decodeManifest(body, 'tasks/snapshots/dt=2026-11-21/run=x' as ObjectKey)).toThrow(
-      'layout 2',
+      'layout version 2',
     );
   });
 });

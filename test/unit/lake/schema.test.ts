@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isWanted } from '../../../src/lake/profile.js';
-import { ColumnSet, columnName, headerCells, typeBits, typeNames } from '../../../src/lake/schema.js';
+import { isWanted } from '../../../src/lake/rows/profile.js';
+import { ColumnSet, columnName, headerCells, typeBits, typeNames } from '../../../src/lake/rows/schema.js';
 import { bytes, profileOf } from './data-plane.js';
 
 describe('A column set', () => {
@@ -36,7 +36,7 @@ describe('A column set', () => {
     );
   });
 
-  it('gives fields that are called like our own columns a suffix', () => {
+  it('adds a suffix to fields with the name of a metadata column', () => {
     const set = new ColumnSet(['id'], []);
     for (const field of ['_run_id', '_synced_at', '_deleted_at', '_other']) set.columnOf(bytes(field));
     expect(headerCells(set.toColumns())).toEqual([
@@ -45,7 +45,7 @@ describe('A column set', () => {
     ]);
   });
 
-  it('leaves out what is not wanted, but never the key', () => {
+  it('leaves out excluded columns, but never the key', () => {
     const profile = profileOf({ columns: { include: ['a'], exclude: ['id'] } });
     const set = new ColumnSet(['id'], [], isWanted(profile));
     expect(['id', 'a', 'b'].map((field) => set.columnOf(bytes(field)))).toEqual([0, 1, -1]);
@@ -72,7 +72,7 @@ describe('A column set', () => {
     expect(typeNames(1 | 16)).toEqual(['null', 'string']);
   });
 
-  it('has a header that carries any name as UTF-8', () => {
+  it('has a header with any name as UTF-8', () => {
     expect(headerCells([{ name: '日', types: 0 }])[3]).toBe('\xe6\x97\xa5');
   });
 });

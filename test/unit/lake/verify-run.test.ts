@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
-import type { PublishedPart } from '../../../src/lake/manifest.js';
-import { type MergeCounts, noCounts } from '../../../src/lake/merge/merge.js';
+import { type MergeCounts, zeroCounts } from '../../../src/lake/merge/merge.js';
 import type { TaskResult } from '../../../src/lake/merge/plan.js';
-import type { SortKey } from '../../../src/lake/row.js';
-import { addUp, type Totals } from '../../../src/lake/verify-run.js';
+import type { PublishedPart } from '../../../src/lake/published/manifest.js';
+import type { SortKey } from '../../../src/lake/rows/row.js';
+import { addUp, type Totals } from '../../../src/lake/run/add-up.js';
 
 const part = (rows: number, first: string, last: string): PublishedPart => ({
   key: `p-${first}` as ObjectKey,
@@ -21,7 +21,7 @@ const part = (rows: number, first: string, last: string): PublishedPart => ({
 const FIRST: TaskResult = {
   task: 0,
   counts: {
-    ...noCounts(),
+    ...zeroCounts(),
     fetched: 10,
     duplicates: 1,
     unchanged: 3,
@@ -37,18 +37,18 @@ const FIRST: TaskResult = {
 };
 const SECOND: TaskResult = {
   task: 1,
-  counts: { ...noCounts(), retained: 8, rows: 8 },
+  counts: { ...zeroCounts(), retained: 8, rows: 8 },
   parts: [part(8, 'g', 'k')],
   changes: [],
 };
 const TOTALS: Totals = { fetched: 12, duplicates: 1, quarantined: 1, before: 20, tasks: 2 };
 
 describe('What a run reports', () => {
-  it('is added up when it agrees, with the parts in the order of the tasks', () => {
+  it('is added up if the counts agree, with the parts in task order', () => {
     const sum = addUp([SECOND, FIRST], TOTALS);
     if ('problem' in sum) throw new Error(sum.problem);
     expect(sum.counts).toEqual({
-      ...noCounts(),
+      ...zeroCounts(),
       ...{
         fetched: 11,
         duplicates: 2,
@@ -65,21 +65,22 @@ describe('What a run reports', () => {
     expect(sum.changes).toEqual(FIRST.changes);
   });
 
-  it('of nothing over nothing agrees', () => {
+  it('agrees for an empty run over an empty snapshot', () => {
     const nothing = { fetched: 0, duplicates: 0, quarantined: 0, before: 0, tasks: 0 };
-    expect(addUp([], nothing)).toEqual({ counts: noCounts(), parts: [], changes: [] });
+    expect(addUp([], nothing)).toEqual({ counts: zeroCounts(), parts: [], changes: [] });
   });
 
-  // `reapplied` says where some of the inserted rows came from; nothing else knows their number.
-  it.each(Object.keys(noCounts()).filter((name) => name !== 'reapplied') as (keyof MergeCounts)[])(
-    'is refused when the count of %s is off by one',
-    (name) => {
-      for (const off of [1, -1]) {
-        const wrong = { ...FIRST, counts: { ...FIRST.counts, [name]: FIRST.counts[name] + off } };
-        expect(addUp([wrong, SECOND], TOTALS)).toHaveProperty('problem');
-      }
-    },
-  );
+  // These say where some of the changed rows came from; nothing else knows their number.
+  it.each(
+    Object.keys(zeroCounts()).filter(
+      (name) => name !== 'reapplied' && name !== 'restored',
+    ) as (keyof MergeCounts)[],
+  )('is refused when the count of %s is off by one', (name) => {
+    for (const off of [1, -1]) {
+      const wrong = { ...FIRST, counts: { ...FIRST.counts, [name]: FIRST.counts[name] + off } };
+      expect(addUp([wrong, SECOND], TOTALS)).toHaveProperty('problem');
+    }
+  });
 
   it.each(Object.keys(TOTALS) as (keyof Totals)[])('is refused when %s is off by one', (name) => {
     for (const off of [1, -1])
@@ -113,7 +114,7 @@ describe('What a run reports', () => {
     expect(sum).toEqual({ problem: 'the keys of part 2 overlap those of the part before' });
   });
 
-  it('says in words what disagrees, with both numbers', () => {
+  it('names the counts that disagree, with both numbers', () => {
     expect(addUp([FIRST, SECOND], { ...TOTALS, before: 19 })).toMatchObject({
       problem: expect.stringContaining('rows before + inserted - dropped and rows after: 22 and 23'),
     });

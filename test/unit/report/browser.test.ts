@@ -37,7 +37,7 @@ describe.runIf(chromium !== null)('a report in a browser', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it.each(SCREENS)('fits the screen of a $name, in its colours, and asks for nothing', async (screen) => {
+  it.each(SCREENS)('fits the screen of a $name, in its colours, and requests nothing', async (screen) => {
     page.requests.length = 0;
     await page.show(url, screen);
     // Opened, for what is folded away must fit too.
@@ -58,7 +58,7 @@ describe.runIf(chromium !== null)('a report in a browser', () => {
     expect(page.requests).toEqual([url]);
   });
 
-  it('runs nothing of what a name says', async () => {
+  it('does not execute the content of a name', async () => {
     await page.show(url, SCREENS[0]);
     expect(await page.evaluate('document.scripts.length + document.images.length')).toBe(0);
     expect(await page.evaluate('document.querySelectorAll("section").length')).toBe(5);

@@ -1,6 +1,6 @@
 import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
-import type { RunCounts } from '../../../src/core/contract.js';
-import type { Manifest } from '../../../src/lake/manifest.js';
+import type { RunCounts } from '../../../src/core/contract/index.js';
+import type { Manifest } from '../../../src/lake/published/manifest.js';
 import { type Report, resourceReport, withoutRuns } from '../../../src/report/index.js';
 import { CSV } from '../lake/published.js';
 
@@ -79,8 +79,8 @@ export function sampleReport(): Report {
     ...warned[0]!,
     gap: { from: '2026-08-01T00:00:00Z' as UtcSeconds, to: '2026-08-23T02:00:00Z' as UtcSeconds },
     warnings: [
-      'gap: the last run was so long ago that the service no longer lists what changed',
-      '3 records without a key set aside under _quarantine/',
+      'gap: the service no longer lists changes from 2026-01-01T00:00:00Z to 2026-01-02T00:00:00Z',
+      '3 records without a key written to _quarantine/',
     ],
   };
   return {

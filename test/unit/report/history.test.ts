@@ -4,18 +4,25 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { writeReport } from '../../../activities/clean-up/report.js';
 import type { OpenConnection } from '../../../activities/index.js';
-import { readLastRun } from '../../../activities/last-run.js';
-import { writeReport } from '../../../activities/report.js';
+import { readLastRun } from '../../../activities/shared/published-run.js';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import { NO_METER } from '../../../src/core/metrics.js';
-import { RunChain } from '../../../src/lake/chain.js';
-import { folderOf, inFolder, MANIFEST, pointerKey, REPORT, runFolder } from '../../../src/lake/layout.js';
-import { encodeManifest, type ManifestInput } from '../../../src/lake/manifest.js';
-import { encodePointer, type Pointer } from '../../../src/lake/pointer.js';
-import { readHistory, readHistoryAt } from '../../../src/lake/run-history.js';
+import { RunChain } from '../../../src/lake/published/chain.js';
+import {
+  folderOf,
+  inFolder,
+  MANIFEST,
+  pointerKey,
+  REPORT,
+  runFolder,
+} from '../../../src/lake/published/layout.js';
+import { encodeManifest, type ManifestInput } from '../../../src/lake/published/manifest.js';
+import { encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
+import { readHistory, readHistoryAt } from '../../../src/lake/published/run-history.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
-import { reportOf } from '../../../src/report/index.js';
+import { createReport } from '../../../src/report/index.js';
 import { publishRun } from '../lake/published.js';
 import { runId } from './fixtures.js';
 
@@ -67,14 +74,14 @@ describe('the history of a resource', () => {
     });
   }
 
-  it('goes back so many runs and no further, and reads and lists no more for an older lake', async () => {
+  it('reads the given number of runs, and no more requests for an older lake', async () => {
     const runs = await readHistory(new RunChain(store, pointer), 10);
     expect(runs.map((run) => run.runId)).toEqual(Array.from({ length: 10 }, (_, ago) => runId(ago)));
     expect(reads.length).toBe(10);
     expect(listed.length).toBe(0);
   });
 
-  it('ends with the first run, and where a manifest is missing or cannot be read', async () => {
+  it('ends at the first run, or at a manifest that is missing or damaged', async () => {
     expect((await readHistory(new RunChain(store, pointer), 1000)).length).toBe(RUNS);
     const third = (await keys()).find((key) => key.includes(runId(2)))!;
     await store.write(third, Buffer.from('{"worktrack":{"layout":99}}'), { contentType: 'application/json' });
@@ -83,13 +90,13 @@ describe('the history of a resource', () => {
     expect((await readHistory(new RunChain(store, pointer), 1000)).length).toBe(2);
   });
 
-  it('is found from an earlier run on, and not from one that is not on the chain', async () => {
+  it('can start at an earlier run, but not at a run that is not on the chain', async () => {
     const runs = await readHistoryAt(new RunChain(store, pointer), { runId: runId(45), most: 3 });
     expect(runs?.map((run) => run.runId)).toEqual([runId(45), runId(46), runId(47)]);
     expect(await readHistoryAt(new RunChain(store, pointer), { runId: runId(RUNS), most: 3 })).toBeNull();
   });
 
-  it('becomes a report, of which a damaged pointer or a resource without one is a part', async () => {
+  it('becomes a report that also shows a damaged pointer and a resource without one', async () => {
     await store.write('projects/latest.json' as ObjectKey, Buffer.from('{}'), {
       contentType: 'application/json',
     });
@@ -99,17 +106,17 @@ describe('the history of a resource', () => {
       runId: null,
       madeAt: 0,
     };
-    const page = await reportOf(store, wanted);
+    const page = await createReport(store, wanted);
     expect(page).toContain('Last 30 published runs');
-    expect(page).toContain('latest.json is not the pointer');
-    expect(page).toContain('Nothing is published yet.');
+    expect(page).toContain('latest.json is not a pointer');
+    expect(page).toContain('No run is published yet.');
     const at = { ...wanted, resources: ['tasks', 'members'], runId: runId(3) };
-    expect(await reportOf(store, at)).toContain(runId(3));
-    expect(await reportOf(store, at)).not.toContain(runId(2));
-    expect(await reportOf(store, { ...at, runId: '20200101T000000Z-00000000' as RunId })).toBeNull();
+    expect(await createReport(store, at)).toContain(runId(3));
+    expect(await createReport(store, at)).not.toContain(runId(2));
+    expect(await createReport(store, { ...at, runId: '20200101T000000Z-00000000' as RunId })).toBeNull();
   });
 
-  describe('beside the manifest', () => {
+  describe('next to the manifest', () => {
     const ref = { connection: 'acme', resource: 'tasks', runId: runId(0) };
     const write = (lake: ObjectStore) => {
       const connection = () => ({ store: lake }) as OpenConnection;
@@ -121,12 +128,12 @@ describe('the history of a resource', () => {
     };
     const at = () => inFolder(folderOf(pointer.snapshot), REPORT);
 
-    it('is a page of its own', async () => {
+    it('is a complete page', async () => {
       await write(store);
       expect((await store.read(at())).toString()).toMatch(/^<!doctype html>/);
     });
 
-    it('is left out, and fails nothing, when the store does not take it', async () => {
+    it('is skipped without an error if the store rejects it', async () => {
       const broken = new Proxy(store, {
         get: (target, name) =>
           name === 'write' ? () => Promise.reject(new Error('no room')) : Reflect.get(target, name),
@@ -135,7 +142,7 @@ describe('the history of a resource', () => {
       expect(await store.head(at())).toBeNull();
     });
 
-    it('is left out when another run was published meanwhile', async () => {
+    it('is skipped if another run was published in the meantime', async () => {
       const other = encodePointer({ ...pointer, runId: runId(1) });
       await store.write(pointerKey('tasks'), other, { contentType: 'application/json' });
       await write(store);

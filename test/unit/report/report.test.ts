@@ -6,14 +6,14 @@ import { length } from '../../../src/report/text.js';
 import { counts, HOSTILE, pastRun, sampleReport } from './fixtures.js';
 
 describe('the markup', () => {
-  it('escapes every value of a template, and no markup twice', () => {
+  it('escapes every value of a template once', () => {
     const inner = html`<b title="${'"x"'}">${'a & <b>'}</b>`;
     expect(html`<p>${inner}${[inner]}</p>`.text).toBe(
       `<p>${'<b title="&quot;x&quot;">a &amp; &lt;b&gt;</b>'.repeat(2)}</p>`,
     );
   });
 
-  it('shows controls, half surrogates and what turns the direction of writing as signs', () => {
+  it('shows control characters, lone surrogates and bidirectional controls as symbols', () => {
     expect(escapeHtml('a\u0000\n\u202eb\u0085\ud800c\u{1f600}')).toBe(
       'a\u2400\u240a\ufffdb\ufffd\ufffdc\u{1f600}',
     );
@@ -23,14 +23,14 @@ describe('the markup', () => {
 describe('a report', () => {
   const page = renderReport(sampleReport());
 
-  it('lets no name or warning become markup', () => {
+  it('does not let a name or warning become markup', () => {
     expect(page).not.toMatch(/<script|<img|onerror=alert\(2\)>"/i);
     expect(page).toContain(escapeHtml(HOSTILE));
     expect(page).not.toContain('\u202e');
     expect(page).not.toContain('\u0000');
   });
 
-  it('fetches nothing: it has no address in it but its own anchors, and forbids the rest', () => {
+  it('loads nothing: it contains only anchors, and its policy forbids the rest', () => {
     expect(
       page.match(/(?:src|href|action|url)\s*[=(]\s*["']?[^"')>]*/gi)!.filter((one) => !one.includes('#r')),
     ).toEqual(
@@ -42,7 +42,7 @@ describe('a report', () => {
     expect(page).toContain('prefers-color-scheme:dark');
   });
 
-  it('says of the last run what it did, from when the next one reads, and what to look at', () => {
+  it('shows the counts, the next checkpoint and the warnings of the last run', () => {
     for (const text of [
       '1,858,850',
       'changes since 2026-11-20T01:55:00Z',
@@ -50,12 +50,12 @@ describe('a report', () => {
       '<h3>Gap</h3>',
     ])
       expect(page).toContain(text);
-    expect(page).toContain('Nothing is published yet.');
+    expect(page).toContain('No run is published yet.');
     expect(page).toContain('tasks/latest.json cannot be read');
     expect(page).toContain('Last 30 published runs');
   });
 
-  it('tells a change of the schema once, among the changes of the schema', () => {
+  it('lists a schema change once, under the schema changes', () => {
     const before = pastRun(1, { columns: [{ name: 'id', types: 16 }] });
     const now = pastRun(0, {
       columns: [...before.columns, { name: 'tag', types: 16 }],
@@ -74,7 +74,7 @@ describe('a report', () => {
     });
   });
 
-  it('leaves the first load out of the changes, which it would dwarf', () => {
+  it('leaves the first load out of the chart of changes', () => {
     const runs = [
       pastRun(0, { counts: counts({ rows: 1_000_002, inserted: 2 }) }),
       pastRun(1, { counts: counts({ rows: 1_000_000, inserted: 1_000_000 }), previousRunId: null }),
@@ -90,7 +90,7 @@ describe('a bar chart', () => {
       Number(height),
     );
 
-  it('draws bars in proportion, stacks their pieces and lets what is small still show', () => {
+  it('draws proportional stacked bars with a minimum height', () => {
     const bars = [100, 50, 0.01, 0].map((value) => ({
       title: String(value),
       pieces: [{ kind: 'rows' as const, value }],
@@ -106,19 +106,19 @@ describe('a bar chart', () => {
     expect(heights(barChart({ label: 'x', bars: [stacked] }).text)).toEqual([54, 18]);
   });
 
-  it('may begin above nought', () => {
+  it('can start above zero', () => {
     const bars = [1000, 1010].map((value) => ({ title: '', pieces: [{ kind: 'rows' as const, value }] }));
     expect(heights(barChart({ label: 'x', bars, floor: 990 }).text)).toEqual([36, 72]);
   });
 
-  it('draws nothing of nothing', () => {
+  it('draws no bars for no runs', () => {
     for (const bars of [[], [{ title: '', pieces: [] }]]) {
       expect(barChart({ label: 'x', bars }).text).not.toMatch(/NaN|Infinity/);
     }
   });
 });
 
-it('tells lengths of time in units that fit', () => {
+it('formats durations in suitable units', () => {
   expect([800, 12_000, 185_000, 7_800_000, Number.NaN].map(length)).toEqual([
     '0.8 s',
     '12 s',

@@ -7,9 +7,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { downloadArchive } from '../../../src/servers/download.js';
-import { serverSpec } from '../../../src/servers/kinds.js';
-import { freePort } from '../../../src/servers/ports.js';
+import { downloadArchive } from '../../../src/servers/install/download.js';
+import { serverSpec } from '../../../src/servers/install/kinds.js';
+import { freePort } from '../../../src/servers/start/ports.js';
 
 const spec = serverSpec('versitygw');
 const file = 'release.tar.gz';
@@ -50,7 +50,7 @@ function download(from = base) {
       root: folder,
       target,
       signal: AbortSignal.timeout(20_000),
-      say: () => undefined,
+      report: () => undefined,
     },
   );
 }
@@ -58,26 +58,26 @@ function download(from = base) {
 const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 describe('downloading a release', () => {
-  it('leaves the executable alone in the target when the digest is right', async () => {
+  it('leaves only the executable in the target if the digest is correct', async () => {
     files.set('/checksums.txt', `${digest(archive)}  ${file}\n`);
     await download();
     expect(await readdir(target)).toEqual([spec.command]);
   });
 
-  it('leaves nothing when the digest is wrong', async () => {
+  it('leaves nothing if the digest is wrong', async () => {
     files.set('/checksums.txt', `${'0'.repeat(64)}  ${file}\n`);
-    await expect(download()).rejects.toThrow(`has sha256 ${digest(archive)} instead of 000`);
+    await expect(download()).rejects.toThrow(`is ${digest(archive)}, but 000`);
     expect(await readdir(target)).toEqual([]);
   });
 
-  it('does not go on without a published digest', async () => {
-    await expect(download()).rejects.toThrow('checksums.txt answered 404');
+  it('fails without a published digest', async () => {
+    await expect(download()).rejects.toThrow('checksums.txt responded with 404');
     files.set('/checksums.txt', 'nothing of ours');
     await expect(download()).rejects.toThrow(`does not list ${file}`);
   });
 
-  it('names the address and the cause when it cannot be reached', async () => {
+  it('names the URL and the cause if it cannot be reached', async () => {
     const closed = `http://127.0.0.1:${await freePort()}`;
-    await expect(download(closed)).rejects.toThrow(/checksums\.txt could not be reached: .*ECONNREFUSED/);
+    await expect(download(closed)).rejects.toThrow(/cannot reach .*checksums\.txt: .*ECONNREFUSED/);
   });
 });

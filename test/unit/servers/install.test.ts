@@ -2,9 +2,14 @@ import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { cachedExecutable, versionFolder } from '../../../src/servers/cache.js';
-import { type Installer, type InstallOptions, install, installers } from '../../../src/servers/install.js';
-import { serverSpec } from '../../../src/servers/kinds.js';
+import { cachedExecutable, versionFolder } from '../../../src/servers/install/cache.js';
+import {
+  type Installer,
+  type InstallOptions,
+  install,
+  installers,
+} from '../../../src/servers/install/install.js';
+import { serverSpec } from '../../../src/servers/install/kinds.js';
 
 const spec = serverSpec('versitygw');
 let root: string;
@@ -20,7 +25,7 @@ function options(...list: Installer[]): InstallOptions {
     root,
     installers: list,
     signal: AbortSignal.timeout(20_000),
-    say: () => undefined,
+    report: () => undefined,
   };
 }
 
@@ -46,7 +51,7 @@ const failing: Installer = {
 };
 
 describe('installing a server into the cache', () => {
-  it('goes on to the next way when one fails', async () => {
+  it('tries the next installer if one fails', async () => {
     const { installer } = scriptInstaller();
     expect(await install(spec, options(failing, installer))).toEqual({
       source: 'go install',

@@ -1,9 +1,10 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { withLock } from '../../../src/servers/lock.js';
+import { withLock } from '../../../src/servers/install/lock.js';
 
 let root: string;
 let lock: string;
@@ -34,7 +35,7 @@ describe('the lock of an installation', () => {
     // Many times over: a release that is not one step is met by a taker only now and then.
     for (let round = 0; round < 30; round++) {
       await Promise.all(
-        [1, 2, 3, 4, 5, 6, 7, 8].map(() => withLock(lock, { signal: signal(), askEveryMs: 0 }, work)),
+        [1, 2, 3, 4, 5, 6, 7, 8].map(() => withLock(lock, { signal: signal(), retryEveryMs: 0 }, work)),
       );
     }
     expect(most).toBe(1);
@@ -59,6 +60,47 @@ describe('the lock of an installation', () => {
     const longAgo = new Date(Date.now() - 61_000);
     await utimes(join(lock, 'owner.json'), longAgo, longAgo);
     expect(await withLock(lock, { signal: signal() }, async () => 'done')).toBe('done');
+  });
+
+  it('stays with a suspended process that is an hour late, and goes on when that process is dead', async () => {
+    const built = new URL('../../../dist/src/servers/install/lock.js', import.meta.url).href;
+    const script = `
+      const { withLock } = await import(${JSON.stringify(built)});
+      const signal = new AbortController().signal;
+      await withLock(${JSON.stringify(lock)}, { signal }, async () => {
+        console.log('held');
+        await new Promise(() => setInterval(() => {}, 1000));
+      });`;
+    const holder = spawn(process.execPath, ['--input-type=module', '-e', script]);
+    await once(holder.stdout, 'data');
+    process.kill(holder.pid!, 'SIGSTOP');
+    const longAgo = new Date(Date.now() - 3_600_000);
+    await utimes(join(lock, 'owner.json'), longAgo, longAgo);
+    const waitedFor: number[] = [];
+    const onWait = (pid: number) => {
+      waitedFor.push(pid);
+      holder.kill('SIGKILL');
+    };
+    const options = { signal: signal(), askEveryMs: 5, onWait };
+    expect(await withLock(lock, options, async () => 'done')).toBe('done');
+    expect(waitedFor).toEqual([holder.pid]);
+  });
+
+  it.each(['', '{"token"'])('is taken over when its owner is %j and old', async (text) => {
+    await mkdir(lock);
+    await writeFile(join(lock, 'owner.json'), text);
+    const longAgo = new Date(Date.now() - 61_000);
+    await utimes(join(lock, 'owner.json'), longAgo, longAgo);
+    expect(await withLock(lock, { signal: signal() }, async () => 'done')).toBe('done');
+    expect(await readdir(root)).toEqual([]);
+  });
+
+  it('is not released by a process that has lost it', async () => {
+    await withLock(lock, { signal: signal() }, async () => {
+      await rm(lock, { recursive: true });
+      await heldBy({ pid: process.pid, host: hostname() });
+    });
+    expect(await readdir(root)).toEqual(['.lock']);
   });
 
   it('waits for a living process, says for whom, and gives up when aborted', async () => {

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cachedExecutable } from '../../../src/servers/cache.js';
 import {
   resolveServer,
   ServerEnvironmentError,
   ServerInstallError,
   serverSpec,
 } from '../../../src/servers/index.js';
-import type { ResolveProbes } from '../../../src/servers/resolve.js';
+import { cachedExecutable } from '../../../src/servers/install/cache.js';
+import type { ResolveProbes } from '../../../src/servers/install/resolve.js';
 
 const spec = serverSpec('versitygw');
 const cached = cachedExecutable('/cache', spec);
@@ -16,7 +16,7 @@ const cached = cachedExecutable('/cache', spec);
 function machine(executables: readonly string[], installed: Awaited<ReturnType<ResolveProbes['install']>>) {
   const lines: string[] = [];
   const offered: string[][] = [];
-  const why = async (path: string) => (executables.includes(path) ? null : 'there is no such file');
+  const why = async (path: string) => (executables.includes(path) ? null : 'does not exist');
   const probes: ResolveProbes = {
     whyNotExecutable: why,
     whyNotRunning: (_spec, path) => why(path),
@@ -42,11 +42,11 @@ function machine(executables: readonly string[], installed: Awaited<ReturnType<R
 
 const nothing = {
   source: null,
-  attempts: [{ what: 'go install', why: 'there is no `go` on PATH' }],
+  attempts: [{ what: 'go install', why: '`go` is not on PATH' }],
 } as const;
 
 describe('resolving a server', () => {
-  it('takes the executable that its variable names before anything else', async () => {
+  it('uses the executable in its variable before anything else', async () => {
     const here = machine(['/mine', '/bin/versitygw', cached], nothing);
     const server = await here.resolve({ WORKTRACK_VERSITYGW: '/mine' });
     expect(server).toMatchObject({ kind: 'versitygw', path: '/mine', source: 'environment' });
@@ -56,7 +56,7 @@ describe('resolving a server', () => {
     const here = machine(['/bin/versitygw'], nothing);
     const refusal = here.resolve({ WORKTRACK_VERSITYGW: '/gone' });
     await expect(refusal).rejects.toThrow(ServerEnvironmentError);
-    await expect(refusal).rejects.toThrow('WORKTRACK_VERSITYGW=/gone: there is no such file');
+    await expect(refusal).rejects.toThrow('WORKTRACK_VERSITYGW=/gone: does not exist');
     expect(here.offered).toEqual([]);
   });
 
@@ -100,13 +100,13 @@ describe('resolving a server', () => {
     expect(here.offered).toEqual([['download', 'go install']]);
   });
 
-  it('leaves out the download when offline', async () => {
+  it('does not download when offline', async () => {
     const here = machine([], { source: 'go install', path: cached });
     await here.resolve({ WORKTRACK_OFFLINE: '1' });
     expect(here.offered).toEqual([['go install']]);
   });
 
-  it('says in one line what was taken', async () => {
+  it('prints the result in one line', async () => {
     const here = machine(['/bin/versitygw'], nothing);
     await here.resolve({});
     expect(here.lines).toEqual([
@@ -114,7 +114,7 @@ describe('resolving a server', () => {
     ]);
   });
 
-  it('lists every attempt and the remedies when nothing worked', async () => {
+  it('lists every attempt and the remedies if all failed', async () => {
     const here = machine([], nothing);
     const failure = await here.resolve({ WORKTRACK_OFFLINE: '1' }).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ServerInstallError);
@@ -126,9 +126,9 @@ describe('resolving a server', () => {
       'download',
       'go install',
     ]);
-    expect(message).toContain('there is no `go` on PATH');
+    expect(message).toContain('`go` is not on PATH');
     expect(message).toContain('install Go 1.25 or newer');
     expect(message).toContain('unset WORKTRACK_OFFLINE');
-    expect(message).toContain('set WORKTRACK_VERSITYGW to an executable');
+    expect(message).toContain('set WORKTRACK_VERSITYGW to the path');
   });
 });

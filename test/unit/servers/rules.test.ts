@@ -1,29 +1,34 @@
 import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { cacheRoot, versionFolder } from '../../../src/servers/cache.js';
-import { goCommand, goEnvironment, goInstallArgs, isGoAtLeast } from '../../../src/servers/go-install.js';
-import { serverSpec } from '../../../src/servers/kinds.js';
-import { javaWrapper, mavenArgs, testServerPom } from '../../../src/servers/maven-install.js';
-import { startProgress } from '../../../src/servers/progress.js';
-import { digestFromList, releaseArchive } from '../../../src/servers/releases.js';
-import { isBindConflict } from '../../../src/servers/start-server.js';
-import { temporalArgs, temporalEnvironment } from '../../../src/servers/temporal-dev-server.js';
-import { versitygwArgs, versitygwEnvironment } from '../../../src/servers/versitygw.js';
+import { cacheRoot, versionFolder } from '../../../src/servers/install/cache.js';
+import {
+  goCommand,
+  goEnvironment,
+  goInstallArgs,
+  isGoAtLeast,
+} from '../../../src/servers/install/go-install.js';
+import { serverSpec } from '../../../src/servers/install/kinds.js';
+import { javaWrapper, mavenArgs, testServerPom } from '../../../src/servers/install/maven-install.js';
+import { startProgress } from '../../../src/servers/install/progress.js';
+import { digestFromList, releaseArchive } from '../../../src/servers/install/releases.js';
+import { isBindConflict } from '../../../src/servers/start/start-server.js';
+import { temporalArgs, temporalEnvironment } from '../../../src/servers/start/temporal-dev-server.js';
+import { versitygwArgs, versitygwEnvironment } from '../../../src/servers/start/versitygw.js';
 
 describe('the cache folder', () => {
-  it('is the one asked for, else the XDG one, else under HOME', () => {
+  it('is the configured one, else the XDG one, else under HOME', () => {
     const home = { HOME: '/users/a' };
     expect(cacheRoot({ ...home, XDG_CACHE_HOME: '/x', WORKTRACK_CACHE: '/w' })).toBe('/w');
     expect(cacheRoot({ ...home, XDG_CACHE_HOME: '/x', WORKTRACK_CACHE: '' })).toBe('/x/temporal-worktrack');
     expect(cacheRoot(home)).toBe('/users/a/.cache/temporal-worktrack');
   });
 
-  it('is a folder of this user where HOME is unset or empty', () => {
+  it('is a folder of this user if HOME is unset or empty', () => {
     expect(cacheRoot({})).toContain(`${tmpdir()}/temporal-worktrack-`);
     expect(cacheRoot({ HOME: '' })).toBe(cacheRoot({}));
   });
 
-  it('names version and machine', () => {
+  it('contains version and machine', () => {
     expect(versionFolder(serverSpec('temporal'), 'linux', 'arm64')).toBe('temporal-1.5.1-linux-arm64');
   });
 });
@@ -41,7 +46,7 @@ describe('official releases', () => {
     });
   });
 
-  it('are not offered for a machine that has none', () => {
+  it('are null for a machine without one', () => {
     expect(releaseArchive(serverSpec('versitygw'), { platform: 'win32', arch: 'x64' })).toBeNull();
     expect(releaseArchive(serverSpec('temporal'), { platform: 'linux', arch: 'riscv64' })).toBeNull();
   });
@@ -56,7 +61,7 @@ describe('official releases', () => {
 });
 
 describe('building with Go', () => {
-  it('asks for the exact version', () => {
+  it('requests the exact version', () => {
     const command = goCommand(serverSpec('versitygw'));
     expect(command && goInstallArgs(command, '1.8.0').at(-1)).toBe(
       'github.com/versity/versitygw/cmd/versitygw@v1.8.0',
@@ -81,13 +86,13 @@ describe('building with Go', () => {
 });
 
 describe('building with Maven', () => {
-  it('asks for the exact version, and for a repository of its own without a home', () => {
+  it('requests the exact version, and uses a separate repository without a home', () => {
     expect(testServerPom('1.32.1')).toContain('<version>1.32.1</version>');
     expect(mavenArgs('/p', '/j', '/h', '/c').join(' ')).not.toContain('repo.local');
     expect(mavenArgs('/p', '/j', null, '/c')).toContain('-Dmaven.repo.local=/c/m2');
   });
 
-  it('makes an executable that becomes the server', () => {
+  it('creates an executable that becomes the server', () => {
     expect(javaWrapper).toMatch(/^#!\/bin\/sh\n/);
     expect(javaWrapper).toMatch(/\nexec .*io\.temporal\.testserver\.TestServer "\$@"\n$/);
   });
@@ -96,7 +101,7 @@ describe('building with Maven', () => {
 describe('starting', () => {
   const gateway = { port: 7070, region: 'us-east-1', iamDir: '/iam', dataDir: '/data' };
 
-  it('gives versitygw its secrets by the environment and nothing else of the host', () => {
+  it('passes secrets to versitygw in the environment, and no other variables of the host', () => {
     expect(versitygwArgs(gateway)).toEqual(
       '--port 127.0.0.1:7070 --region us-east-1 --iam-dir /iam --keep-alive --quiet posix /data'.split(' '),
     );
@@ -121,14 +126,14 @@ describe('starting', () => {
     expect(temporalEnvironment({ TEMPORAL_ADDRESS: 'cloud', PATH: '/bin' })).toEqual({ PATH: '/bin' });
   });
 
-  it('knows a taken port from other failures', () => {
+  it('distinguishes a used port from other failures', () => {
     expect(isBindConflict('listen tcp 127.0.0.1:1: bind: address already in use')).toBe(true);
     expect(isBindConflict('xattr not supported on this filesystem')).toBe(false);
   });
 });
 
 describe('progress', () => {
-  it('is a line at each change where there is no terminal, and not one for each count', () => {
+  it('is a line per step without a terminal, not per number', () => {
     const lines: string[] = [];
     const progress = startProgress({ write: (text) => lines.push(text) }, 'S3');
     for (const what of ['download', 'download 1 MB', 'download 2 MB', 'go install']) progress.update(what);
@@ -136,7 +141,7 @@ describe('progress', () => {
     expect(lines).toEqual(['S3: download, 0 s\n', 'S3: download 1 MB, 0 s\n', 'S3: go install, 0 s\n']);
   });
 
-  it('is one line drawn over and wiped on a terminal', () => {
+  it('is one line that is redrawn and cleared on a terminal', () => {
     const drawn: string[] = [];
     const progress = startProgress({ isTTY: true, write: (text) => drawn.push(text) }, 'S3');
     progress.update('go install');

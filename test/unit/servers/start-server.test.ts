@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ServerStartError } from '../../../src/servers/start-error.js';
-import { startServer } from '../../../src/servers/start-server.js';
+import { ServerStartError } from '../../../src/servers/start/start-error.js';
+import { startServer } from '../../../src/servers/start/start-server.js';
 
 let folder: string;
 beforeEach(async () => {
@@ -26,7 +26,7 @@ function start(scripts: readonly string[], questions = 1, signal?: AbortSignal) 
       attempts += 1;
       return {
         command: { executable: '/bin/sh', args: ['-c', script], env: process.env, logFile },
-        async ask() {
+        async checkReady() {
           asked += 1;
           if (script.startsWith('exec sleep') && asked >= questions) return;
           throw new Error('not yet');

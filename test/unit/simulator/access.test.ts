@@ -33,7 +33,7 @@ describe('access', () => {
     expect(await write.json()).toEqual({ message: expect.stringContaining('time-entries:write') });
   });
 
-  it('is refused with 402, or a status of choice, when the plan has no API', async () => {
+  it('is refused with 402, or a configured status, if the plan has no API', async () => {
     const simulator = await start({ withoutApi: ['acme'] });
     expect((await call(simulator, 'projects')).status).toBe(402);
     simulator.admin.configure({ statuses: { badKey: 401, missingGrant: 403, noApiPlan: 451 } });

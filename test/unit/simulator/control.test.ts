@@ -15,7 +15,7 @@ async function control(simulator: Simulator, method: string, path: string, body?
 }
 
 describe('control by HTTP', () => {
-  it('switches faults on, shows their hits and switches them off', async () => {
+  it('adds faults, shows their hits and removes them', async () => {
     const simulator = await start();
     const rule = '{"match":{"resource":"tasks"},"fault":{"kind":"status","status":503}}';
     const { ids } = (await control(simulator, 'POST', 'faults', rule)) as { ids: string[] };
@@ -47,7 +47,7 @@ describe('control by HTTP', () => {
     expect(simulator.admin.stats().requests).toBe(0);
   });
 
-  it('bounds the list of recent requests', async () => {
+  it('limits the list of recent requests', async () => {
     const simulator = await start({ recentRequests: 3 });
     for (let i = 1; i <= 10; i++) await call(simulator, `tags?limit=${i}`);
     const { requests, recent } = simulator.admin.stats();

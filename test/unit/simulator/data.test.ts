@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readFields, readItems, writeFields } from '../../../src/simulator/raw-json.js';
+import { readFields, readItems, writeFields } from '../../../src/simulator/data/raw-json.js';
 import { call, start } from './support.js';
 
 describe('seeded data', () => {
@@ -29,7 +29,7 @@ describe('seeded data', () => {
     expect(body.match(/onlyInTheLastRecord/g)).toHaveLength(1);
   });
 
-  it('has 350 to 480 bytes and 15 fields in a plain time entry, and nothing awkward when told so', async () => {
+  it('has 350 to 480 bytes and 15 fields in a plain time entry, and no awkward rows if turned off', async () => {
     const texts = (await start({ awkward: false })).admin.records('time-entries');
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) / texts.length;
     expect(bytes).toBeGreaterThan(350);
@@ -55,7 +55,7 @@ describe('seeded data', () => {
     }
   });
 
-  it('keeps number literals of a record that is changed', async () => {
+  it('keeps the number literals of a changed record', async () => {
     const simulator = await start();
     const id = simulator.admin.create('tasks', '{"big":9007199254740993,"price":12.50,"zero":-0}');
     simulator.admin.update('tasks', id, { title: 'x' });
@@ -66,7 +66,7 @@ describe('seeded data', () => {
 });
 
 describe('the raw JSON reader', () => {
-  it('splits nested values, escapes and white space without touching them', () => {
+  it('splits nested values, escapes and white space without changing them', () => {
     const text = ' { "a" : 1.50 , "b":{"x":[1,{"y":"},\\""}]} ,"\\u0063:,":"q\\\\" , "":null }\n';
     expect(readFields(text)).toEqual([
       ['a', '1.50'],

@@ -12,7 +12,7 @@ describe('a hook', () => {
     expect(idsOf(await readAll(simulator, 'tasks?limit=10'))).not.toContain(first);
   });
 
-  it('holds the answer back until its promise resolves, and other requests not', async () => {
+  it('delays the response until its promise resolves, but no other requests', async () => {
     const simulator = await start();
     let go!: () => void;
     let isHeld = false;
@@ -33,7 +33,7 @@ describe('a hook', () => {
 });
 
 describe('the Date header', () => {
-  it("is the service's time, or left out where the options say so", async () => {
+  it("is the service's time, or absent if so configured", async () => {
     const simulator = await start();
     const date = async () => (await call(simulator, 'tasks')).headers.get('date');
     expect(await date()).toBe(new Date(simulator.admin.now()).toUTCString());

@@ -24,7 +24,7 @@ describe('lists', () => {
     expect(pages.map((one) => one.data.length)).toEqual([20, 50, 1, 7]);
   });
 
-  it('refuse a limit that is too large where the option says so, and one that is no integer always', async () => {
+  it('reject a limit that is too large if so configured, and always one that is not an integer', async () => {
     const simulator = await start({ tooLargeLimit: 'refuse' });
     expect((await call(simulator, 'tasks?limit=1001')).status).toBe(400);
     expect((await call(simulator, 'tasks?limit=1000')).status).toBe(200);
@@ -61,7 +61,7 @@ describe('lists', () => {
     },
   );
 
-  it('show only the last 90 days of time entries, whatever updatedSince says', async () => {
+  it('show only the last 90 days of time entries, for any updatedSince', async () => {
     const simulator = await start();
     const { admin } = simulator;
     const old = admin.create('time-entries', { startedAt: new Date(NOW - 91 * DAY).toISOString() });
@@ -99,7 +99,7 @@ describe('lists', () => {
     expect(await missing('keyset')).toBe(0);
   });
 
-  it('show a change only after the visibility lag, while GET by id shows it at once', async () => {
+  it('show a change only after the visibility lag, whereas GET by id shows it immediately', async () => {
     const simulator = await start({ visibilityLagMs: 5000 });
     const { admin } = simulator;
     const id = admin.create('projects', { name: 'new' });

@@ -19,7 +19,7 @@ const init = {
 };
 
 describe('the state file', () => {
-  it('brings back writes, deletes, idempotency keys and the seeded dates after a stop without warning', async () => {
+  it('restores writes, deletes, idempotency keys and the seeded dates after a crash', async () => {
     const stateFile = join(folder, 'state');
     const first = await start({ stateFile });
     const made = await (await call(first, 'time-entries', init)).text();
@@ -40,7 +40,7 @@ describe('the state file', () => {
     expect(third.admin.records('calendar-entries')).toEqual(second.admin.records('calendar-entries'));
   });
 
-  it('is refused when it was begun with another seed', async () => {
+  it('is rejected if it was created with another seed', async () => {
     const stateFile = join(folder, 'state');
     await start({ stateFile, seed: 1 });
     await expect(start({ stateFile, seed: 2 })).rejects.toThrow('--seed 1');

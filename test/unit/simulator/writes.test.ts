@@ -13,7 +13,7 @@ const create = (simulator: Parameters<typeof call>[0], body: string, key?: strin
 const count = (texts: readonly string[]): number => texts.length;
 
 describe('time entry creates', () => {
-  it('answer 201 with the record, its id and the literals that were sent', async () => {
+  it('respond with 201 and the record, its id and the literals sent', async () => {
     const simulator = await start();
     const response = await create(simulator, ENTRY);
     const text = await response.text();
@@ -22,7 +22,7 @@ describe('time entry creates', () => {
     expect(simulator.admin.records('time-entries')).toContain(text);
   });
 
-  it('make one record of concurrent duplicates of one Idempotency-Key', async () => {
+  it('create one record for concurrent duplicates of one Idempotency-Key', async () => {
     const simulator = await start();
     const responses = await Promise.all(Array.from({ length: 20 }, () => create(simulator, ENTRY, 'same')));
     const texts = await Promise.all(responses.map((response) => response.text()));
@@ -32,7 +32,7 @@ describe('time entry creates', () => {
     expect(count(simulator.admin.records('time-entries'))).toBe(502);
   });
 
-  it('forget a key after its retention and no sooner', async () => {
+  it('expire a key after its retention, not earlier', async () => {
     const simulator = await start({ idempotencyRetentionMs: 1000 });
     await create(simulator, ENTRY, 'k');
     simulator.admin.advance(1000);
@@ -43,7 +43,7 @@ describe('time entry creates', () => {
     expect(count(simulator.admin.records('time-entries'))).toBe(502);
   });
 
-  it('give the original result to a key reused with another body, or 422 where the option says so', async () => {
+  it('return the original response for a key reused with another body, or 422 if so configured', async () => {
     const simulator = await start({ repeatStatus: 200 });
     const first = await (await create(simulator, ENTRY, 'k')).text();
     const second = await create(simulator, ENTRY.replace('900', '901'), 'k');

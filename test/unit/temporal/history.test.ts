@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/core/configuration-error.js';
-import { parseHistory } from '../../../src/temporal/history.js';
+import { parseHistory } from '../../../src/temporal/replay/parse-history.js';
 
 interface Recorded {
   events: Record<string, unknown>[];
@@ -54,14 +54,14 @@ describe('a history as JSON', () => {
   });
 
   it.each([
-    ['no JSON', () => 'Hello', 'it is no JSON'],
+    ['no JSON', () => 'Hello', 'it is not JSON'],
     ['null', () => 'null', 'no list "events"'],
     ['a list of other things', () => '[1, 2]', 'no list "events"'],
     ['an empty one', () => '{ "events": [] }', 'it has no events'],
     [
       'one without its beginning',
       () => changed((copy) => ({ events: copy.events.slice(2) })),
-      'begins with event 3',
+      'starts with event 3',
     ],
     [
       'one with payloads decoded for reading',
@@ -70,10 +70,10 @@ describe('a history as JSON', () => {
           const started = events[0]!.workflowExecutionStartedEventAttributes as Record<string, unknown>;
           started.input = { payloads: [{ connection: 'acme' }] };
         }),
-      'payloads were decoded',
+      'payloads are decoded',
     ],
-    ['one with a wrong value', () => text.replace(/"eventTime": "[^"]+"/, '"eventTime": "noon"'), ''],
-  ])('is refused with what to do where it is %s', (_, make, why) => {
+    ['one with a wrong value', () => text.replace(/"eventTime":\s*"[^"]+"/, '"eventTime":"noon"'), ''],
+  ])('is rejected with what to do if it is %s', (_, make, why) => {
     let error: unknown;
     try {
       parseHistory('a.json', make());
@@ -82,7 +82,7 @@ describe('a history as JSON', () => {
     }
     expect(error).toBeInstanceOf(ConfigurationError);
     const { message, remedy } = error as ConfigurationError;
-    expect(message).toContain('a.json is no history that can be replayed: ');
+    expect(message).toContain('a.json is not a history that can be replayed: ');
     expect(message).toContain(why);
     expect(remedy).toContain('temporal workflow show');
   });

@@ -6,7 +6,7 @@ import {
   prometheusMetrics,
   runtimeLogger,
   runtimeMeter,
-} from '../../../src/temporal/telemetry.js';
+} from '../../../src/temporal/worker/telemetry.js';
 
 describe('a runtime that exports no metrics', () => {
   const entries: LogEntry[] = [];

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { BodyReader, type ReadBody } from '../../../src/webhook/body.js';
 
-/** A server that reads bodies of up to 900 bytes, and holds 1,000 of them in all. */
+/** A server that reads bodies of up to 900 bytes and holds at most 1,000 bytes in total. */
 async function start() {
   const bodies = new BodyReader(1_000);
   const results: ReadBody[] = [];
@@ -15,7 +15,7 @@ async function start() {
     });
     const result = await bodies.read(request, 900);
     results.push(result);
-    response.end('body' in result ? 'read' : result.trouble);
+    response.end('body' in result ? 'read' : result.failure);
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => {
@@ -36,7 +36,7 @@ async function start() {
   return { open, results, received: () => received };
 }
 
-it('bounds what is held of all bodies together, and has room again when one is read', async () => {
+it('limits the memory of all bodies together, and has room again after one is read', async () => {
   const { open, received } = await start();
   const first = open();
   first.sending.write(Buffer.alloc(600));
@@ -51,19 +51,19 @@ it('bounds what is held of all bodies together, and has room again when one is r
   expect(await third.answer).toBe('read');
 });
 
-it('has room again when a sender goes away in the middle', async () => {
+it('has room again if a sender disconnects during a body', async () => {
   const { open, results, received } = await start();
   const gone = open();
   gone.sending.write(Buffer.alloc(800));
   await expect.poll(received).toBe(800);
   gone.sending.destroy();
-  await expect.poll(() => results).toEqual([{ trouble: 'gone' }]);
+  await expect.poll(() => results).toEqual([{ failure: 'disconnected' }]);
   const next = open();
   next.sending.end(Buffer.alloc(900));
   expect(await next.answer).toBe('read');
 });
 
-it('answers a sender that never ends a body that is too large', async () => {
+it('answers a sender whose oversized body never ends', async () => {
   const { open } = await start();
   const { sending, answer } = open();
   sending.write(Buffer.alloc(901));

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Clock, Coalescer } from '../../../src/webhook/coalescer.js';
 
-/** Time that moves only when told to. */
+/** A clock that the test advances. */
 class ManualClock implements Clock {
   #now = 0;
   #due: { at: number; run: () => void }[] = [];
@@ -15,7 +15,7 @@ class ManualClock implements Clock {
     this.#due.push({ at: this.#now + ms, run });
   }
 
-  /** Goes on to a time, and lets everything happen that is due by then. */
+  /** Advances to a time and runs all callbacks that are due. */
   async moveTo(time: number): Promise<void> {
     for (;;) {
       await settled();
@@ -30,7 +30,7 @@ class ManualClock implements Clock {
   }
 }
 
-/** Lets promises settle that wait for nothing but one another. */
+/** Lets pending microtasks run. */
 async function settled(): Promise<void> {
   for (let i = 0; i < 10; i++) await Promise.resolve();
 }
@@ -60,7 +60,7 @@ function setUp(lasts: (signal: number) => number, fails: (signal: number) => boo
 }
 
 describe('the coalescer', () => {
-  it('sends at once for the first notice, and once for all that come meanwhile', async () => {
+  it('sends at once for the first notice, and one signal for all that arrive meanwhile', async () => {
     const { clock, signals, coalescer } = setUp(() => 10);
     const burst = Array.from({ length: 2_000 }, () => coalescer.notify('tasks'));
     await clock.moveTo(5_000);
@@ -71,7 +71,7 @@ describe('the coalescer', () => {
     ]);
   });
 
-  it('keeps keys apart', async () => {
+  it('sends separate signals for each key', async () => {
     const { clock, signals, coalescer } = setUp(() => 10);
     const both = Promise.all([coalescer.notify('tasks'), coalescer.notify('projects')]);
     await clock.moveTo(10);
@@ -79,7 +79,7 @@ describe('the coalescer', () => {
     expect(signals.map(({ at }) => at)).toEqual([0, 0]);
   });
 
-  it('settles each notice by a signal that starts after it, with signals apart and one at a time', async () => {
+  it('confirms each notice by a signal that starts after it, with the minimum distance and one at a time', async () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 3_000 }), { minLength: 1, maxLength: 30 });
     const times = fc.array(fc.integer({ min: 0, max: 5_000 }), { minLength: 1, maxLength: 10 });
     const bad = fc.array(fc.boolean(), { minLength: 1, maxLength: 7 });
@@ -102,7 +102,7 @@ describe('the coalescer', () => {
           const by = signals.findIndex(({ at, until }) => at >= came && until === settled);
           expect(by).toBeGreaterThanOrEqual(0);
           expect(ok).toBe(!fails(by));
-          // It waits for what is under way and for its own signal, and for no more.
+          // It waits only for the signal in flight and for its own.
           const before = signals[by - 1];
           const free = before === undefined ? came : Math.max(came, before.until, before.at + 1_000);
           expect(signals[by]!.at).toBe(free);

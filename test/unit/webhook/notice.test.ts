@@ -32,7 +32,7 @@ describe('the resources of a notice', () => {
       `[${typed('tasks')},${typed('projects')},${typed('tasks')}]`,
       ['projects', 'tasks'],
     ],
-    ['a list with one that cannot be told', `[${typed('tasks')},{}]`, ALL],
+    ['a list with one unknown notice', `[${typed('tasks')},{}]`, ALL],
     ['an empty list', '[]', ALL],
     ['nothing at the pointer', '{}', ALL],
     ['a number at the pointer', typed(7), ALL],
@@ -48,7 +48,7 @@ describe('the resources of a notice', () => {
     expect(of(body)).toEqual(expected);
   });
 
-  it('are all of them for an unknown text where nothing else is said', () => {
+  it('are all of them for an unknown text without a matching rule', () => {
     for (const text of ['Tasks', 'constructor', '__proto__', '', 'tasks '])
       expect(of(typed(text), { kinds: {} })).toEqual(ALL);
   });
@@ -58,7 +58,7 @@ describe('the resources of a notice', () => {
     expect(of('["tasks","projects"]', { resource: '' })).toEqual(['projects', 'tasks']);
   });
 
-  it('are some of the known ones in their order, whatever comes', () => {
+  it('are a subset of the configured ones in their order, for any input', () => {
     const pointers = fc.constantFrom('', '/0', '/data/type', '/__proto__', '/length', '/a~1b');
     fc.assert(
       fc.property(fc.oneof(fc.json(), fc.string()), pointers, (body, resource) => {
@@ -69,7 +69,7 @@ describe('the resources of a notice', () => {
     );
   });
 
-  it('stand a body that is nested deeply', () => {
+  it('are found in a deeply nested body', () => {
     const deep = '['.repeat(300_000) + ']'.repeat(300_000);
     expect(of(deep)).toEqual(ALL);
   });

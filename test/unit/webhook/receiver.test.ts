@@ -9,7 +9,7 @@ import { SECRET, sign, startReceiver } from './support.js';
 
 const TASKS = '{"resource":"tasks"}';
 
-/** A promise that a test settles. */
+/** A promise that the test settles. */
 function gate() {
   let open = (): void => {};
   let fail = (_: Error): void => {};
@@ -20,7 +20,7 @@ function gate() {
   return { passed, open, fail };
 }
 
-/** Everything that the server says on a connection until it ends it. */
+/** Everything that the server sends on a connection until it closes it. */
 async function said(url: string, ...texts: string[]): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   const chunks: Buffer[] = [];
@@ -32,14 +32,14 @@ async function said(url: string, ...texts: string[]): Promise<string> {
 }
 
 describe('the receiver', () => {
-  it('takes a signed notice and sends it for its resource', async () => {
+  it('accepts a signed notice and sends a signal for its resource', async () => {
     const { post, sent } = await startReceiver();
     const response = await post(TASKS);
     expect([response.status, await response.json()]).toEqual([202, { resources: ['tasks'] }]);
     expect(sent).toEqual(['acme/tasks']);
   });
 
-  it('takes a notice that names nothing, or is no JSON, for all resources', async () => {
+  it('treats a notice without a resource, or without valid JSON, as one for all resources', async () => {
     const { post, sent } = await startReceiver();
     for (const body of ['{}', 'hello', '', '[1]']) {
       expect((await post(body)).status).toBe(202);
@@ -47,13 +47,13 @@ describe('the receiver', () => {
     }
   });
 
-  it('takes a notice of a kind that concerns nothing, and sends nothing', async () => {
+  it('accepts a notice of an ignored kind, and sends nothing', async () => {
     const { post, sent } = await startReceiver({ webhook: '      kinds: { ping: [] }\n' });
     expect((await post('{"resource":"ping"}')).status).toBe(202);
     expect(sent).toEqual([]);
   });
 
-  it('refuses what is not signed, signed otherwise or tampered with, and says nothing of why', async () => {
+  it('rejects a missing, wrong or manipulated signature without the reason', async () => {
     const { post, sent, logged } = await startReceiver();
     const answers = await Promise.all([
       post(TASKS, {}),
@@ -66,16 +66,16 @@ describe('the receiver', () => {
     expect(sent).toEqual([]);
     expect(logged.join('\n')).toContain('acme: a notice has no header X-Webhook-Signature');
     expect(logged.join('\n')).not.toContain(SECRET);
-    // Told once for each cause, however many come.
+    // One warning for each cause, however many notices fail.
     expect(logged.length).toBe(2);
   });
 
-  it('takes unsigned notices only when told to', async () => {
+  it('accepts unsigned notices only if configured', async () => {
     const { post } = await startReceiver({ webhook: '      signature: none\n' });
     expect((await post(TASKS, {})).status).toBe(202);
   });
 
-  it('takes a shared token', async () => {
+  it('accepts a shared token', async () => {
     const { post } = await startReceiver({
       webhook:
         '      signature: { algorithm: token, header: Authorization, prefix: "Bearer ", secret: { env: WEBHOOK_UNIT_SECRET } }\n',
@@ -84,7 +84,7 @@ describe('the receiver', () => {
     expect((await post(TASKS, { Authorization: `Bearer ${SECRET}2` })).status).toBe(401);
   });
 
-  it('takes the same notice again, and reads the clock for one with a timestamp', async () => {
+  it('accepts the same notice again, and checks the time of one with a timestamp', async () => {
     let now = Date.parse('2026-11-21T02:00:00Z');
     const { post, sent } = await startReceiver({
       webhook: '      signature: { secret: { env: WEBHOOK_UNIT_SECRET }, timestamp: { tolerance: 1m } }\n',
@@ -99,7 +99,7 @@ describe('the receiver', () => {
     expect(sent.length).toBe(2);
   });
 
-  it('says 404 for what is not there, and 405 with what is allowed for another method', async () => {
+  it('answers 404 for an unknown path, and 405 with Allow for another method', async () => {
     const { url, post } = await startReceiver();
     for (const path of [
       '/',
@@ -117,7 +117,7 @@ describe('the receiver', () => {
     expect((await fetch(`${url}/healthz`, { method: 'POST' })).status).toBe(405);
   });
 
-  it('says 413 to a body that is too large, with its length or without', async () => {
+  it('answers 413 for a body that is too large, with or without Content-Length', async () => {
     const { url, post, sent } = await startReceiver({ webhook: '      maxBody: 1KiB\n' });
     const fits = Buffer.alloc(1024, 0x20);
     expect((await post(fits)).status).toBe(202);
@@ -134,13 +134,13 @@ describe('the receiver', () => {
     expect(sent).toEqual([]);
   });
 
-  it('answers 202 only when a signal is kept that left after the notice came', async () => {
+  it('answers 202 only after a signal that was sent after the notice is durable', async () => {
     const gates = [gate(), gate()];
     let sends = 0;
     let judged = 0;
     const { post, sent } = await startReceiver({
       send: () => gates[sends++]!.passed,
-      // The clock is looked at twice for each notice, after it has arrived.
+      // The receiver reads the clock twice for each notice, after it has arrived.
       handler: {
         now: () => {
           judged += 0.5;
@@ -163,7 +163,7 @@ describe('the receiver', () => {
     expect(sent.length).toBe(2);
   });
 
-  it('says 503 with Retry-After when the signal is not kept or not in time, and takes notices again later', async () => {
+  it('answers 503 with Retry-After if the signal fails or is late, and accepts notices again later', async () => {
     let trouble: 'fails' | 'hangs' | null = 'fails';
     const never = gate();
     const { post, logged } = await startReceiver({
@@ -185,7 +185,7 @@ describe('the receiver', () => {
     expect(logged.join('\n')).toContain('UNAVAILABLE');
   });
 
-  it('says 503, not 401, when its own secret cannot be read, and says where it should be', async () => {
+  it('answers 503 and not 401 if its secret cannot be read, and logs where it should be', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'worktrack-hook-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const file = join(folder, 'secret');
@@ -200,14 +200,14 @@ describe('the receiver', () => {
     writeFileSync(file, `${SECRET}\n`, { mode: 0o644 });
     expect((await post(TASKS)).status).toBe(202);
     expect(logged.join()).toContain('can be read by every user');
-    // A secret that was changed is taken up without a restart.
+    // A changed secret is used without a restart.
     writeFileSync(file, 'another');
     now += 10_000;
     expect((await post(TASKS)).status).toBe(401);
     expect(logged.join()).not.toContain(SECRET);
   });
 
-  it('is ready when Temporal answers', async () => {
+  it('is ready if Temporal answers', async () => {
     let ready = true;
     const { url } = await startReceiver({
       handler: { ready: () => (ready ? Promise.resolve() : Promise.reject(new Error('no'))) },
@@ -217,7 +217,7 @@ describe('the receiver', () => {
     expect((await fetch(`${url}/healthz`)).status).toBe(503);
   });
 
-  it('ends connections whose headers or body do not come, and headers that are too large', async () => {
+  it('closes connections with late headers, late bodies or oversized headers', async () => {
     const { url, post } = await startReceiver({ server: { headersTimeoutMs: 200, requestTimeoutMs: 400 } });
     const head = 'POST /hooks/acme HTTP/1.1\r\nHost: x\r\n';
     expect(await said(url, head)).toContain('408');
@@ -226,7 +226,7 @@ describe('the receiver', () => {
     expect((await post(TASKS)).status).toBe(202);
   });
 
-  it('drops connections beyond its bound, and serves again when there is room', async () => {
+  it('drops connections above its limit, and serves again when there is room', async () => {
     const { url, post } = await startReceiver({ server: { maxConnections: 2 } });
     const port = Number(new URL(url).port);
     const held = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
@@ -250,7 +250,7 @@ describe('the receiver', () => {
       .toBe(202);
   });
 
-  it('answers what is in flight when it closes, and takes nothing more', async () => {
+  it('answers requests in flight when it closes, and accepts no more', async () => {
     const held = gate();
     const { post, server, sent } = await startReceiver({ send: () => held.passed });
     const inFlight = post(TASKS);
@@ -265,5 +265,56 @@ describe('the receiver', () => {
     const answer = await inFlight;
     expect([answer.status, answer.headers.get('connection')]).toEqual([202, 'close']);
     await closing;
+  });
+});
+
+describe('the receiver of many notices', () => {
+  it('answers 503 with Retry-After above its limit, and accepts notices again below it', async () => {
+    const slow = gate();
+    const { post, sent } = await startReceiver({ handler: { maxNotices: 2 }, send: () => slow.passed });
+    const taken = [post(TASKS), post(TASKS)];
+    await expect.poll(() => sent.length).toBe(1);
+    // Any two of the three may arrive first.
+    const answers = await Promise.race([
+      Promise.all([post(TASKS), post(TASKS)]),
+      Promise.all(taken).then(() => []),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([503, 503]);
+    expect(answers[0]!.headers.get('retry-after')).toBe('5');
+    expect(await answers[0]!.json()).toEqual({ message: 'too many concurrent notices' });
+    slow.open();
+    expect((await Promise.all(taken)).map(({ status }) => status)).toEqual([202, 202]);
+    expect((await post(TASKS)).status).toBe(202);
+  });
+
+  it('calls Temporal once for all concurrent health checks', async () => {
+    const slow = gate();
+    let asked = 0;
+    const { url } = await startReceiver({
+      handler: {
+        ready: () => {
+          asked++;
+          return slow.passed;
+        },
+      },
+    });
+    const checks = Array.from({ length: 20 }, () => fetch(`${url}/healthz`));
+    await expect.poll(() => asked).toBe(1);
+    slow.open();
+    expect((await Promise.all(checks)).map(({ status }) => status)).toEqual(Array(20).fill(200));
+    expect(asked).toBeLessThan(20);
+  });
+
+  it('closes a connection that sends more requests while too many responses are pending on it', async () => {
+    const slow = gate();
+    const { url, post } = await startReceiver({ server: { maxRequests: 3 }, send: () => slow.passed });
+    const notice = `POST /hooks/acme HTTP/1.1\r\nHost: x\r\nContent-Length: ${TASKS.length}\r\n${Object.entries(
+      sign(TASKS),
+    )
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join('')}\r\n${TASKS}`;
+    expect(await said(url, notice.repeat(10))).toBe('');
+    slow.open();
+    expect((await post(TASKS)).status).toBe(202);
   });
 });

@@ -23,7 +23,7 @@ export function sign(body: string | Buffer): Record<string, string> {
   return { 'X-Webhook-Signature': createHmac('sha256', SECRET).update(body).digest('hex') };
 }
 
-/** A receiver for the connection `acme` on a free port, with what it sent and logged. */
+/** A receiver for the connection `acme` on a free port, with its signals and its log. */
 export async function startReceiver({ webhook = '', send, handler = {}, server = {} }: Setup = {}) {
   process.env.WEBHOOK_UNIT_SECRET = SECRET;
   const signature = webhook.includes('signature:')

@@ -1,8 +1,8 @@
 import { defaultFailureConverter, defaultPayloadConverter } from '@temporalio/common';
 import { describe, expect, it } from 'vitest';
-import { toRunError } from '../../../workflows/failures.js';
+import { toRunError } from '../../../workflows/shared/failures.js';
 
-/** An activity's time-out as the server tells it and the SDK reads it. */
+/** An activity's timeout as the SDK decodes it from the server's failure. */
 function timeout(cause: object | undefined): unknown {
   const failure = {
     message: 'Activity task failed',
@@ -17,8 +17,8 @@ function timeout(cause: object | undefined): unknown {
   return defaultFailureConverter.failureToError(failure, defaultPayloadConverter);
 }
 
-describe('a run that gave up', () => {
-  it('says what its last attempt met with, though time ran out in the middle of another', () => {
+describe('a run that timed out', () => {
+  it('reports the error of its last failed attempt', () => {
     const cause = {
       message: 'tasks: GET http://service/tasks answered 503.',
       applicationFailureInfo: { type: 'Transient', nonRetryable: false },
@@ -30,15 +30,15 @@ describe('a run that gave up', () => {
   });
 
   it.each([
-    ['nothing was tried', undefined],
+    ['no attempt was made', undefined],
     [
-      'a codec hides what was said',
+      'a codec hides the error',
       { message: 'Encoded failure', encodedAttributes: { data: new Uint8Array(1) } },
     ],
-  ])('asks for a worker where %s', (_, cause) => {
+  ])('suggests to check the worker if %s', (_, cause) => {
     expect(toRunError(timeout(cause))).toMatchObject({
       type: 'Transient',
-      message: expect.stringContaining('is a worker running?'),
+      message: expect.stringContaining('Check that a worker is running'),
     });
   });
 });

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
-import type { MirrorRequest, RunAnswer, RunReport, RunRequest } from '../../../src/core/contract.js';
-import { answerOf, enqueue, nextBatch, remember } from '../../../workflows/queue.js';
+import type { MirrorRequest, RunAnswer, RunReport, RunRequest } from '../../../src/core/contract/index.js';
+import { answerOf, enqueue, nextBatch, remember } from '../../../workflows/mirror/queue.js';
 
 const request = (requestId: string, more: Partial<RunRequest> = {}): RunRequest => ({
   kind: 'run',
@@ -52,7 +52,7 @@ const wants = (request: MirrorRequest): string => {
 };
 
 describe('The queue of a mirror', () => {
-  it('takes a request that comes again for the same one: it keeps its place, and the answer goes where it was asked for last', () => {
+  it('keeps the place of a repeated request and answers its last sender', () => {
     const waiting = [request('a'), request('b')].reduce<MirrorRequest[]>(enqueue, []);
     const again = enqueue(waiting, request('a', { replyTo: 'new' }));
     expect(again).toEqual([request('a', { replyTo: 'new' }), request('b')]);
@@ -72,7 +72,7 @@ describe('The queue of a mirror', () => {
     );
   });
 
-  it('runs once for all that want the same, oldest first, and loses nobody', () => {
+  it('merges equal requests into one batch, oldest first, and loses none', () => {
     fc.assert(
       fc.property(fc.array(anyRequest), (arrivals) => {
         const waiting = arrivals.reduce<MirrorRequest[]>(enqueue, []);
@@ -80,7 +80,10 @@ describe('The queue of a mirror', () => {
         const kinds: string[] = [];
         for (let next = nextBatch(waiting); next !== null; next = nextBatch(next.rest)) {
           const { first, all } = next.batch;
-          expect(all[0]).toEqual(first);
+          const { nominalStart: _, ...oldest } = all[0] as RunRequest;
+          expect(first).toMatchObject(oldest);
+          if (first.kind === 'run')
+            expect(first.nominalStart).toBe(Math.max(...all.map((one) => (one as RunRequest).nominalStart)));
           for (const one of all) expect(wants(one)).toBe(wants(first));
           kinds.push(wants(first));
           served.push(...all);
@@ -103,13 +106,24 @@ describe('The queue of a mirror', () => {
     expect(next.rest.map(({ requestId }) => requestId)).toEqual(['b']);
   });
 
-  it('is empty when nobody waits', () => {
+  it('starts a batch at its latest nominal start, so that a nightly run keeps its dt', () => {
+    const waiting = [
+      request('manual', { nominalStart: 1 }),
+      request('nightly', { nominalStart: 9 }),
+      request('x', { nominalStart: 5 }),
+    ];
+    const { first, all } = nextBatch(waiting)!.batch;
+    expect(first).toEqual(request('manual', { nominalStart: 9 }));
+    expect(all).toEqual(waiting);
+  });
+
+  it('is empty without requests', () => {
     expect(nextBatch([])).toBeNull();
   });
 });
 
-describe('The memory of a mirror', () => {
-  it('answers a request from what it answered last', () => {
+describe('The answers that a mirror keeps', () => {
+  it('include the last answer to a request', () => {
     const answered = [answer('a', 1), answer('b', 2), answer('a', 3)].reduce<RunAnswer[]>(remember, []);
     expect(answerOf(answered, 'a')).toEqual(answer('a', 3));
     expect(answerOf(answered, 'b')).toEqual(answer('b', 2));
@@ -117,7 +131,7 @@ describe('The memory of a mirror', () => {
     expect(answered).toHaveLength(2);
   });
 
-  it('is bounded, and forgets the oldest first', () => {
+  it('are bounded, and the oldest is dropped first', () => {
     const ids = Array.from({ length: 120 }, (_, at) => `r${at}`);
     const answered = ids.map((id) => answer(id)).reduce<RunAnswer[]>(remember, []);
     expect(answered.map(({ requestId }) => requestId)).toEqual(ids.slice(-50));
@@ -127,7 +141,7 @@ describe('The memory of a mirror', () => {
   });
 });
 
-it('merges requests that differ only in what the configuration wants to be told of', () => {
+it('merges requests that differ only in their notification settings', () => {
   const next = nextBatch([request('a'), request('b', { notify: ['failure'] }), request('c', { notify: [] })]);
   expect(next?.batch.all.map(({ requestId }) => requestId)).toEqual(['a', 'b', 'c']);
 });

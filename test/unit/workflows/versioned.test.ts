@@ -3,11 +3,11 @@ import * as plain from '../../../workflows/index.js';
 import * as versioned from '../../../workflows/versioned.js';
 
 describe('the workflows for versioned workers', () => {
-  it('are the same ones', () => {
+  it('are the same as the unversioned workflows', () => {
     expect(Object.keys(versioned).sort()).toEqual(Object.keys(plain).sort());
   });
 
-  it('each say what becomes of a run when a new build takes over', () => {
+  it('each have a versioning behaviour', () => {
     const silent = Object.entries(versioned)
       .filter(([name]) => name.endsWith('Workflow'))
       .filter(([, workflow]) => {

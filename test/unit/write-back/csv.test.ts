@@ -17,33 +17,37 @@ describe('a CSV input', () => {
     { name: '"last"' },
   ];
 
-  it('is read with its byte order mark, CRLF, quotes and blank lines; an empty cell is left out, "" is an empty text', async () => {
+  it('is read with a byte order mark, CRLF, quotes and blank lines; an empty cell is omitted, "" is an empty string', async () => {
     expect(await read(awkward)).toEqual(expected);
   });
 
-  it('gives the same rows however it is cut into pieces', async () => {
+  it('gives the same rows for any chunk boundaries', async () => {
     for (let piece = 1; piece <= 40; piece++)
       expect(await read(awkward, piece), String(piece)).toEqual(expected);
   });
 
-  it('names the line in which each row begins', async () => {
+  it('has the first line of each row', async () => {
     const rows = await rowsOf('a\n"1\n1"\n2\n\n3', 'csv', 2);
     expect(rows.map(({ line }) => line)).toEqual([2, 4, 6]);
   });
 
   const faults: [what: string, text: string | Buffer, message: RegExp][] = [
     ['nothing', '', /the input is empty/],
-    ['white space alone', '\n \n', /the input is empty/],
-    ['an open quotation mark', 'a,b\n1,"2\n3,4\n', /line 2, column 3: a quotation mark that is never closed/],
-    ['a quotation mark in the middle', 'a,b\nключ,x"y\n', /line 2, column 7: a quotation mark inside a cell/],
-    ['text behind a quotation mark', 'a\n"x"y\n', /line 2, column 4: text behind the closing quotation mark/],
-    ['a fault behind a cell of several lines', 'a,b\n"1\n2"x,3\n', /line 3, column 3: text behind/],
+    ['only white space', '\n \n', /the input is empty/],
+    ['an unclosed quotation mark', 'a,b\n1,"2\n3,4\n', /line 2, column 3: an unclosed quotation mark/],
+    [
+      'a quotation mark in the middle',
+      'a,b\nключ,x"y\n',
+      /line 2, column 7: a quotation mark inside an unquoted cell/,
+    ],
+    ['text after a quotation mark', 'a\n"x"y\n', /line 2, column 4: text after the closing quotation mark/],
+    ['an error after a cell with several lines', 'a,b\n"1\n2"x,3\n', /line 3, column 3: text after/],
     ['a bare carriage return', 'a\rb\r', /line 1, column 2: a carriage return without a line feed/],
-    ['a row that is too long', 'a,b\n1,2\n1,2,3\n', /line 3: the row has 3 cells, and the header has 2/],
-    ['a row that is too short', 'a,b\n1\n', /line 2: the row has 1 cells, and the header has 2/],
+    ['a row that is too long', 'a,b\n1,2\n1,2,3\n', /line 3: the row has 3 cells, but the header has 2/],
+    ['a row that is too short', 'a,b\n1\n', /line 2: the row has 1 cells, but the header has 2/],
     ['a column without a name', 'a,,b\n', /line 1: column 2 has no name/],
-    ['a name that comes twice', 'a,b,a\n', /names "a" twice, in columns 1 and 3/],
-    ['a name that comes twice but for its type', 'a,a:json\n', /names "a" twice/],
+    ['a duplicate name', 'a,b,a\n', /names "a" twice, in columns 1 and 3/],
+    ['a duplicate name with another type', 'a,a:json\n', /names "a" twice/],
     ['semicolons', 'a;b\n1;2\n', /the header has no comma/],
     ['UTF-16', Buffer.from('\ufeffa,b\n', 'utf16le'), /is UTF-16/],
     ['gzip', Buffer.from([0x1f, 0x8b, 8, 0, 0]), /compressed with gzip/],
@@ -51,19 +55,19 @@ describe('a CSV input', () => {
     ['Latin-1', Buffer.from('a\ncaf\xe9\n', 'latin1'), /line 2: the text is not UTF-8/],
   ];
   for (const [what, text, message] of faults) {
-    it(`is refused for ${what}, whole and in pieces`, async () => {
+    it(`is rejected for ${what}, whole and in chunks`, async () => {
       await expect(read(text)).rejects.toThrow(message);
       await expect(read(text, 1)).rejects.toThrow(message);
     });
   }
 
-  it('is refused for a row without end before it fills the memory', async () => {
+  it('is rejected for an endless row before it fills the memory', async () => {
     await expect(read(`a\n"${'x'.repeat(9 * 1024 * 1024)}`, 65_536)).rejects.toThrow(
       /line 2: .*longer than 8 MiB/,
     );
   });
 
-  it('quotes no value in its messages, for they come to stand in histories', async () => {
+  it('quotes no value in its messages, because histories may contain them', async () => {
     const error = await read('n:integer\nsecret-value\n').catch((thrown: Error) => thrown);
     expect(String(error)).toContain('the cell of n is not an integer');
     expect(String(error)).not.toContain('secret-value');
@@ -73,7 +77,7 @@ describe('a CSV input', () => {
 describe('a cell', () => {
   const one = async (type: string, cell: string) => (await read(`x:${type}\n${cell}\n`))[0]!.x;
 
-  it('keeps the literal of its number', async () => {
+  it('keeps the literal of a number', async () => {
     for (const literal of ['9007199254740993', '-0', '123456789012345678901234567890'])
       expect(await one('integer', literal)).toBe(literal);
     for (const literal of ['12.50', '1e21', '1E-7', '-0.10'])
@@ -81,11 +85,11 @@ describe('a cell', () => {
     expect(await one('json', '"{""a"": [1.0, 9007199254740993]}"')).toBe('{"a":[1.0,9007199254740993]}');
   });
 
-  it('is true or false in any capitals', async () => {
+  it('is true or false in any case', async () => {
     expect([await one('boolean', 'TRUE'), await one('boolean', 'False')]).toEqual(['true', 'false']);
   });
 
-  it('is text where nothing is said, and where its header says so', async () => {
+  it('is text by default, and if its header says so', async () => {
     expect(await read('x,y:string,z:unit\n1,2,3\n')).toEqual([{ x: '"1"', y: '"2"', 'z:unit': '"3"' }]);
   });
 
@@ -100,12 +104,12 @@ describe('a cell', () => {
     ['json', '{a:1}'],
     ['json', '1 2'],
   ]) {
-    it(`is refused when ${cell} is to be ${type}`, async () => {
+    it(`is rejected if ${cell} must be ${type}`, async () => {
       await expect(one(type!, cell!)).rejects.toThrow(/line 2: the cell of x is not/);
     });
   }
 
-  it('takes its type from the header, else from the batch, else from the published snapshot', async () => {
+  it('has the type from the header, else from the batch, else from the published snapshot', async () => {
     const types = {
       published: [
         { name: 'a', types: 1 | 4 },
@@ -121,7 +125,7 @@ describe('a cell', () => {
     const [row] = await rowsOf('a,b,c,d,e,source\n1,1.50,1,[1],true,7\n', 'csv', 100, types);
     expect(fieldsOf(row!)).toEqual({ a: '1', b: '1.50', c: '"1"', d: '[1]', e: '"true"', source: '"7"' });
     await expect(rowsOf('e:boolean\ntrue\n', 'csv', 100, types)).rejects.toThrow(
-      'was begun with e as string',
+      'was started with e as string',
     );
   });
 });

@@ -11,12 +11,12 @@ const EXPECTED = [
 ];
 
 describe('a JSON input', () => {
-  it('gives the same rows however it is cut into pieces', async () => {
+  it('gives the same rows for any chunk boundaries', async () => {
     for (let piece = 1; piece <= 30; piece++)
       expect((await rowsOf(AWKWARD, 'json', piece)).map(fieldsOf)).toEqual(EXPECTED);
   });
 
-  it('gives every value back that JSON can write, in either format and in pieces of any size', async () => {
+  it('preserves every JSON value, in both formats and for chunks of any size', async () => {
     const records = fc.array(fc.dictionary(fc.string(), fc.jsonValue(), { noNullPrototype: true }), {
       maxLength: 8,
     });
@@ -37,26 +37,26 @@ describe('a JSON input', () => {
 
   const faults: [what: string, text: string, format: 'json' | 'ndjson', message: RegExp][] = [
     ['no array', '{"a":1}', 'json', /line 1, column 1: expected an array of objects.*/],
-    ['no object', '[1]', 'json', /line 1, column 2: expected an object/],
+    ['an element that is not an object', '[1]', 'json', /line 1, column 2: expected an object/],
     ['a missing comma', '[{}\n {}]', 'json', /line 2, column 2: expected "," or "\]"/],
-    ['a comma too many', '[{},]', 'json', /line 1, column 5: expected an object/],
-    ['an open array', '[{"a":1}', 'json', /line 1, column 9: the array is not closed/],
-    ['an open object', '[{"a":1', 'json', /the array is not closed/],
-    ['text behind the array', '[]\n[]', 'json', /line 2, column 1: text behind the end of the array/],
+    ['an extra comma', '[{},]', 'json', /line 1, column 5: expected an object/],
+    ['an unclosed array', '[{"a":1}', 'json', /line 1, column 9: the array is not closed/],
+    ['an unclosed object', '[{"a":1', 'json', /the array is not closed/],
+    ['text after the array', '[]\n[]', 'json', /line 2, column 1: text after the end of the array/],
     ['a bad value', '[\n {"ключ": nul}]', 'json', /line 2, column 11: expected a value/],
-    ['a field that comes twice', '[{"a":1,"a":2}]', 'json', /line 1, column 9: a field comes twice/],
-    ['a line that is no object', '{}\n[]\n', 'ndjson', /line 2, column 1: expected an object/],
-    ['two objects in a line', '{} {}\n', 'ndjson', /line 1, column 4: text behind the end of the object/],
+    ['a duplicate field', '[{"a":1,"a":2}]', 'json', /line 1, column 9: a duplicate field/],
+    ['a line that is not an object', '{}\n[]\n', 'ndjson', /line 2, column 1: expected an object/],
+    ['two objects on one line', '{} {}\n', 'ndjson', /line 1, column 4: text after the end of the object/],
     ['nothing', ' \n', 'ndjson', /the input is empty/],
   ];
   for (const [what, text, format, message] of faults) {
-    it(`is refused for ${what} in ${format}, whole and in pieces`, async () => {
+    it(`is rejected for ${what} in ${format}, whole and in chunks`, async () => {
       await expect(rowsOf(text, format)).rejects.toThrow(message);
       await expect(rowsOf(text, format, 1)).rejects.toThrow(message);
     });
   }
 
-  it('may be an empty array, and may have a byte order mark', async () => {
+  it('can be an empty array, and can have a byte order mark', async () => {
     expect(await rowsOf('\ufeff[ ]\n', 'json')).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { WritableResource } from '../../../src/core/write-back-contract.js';
+import type { WritableResource } from '../../../src/core/contract/write-back.js';
 import {
   BatchPlanner,
   HashTable,
@@ -22,9 +22,9 @@ async function plan(
 }
 
 describe('the key of a row', () => {
-  it('is a UUIDv5 of connection, batch and row key: the same for ever', async () => {
+  it('is a UUIDv5 of connection, batch and row key, which never changes', async () => {
     expect(uuidV5('')).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-    // Written down: a change of it would make every row of every batch a new one.
+    // A literal: if it changed, every row of every batch would be written again.
     expect(idempotencyKey('acme', 'november', 'r1')).toBe('96783f47-7ad5-5dcf-b982-e32f83bbbf26');
     const [row] = await plan('ref,a\nr1,1\n', { keyColumn: 'ref', batchId: 'november' });
     expect(row).toMatchObject({ key: 'r1', idempotencyKey: idempotencyKey('acme', 'november', 'r1') });
@@ -37,7 +37,7 @@ describe('the key of a row', () => {
       expect(idempotencyKey(connection, batch, key)).not.toBe(row!.idempotencyKey);
   });
 
-  it('does not change with rows above, the order of columns, their types, or empty columns', async () => {
+  it('does not depend on rows above, the order of columns, their types, or empty columns', async () => {
     const keys = async (csv: string) => (await plan(csv)).map(({ key }) => key);
     const [a, b] = await keys('x,y\n1,2\n3,4\n');
     expect(await keys('x,y\n9,9\n1,2\n3,4\n')).toEqual([expect.any(String), a, b]);
@@ -45,7 +45,7 @@ describe('the key of a row', () => {
     expect(await keys('x,y\n1,""\n')).not.toEqual(await keys('x,y\n1,\n'));
   });
 
-  it('tells equal rows apart by their occurrence', async () => {
+  it('distinguishes equal rows by their occurrence', async () => {
     const rows = await plan('x\n1\n2\n1\n1\n');
     const [first] = rows;
     const base = first!.key.slice(0, -1);
@@ -55,7 +55,7 @@ describe('the key of a row', () => {
 });
 
 describe('a plan', () => {
-  it('sets rows aside whose key came before: the same row is skipped, another is rejected', async () => {
+  it('does not send rows with a repeated key: the same row is skipped, a different one is rejected', async () => {
     const rows = await plan('ref,x\na,1\nb,1\na,1\nb,2\n', { keyColumn: 'ref' });
     expect(rows.map(({ verdict }) => verdict?.outcome ?? null)).toEqual([null, null, 'skipped', 'rejected']);
     expect(rows[3]!.verdict!.message).toContain('row 2 has the same key');
@@ -64,7 +64,7 @@ describe('a plan', () => {
     );
   });
 
-  it('lets the last row of a pair win, unless that one is set aside itself', async () => {
+  it('sends the last row of a pair, unless that row is not sent for another reason', async () => {
     const csv = 'source,sourceKey,t\nc,1,a\nc,2,a\nc,1,b\nc,1,a\nc,1,c\n';
     const plain = await plan(csv, { resource: 'calendar-entries' });
     expect(plain.map(({ verdict }) => verdict?.outcome ?? null)).toEqual([
@@ -88,14 +88,14 @@ describe('a plan', () => {
     );
   });
 
-  it('keeps the pair out of the body', async () => {
+  it('omits the pair from the body', async () => {
     const [row] = await plan('source,t,sourceKey\nc,x,1\n', { resource: 'calendar-entries' });
     expect(row).toMatchObject({ pair: ['c', '1'], body: '{"t":"x"}' });
   });
 });
 
-describe('a table of hashes', () => {
-  it('knows every entry after growing, and no other', () => {
+describe('a hash table', () => {
+  it('has every entry after growing, and no other', () => {
     const table = new HashTable(2, 4);
     for (let n = 0; n < 5000; n++) {
       const entry = table.entry(textHash(`k${n}`));

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { toByteString } from '../../../src/core/brands.js';
 import {
-  answeredId,
   type ChunkRow,
   decodeChunk,
   encodeChunkRow,
   mergeLogs,
+  responseId,
   resultLines,
   resultOf,
   toRequest,
@@ -25,21 +25,21 @@ const ROW: ChunkRow = {
 const CREATED = { outcome: 'created', status: 201, id: 'x', message: null } as const;
 
 describe('the logs of a chunk', () => {
-  it('leave in doubt what an attempt that was killed may have sent, from its intent on', () => {
+  it('mark rows that a killed attempt may have sent as unknown, from the time of its intent', () => {
     const killed = { at: 100, closed: false, rows: [[1, 'created', 201, 'x', null]] } as const;
     const states = mergeLogs([killed], 3);
     expect(states.get(1)).toMatchObject({ receipt: CREATED });
     expect([states.get(0)?.sentAt, states.get(2)?.sentAt]).toEqual([100, 100]);
   });
 
-  it('know of an attempt that ended in order which rows it did not send', () => {
+  it('show which rows a completed attempt did not send', () => {
     const ended = { at: 100, closed: true, rows: [[0, 'tried', 503, null, 'busy']] } as const;
     const states = mergeLogs([ended], 2);
     expect(states.get(0)).toEqual({ receipt: null, sentAt: 100, message: 'busy' });
     expect(states.has(1)).toBe(false);
   });
 
-  it('let an outcome stand whatever another attempt did not hear, and the earliest doubt count', () => {
+  it('keep an outcome whatever another attempt did not receive, and the earliest unknown time', () => {
     const late = { at: 300, closed: false, rows: [] } as const;
     const early = {
       at: 200,
@@ -61,35 +61,45 @@ describe('the logs of a chunk', () => {
 });
 
 describe('a result', () => {
-  it('is what is known, else that it is not known, else nothing', () => {
+  it('is the receipt if there is one, else unknown if it may have been sent, else null', () => {
     expect(resultOf(ROW, undefined)).toBeNull();
     expect(resultOf(ROW, { receipt: CREATED, sentAt: null, message: null })).toEqual(CREATED);
     const doubt = resultOf({ ...ROW, sentAt: 1000 }, { receipt: null, sentAt: 2000, message: 'lost' });
     expect(doubt).toMatchObject({
       outcome: 'unknown',
-      message: 'sent at 1970-01-01T00:00:01.000Z or later, and it is not known what became of it: lost',
+      message: 'sent at 1970-01-01T00:00:01.000Z or later; the outcome is unknown: lost',
     });
     const verdict = { outcome: 'superseded', message: 'm' } as const;
     expect(resultOf({ ...ROW, verdict }, undefined)).toMatchObject(verdict);
   });
 
   it('is a line with the columns of results.csv', () => {
-    expect(resultLines([{ row: ROW, result: CREATED }])).toBe('7,"r, ""7""",u,created,201,x,\n');
+    const line = resultLines([{ row: ROW, result: CREATED }], { escapeFormulas: false });
+    expect(line).toBe('7,"r, ""7""",u,created,201,x,\n');
+  });
+
+  it('escapes formulas in all texts of the file and of the service if csv.escapeFormulas is on', () => {
+    const row = { ...ROW, key: '=HYPERLINK("http://x")' };
+    const result = { outcome: 'rejected', status: 422, id: '-7', message: '@SUM(A1)' } as const;
+    const lines = (escapeFormulas: boolean) => resultLines([{ row, result }], { escapeFormulas });
+    expect(lines(true)).toBe(`7,"'=HYPERLINK(""http://x"")",u,rejected,422,'-7,'@SUM(A1)\n`);
+    expect(lines(false)).toBe(`7,"=HYPERLINK(""http://x"")",u,rejected,422,-7,@SUM(A1)\n`);
   });
 });
 
 describe('a planned row', () => {
-  it('comes back from its chunk as it was', () => {
+  it('survives the round trip through its chunk', () => {
     const other: ChunkRow = { ...ROW, pair: ['a', 'b'], receipt: CREATED, body: toByteString('{}') };
     const chunk = Buffer.concat([ROW, { ...ROW, sentAt: 5 }, other].map(encodeChunkRow));
     expect(decodeChunk(chunk)).toEqual([ROW, { ...ROW, sentAt: 5 }, other]);
   });
 
-  it('becomes the request of its style', () => {
+  it('becomes a request in the configured style', () => {
     const settings = (style: 'put-path' | 'put-body' | 'post-body') => ({
       'time-entries': { path: 'time-entries' },
       'calendar-entries': { path: 'calendar/entries', style },
       unknownAfterMs: 1,
+      escapeFormulas: { 'time-entries': false, 'calendar-entries': false },
     });
     const row = { pair: ['a/b', 'ключ'] as const, body: toByteString('{"t":1.50}') };
     expect(toRequest('time-entries', ROW, settings('put-path'))).toEqual({
@@ -99,7 +109,12 @@ describe('a planned row', () => {
     });
     expect(toRequest('calendar-entries', row, settings('put-path'))).toEqual({
       method: 'PUT',
-      path: ['calendar', 'entries', 'a/b', 'ключ'],
+      path: [
+        'calendar',
+        'entries',
+        { value: 'a/b', shown: '<source>' },
+        { value: 'ключ', shown: '<sourceKey>' },
+      ],
       body: '{"t":1.50}',
     });
     const body = '{"source":"a/b","sourceKey":"ключ","t":1.50}';
@@ -110,9 +125,25 @@ describe('a planned row', () => {
     expect(JSON.parse(bare.body)).toEqual({ source: 'a/b', sourceKey: 'ключ' });
   });
 
-  it('gets its id from the answer, where there is one', () => {
-    expect(answeredId(toByteString('{"id":"x"}'))).toBe('x');
-    for (const body of ['', '{}', 'null', '[]']) expect(answeredId(toByteString(body))).toBeNull();
-    expect(() => answeredId(toByteString('{"id":'))).toThrow(SyntaxError);
+  it('gets its id from the response, if it has one', () => {
+    expect(responseId(toByteString('{"id":"x"}'))).toBe('x');
+    for (const body of ['', '{}', 'null', '[]']) expect(responseId(toByteString(body))).toBeNull();
+    for (const body of ['{"id":', '{"id":"x"', '{"id":"x"} x', '<html>', '{"id":"x",}'])
+      expect(() => responseId(toByteString(body)), body).toThrow(SyntaxError);
+  });
+
+  it.each([
+    ['{"id":9007199254740993}', '9007199254740993'],
+    ['{"id":1e21}', '1e21'],
+    ['{"id":-0.10}', '-0.10'],
+    ['{"id":"9007199254740993"}', '9007199254740993'],
+    ['{"id":"\\u043aлюч \\"1\\""}', 'ключ "1"'],
+    [' { "a" : {"id":1} , "id" : 12345678901234567890 , "b":[{"id":2}] } ', '12345678901234567890'],
+    ['{"id":1,"id":18446744073709551617}', '18446744073709551617'],
+    ['{"id":{"id":1}}', null],
+    ['{"id":true}', null],
+    ['[{"id":1}]', null],
+  ])('reads the id of %s exactly', (body, id) => {
+    expect(responseId(toByteString(body))).toBe(id);
   });
 });

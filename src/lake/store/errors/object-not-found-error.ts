@@ -1,6 +1,6 @@
 import { StoreError } from './store-error.js';
 
-/** The object that was asked for does not exist. */
+/** The requested object does not exist. */
 export class ObjectNotFoundError extends StoreError {
   override readonly name = 'ObjectNotFoundError';
 
@@ -8,9 +8,8 @@ export class ObjectNotFoundError extends StoreError {
     super({
       ...details,
       kind: 'not-found',
-      problem: 'there is no such object',
-      remedy:
-        'Check whether it was removed by retention or by hand, and whether the lake URL is the right one.',
+      problem: 'the object does not exist',
+      remedy: 'Check whether retention or a person removed it, and whether the lake URL is correct.',
     });
   }
 }

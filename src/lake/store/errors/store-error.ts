@@ -1,4 +1,4 @@
-/** What went wrong, by what has to be done about it. */
+/** Kinds of failures, grouped by what to do about them. */
 export type StoreErrorKind =
   | 'access-denied'
   | 'missing-bucket'
@@ -8,6 +8,7 @@ export type StoreErrorKind =
   | 'unreachable'
   | 'throttled'
   | 'checksum'
+  | 'damaged'
   | 'unclear'
   | 'upload-gone'
   | 'invalid-key'
@@ -15,8 +16,8 @@ export type StoreErrorKind =
   | 'other';
 
 /**
- * With a wrong clock too: the AWS SDK has learned the difference from the answer and signs the next request with it. And
- * with credentials that have expired: they are renewed by whoever gives them out, and are read again then.
+ * Kinds that can succeed on a retry. After `clock-skew`, the AWS SDK has learned the clock difference from the response and
+ * uses it for the next request. After `expired-credentials`, the credentials are read again.
  */
 const RETRYABLE: ReadonlySet<StoreErrorKind> = new Set([
   'unreachable',
@@ -30,20 +31,20 @@ const RETRYABLE: ReadonlySet<StoreErrorKind> = new Set([
 
 export interface StoreErrorDetails {
   readonly kind: StoreErrorKind;
-  /** The port's name of what was tried: `read`, `write`, `swap`, ... */
+  /** Name of the `ObjectStore` operation: `read`, `write`, `swap`, ... */
   readonly operation: string;
-  /** Key or prefix relative to the lake's root; null where none is concerned. */
+  /** Key or prefix relative to the lake's root; null if the operation has none. */
   readonly key: string | null;
   /** `s3://bucket` or the folder of a file store. */
   readonly bucket: string;
-  /** What happened, without a full stop. */
+  /** What happened, without a period at the end. */
   readonly problem: string;
   /** What to do next, as a sentence. */
   readonly remedy: string;
   readonly cause?: unknown;
 }
 
-/** An operation of an object store that failed. The message says what, where and what next; never credentials. */
+/** A store operation failed. The message says what happened, where, and what to do next. It never contains credentials. */
 export class StoreError extends Error {
   override readonly name: string = 'StoreError';
   readonly kind: StoreErrorKind;
@@ -66,7 +67,7 @@ export class StoreError extends Error {
     this.remedy = details.remedy;
   }
 
-  /** Whether the same call may succeed later with nothing changed by a person. */
+  /** Whether the same call can succeed later without action by a person. */
   get retryable(): boolean {
     return RETRYABLE.has(this.kind);
   }

@@ -1,8 +1,8 @@
 import { StoreError } from './store-error.js';
 
 /**
- * A conditional write was sent and its answer is not known: it may have been carried out or not. Read the object
- * again before anything else (DESIGN 2, "Publishing is one atomic step").
+ * A conditional write was sent and its outcome is unknown. Read the object again before any other step
+ * (docs/explanation/architecture.md#atomic-publishing).
  */
 export class StoreUnclearError extends StoreError {
   override readonly name = 'StoreUnclearError';

@@ -6,7 +6,7 @@ import { toObjectKey } from '../key.js';
 import { codeOf, toFileStoreError } from './classify.js';
 import { isReservedName } from './names.js';
 
-/** The lake's folder: turns keys into paths below it, and errors into StoreErrors. */
+/** The lake's folder. It maps keys to paths below it, and errors to StoreErrors. */
 export class LakeFolder {
   readonly root: string;
 
@@ -14,7 +14,7 @@ export class LakeFolder {
     this.root = root;
   }
 
-  /** Throws `invalid-key` for a key that would leave the folder or has the name of one of our helper files. */
+  /** Throws `invalid-key` for a key outside the folder, or with the name of a temporary file or lock. */
   pathOf(key: ObjectKey): string {
     const segments = toObjectKey(key).split('/');
     if (segments.some(isReservedName)) {
@@ -23,7 +23,7 @@ export class LakeFolder {
         operation: 'use',
         key,
         bucket: this.root,
-        problem: 'names of this form belong to unfinished files and locks',
+        problem: 'names of this form are reserved for temporary files and locks',
         remedy: 'Choose another name.',
       });
     }
@@ -38,7 +38,7 @@ export class LakeFolder {
     }
   }
 
-  /** Runs what creates a file, making its folders; again where `prune` of another call took them away meanwhile. */
+  /** Creates a file and its folders. It tries again if `prune` of another call removed a folder meanwhile. */
   async withFolder<T>(path: string, create: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       await mkdir(dirname(path), { recursive: true });
@@ -50,7 +50,7 @@ export class LakeFolder {
     }
   }
 
-  /** Removes the folders that have become empty, up to the root: on S3 there are none either. */
+  /** Removes folders that have become empty, up to the root. S3 has no empty folders either. */
   async prune(path: string): Promise<void> {
     for (let folder = dirname(path); folder.length > this.root.length; folder = dirname(folder)) {
       try {
@@ -62,7 +62,7 @@ export class LakeFolder {
   }
 }
 
-/** Makes a rename in a folder survive a loss of power. */
+/** Makes a rename in a folder durable across a power failure. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

@@ -8,7 +8,7 @@ import type { LakeFolder } from './folder.js';
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** The file or a range of it, in chunks. It stays the same version when it is replaced meanwhile: the old file is open. */
+/** Streams a file or a range of it. The open handle keeps the same version, even if the file is replaced meanwhile. */
 export async function* streamFile(
   folder: LakeFolder,
   key: ObjectKey,
@@ -41,7 +41,7 @@ async function openFile(folder: LakeFolder, key: ObjectKey, path: string): Promi
   let handle: FileHandle | null = null;
   try {
     handle = await open(path, 'r');
-    // A folder can be opened, too.
+    // Folders can also be opened.
     if ((await handle.stat()).isFile()) return handle;
     await handle.close();
   } catch (error) {

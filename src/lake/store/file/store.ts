@@ -25,20 +25,20 @@ import { temporaryName } from './names.js';
 import { streamFile } from './read.js';
 import { etagOf, swapFile } from './swap.js';
 import { removeUnfinished } from './unfinished.js';
-import { foldersOf, walk } from './walk.js';
+import { foldersOf, refuseLinks, walk } from './walk.js';
 import { FileWriter } from './writer.js';
 
-/** A worker lives for months and sees new keys every night. */
+/** The most cached digests. A worker runs for months and reads new keys every night. */
 const MAX_DIGESTS = 10_000;
 
 /**
- * A lake in a folder of this machine: no network file systems, and content types are not kept. The folder is made
- * with the first object.
+ * A lake in a local folder. Network file systems are not supported, and content types are not stored. The first write
+ * creates the folder.
  */
 export class FileStore implements ObjectStore {
   readonly url: string;
   readonly #folder: LakeFolder;
-  /** Digests of files by path; they hold while inode, size and time stay the same. */
+  /** Digests of files by path, valid while inode, size and modification time are unchanged. */
   readonly #digests = new Map<string, { stamp: string; crc32: string; sha256: string }>();
 
   constructor(root: string, _options: { logger: StoreLogger }) {
@@ -131,12 +131,13 @@ export class FileStore implements ObjectStore {
   }
 
   async remove(keys: readonly ObjectKey[]): Promise<void> {
-    // All are checked before the first is removed.
+    // All keys are checked before the first file is removed.
     const paths = keys.map((key) => ({ key, path: this.#folder.pathOf(key) }));
     for (const { key, path } of paths) {
       this.#digests.delete(path);
       await this.#folder.run('remove', key, async () => {
-        // Also for a key whose folder is a file, and for one that is itself a folder: neither is an object.
+        await refuseLinks(this.#folder.root, key);
+        // A key whose parent is a file, or that is itself a folder, is not an object either.
         const info = await stat(path).catch((error: unknown) =>
           isAbsent(error) ? null : Promise.reject(error),
         );
@@ -147,9 +148,9 @@ export class FileStore implements ObjectStore {
     }
   }
 
-  async abortUploads(prefix: string, isOver: (key: ObjectKey) => boolean = () => true): Promise<number> {
+  async abortUploads(prefix: string, isAbandoned: (key: ObjectKey) => boolean = () => true): Promise<number> {
     checkFolder(prefix);
-    return this.#folder.run('abortUploads', null, () => removeUnfinished(this.#folder, prefix, isOver));
+    return this.#folder.run('abortUploads', null, () => removeUnfinished(this.#folder, prefix, isAbandoned));
   }
 
   async probeConditionalWrites(): Promise<ConditionalWrites> {

@@ -9,12 +9,12 @@ import { type LakeFolder, syncFolder } from './folder.js';
 import { withLock } from './lock.js';
 import { temporaryName } from './names.js';
 
-/** The ETag of a file: SHA-256 of its content, so that equal content is the same version. */
+/** The ETag of a file: the SHA-256 of its content, so equal content has the same ETag. */
 export function etagOf(body: Uint8Array): string {
   return createHash('sha256').update(body).digest('hex');
 }
 
-/** Compares and replaces under a lock that all processes of this machine respect. */
+/** Compares and replaces a file under a lock that all worktrack processes on this machine use. */
 export async function swapFile(
   folder: LakeFolder,
   key: ObjectKey,
@@ -64,6 +64,6 @@ function lockLost(folder: LakeFolder, key: ObjectKey): StoreUnclearError {
     operation: 'swap',
     key,
     bucket: folder.root,
-    problem: 'this process stood still for so long that another one took its lock',
+    problem: 'this process was paused for so long that another one took its lock',
   });
 }

@@ -5,16 +5,16 @@ import type { LakeFolder } from './folder.js';
 import { isTemporaryName } from './names.js';
 import { entriesOf } from './walk.js';
 
-/** Removes temporary files below a folder (`''` or ending in `/`), of those that `isOver` names; returns their number. */
+/** Removes temporary files below a folder (`''` or ending in `/`) that `isAbandoned` accepts. Returns their number. */
 export async function removeUnfinished(
   folder: LakeFolder,
   below: string,
-  isOver: (key: ObjectKey) => boolean,
+  isAbandoned: (key: ObjectKey) => boolean,
 ): Promise<number> {
   let removed = 0;
   for (const entry of await entriesOf(join(folder.root, below))) {
-    if (entry.isFolder) removed += await removeUnfinished(folder, below + entry.name, isOver);
-    else if (isTemporaryName(entry.name) && isOver((below + entry.name) as ObjectKey)) {
+    if (entry.isFolder) removed += await removeUnfinished(folder, below + entry.name, isAbandoned);
+    else if (!entry.isLink && isTemporaryName(entry.name) && isAbandoned((below + entry.name) as ObjectKey)) {
       const path = join(folder.root, below, entry.name);
       await rm(path, { force: true });
       await folder.prune(path);

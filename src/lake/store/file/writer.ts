@@ -6,7 +6,7 @@ import type { ObjectWriter, WriteOptions, WrittenObject } from '../port.js';
 import { type LakeFolder, syncFolder } from './folder.js';
 import { temporaryName } from './names.js';
 
-/** Writes a temporary file beside the object, syncs it, and renames it at the end: whole or not at all. */
+/** Writes a temporary file in the same folder, syncs it, and renames it at the end. The object appears complete or not at all. */
 export class FileWriter implements ObjectWriter {
   readonly #folder: LakeFolder;
   readonly #key: ObjectKey;
@@ -35,10 +35,10 @@ export class FileWriter implements ObjectWriter {
     return this.#digest.bytes;
   }
 
-  async write(chunk: Uint8Array): Promise<void> {
+  async write(chunk: Uint8Array, known?: number): Promise<void> {
     await this.#guard(async () => {
       const handle = await this.#open();
-      this.#digest.update(chunk);
+      this.#digest.update(chunk, known);
       for (let offset = 0; offset < chunk.length; ) {
         offset += (await handle.write(chunk, offset)).bytesWritten;
       }

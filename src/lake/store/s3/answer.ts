@@ -1,16 +1,16 @@
-/** What an error of the AWS SDK says, reduced to what is safe to keep: no headers, no string to sign. */
+/** The fields of an AWS SDK error that are safe to keep: no headers, no string to sign. */
 export interface S3Answer {
   /** S3's error code or the error's name: `NoSuchKey`, `TimeoutError`, `Error`. */
   readonly name: string;
   /** Node's code of a network error: `ECONNREFUSED`. */
   readonly code: string | null;
-  /** HTTP status, null when there was no answer. */
+  /** HTTP status; null if there was no response. */
   readonly status: number | null;
   readonly message: string;
   readonly requestId: string | null;
 }
 
-/** Reads an unknown error thrown by the SDK. */
+/** Reads the safe fields of an error that the SDK threw. */
 export function readAnswer(error: unknown): S3Answer {
   const fields = (typeof error === 'object' && error !== null ? error : {}) as Record<string, unknown>;
   const metadata = (fields.$metadata ?? {}) as Record<string, unknown>;
@@ -23,7 +23,7 @@ export function readAnswer(error: unknown): S3Answer {
   };
 }
 
-/** An error to keep as `cause`, with the stack of the original and none of its other fields. */
+/** Creates an error for `cause`, with the original stack and only the safe fields. */
 export function toCause(error: unknown): Error {
   const answer = readAnswer(error);
   const cause = new Error(answer.message);

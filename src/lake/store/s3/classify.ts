@@ -4,7 +4,7 @@ import { readAnswer, type S3Answer, toCause } from './answer.js';
 
 export interface S3Context {
   readonly operation: string;
-  /** Relative to the lake's root; null for what concerns no object. */
+  /** Relative to the lake's root; null if the operation concerns no object. */
   readonly key: string | null;
   readonly bucket: string;
   /** Origin of the endpoint, or `AWS S3`. */
@@ -20,7 +20,7 @@ interface Verdict {
 const CREDENTIALS_REMEDY =
   'Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the profile or role that the AWS SDK finds on this machine.';
 
-/** Error codes of S3 and names of the SDK's errors, by what they mean. */
+/** Kinds of S3 error codes and SDK error names. */
 const KINDS: Readonly<Record<string, StoreErrorKind>> = {
   NoSuchBucket: 'missing-bucket',
   InvalidAccessKeyId: 'bad-credentials',
@@ -53,7 +53,7 @@ const KINDS: Readonly<Record<string, StoreErrorKind>> = {
 
 const REGION_ERRORS: ReadonlySet<string> = new Set(['PermanentRedirect', 'AuthorizationHeaderMalformed']);
 
-/** Makes a StoreError of whatever the SDK threw. StoreErrors pass unchanged. */
+/** Converts an SDK error to a StoreError. StoreErrors are returned unchanged. */
 export function toStoreError(error: unknown, context: S3Context): StoreError {
   if (error instanceof StoreError) return error;
   const answer = readAnswer(error);
@@ -64,7 +64,7 @@ export function toStoreError(error: unknown, context: S3Context): StoreError {
   return new StoreError({ ...where, ...judge(answer, context) });
 }
 
-/** 404 for the object itself: `NoSuchKey` from requests with a body, `NotFound` from HEAD. */
+/** Whether the object does not exist: `NoSuchKey` from requests with a body, `NotFound` from HEAD. */
 export function isMissingObject(answer: S3Answer): boolean {
   return answer.name === 'NoSuchKey' || (answer.name === 'NotFound' && answer.status === 404);
 }
@@ -86,7 +86,7 @@ function judge(answer: S3Answer, context: S3Context): Verdict {
         kind,
         problem: `the credentials have expired (${said})`,
         remedy:
-          'They are read again before the next attempt; give the worker new ones if it is not given them by a role.',
+          'They are read again before the next attempt. If they do not come from a role, give the worker new ones.',
       };
     case 'access-denied':
       return {
@@ -106,8 +106,8 @@ function judge(answer: S3Answer, context: S3Context): Verdict {
     case 'checksum':
       return {
         kind,
-        problem: `the bytes were damaged on their way (${said})`,
-        remedy: 'Try again; if it stays so, check network and memory.',
+        problem: `the bytes were damaged in transit (${said})`,
+        remedy: 'Try again. If the error persists, check the network and the memory of this machine.',
       };
     case 'unreachable':
       return {
@@ -118,16 +118,16 @@ function judge(answer: S3Answer, context: S3Context): Verdict {
     case 'upload-gone':
       return {
         kind,
-        problem: `somebody dropped the upload before it was complete (${said})`,
+        problem: `the upload was aborted before it was complete (${said})`,
         remedy:
-          "The next attempt writes the object anew. If it stays so: does a lifecycle rule of the bucket, or somebody's clean-up, abort unfinished uploads?",
+          'The next attempt writes the object again. If the error persists, check whether a lifecycle rule of the bucket or another clean-up aborts unfinished uploads.',
       };
     case 'invalid-key':
       return {
         kind,
-        problem: `the store cannot hold such a key (${said})`,
+        problem: `the store does not accept this key (${said})`,
         remedy:
-          'An object and a folder of the same name exclude each other here: move the one that is in the way.',
+          'This store cannot hold an object and a folder with the same name. Move the one that is in the way.',
       };
     default:
       return {
@@ -135,7 +135,7 @@ function judge(answer: S3Answer, context: S3Context): Verdict {
         problem: `the store answered ${said}`,
         remedy: isRegionProblem(answer)
           ? "Set lake.region (or AWS_REGION) to the bucket's region."
-          : 'See the cause for the answer of the store.',
+          : "See the cause for the store's response.",
       };
   }
 }

@@ -3,25 +3,25 @@ import { Agent as HttpsAgent } from 'node:https';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import type { LakeSettings } from '../../../core/settings.js';
 
-/** An idle time-out: long enough for a busy store to complete a large upload, short enough for a dead peer. */
+/** Idle timeout: long enough for a busy store to complete a large upload, short enough to detect a dead peer. */
 const SOCKET_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const MAX_SOCKETS = 64;
-/** Waits of at most 0.1 to 1.6 s between attempts, about 3 s in all; what lasts longer is for Temporal's retries. */
+/** The SDK waits at most 0.1 to 1.6 s between attempts, about 3 s in total. Temporal retries longer outages. */
 const MAX_ATTEMPTS = 6;
 
 export interface S3Clients {
   readonly client: S3Client;
-  /** For conditional writes: a repeated one would meet its own first attempt and take it for a conflict. */
-  readonly onceClient: S3Client;
-  /** Has the credentials read again: the SDK trusts the time that came with them, and keeps those without one for ever. */
+  /** A client without retries, for conditional writes: a retry would report its own first attempt as a conflict. */
+  readonly singleAttemptClient: S3Client;
+  /** Makes the SDK read the credentials again. It otherwise keeps them until their expiry time, or forever without one. */
   renewCredentials(): void;
   close(): void;
 }
 
 /**
- * Clients of the AWS SDK with its own ways of finding credentials and region (environment, profile, container,
- * instance), connections kept alive and shared by both, time-outs, and CRC32 on every request and answer.
+ * Creates the AWS SDK clients. The SDK finds credentials and region (environment, profile, container, instance). Both
+ * clients share keep-alive connections and timeouts, and use CRC32 for requests and responses.
  */
 export function createS3Clients(lake: LakeSettings): S3Clients {
   const agentOptions = { keepAlive: true, maxSockets: MAX_SOCKETS };
@@ -35,7 +35,7 @@ export function createS3Clients(lake: LakeSettings): S3Clients {
     requestChecksumCalculation: 'WHEN_SUPPORTED',
     responseChecksumValidation: 'WHEN_SUPPORTED',
     requestHandler: {
-      // Agents of our own also keep their connections for bodies with `Expect: 100-continue`.
+      // These agents also reuse connections for requests with `Expect: 100-continue`.
       httpAgent,
       httpsAgent,
       connectionTimeout: CONNECT_TIMEOUT_MS,
@@ -43,24 +43,28 @@ export function createS3Clients(lake: LakeSettings): S3Clients {
     },
   } satisfies S3ClientConfig;
   const client = new S3Client({ ...common, maxAttempts: MAX_ATTEMPTS });
-  const onceClient = new S3Client({ ...common, maxAttempts: 1, credentials: client.config.credentials });
+  const singleAttemptClient = new S3Client({
+    ...common,
+    maxAttempts: 1,
+    credentials: client.config.credentials,
+  });
   return {
     client,
-    onceClient,
+    singleAttemptClient,
     renewCredentials() {
-      // Who needs them next learns why there are none.
+      // The next request fails with the reason.
       client.config.credentials({ forceRefresh: true }).catch(() => {});
     },
     close() {
       client.destroy();
-      onceClient.destroy();
+      singleAttemptClient.destroy();
       httpAgent.destroy();
       httpsAgent.destroy();
     },
   };
 }
 
-/** Stores that are not AWS rarely care for a region, but a signature needs one. */
+/** The region from the configuration or environment. Other stores than AWS rarely use it, but a signature needs one. */
 function regionOf(lake: LakeSettings): { region?: string } {
   if (lake.region !== undefined) return { region: lake.region };
   const inEnvironment = process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;

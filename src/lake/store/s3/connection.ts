@@ -8,7 +8,7 @@ import type { StoreLogger } from '../port.js';
 import { toStoreError } from './classify.js';
 import { createS3Clients, type S3Clients } from './client.js';
 
-/** One bucket, one prefix and the clients for it: what every operation of the S3 store starts from. */
+/** One bucket and prefix with its clients. All operations of the S3 store use it. */
 export class S3Connection {
   readonly bucket: string;
   readonly logger: StoreLogger;
@@ -22,7 +22,7 @@ export class S3Connection {
     this.bucket = place.bucket;
     this.logger = logger;
     this.#root = place.prefix === '' ? '' : `${place.prefix}/`;
-    // The origin alone: an endpoint may carry a user name and password.
+    // Only the origin: an endpoint can contain a user name and password.
     this.#endpoint = lake.endpoint === undefined ? 'AWS S3' : new URL(lake.endpoint).origin;
     this.#clients = createS3Clients(lake);
   }
@@ -31,11 +31,11 @@ export class S3Connection {
     return this.#clients.client;
   }
 
-  get onceClient(): S3Client {
-    return this.#clients.onceClient;
+  get singleAttemptClient(): S3Client {
+    return this.#clients.singleAttemptClient;
   }
 
-  /** The key in the bucket. Throws `invalid-key` for a key that would leave the lake or is too long with its prefix. */
+  /** The key in the bucket. Throws `invalid-key` for a key outside the lake, or one that is too long with the prefix. */
   keyOf(key: ObjectKey): string {
     const full = this.#root + toObjectKey(key);
     if (Buffer.byteLength(full) > MAX_KEY_BYTES) {
@@ -56,14 +56,14 @@ export class S3Connection {
     return this.#root + prefix;
   }
 
-  /** Back to a key of the lake; null for objects that are not of our making, such as a console's folder markers. */
+  /** Converts a key in the bucket to a key of the lake; null for foreign objects, such as a console's folder markers. */
   relative(full: string): ObjectKey | null {
     if (!full.startsWith(this.#root)) return null;
     const key = full.slice(this.#root.length);
     return keyProblem(key) === null ? (key as ObjectKey) : null;
   }
 
-  /** Runs one operation: errors become StoreErrors, an aborted signal throws its reason. */
+  /** Runs one operation. Errors are thrown as StoreErrors; an aborted signal throws its reason. */
   async run<T>(
     operation: string,
     key: string | null,
@@ -78,7 +78,7 @@ export class S3Connection {
     }
   }
 
-  /** What to throw for an error: the signal's reason when aborted, else a StoreError. */
+  /** The error to throw: the reason of an aborted signal, otherwise a StoreError. */
   error(operation: string, key: string | null, signal: AbortSignal | undefined, error: unknown): unknown {
     if (signal?.aborted) return signal.reason;
     const found = toStoreError(error, { operation, key, bucket: this.bucket, endpoint: this.#endpoint });
@@ -86,7 +86,7 @@ export class S3Connection {
     return found;
   }
 
-  /** HEAD answers 404 without saying whether object or bucket is missing: asks once, then takes the bucket as there. */
+  /** Checks once that the bucket exists. A 404 of HEAD does not show whether the object or the bucket is missing. */
   async checkBucket(operation: string): Promise<void> {
     if (this.#bucketSeen) return;
     try {
@@ -102,7 +102,7 @@ export class S3Connection {
           Object.assign(new Error('no such bucket'), { name: 'NoSuchBucket' }),
         );
       }
-      // Credentials may well be allowed to read objects and not to ask for the bucket.
+      // Credentials can have permission to read objects, but not to check the bucket.
       if (answer.kind !== 'access-denied') throw answer;
     }
     this.#bucketSeen = true;

@@ -1,6 +1,6 @@
 import { CopyObjectCommand, UploadPartCopyCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
-import { crc32FromHex } from '../../crc32.js';
+import { crc32FromHex } from '../crc32.js';
 import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
 import { StoreError } from '../errors/store-error.js';
 import type { ObjectInfo } from '../port.js';
@@ -19,7 +19,7 @@ export interface CopyLimits {
   readonly partBytes: number;
 }
 
-/** Copies one version of an object inside the store, by parts where it is over 5 GiB. */
+/** Copies one version of an object inside the store. Objects over 5 GiB are copied in parts. */
 export async function copyObject(
   s3: S3Connection,
   from: ObjectKey,
@@ -41,9 +41,9 @@ export async function copyObject(
 }
 
 /**
- * versitygw 1.8.0 reports the CRC32 of the whole source for each part copied, and so a wrong one for the copy. The
- * source's CRC32 is therefore demanded at completion; where the store cannot confirm it, or none is known, the
- * bytes take the way through this process.
+ * versitygw 1.8.0 reports the CRC32 of the whole source for each copied part, so the copy gets a wrong checksum. The
+ * completion therefore requires the source's CRC32. If the store cannot confirm it, or it is unknown, the bytes are
+ * copied through this process.
  */
 async function copyLarge(
   s3: S3Connection,
@@ -57,7 +57,7 @@ async function copyLarge(
     } catch (error) {
       if (!(error instanceof StoreError) || error.kind !== 'checksum') throw error;
       s3.logger.warn(
-        'The store does not confirm the checksum of a copy by parts; copying through this process',
+        'The store does not confirm the checksum of a multipart copy. The object is copied through this process',
         {
           from: source.key,
           to,
@@ -104,14 +104,14 @@ async function copyByParts(
   }
 }
 
-/** A copy by parts does not carry the type over; the lake's names tell it (DESIGN 6). */
+/** Content type by file name (docs/reference/lake.md). A multipart copy does not keep the type of its source. */
 function contentTypeOf(key: ObjectKey): string {
   if (key.endsWith('.gz')) return 'application/gzip';
   if (key.endsWith('.csv')) return 'text/csv';
   return key.endsWith('.json') ? 'application/json' : 'application/octet-stream';
 }
 
-/** `x-amz-copy-source` is percent-encoded, slashes apart. */
+/** Value of `x-amz-copy-source`: percent-encoded, except slashes. */
 function copySource(s3: S3Connection, key: ObjectKey): string {
   return `${s3.bucket}/${s3.keyOf(key).split('/').map(encodeURIComponent).join('/')}`;
 }

@@ -1,12 +1,12 @@
 import { GetObjectCommand, HeadObjectCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
-import { crc32FromBase64, crc32ToHex } from '../../crc32.js';
+import { crc32FromBase64, crc32ToHex } from '../crc32.js';
 import type { ObjectInfo } from '../port.js';
 import { readAnswer } from './answer.js';
 import { isMissingObject } from './classify.js';
 import type { S3Connection } from './connection.js';
 
-/** HEAD with checksums; null when the object does not exist. */
+/** Reads an object's metadata with its checksum; null if the object does not exist. */
 export async function headObject(
   s3: S3Connection,
   key: ObjectKey,
@@ -22,7 +22,7 @@ export async function headObject(
     } catch (error) {
       const said = readAnswer(error);
       if (isMissingObject(said)) return null;
-      // An error of HEAD has no body and so no code: a GET of one byte says why.
+      // An error response to HEAD has no body and so no error code. A GET of one byte returns the code.
       if (said.status === 403 || said.status === 400)
         await s3.client.send(new GetObjectCommand({ ...target, Range: 'bytes=0-0' }));
       throw error;
@@ -41,14 +41,14 @@ export async function headObject(
   };
 }
 
-/** The CRC32 of the whole object in hex; null for none and for a composite of the parts' ones. */
+/** The CRC32 of the whole object in hex; null if there is none, or only a composite of the parts' checksums. */
 export function fullCrc32(base64: string | undefined, type: string | undefined): string | null {
   if (base64 === undefined || type === 'COMPOSITE') return null;
   const crc = crc32FromBase64(base64);
   return crc === null ? null : crc32ToHex(crc);
 }
 
-/** The SDK's own name for a signal. */
+/** SDK options for an abort signal. */
 export function sendOptions(signal: AbortSignal | undefined): { abortSignal?: AbortSignal } {
   return signal === undefined ? {} : { abortSignal: signal };
 }

@@ -3,7 +3,7 @@ import { checkFolder, checkPrefix } from '../key.js';
 import type { ListedObject } from '../port.js';
 import type { S3Connection } from './connection.js';
 
-/** Every object below a prefix, page by page; S3 lists in the byte order of the keys. */
+/** Lists every object below a prefix. S3 lists in byte order of the keys. */
 export async function* listObjects(
   s3: S3Connection,
   prefix: string,

@@ -6,7 +6,7 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
-import { crc32ToBase64, crc32ToHex } from '../../crc32.js';
+import { crc32ToBase64, crc32ToHex } from '../crc32.js';
 import { readAnswer } from './answer.js';
 import type { S3Connection } from './connection.js';
 import { headObject, sendOptions } from './head.js';
@@ -16,7 +16,7 @@ export const MAX_PARTS = 10_000;
 
 /**
  * One multipart upload with a CRC32 of the whole object (`ChecksumType: FULL_OBJECT`), which the store verifies at
- * completion. A thin shell over four requests; order and memory are the caller's.
+ * completion. It only sends the four requests; the caller controls order and memory.
  */
 export class MultipartUpload {
   readonly #s3: S3Connection;
@@ -52,7 +52,7 @@ export class MultipartUpload {
     return new MultipartUpload(s3, key, operation, answer.UploadId);
   }
 
-  /** What UploadPartCopy needs besides its source. */
+  /** The parameters of UploadPartCopy, except its source. */
   get target(): { Bucket: string; Key: string; UploadId: string } {
     return this.#target;
   }
@@ -61,7 +61,7 @@ export class MultipartUpload {
     this.#parts.push(part);
   }
 
-  /** Sends one part; the SDK repeats it on transient trouble. */
+  /** Sends one part. The SDK retries transient errors. */
   async upload(partNumber: number, body: Uint8Array, crc: number, signal: AbortSignal): Promise<void> {
     const command = new UploadPartCommand({
       ...this.#target,
@@ -76,7 +76,7 @@ export class MultipartUpload {
     this.#parts.push({ PartNumber: partNumber, ETag: answer.ETag, ChecksumCRC32: crc32ToBase64(crc) });
   }
 
-  /** Puts the parts together; the store compares the CRC32 of the whole with ours. */
+  /** Completes the upload. The store compares the CRC32 of the whole object with ours. */
   async complete(whole: { crc32: number; bytes: number }, signal?: AbortSignal): Promise<void> {
     const command = new CompleteMultipartUploadCommand({
       ...this.#target,
@@ -88,7 +88,7 @@ export class MultipartUpload {
       try {
         await this.#s3.client.send(command, sendOptions(signal));
       } catch (error) {
-        // A repeated completion, whose first answer was lost, finds the upload gone and the object there.
+        // If the response of the first completion was lost, a retry finds no upload, but the object exists.
         if (readAnswer(error).name !== 'NoSuchUpload') throw error;
         const found = await headObject(this.#s3, this.#key, signal);
         if (found?.bytes !== whole.bytes || found.crc32 !== crc32ToHex(whole.crc32)) throw error;
@@ -96,14 +96,14 @@ export class MultipartUpload {
     });
   }
 
-  /** Removes what was uploaded. Call it when no part is on its way any more. Only warns when it fails. */
+  /** Removes the uploaded parts. Call it when no part is in flight. A failure is only logged as a warning. */
   async abort(): Promise<void> {
     try {
       await this.#s3.client.send(new AbortMultipartUploadCommand(this.#target));
     } catch (error) {
       const said = readAnswer(error);
       if (said.name === 'NoSuchUpload') return;
-      this.#s3.logger.warn('An unfinished upload could not be removed; a later clean-up will do it', {
+      this.#s3.logger.warn('Cleanup of an unfinished upload failed. A later clean-up removes it', {
         key: this.#key,
         reason: said.name,
       });

@@ -1,25 +1,26 @@
-import { GetObjectCommand } from '@aws-sdk/client-s3';
+import { GetObjectCommand, type GetObjectCommandOutput, HeadObjectCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
-import { crc32, crc32ToHex } from '../../crc32.js';
+import { recoveryOf } from '../../damaged-error.js';
+import { crc32, crc32ToHex } from '../crc32.js';
 import { StoreError } from '../errors/store-error.js';
 import type { ReadOptions } from '../port.js';
 import { checkRange } from '../range.js';
 import { readAnswer } from './answer.js';
 import type { S3Connection } from './connection.js';
-import { fullCrc32, sendOptions } from './head.js';
+import { fullCrc32, headObject, sendOptions } from './head.js';
 
-/** Broken connections in a row, without a byte between them, before reading gives up. */
+/** Number of consecutive broken connections without any byte after which the read fails. */
 const MAX_IDLE_BREAKS = 4;
 
-/** What became known of the version that is being read. */
+/** The version that is being read. */
 export interface ReadVersion {
   etag: string;
 }
 
 /**
- * The object or a range of it, in chunks. The SDK repeats requests but not bodies: when a body breaks off, it is
- * asked for again from the byte reached, of the same version (`If-Match`). The full CRC32 is checked at the end.
- * `onVersion` hears the ETag before the first chunk.
+ * Streams an object or a range of it. The SDK retries requests, but not bodies. If a body ends early, the rest of the same
+ * version (`If-Match`) is requested. The CRC32 of a whole object is checked at the end. `onVersion` receives the ETag
+ * before the first chunk.
  */
 export async function* streamObject(
   s3: S3Connection,
@@ -33,11 +34,13 @@ export async function* streamObject(
   const start = range?.offset ?? 0;
   let position = start;
   let etag: string | undefined;
-  let total: number | undefined;
+  /** Expected number of bytes; `null` if the store does not report it, as with a chunked response. */
+  let total: number | null | undefined;
   let expectedCrc: string | null = null;
   let crc = 0;
   let idleBreaks = 0;
-  while (total === undefined || position - start < total) {
+  let isComplete = false;
+  while (!isComplete) {
     try {
       signal?.throwIfAborted();
       const wanted = position === 0 && end === null ? {} : { Range: `bytes=${position}-${end ?? ''}` };
@@ -48,7 +51,7 @@ export async function* streamObject(
       );
       if (etag === undefined) {
         etag = answer.ETag ?? '';
-        total = answer.ContentLength ?? 0;
+        total = lengthOf(answer);
         if (range === undefined) expectedCrc = fullCrc32(answer.ChecksumCRC32, answer.ChecksumType);
         options.onVersion?.({ etag });
       }
@@ -58,20 +61,29 @@ export async function* streamObject(
         idleBreaks = 0;
         yield chunk;
       }
-      // A body that ends early without an error counts as a break.
-      if (position - start < (total as number)) idleBreaks = countBreak(idleBreaks, new Error('aborted'));
+      // A body that ends early without an error counts as a break. If the response has no length, a proxy may have cut it,
+      // so the length of the object decides.
+      total ??= await askLength(s3, { key, etag, signal, start, end });
+      isComplete = total === null || position - start >= total;
+      if (!isComplete) idleBreaks = countBreak(idleBreaks, endedEarly(s3, operation, key));
     } catch (error) {
       const said = readAnswer(error);
+      // The position is at the end of the object: the resumed read was already complete.
+      if (said.status === 416 && position > start) break;
       if (said.status === 416) return;
-      if (said.status === 412) throw changed(s3, operation, key);
+      if (said.status === 412) throw replacedWhileReading(s3, operation, key);
       const failure = s3.error(operation, key, signal, error);
+      if (failure instanceof StoreError && failure.kind === 'checksum')
+        throw await confirmDamage(s3, { key, operation, signal }, failure);
       const resumable = failure instanceof StoreError && failure.kind === 'unreachable' && etag !== undefined;
       if (!resumable) throw failure;
-      idleBreaks = countBreak(idleBreaks, failure);
+      isComplete = typeof total === 'number' && position - start >= total;
+      if (!isComplete) idleBreaks = countBreak(idleBreaks, failure);
     }
   }
   if (expectedCrc !== null && crc32ToHex(crc) !== expectedCrc) {
-    throw s3.error(operation, key, signal, new Error('Checksum mismatch of the whole object'));
+    const failure = s3.error(operation, key, signal, new Error('Checksum mismatch of the whole object'));
+    throw await confirmDamage(s3, { key, operation, signal }, failure);
   }
 }
 
@@ -80,13 +92,99 @@ function countBreak(breaks: number, error: unknown): number {
   return breaks + 1;
 }
 
-function changed(s3: S3Connection, operation: string, key: ObjectKey): StoreError {
+function replacedWhileReading(s3: S3Connection, operation: string, key: ObjectKey): StoreError {
   return new StoreError({
     kind: 'other',
     operation,
     key,
     bucket: `s3://${s3.bucket}`,
     problem: 'the object was replaced while it was being read',
-    remedy: 'Read it again; find out who else writes to this lake.',
+    remedy: 'Read it again, and find out which other process writes to this lake.',
+  });
+}
+
+/** Length of the body from the response headers; `null` if they do not contain it. */
+function lengthOf({ ContentLength, ContentRange }: GetObjectCommandOutput): number | null {
+  if (ContentLength !== undefined) return ContentLength;
+  const range = /^bytes (\d+)-(\d+)\//.exec(ContentRange ?? '');
+  return range === null ? null : Number(range[2]) - Number(range[1]) + 1;
+}
+
+/** Requests the number of bytes that the read should return; `null` if the store does not report it. */
+async function askLength(
+  s3: S3Connection,
+  read: {
+    readonly key: ObjectKey;
+    readonly etag: string | undefined;
+    readonly signal: AbortSignal | undefined;
+    readonly start: number;
+    readonly end: number | null;
+  },
+): Promise<number | null> {
+  const target = { Bucket: s3.bucket, Key: s3.keyOf(read.key) };
+  const condition = read.etag === undefined || read.etag === '' ? {} : { IfMatch: read.etag };
+  const { ContentLength: bytes } = await s3.client.send(
+    new HeadObjectCommand({ ...target, ...condition }),
+    sendOptions(read.signal),
+  );
+  if (bytes === undefined) return null;
+  const end = read.end === null ? bytes : Math.min(bytes, read.end + 1);
+  return Math.max(0, end - read.start);
+}
+
+/**
+ * Reads an object twice more after a checksum error. The same wrong checksum both times means that the object is damaged
+ * in the store, and a retry would not help. Otherwise the bytes were damaged in transit.
+ */
+async function confirmDamage(
+  s3: S3Connection,
+  { key, operation, signal }: { key: ObjectKey; operation: string; signal: AbortSignal | undefined },
+  failure: unknown,
+): Promise<unknown> {
+  const first = await checksumInStore(s3, key, signal).catch(() => null);
+  if (first === null || first.found === first.expected) return failure;
+  const second = await checksumInStore(s3, key, signal).catch(() => null);
+  if (second === null || second.found !== first.found) return failure;
+  return new StoreError({
+    kind: 'damaged',
+    operation,
+    key,
+    bucket: `s3://${s3.bucket}`,
+    problem: `the object is damaged in the store: every read gives CRC32 ${first.found} instead of ${first.expected}`,
+    remedy: recoveryOf(key),
+    cause: failure,
+  });
+}
+
+/** The CRC32 of the bytes that the store returns, and the one it recorded; `null` if it has none or the read ends early. */
+async function checksumInStore(
+  s3: S3Connection,
+  key: ObjectKey,
+  signal: AbortSignal | undefined,
+): Promise<{ found: string; expected: string } | null> {
+  const head = await headObject(s3, key, signal);
+  if (head === null || head.crc32 === null) return null;
+  let crc = 0;
+  let bytes = 0;
+  // The SDK checks only whole objects, and would throw the same error at the end. It does not check ranges.
+  for (const Range of head.bytes > 1 ? ['bytes=0-0', 'bytes=1-'] : []) {
+    const target = { Bucket: s3.bucket, Key: s3.keyOf(key), IfMatch: head.etag };
+    const answer = await s3.client.send(new GetObjectCommand({ ...target, Range }), sendOptions(signal));
+    for await (const chunk of answer.Body as AsyncIterable<Buffer>) {
+      crc = crc32(chunk, crc);
+      bytes += chunk.length;
+    }
+  }
+  return bytes === head.bytes ? { found: crc32ToHex(crc), expected: head.crc32 } : null;
+}
+
+function endedEarly(s3: S3Connection, operation: string, key: string): StoreError {
+  return new StoreError({
+    kind: 'unreachable',
+    operation,
+    key,
+    bucket: `s3://${s3.bucket}`,
+    problem: 'the response ended before the end of the object',
+    remedy: 'Check the network and any proxy in front of the store.',
   });
 }

@@ -11,9 +11,9 @@ import type { S3Connection } from './connection.js';
 /** S3's limit for one DeleteObjects. */
 const BATCH = 1000;
 
-/** Removes objects in batches; missing ones are fine. Throws for the first that could not be removed. */
+/** Removes objects in batches. Missing objects are not an error. Throws for the first object that cannot be removed. */
 export async function removeObjects(s3: S3Connection, keys: readonly ObjectKey[]): Promise<void> {
-  // All are checked before the first is removed.
+  // All keys are checked before the first object is removed.
   const targets = keys.map((key) => ({ Key: s3.keyOf(key) }));
   for (let start = 0; start < targets.length; start += BATCH) {
     const batch = targets.slice(start, start + BATCH);
@@ -28,17 +28,17 @@ export async function removeObjects(s3: S3Connection, keys: readonly ObjectKey[]
   }
 }
 
-/** Aborts multipart uploads below a folder, of those objects that `isOver` names; returns their number. */
+/** Aborts multipart uploads below a folder that `isAbandoned` accepts. Returns their number. */
 export async function abortUploads(
   s3: S3Connection,
   prefix: string,
-  isOver: (key: ObjectKey) => boolean = () => true,
+  isAbandoned: (key: ObjectKey) => boolean = () => true,
 ): Promise<number> {
   checkFolder(prefix);
   let aborted = 0;
   for await (const upload of unfinishedUploads(s3, prefix)) {
     const key = s3.relative(upload.key);
-    if (key !== null && !isOver(key)) continue;
+    if (key !== null && !isAbandoned(key)) continue;
     const command = new AbortMultipartUploadCommand({
       Bucket: s3.bucket,
       Key: upload.key,
@@ -49,7 +49,7 @@ export async function abortUploads(
         await s3.client.send(command);
         aborted += 1;
       } catch (error) {
-        // Its writer finished or aborted it in the meantime.
+        // The writer completed or aborted the upload meanwhile.
         if (readAnswer(error).name !== 'NoSuchUpload') throw error;
       }
     });

@@ -25,7 +25,7 @@ import { abortUploads, removeObjects } from './remove.js';
 import { swapObject } from './swap.js';
 import { S3Writer } from './writer.js';
 
-/** A lake in a bucket of S3 or of a store that speaks its protocol. */
+/** A lake in a bucket of S3 or of an S3-compatible store. */
 export class S3Store implements ObjectStore {
   readonly url: string;
   readonly #s3: S3Connection;
@@ -100,8 +100,8 @@ export class S3Store implements ObjectStore {
     return removeObjects(this.#s3, keys);
   }
 
-  async abortUploads(prefix: string, isOver?: (key: ObjectKey) => boolean): Promise<number> {
-    return abortUploads(this.#s3, prefix, isOver);
+  async abortUploads(prefix: string, isAbandoned?: (key: ObjectKey) => boolean): Promise<number> {
+    return abortUploads(this.#s3, prefix, isAbandoned);
   }
 
   async probeConditionalWrites(): Promise<ConditionalWrites> {

@@ -1,6 +1,6 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
-import { crc32, crc32ToBase64 } from '../../crc32.js';
+import { crc32, crc32ToBase64 } from '../crc32.js';
 import { StoreError } from '../errors/store-error.js';
 import { StoreUnclearError } from '../errors/store-unclear-error.js';
 import type { Expected, SwapResult } from '../port.js';
@@ -8,7 +8,7 @@ import { readAnswer, type S3Answer, toCause } from './answer.js';
 import { isMissingObject } from './classify.js';
 import type { S3Connection } from './connection.js';
 
-/** Errors of a request that never reached the store. */
+/** Error codes of requests that never reached the store. */
 const NOT_SENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -17,7 +17,7 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   'ENETUNREACH',
 ]);
 
-/** One conditional PutObject, sent once: repeating it is up to the caller, who reads the object first. */
+/** Sends one conditional PutObject without retries. Before the caller retries, it must read the object. */
 export async function swapObject(
   s3: S3Connection,
   key: ObjectKey,
@@ -34,7 +34,7 @@ export async function swapObject(
     ...(expected === 'absent' ? { IfNoneMatch: '*' } : { IfMatch: expected.etag }),
   });
   try {
-    const answer = await s3.onceClient.send(command);
+    const answer = await s3.singleAttemptClient.send(command);
     return { outcome: 'written', etag: answer.ETag ?? '' };
   } catch (error) {
     const said = readAnswer(error);
@@ -45,13 +45,13 @@ export async function swapObject(
       operation: 'swap',
       key,
       bucket: `s3://${s3.bucket}`,
-      problem: `the conditional write got no clear answer (${said.status ?? said.code ?? said.name})`,
+      problem: `the outcome of the conditional write is unknown (${said.status ?? said.code ?? said.name})`,
       cause: toCause(error),
     });
   }
 }
 
-/** 412, 409 of a concurrent write, and 404 for an `If-Match` on an object that is gone. */
+/** Whether the condition failed: 412, 409 of a concurrent write, or 404 for `If-Match` on a missing object. */
 export function isConflict(said: S3Answer, expected: Expected): boolean {
   if (said.status === 412) return true;
   if (said.status === 409)
@@ -59,7 +59,7 @@ export function isConflict(said: S3Answer, expected: Expected): boolean {
   return expected !== 'absent' && isMissingObject(said);
 }
 
-/** Any 5xx counts, even 503: what a proxy says in the store's place is no proof that nothing was written. */
+/** Whether the write may have taken effect. Any 5xx counts, even 503: a proxy may send it after the store has written. */
 function isUnclear(failure: StoreError, said: S3Answer): boolean {
   if (said.status !== null) return said.status >= 500 && said.status !== 501;
   return failure.kind === 'unreachable' && !(said.code !== null && NOT_SENT.has(said.code));

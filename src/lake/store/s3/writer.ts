@@ -1,21 +1,20 @@
 import { createHash } from 'node:crypto';
 import type { ObjectKey } from '../../../core/brands.js';
-import { crc32, crc32Combine, crc32ToHex } from '../../crc32.js';
+import { crc32, crc32Combine, crc32ToHex } from '../crc32.js';
 import { StoreError } from '../errors/store-error.js';
 import type { ObjectWriter, WriteOptions, WrittenObject } from '../port.js';
 import type { S3Connection } from './connection.js';
 import { MAX_PARTS, MultipartUpload } from './multipart.js';
 import { putObject } from './put.js';
 
-/** Two of them are held at most. With 10,000 parts an object can have 78 GiB. */
+/** Size of an upload part. At most two are in memory. With 10,000 parts, an object can have 78 GiB. */
 export const PART_BYTES = 8 * 1024 * 1024;
-/** Most objects are smaller than a part, and memory that is asked for counts with the garbage collector, used or not. */
+/** Initial buffer size. Most objects are smaller than a part, and unused memory also triggers garbage collection. */
 const FIRST_BYTES = 1024 * 1024;
 
 /**
- * Streams a body into one object: one buffer fills while the other one is on its way. What fits into the first
- * buffer becomes a single PutObject. Any failure removes the upload before it is thrown, and stays the answer to
- * later calls.
+ * Streams a body into one object. One buffer fills while the other is uploaded. A body that fits into the first buffer is
+ * sent as one PutObject. A failure removes the upload before it is thrown, and later calls throw it again.
  */
 export class S3Writer implements ObjectWriter {
   readonly #s3: S3Connection;
@@ -29,6 +28,8 @@ export class S3Writer implements ObjectWriter {
   #filled = 0;
   #bytes = 0;
   #crc = 0;
+  /** Of what is in the buffer. */
+  #bufferCrc = 0;
   #partNumber = 0;
   #upload: MultipartUpload | null = null;
   #inFlight: Promise<unknown> | null = null;
@@ -48,15 +49,19 @@ export class S3Writer implements ObjectWriter {
     return this.#bytes;
   }
 
-  async write(chunk: Uint8Array): Promise<void> {
+  async write(chunk: Uint8Array, known?: number): Promise<void> {
     await this.#guard(async () => {
       this.#sha256.update(chunk);
       for (let offset = 0; offset < chunk.length; ) {
-        // A full buffer is sent only when more comes, so that a body of exactly one part is still one PutObject.
+        // A full buffer is sent only when more bytes arrive, so that a body of exactly one part is still one PutObject.
         if (this.#filled === PART_BYTES) await this.#sendPart();
         const piece = chunk.subarray(offset, offset + PART_BYTES - this.#filled);
         this.#bufferFor(this.#filled + piece.length).set(piece, this.#filled);
         this.#filled += piece.length;
+        this.#bufferCrc =
+          known !== undefined && piece.length === chunk.length
+            ? crc32Combine(this.#bufferCrc, known, piece.length)
+            : crc32(piece, this.#bufferCrc);
         offset += piece.length;
       }
       this.#bytes += chunk.length;
@@ -96,7 +101,8 @@ export class S3Writer implements ObjectWriter {
     if (this.#partNumber === MAX_PARTS) throw this.#tooLarge();
     this.#partNumber += 1;
     const part = body.subarray(0, length);
-    const crc = crc32(part);
+    const crc = this.#bufferCrc;
+    this.#bufferCrc = 0;
     this.#crc = crc32Combine(this.#crc, crc, length);
     const sending = upload.upload(this.#partNumber, part, crc, this.#signal).then(() => {
       this.#spare = body;
@@ -107,7 +113,7 @@ export class S3Writer implements ObjectWriter {
     this.#filled = 0;
   }
 
-  /** Takes no signal: an aborted request could leave an upload whose id nobody knows. */
+  /** Does not use the signal: an aborted request could leave an upload whose id is unknown. */
   async #createUpload(): Promise<MultipartUpload> {
     const { contentType } = this.#options;
     const creating = MultipartUpload.create(this.#s3, this.#key, 'write', { contentType }).then((upload) => {
@@ -118,7 +124,7 @@ export class S3Writer implements ObjectWriter {
     return creating;
   }
 
-  /** Waits for the part on its way and throws its error. */
+  /** Waits for the part in flight and throws its error. */
   async #settled(): Promise<void> {
     const sending = this.#inFlight;
     if (sending === null) return;
@@ -128,7 +134,11 @@ export class S3Writer implements ObjectWriter {
 
   async #put(): Promise<WrittenObject> {
     const body = this.#buffer?.subarray(0, this.#filled) ?? Buffer.alloc(0);
-    return putObject(this.#s3, this.#key, body, { ...this.#options, signal: this.#signal });
+    const written = {
+      ...{ key: this.#key, bytes: this.#bytes, crc32: crc32ToHex(this.#bufferCrc) },
+      sha256: this.#sha256.digest('hex'),
+    };
+    return putObject(this.#s3, this.#key, body, { ...this.#options, signal: this.#signal }, written);
   }
 
   async #complete(upload: MultipartUpload): Promise<WrittenObject> {
@@ -143,7 +153,7 @@ export class S3Writer implements ObjectWriter {
     };
   }
 
-  /** Refuses calls after the end, and cleans up before an error goes out. */
+  /** Rejects calls after the end, and cleans up before an error is thrown. */
   async #guard<T>(work: () => Promise<T>): Promise<T> {
     if (this.#done) throw new Error(`The writer of ${this.#key} has finished`);
     if (this.#failure !== null) throw this.#failure.error;
@@ -151,7 +161,7 @@ export class S3Writer implements ObjectWriter {
       this.#signal.throwIfAborted();
       return await work();
     } catch (error) {
-      // An abort by another call has come first, and its error is the one to tell.
+      // If another call aborted first, its error is thrown.
       if (this.#failure === null) await this.#fail(error);
       throw (this.#failure as { readonly error: unknown } | null)?.error ?? error;
     }
@@ -160,7 +170,7 @@ export class S3Writer implements ObjectWriter {
   async #fail(error: unknown): Promise<void> {
     this.#failure = { error };
     this.#stop.abort(error);
-    // A part that arrives after the abort could stay in the store: wait until it is settled.
+    // A part that arrives after the abort could stay in the store, so wait for it first.
     await this.#inFlight?.catch(() => {});
     await this.#upload?.abort();
     this.#release();
@@ -179,7 +189,7 @@ export class S3Writer implements ObjectWriter {
       key: this.#key,
       bucket: `s3://${this.#s3.bucket}`,
       problem: `the object would be larger than ${MAX_PARTS} parts of ${PART_BYTES} bytes`,
-      remedy: 'Set a smaller csv.partBytes, so that the rows are spread over more objects.',
+      remedy: 'Set a smaller csv.partBytes, so that rows are split into more objects.',
     });
   }
 }

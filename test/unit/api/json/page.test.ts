@@ -19,12 +19,12 @@ function lonely(text: string): number {
   return [...text].filter((point) => !point.isWellFormed()).length;
 }
 
-/** Holds a record against what `JSON.parse` makes of it; numbers are compared as values, and as literals elsewhere. */
+/** Compares a record with the result of `JSON.parse`. Numbers are compared by value here; other tests compare literals. */
 function assertSame(cells: Map<string, string | null>, parsed: object): void {
   const fields = new Map(
     Object.entries(parsed).map(([name, value]) => [name.toWellFormed(), value as unknown]),
   );
-  // Names that differ in a lone surrogate only become one column: the last one wins, as for any field that comes twice.
+  // Names that differ only in a lone surrogate become one column. The last value wins, as for any repeated field.
   deepStrictEqual(new Set(cells.keys()), new Set(fields.keys()));
   if (fields.size !== Object.keys(parsed).length) return;
   for (const [name, value] of fields) {
@@ -71,7 +71,7 @@ describe('A list page', () => {
     },
   );
 
-  it('is a SyntaxError when cut off at any byte, whatever is in it', () => {
+  it('throws SyntaxError when truncated at any byte, whatever its content', () => {
     fc.assert(
       fc.property(fc.array(anyRecord, { maxLength: 2 }), anyGaps, (records, gaps) => {
         const text = spaced(recordsPage(records), gaps).trimEnd();
@@ -99,7 +99,7 @@ describe('A list page', () => {
       expect(() => readText(text.slice(0, cut)), `${cut}`).toThrow(SyntaxError);
   });
 
-  it('is taken exactly when JSON.parse takes it, after any character was put in or left out', () => {
+  it('is accepted if and only if JSON.parse accepts it, after any character is inserted or removed', () => {
     const base =
       '{"data":[{"a":1,"b":"x","c":[1,{"d":null}],"e":true},{"b":-2.5e3}],"page":{"limit":5,"nextCursor":"n"}}';
     const typed = fc.constantFrom(...'{}[],:" 0123456789.eE+-tfnul\t\n');
@@ -110,7 +110,7 @@ describe('A list page', () => {
         fc.string({ unit: typed, maxLength: 2 }),
         (at, less, more) => {
           const text = base.slice(0, at) + more + base.slice(at + less);
-          // Control characters inside strings are taken as they are: see below.
+          // Control characters inside strings have their own test below.
           fc.pre(!/"[^"]*[\t\n][^"]*"/.test(text));
           let parsed: unknown;
           try {
@@ -157,16 +157,47 @@ describe('A list page', () => {
     expect(() => readText(`${start},"page":{"nextCursor":null}}`)).toThrow(SyntaxError);
   });
 
-  it.each(['x', '}', '{}', '"', ',', '\u0000', 'null'])('is refused with %j behind its end', (garbage) => {
+  it.each(['x', '}', '{}', '"', ',', '\u0000', 'null'])('is rejected with %j after its end', (garbage) => {
     expect(() => readText(pageOf('{"a":1}') + garbage)).toThrow(SyntaxError);
     expect(() => readText(`${pageOf('{"a":1}')} \n${garbage}`)).toThrow(SyntaxError);
   });
 
-  it('takes control characters inside strings as they are, although JSON wants them escaped', () => {
-    expect(readRecord('{"a":"x\ty\nz\u0000"}').get('a')).toBe('x\ty\nz\u0000');
+  it.each(['\t', '\n', '\r', '\u0000', '\u001f'])(
+    'is not valid JSON with an unescaped %j in a string or a name',
+    (control) => {
+      for (const json of [`"x${control}y"`, `{"n":["x${control}y"]}`, `{"x${control}y":1}`]) {
+        expect(() => readText(pageOf(`{"a":${json}}`))).toThrow(/unescaped control character/);
+      }
+      expect(() => readText(pageOf(`{"a":1,"x${control}":1},{"a":1,"x${control}":1}`))).toThrow(SyntaxError);
+    },
+  );
+
+  it.each([' ', '\n', '\r\n\t'])('may have %j between any two tokens, in any number of records', (gap) => {
+    const tokens = [
+      '{',
+      '"a"',
+      ':',
+      '[',
+      '{',
+      '}',
+      ',',
+      '1',
+      ']',
+      ',',
+      '"n"',
+      ':',
+      '{',
+      '}',
+      ',',
+      '"m"',
+      ':',
+    ];
+    const record = [...tokens, '{', '"x"', ':', '"\\n"', '}', '}'].join(gap);
+    const body = pageOf([record, record, record].join(`${gap},${gap}`));
+    for (const flatten of [null, '.']) expect(readText(body, flatten).rows).toHaveLength(3);
   });
 
-  it('leaves strings inside nested values unread: their escapes stay as the service wrote them', () => {
+  it('does not decode strings inside nested values: their escapes stay as the service wrote them', () => {
     const read = readText(pageOf('{"a":["\\ud800 \\u00e9\\/", "x  y"]}'));
     expect(read.records[0]!.get('a')).toBe('["\\ud800 \\u00e9\\/","x  y"]');
     expect(read.replaced).toBe(0);
@@ -200,11 +231,11 @@ describe('A list page', () => {
     );
   });
 
-  it('keeps the last value of a field that comes twice, however its name is spelt', () => {
+  it('keeps the last value of a repeated field, however its name is escaped', () => {
     expect(Object.fromEntries(readRecord('{"a":1,"b":2,"\\u0061":3,"b":null}'))).toEqual({ a: '3', b: null });
   });
 
-  it('never takes a value for that of another field when records change their shape', () => {
+  it('assigns every value to its own field when records change their shape', () => {
     const { records } = readText(
       pageOf(
         '{"a":1,"b":2,"c":3}',
@@ -227,7 +258,7 @@ describe('A list page', () => {
     ]);
   });
 
-  it('notes every JSON type that a column has shown', () => {
+  it('records every JSON type of a column', () => {
     const { columns } = readText(
       pageOf('{"a":1,"b":"x","c":{},"d":null}', '{"a":1.0,"b":true,"c":[],"d":-1e2}', '{"a":-0}'),
     );
@@ -246,7 +277,7 @@ describe('A list page', () => {
     expect(() => readText(`{"x":${json},"data":[],"page":{}}`)).not.toThrow();
   });
 
-  it('answers absurd nesting with a SyntaxError instead of a full stack', () => {
+  it('throws SyntaxError for excessive nesting instead of overflowing the stack', () => {
     for (const json of [
       '['.repeat(5000) + ']'.repeat(5000),
       `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`,
@@ -303,7 +334,7 @@ describe('The list envelope', () => {
     expect(readText(`{"data":[],"page":{"nextCursor":${cursor}}}`).nextCursor).toBe(expected);
   });
 
-  it('continues behind an empty page', () => {
+  it('continues after an empty page', () => {
     const { rows, nextCursor } = readText('{"data":[],"page":{"nextCursor":"more"}}');
     expect(rows).toEqual([]);
     expect(nextCursor).toBe('more');
@@ -319,7 +350,7 @@ describe('The list envelope', () => {
     expect(readText(`{"data":[],"page":${page}}`).limit).toBe(limit);
   });
 
-  it('may come in any order, with members that nobody knows, and the last of equal ones counts', () => {
+  it('accepts members in any order and unknown members, and uses the last of repeated ones', () => {
     const { records, nextCursor } = readText(
       ' { "page" : {"total":[1,{"data":[]}],"nextCursor":"a","nextCursor":"b"} , "meta":{"data":3}, "data":[{"x":0}], "d\\u0061ta" : [ {"x":1} , {"x":2} ] } ',
     );
@@ -329,7 +360,7 @@ describe('The list envelope', () => {
 });
 
 describe('Flattening', () => {
-  it('spreads objects over columns, and leaves arrays and empty objects as cells', () => {
+  it('reads objects into several columns, and keeps arrays and empty objects as cells', () => {
     const record = readRecord('{"id":1,"a":{"b":{"c":"x","d":null},"e":[{"f":1}],"g":{}},"h":2}', '.');
     expect(Object.fromEntries(record)).toEqual({
       id: '1',
@@ -341,7 +372,7 @@ describe('Flattening', () => {
     });
   });
 
-  it('does not touch objects where it is off', () => {
+  it('keeps objects as cells when it is off', () => {
     expect(Object.fromEntries(readRecord('{"a":{"b": 1}}'))).toEqual({ a: '{"b":1}' });
   });
 
@@ -353,7 +384,7 @@ describe('Flattening', () => {
     ]);
   });
 
-  it('stops at 32 levels: what lies deeper is one cell', () => {
+  it('stops at 32 levels: a deeper object is one cell', () => {
     const json = `${'{"k":'.repeat(900)}1${'}'.repeat(900)}`;
     const [[name, cell]] = [...readRecord(json, '.')] as [[string, string]];
     expect(name.split('.')).toHaveLength(33);
@@ -361,13 +392,13 @@ describe('Flattening', () => {
     expect(name.split('.').length + cell.split('"k"').length - 1).toBe(900);
   });
 
-  it('is a SyntaxError when cut off at any byte', () => {
+  it('throws SyntaxError when truncated at any byte', () => {
     const text = pageOf('{"a":{"b":{"c":"x"},"d":{ }},"e":{"f":[1]}}');
     for (let cut = 0; cut < text.length; cut++)
       expect(() => readText(text.slice(0, cut), '.')).toThrow(SyntaxError);
   });
 
-  it('gives the leaves that walking the parsed value gives', () => {
+  it('returns the same leaves as a walk of the parsed value', () => {
     fc.assert(
       fc.property(anyRecord, anyGaps, (tokens, gaps) => {
         const text = spaced(tokens, gaps);
@@ -410,7 +441,7 @@ describe('Flattening', () => {
   });
 });
 
-/** Whether any object in it, at any level, has a field twice. */
+/** Whether any object, at any level, has a repeated field. */
 function hasRepeatedName(tokens: Tokens): boolean {
   const open: Set<string>[] = [];
   for (const [at, token] of tokens.entries()) {

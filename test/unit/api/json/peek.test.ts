@@ -17,7 +17,7 @@ describe('the cursor at the end of a body', () => {
     // Escapes and what is no plain text are left to the reader.
     ['{"data":[],"page":{"nextCursor":"a\\u0062"}}', null],
     ['{"data":[],"page":{"nextCursor":"ä"}}', null],
-    // Torn, or not at the end.
+    // Truncated, or not at the end.
     ['{"data":[],"page":{"nextCursor":"a"}', null],
     ['{"page":{"nextCursor":"a"},"data":[{"id":1}]}', null],
     ['', null],
@@ -25,7 +25,7 @@ describe('the cursor at the end of a body', () => {
     expect(peek(text)).toBe(cursor);
   });
 
-  it('is the one that reading the page finds, or none, whatever is in it', () => {
+  it('is the cursor that reading the page returns, or none, whatever the content', () => {
     let found = 0;
     fc.assert(
       fc.property(fc.array(anyRecord, { maxLength: 3 }), fc.string(), anyGaps, (records, cursor, gaps) => {
@@ -54,7 +54,7 @@ describe('the cursor at the end of a body', () => {
     expect(found).toBeGreaterThan(100);
   });
 
-  it('is looked for at the end alone: a hostile body does not take longer', () => {
+  it('is searched only at the end, so a hostile body does not take longer', () => {
     expect(peek(`{"data":[],"page":{"nextCursor":"a"${',"a":1'.repeat(500_000)}`)).toBeNull();
     expect(peek('"nextCursor":"'.repeat(500_000))).toBeNull();
     expect(peek('"nextCursor":"a",'.repeat(500_000))).toBeNull();

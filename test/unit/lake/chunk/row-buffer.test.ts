@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RowBuffer } from '../../../../src/lake/chunk/row-buffer.js';
-import type { SortKey } from '../../../../src/lake/row.js';
+import type { SortKey } from '../../../../src/lake/rows/row.js';
 
 interface Row {
   readonly key: string;
@@ -28,7 +28,7 @@ function readBack(buffer: RowBuffer): Row[] {
 }
 
 describe('A buffer of rows', () => {
-  it('gives back what it was given, row by row and side by side, pages behind pages', () => {
+  it('returns its rows one by one and in ranges, over several pages', () => {
     fc.assert(
       fc.property(fc.array(rows, { maxLength: 5 }), (pages) => {
         const buffer = new RowBuffer();
@@ -45,7 +45,7 @@ describe('A buffer of rows', () => {
     );
   });
 
-  it('grows with what it is given', () => {
+  it('grows as rows are added', () => {
     const large = Array.from({ length: 40 }, (_, at) => ({
       key: `k${at}`,
       text: `${String(at).repeat(5000 * (at + 1))}\n`,
@@ -57,7 +57,7 @@ describe('A buffer of rows', () => {
     expect(readBack(joined)).toEqual(large);
   });
 
-  it('is empty when it was cleared, and takes others', () => {
+  it('is empty after a clear, and accepts new rows', () => {
     const buffer = filled([{ key: 'a', text: 'a,1\n', width: 2 }]);
     buffer.clear();
     expect([buffer.rows, buffer.size, readBack(buffer)]).toEqual([0, 0, []]);

@@ -1,18 +1,18 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { ObjectKey } from '../../../../src/core/brands.js';
 import type { DeletePolicy } from '../../../../src/core/settings.js';
-import { writeRows } from '../../../../src/lake/csv.js';
 import { adaptRows } from '../../../../src/lake/merge/adapt.js';
-import { type MergeCounts, mergeRows, noCounts } from '../../../../src/lake/merge/merge.js';
+import { type MergeCounts, mergeRows, zeroCounts } from '../../../../src/lake/merge/merge.js';
 import { type KeyRange, MergeSource } from '../../../../src/lake/merge/source.js';
-import { isLater, newerRows } from '../../../../src/lake/newer.js';
 import { type Framing, framingOf } from '../../../../src/lake/part/framing.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
 import { PartSeries } from '../../../../src/lake/part/series.js';
 import type { WrittenPart } from '../../../../src/lake/part/writer.js';
-import { type SortKey, sortKey } from '../../../../src/lake/row.js';
-import { headerCells } from '../../../../src/lake/schema.js';
+import { writeRows } from '../../../../src/lake/rows/csv.js';
+import { isLater, newerRows } from '../../../../src/lake/rows/newer.js';
+import { type SortKey, sortKey } from '../../../../src/lake/rows/row.js';
+import { headerCells } from '../../../../src/lake/rows/schema.js';
 import {
   byKey,
   bytes,
@@ -28,6 +28,9 @@ import {
   temporaryLake,
   writePart,
 } from '../data-plane.js';
+
+// Hundreds of generated cases each.
+vi.setConfig({ testTimeout: 60_000 });
 
 const lake = temporaryLake();
 const profile = profileOf();
@@ -126,7 +129,7 @@ function model(given: Scenario): Merged {
     .sort(byKey);
   const snapshot: Row[] = [];
   const changes: Row[] = [];
-  const counts = noCounts();
+  const counts = zeroCounts();
   for (const key of keys) {
     const old = before.get(key);
     const fetched = chunks.flatMap((chunk) => chunk.get(key) ?? []);
@@ -271,7 +274,7 @@ const plainScenario = (more: Partial<Scenario>): Scenario => ({
 });
 
 describe('A merge', () => {
-  it('does what maps would do: rows, change log and every count', async () => {
+  it('does what maps would do: rows, change log and every count', { timeout: 30_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(scenario, async (given) => {
         const { snapshot, changes, counts } = await merge(given);
@@ -281,7 +284,7 @@ describe('A merge', () => {
     );
   });
 
-  it('gives the same rows over adjacent ranges as over all keys at once', async () => {
+  it('gives the same rows over adjacent ranges as over all keys at once', { timeout: 30_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(scenario, fc.constantFrom('a', 'b', 'c', 'é'), async (given, middle) => {
         const at = middle as SortKey;
@@ -334,7 +337,7 @@ describe('A merge', () => {
     expect(run.changes).toEqual([row('h', 'old', { runId: NEW_RUN, deletedAt: NEW_TIME })]);
   });
 
-  it('moves no block whose rows lack a column of today', async () => {
+  it('copies no block whose rows lack a current column', async () => {
     const before = [row('a', null), row('b', null)].map((old) => ({ ...old, cells: old.cells.slice(0, 1) }));
     const run = await merge(plainScenario({ before, beforeColumns: 1 }));
     expect(run.snapshot).toEqual([row('a', null), row('b', null)]);
@@ -347,10 +350,10 @@ describe('A merge', () => {
     );
     expect(run.snapshot).toEqual([row('a', '')]);
     expect(run.changes).toEqual([]);
-    expect(run.counts).toEqual({ ...noCounts(), fetched: 1, unchanged: 1, rows: 1 });
+    expect(run.counts).toEqual({ ...zeroCounts(), fetched: 1, unchanged: 1, rows: 1 });
   });
 
-  it('takes null for another value than the empty string', async () => {
+  it('treats null and the empty string as different values', async () => {
     const run = await merge(
       plainScenario({ before: [row('a', '')], chunks: [{ rows: [fetched('a', null)], columns: 2 }] }),
     );
@@ -358,7 +361,7 @@ describe('A merge', () => {
     expect(run.snapshot).toEqual([fetched('a', null)]);
   });
 
-  it('lets a tombstone whose record is back live again, even if its values are the same', async () => {
+  it('restores a tombstone whose record exists again, even if its values are the same', async () => {
     const dead = row('a', 'x', { deletedAt: OLD_TIME });
     const run = await merge(
       plainScenario({ before: [dead], chunks: [{ rows: [fetched('a', 'x')], columns: 2 }] }),
@@ -381,7 +384,7 @@ describe('A merge', () => {
     if (deletes === 'keep') expect(run.snapshot).toEqual([row('a', 'x')]);
   });
 
-  it('does not delete what was fetched, nor entomb twice', async () => {
+  it('does not delete a fetched row, nor a tombstone', async () => {
     const before = [row('a', 'x'), row('b', 'x', { deletedAt: OLD_TIME })];
     const gone = new Set(['a', 'b'] as SortKey[]);
     const run = await merge(
@@ -391,9 +394,9 @@ describe('A merge', () => {
     expect(run.counts).toMatchObject({ unchanged: 1, retained: 1, deleted: 0 });
   });
 
-  it('of nothing is nothing', async () => {
+  it('of no sources writes nothing', async () => {
     const run = await merge(plainScenario({ chunks: [{ rows: [], columns: 2 }] }));
-    expect(run).toMatchObject({ parts: [], snapshot: [], changes: [], counts: noCounts() });
+    expect(run).toMatchObject({ parts: [], snapshot: [], changes: [], counts: zeroCounts() });
   });
 
   it('splits what it writes at the wanted size, into no more parts than allowed', async () => {
@@ -409,7 +412,7 @@ describe('A merge', () => {
     expect(capped.snapshot).toEqual(chunk);
   });
 
-  it('ends, and says so, when an index promises keys that its block does not have', async () => {
+  it('throws an error if an index names keys that its block does not have', async () => {
     const key = lake.newKey();
     await writePart(lake.store, key, [row('a', 'x'), row('b', 'x')], { columns: ['k', 'value'] });
     const { blocks } = await readIndex(lake.store, key);
@@ -423,7 +426,7 @@ describe('A merge', () => {
       range: { from: 'm' as SortKey, to: null },
       adapt: null,
     });
-    await expect(source.start()).rejects.toThrow('before the key that its index promises');
+    await expect(source.start()).rejects.toThrow('before the key in its block index');
   });
 });
 
@@ -436,7 +439,7 @@ describe('Rows of another profile', () => {
     );
   const meta = `${OLD_RUN};${OLD_TIME};;`;
 
-  it('are written anew with the delimiter and the rules of today, and with columns that came since', () => {
+  it('are rewritten with the current delimiter and rules, and with columns added since', () => {
     const today = profileOf({ csv: { escapeFormulas: true } });
     expect(adapt(today, `${meta}1;"=a;b"\n`, { columns: 2, profile: then })).toBe(
       `${OLD_RUN},${OLD_TIME},,1,'=a;b,\n`,
@@ -444,7 +447,7 @@ describe('Rows of another profile', () => {
     expect(adapt(today, `${meta}1;"";"a,b"\n`)).toBe(`${OLD_RUN},${OLD_TIME},,1,"","a,b"\n`);
   });
 
-  it('lose the columns that may no longer be there, and keep the column itself', () => {
+  it('lose the values of excluded columns, but keep the columns', () => {
     const today = profileOf({ key: ['k'], columns: { exclude: ['v', 'k'] } });
     expect(adapt(today, `${meta}1;secret;x\n`)).toBe(`${OLD_RUN},${OLD_TIME},,1,,x\n`);
   });
@@ -465,7 +468,7 @@ describe('Rows of another profile', () => {
     expect(adapt(today, text, { columns: 3, profile: masked })).toBe(text);
   });
 
-  it('are redacted where a hash is no longer enough', () => {
+  it('are redacted where the mask changed from hash to redact', () => {
     const hashed = profileOf({ key: ['k'], columns: { mask: { v: 'hash' } } });
     const today = profileOf({ key: ['k'], columns: { mask: { v: 'redact' } } });
     expect(adapt(today, `${OLD_RUN},${OLD_TIME},,1,5e884898,x\n`, { columns: 3, profile: hashed })).toBe(

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../../src/core/brands.js';
-import type { PublishedPart } from '../../../../src/lake/manifest.js';
 import { byKey, inRange } from '../../../../src/lake/merge/keys.js';
 import { type MergeTask, type PlanInput, planMerge } from '../../../../src/lake/merge/plan.js';
 import type { KeyRange } from '../../../../src/lake/merge/source.js';
 import type { Block } from '../../../../src/lake/part/index-file.js';
-import type { SortKey } from '../../../../src/lake/row.js';
-import type { StagedChunk } from '../../../../src/lake/stage.js';
+import type { PublishedPart } from '../../../../src/lake/published/manifest.js';
+import type { SortKey } from '../../../../src/lake/rows/row.js';
+import type { StagedChunk } from '../../../../src/lake/run/stage.js';
 
 const ROW_BYTES = 100;
 
@@ -45,7 +45,7 @@ function partOf(keys: readonly number[], at: number): PublishedPart {
 
 interface Planned {
   readonly plan: Awaited<ReturnType<typeof planMerge>>;
-  /** Blocks whose keys were asked for. */
+  /** Blocks whose keys were read. */
   readonly looked: number;
 }
 
@@ -75,6 +75,7 @@ async function planOf(given: Given): Promise<Planned> {
           bytes: 1,
           rawBytes: keys.length * ROW_BYTES,
           rawCrc32: 0,
+          crc32: 0,
         }),
       ),
     ),
@@ -176,7 +177,7 @@ describe('A merge plan', () => {
     );
   });
 
-  it('carries over exactly the parts in whose range nothing was fetched and nothing is gone', async () => {
+  it('copies exactly the parts whose range has no fetched and no deleted row', async () => {
     await fc.assert(
       fc.asyncProperty(anyGiven, async (given) => {
         const { tasks } = (await planOf({ ...given, rewrite: 'touched' })).plan;
@@ -193,7 +194,7 @@ describe('A merge plan', () => {
     );
   });
 
-  it('carries nothing over where all has to be written anew', async () => {
+  it('copies no part if all must be rewritten', async () => {
     await fc.assert(
       fc.asyncProperty(anyGiven, async (given) => {
         const { tasks } = (await planOf({ ...given, rewrite: 'all' })).plan;
@@ -235,7 +236,7 @@ describe('A merge plan', () => {
     expect(plan.tasks.filter(({ kind }) => kind === 'carry')).toHaveLength(250);
   });
 
-  it('looks into no block where the index alone says which parts are touched', async () => {
+  it('reads no block if the index alone shows which parts are touched', async () => {
     const before = [
       [0, 9],
       [10, 19],
@@ -299,7 +300,7 @@ describe('A merge plan', () => {
     expect(tasks).toMatchObject([{ kind: 'merge', parts: 2, partBytes: 10 * ROW_BYTES }]);
   });
 
-  it('has nothing to do for nothing', async () => {
+  it('has no task without rows', async () => {
     const nothing = {
       before: [],
       chunks: [],

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { READ_AHEAD, SourceHeap } from '../../../../src/lake/merge/heap.js';
-import { deepestOverlap } from '../../../../src/lake/merge/keys.js';
+import { maxOverlap } from '../../../../src/lake/merge/keys.js';
 import { MergeSource } from '../../../../src/lake/merge/source.js';
 import type { Block } from '../../../../src/lake/part/index-file.js';
 import type { BlockReader } from '../../../../src/lake/part/reader.js';
-import type { SortKey } from '../../../../src/lake/row.js';
+import type { SortKey } from '../../../../src/lake/rows/row.js';
 
 const keyOf = (n: number) => String(n).padStart(4, '0') as SortKey;
 
@@ -26,7 +26,7 @@ async function source(first: number, last: number, asked: string[]): Promise<Mer
 }
 
 describe('Reading ahead in a merge', () => {
-  it('has the beginnings of the next few chunks on their way, and lets go of those at their end', async () => {
+  it('requests the first blocks of the next few chunks, and releases exhausted ones', async () => {
     const asked: string[] = [];
     // In the order of being fetched, which is not that of the keys.
     const starts = [30, 0, 50, 10, 40, 20];
@@ -34,7 +34,7 @@ describe('Reading ahead in a merge', () => {
     const steps: string[][] = [asked.splice(0)];
     for (let top = heap.top; top !== undefined; top = heap.top) {
       await top.takeBlocks(() => true);
-      heap.settle();
+      heap.updateTop();
       steps.push(asked.splice(0));
     }
     expect(READ_AHEAD).toBe(3);
@@ -55,13 +55,13 @@ describe('The deepest overlap of chunks', () => {
     .tuple(fc.nat(30), fc.nat(10))
     .map(([first, length]) => ({ first: keyOf(first), last: keyOf(first + length) }));
 
-  it('is the largest number that hold one key', () => {
+  it('is the largest number of chunks that share a key', () => {
     fc.assert(
       fc.property(fc.array(chunk, { maxLength: 12 }), (chunks) => {
         const at = Array.from({ length: 41 }, (_, n) => keyOf(n)).map(
           (key) => chunks.filter(({ first, last }) => first <= key && key <= last).length,
         );
-        expect(deepestOverlap(chunks)).toBe(Math.max(...at));
+        expect(maxOverlap(chunks)).toBe(Math.max(...at));
       }),
     );
   });

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { mergeTask } from '../../../../activities/merge/task.js';
 import type { ByteString, ObjectKey, RunId } from '../../../../src/core/brands.js';
 import type { Cells } from '../../../../src/core/cells.js';
@@ -8,20 +8,20 @@ import type { ResourceSettings } from '../../../../src/core/settings.js';
 import { RowBuffer } from '../../../../src/lake/chunk/row-buffer.js';
 import { RowWriter } from '../../../../src/lake/chunk/row-writer.js';
 import { writeChunk } from '../../../../src/lake/chunk/write.js';
-import { inFolder, nameOf, runFolder } from '../../../../src/lake/layout.js';
-import { noCounts } from '../../../../src/lake/merge/merge.js';
+import { zeroCounts } from '../../../../src/lake/merge/merge.js';
 import { type MergePlan, planMerge, type TaskResult } from '../../../../src/lake/merge/plan.js';
-import { newerRows } from '../../../../src/lake/newer.js';
 import { framingOf } from '../../../../src/lake/part/framing.js';
 import { indexKey } from '../../../../src/lake/part/index-file.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
-import { profileFingerprint } from '../../../../src/lake/profile.js';
-import { rowPrefix, type SortKey } from '../../../../src/lake/row.js';
-import type { Before, RunFile } from '../../../../src/lake/run-file.js';
-import { ColumnSet } from '../../../../src/lake/schema.js';
-import type { StagedChunk } from '../../../../src/lake/stage.js';
-import { addUp } from '../../../../src/lake/verify-run.js';
-import { toUtcSeconds } from '../../../../src/lake/watermark.js';
+import { inFolder, nameOf, runFolder } from '../../../../src/lake/published/layout.js';
+import { newerRows } from '../../../../src/lake/rows/newer.js';
+import { profileFingerprint } from '../../../../src/lake/rows/profile.js';
+import { rowPrefix, type SortKey } from '../../../../src/lake/rows/row.js';
+import { ColumnSet } from '../../../../src/lake/rows/schema.js';
+import { addUp } from '../../../../src/lake/run/add-up.js';
+import type { BaseSnapshot, RunFile } from '../../../../src/lake/run/run-file.js';
+import type { StagedChunk } from '../../../../src/lake/run/stage.js';
+import { toUtcSeconds } from '../../../../src/lake/run/watermark.js';
 import {
   byKey,
   bytes,
@@ -32,6 +32,9 @@ import {
   rowsOf,
   temporaryLake,
 } from '../data-plane.js';
+
+// Hundreds of generated cases each.
+vi.setConfig({ testTimeout: 60_000 });
 
 const lake = temporaryLake();
 
@@ -108,7 +111,7 @@ let lakes = 0;
 class Mirror {
   readonly #name = `lake-${lakes++}`;
   #runs = 0;
-  before: Before | null = null;
+  before: BaseSnapshot | null = null;
   /** What the snapshot must hold. */
   readonly model = new Map<string, Known>();
 
@@ -157,7 +160,7 @@ class Mirror {
     if ('problem' in sum) throw new Error(sum.problem);
     const { delimiter } = csv;
     this.before = {
-      ...(this.before as Before),
+      ...(this.before as BaseSnapshot),
       runId,
       rows: sum.counts.rows,
       fingerprint,
@@ -186,6 +189,7 @@ class Mirror {
     return {
       columns: all,
       chunks,
+      lastChain: 0,
       gone: null,
       ...(await planMerge({
         before: this.before?.parts ?? [],
@@ -209,7 +213,10 @@ class Mirror {
       const signal = new AbortController().signal;
       return {
         task: at,
-        ...(await mergeTask({ store: lake.store, run, plan, task, gone: keys, token: '00000000', signal })),
+        ...(await mergeTask({
+          ...{ store: lake.store, run, plan, task, gone: keys, token: '00000000', signal },
+          signs: { repeated: 0, found: 0 },
+        })),
       };
     }
     const folder = runFolder(run.resource.name, 'snapshots', 'carried', run.runId);
@@ -217,7 +224,7 @@ class Mirror {
     const copy = { ...task.part, key: inFolder(folder, name) };
     await lake.store.copy(task.part.key, copy.key);
     await lake.store.copy(indexKey(task.part.key), indexKey(copy.key));
-    const counts = { ...noCounts(), retained: task.part.rows, rows: task.part.rows };
+    const counts = { ...zeroCounts(), retained: task.part.rows, rows: task.part.rows };
     return { task: at, counts, parts: [copy], changes: [] };
   }
 
@@ -282,7 +289,9 @@ const range = (from: number, to: number): Fetch[] =>
 const FIRST = [range(0, 15), range(15, 30), range(30, 45), range(45, 60)];
 
 describe('Night after night', () => {
-  it('the snapshot is what was fetched, and the change log what was new, whatever came', async () => {
+  it('the snapshot has the fetched rows and the change log the changed ones, for any input', {
+    timeout: 30_000,
+  }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyNight, { minLength: 1, maxLength: 6 }), async (nights) => {
         const mirror = new Mirror();
@@ -301,7 +310,7 @@ describe('Night after night', () => {
     );
   });
 
-  it('a night without news carries every part over, byte for byte', async () => {
+  it('a night without changes copies every part, byte for byte', async () => {
     const mirror = new Mirror();
     await mirror.night({ chunks: FIRST, gone: [], csv: CSV });
     const first = mirror.before!.parts;
@@ -311,7 +320,7 @@ describe('Night after night', () => {
     expect(mirror.before!.parts.map(({ sha256 }) => sha256)).toEqual(first.map(({ sha256 }) => sha256));
   });
 
-  it('news at the end rewrites the last part only', async () => {
+  it('changes at the end rewrite only the last part', async () => {
     const mirror = new Mirror();
     await mirror.night({ chunks: FIRST, gone: [], csv: CSV });
     const before = mirror.before!.parts.length;
@@ -391,7 +400,7 @@ describe('A staged chunk', () => {
     );
   });
 
-  it('prefers the row that is newer by a field of its own, and the later one where that does not say', async () => {
+  it('keeps the row that is newer by its "updated at" field, or the later one if the field does not decide', async () => {
     const isNewer = newerRows(1, CSV.delimiter);
     const rows = [
       ['a', '2', 'x'],
@@ -418,7 +427,7 @@ describe('A staged chunk', () => {
     for (const block of blocks.slice(1)) expect(block.rawBytes).toBeLessThan(80_000);
   });
 
-  it('refuses a record whose key is missing, null or empty', () => {
+  it('rejects a record whose key is missing, null or empty', () => {
     const buffer = new RowBuffer();
     const writer = new RowWriter(profileOf({ key: ['source', 'sourceKey'] }), '');
     const names = ['source', 'sourceKey'];
@@ -431,7 +440,7 @@ describe('A staged chunk', () => {
     expect([buffer.rows, buffer.row(0)]).toEqual([1, '0,0\n']);
   });
 
-  it('holds rows as the rules leave them, in columns that came late, too', () => {
+  it('contains rows after masking and escaping, also in columns added later', () => {
     const buffer = new RowBuffer();
     const profile = profileOf({ columns: { mask: { v: 'redact' } }, csv: { escapeFormulas: true } });
     const writer = new RowWriter(profile, 'p,');

@@ -7,18 +7,18 @@ import {
   crc32FromHex,
   crc32ToBase64,
   crc32ToHex,
-} from '../../../../src/lake/crc32.js';
+} from '../../../../src/lake/store/crc32.js';
 
 const bytes = fc.uint8Array({ maxLength: 5000 });
 const word = fc.integer({ min: 0, max: 0xffffffff });
 
 describe('CRC32', () => {
-  it('gives the value that the standard names', () => {
+  it('returns the check value of the standard', () => {
     expect(crc32ToHex(crc32(Buffer.from('123456789')))).toBe('cbf43926');
     expect(crc32(Buffer.alloc(0))).toBe(0);
   });
 
-  it('goes on from piece to piece', () => {
+  it('continues over several pieces', () => {
     fc.assert(
       fc.property(bytes, bytes, (a, b) => {
         expect(crc32(b, crc32(a))).toBe(crc32(Buffer.concat([a, b])));
@@ -26,7 +26,7 @@ describe('CRC32', () => {
     );
   });
 
-  it('of two pieces joined follows from theirs', () => {
+  it('of two joined pieces is computed from theirs', () => {
     fc.assert(
       fc.property(bytes, bytes, (a, b) => {
         expect(crc32Combine(crc32(a), crc32(b), b.length)).toBe(crc32(Buffer.concat([a, b])));
@@ -57,13 +57,13 @@ describe('CRC32', () => {
     expect(crc32Combine(first, long, 6144 * piece.length)).toBe(oneByOne);
   });
 
-  it('refuses lengths that are none', () => {
+  it('rejects invalid lengths', () => {
     for (const length of [-1, 0.5, Number.NaN, 2 ** 53]) {
       expect(() => crc32Combine(1, 2, length)).toThrow(RangeError);
     }
   });
 
-  it('survives its written forms', () => {
+  it('round-trips through its text formats', () => {
     fc.assert(
       fc.property(word, (crc) => {
         expect(crc32FromHex(crc32ToHex(crc))).toBe(crc);

@@ -1,8 +1,11 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ownIdentity } from '../../../../src/core/process-identity.js';
 import { lockPathOf } from '../../../../src/lake/store/file/lock.js';
 import { type ObjectStore, openStore, toObjectKey } from '../../../../src/lake/store/index.js';
 import { describeStoreContract } from '../../../support/store-contract.js';
@@ -37,7 +40,7 @@ describe('The file store', () => {
     expect(await readFile(join(root, 'projects/latest.json'), 'utf8')).toBe('{}');
   });
 
-  it('reports the new checksum after a file was changed behind its back', async () => {
+  it('reports the new checksum after another program changed a file', async () => {
     const key = toObjectKey('changed/part.csv');
     const { crc32 } = await store.write(key, Buffer.from('one'), TYPE);
     expect((await store.head(key))?.crc32).toBe(crc32);
@@ -45,12 +48,37 @@ describe('The file store', () => {
     expect((await store.head(key))?.crc32).not.toBe(crc32);
   });
 
-  it('does not take links for objects when listing', async () => {
-    await mkdir(join(root, 'links'), { recursive: true });
-    await symlink('/etc/hostname', join(root, 'links/out'));
-    const entries = [];
-    for await (const entry of store.list('links/')) entries.push(entry);
-    expect(entries).toEqual([]);
+  it('refuses to list or remove files behind a symbolic link, and names the link', async () => {
+    const elsewhere = join(outer, 'elsewhere');
+    await mkdir(join(elsewhere, 'snapshots/dt=2026-11-21'), { recursive: true });
+    await writeFile(join(elsewhere, 'snapshots/dt=2026-11-21/part.csv'), 'a record');
+    await symlink(elsewhere, join(root, 'linked'));
+    const listed = async (prefix: string): Promise<string[]> => {
+      const keys: string[] = [];
+      for await (const { key } of store.list(prefix)) keys.push(key);
+      return keys;
+    };
+    const refused = { kind: 'invalid-key', key: 'linked', message: expect.stringContaining('symbolic link') };
+    await expect(listed('')).rejects.toMatchObject(refused);
+    await expect(listed('linked/')).rejects.toMatchObject(refused);
+    await expect(listed('linked/snapshots/dt=2026-11-21/part')).rejects.toMatchObject(refused);
+    await expect(store.listFolders('linked/snapshots/')).rejects.toMatchObject(refused);
+    const key = toObjectKey('linked/snapshots/dt=2026-11-21/part.csv');
+    await expect(store.remove([key])).rejects.toMatchObject(refused);
+    expect(await readFile(join(elsewhere, 'snapshots/dt=2026-11-21/part.csv'), 'utf8')).toBe('a record');
+    // What is beside the link is not concerned.
+    expect(await listed('projects/')).toEqual(['projects/latest.json']);
+    await rm(join(root, 'linked'));
+  });
+
+  it('may itself be behind a symbolic link', async () => {
+    await symlink(root, join(outer, 'a link to the lake'));
+    const other = openStore({ url: pathToFileURL(join(outer, 'a link to the lake')).href });
+    const keys: string[] = [];
+    for await (const { key } of other.list('projects/')) keys.push(key);
+    expect(keys).toEqual(['projects/latest.json']);
+    other.close();
+    await rm(join(outer, 'a link to the lake'));
   });
 
   it('refuses keys that look like its helper files', async () => {
@@ -91,7 +119,53 @@ describe('The file store', () => {
     expect((await swapping).outcome).toBe('written');
   });
 
-  it('says that a folder may not be written', async () => {
+  it.each(['', '{"pid":1', 'null'])('takes over an old lock whose holder is %j', async (text) => {
+    const key = toObjectKey('unreadable/latest.json');
+    const path = lockPathOf(join(root, key));
+    await mkdir(join(path, '..'), { recursive: true });
+    await writeFile(path, text);
+    const longAgo = new Date(Date.now() - 61_000);
+    await utimes(path, longAgo, longAgo);
+    const found = await store.readIfExists(key);
+    const swapped = await store.swap(
+      key,
+      Buffer.from('{}'),
+      found === null ? 'absent' : { etag: found.etag },
+    );
+    expect(swapped.outcome).toBe('written');
+    expect(await readdir(join(root, 'unreadable'))).toEqual(['latest.json']);
+  });
+
+  it('does not take the lock of a suspended process, however old, and takes it when the process is dead', async () => {
+    const key = toObjectKey('suspended/latest.json');
+    const sleeper = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+    await once(sleeper, 'spawn');
+    process.kill(sleeper.pid!, 'SIGSTOP');
+    const holder = { ...ownIdentity(), pid: sleeper.pid!, since: Date.now() - 3_600_000, token: 'theirs' };
+    const own = ownIdentity().started!.split(' ').slice(0, -1).join(' ');
+    const stat = await readFile(`/proc/${sleeper.pid}/stat`, 'latin1');
+    const started = `${own} ${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`;
+    await plantLock(key, { ...holder, started });
+    let settled = false;
+    const swapping = store.swap(key, Buffer.from('{}'), 'absent').finally(() => {
+      settled = true;
+    });
+    for (let n = 0; n < 20; n++)
+      await store.write(toObjectKey(`suspended/other-${n}`), Buffer.from('x'), TYPE);
+    expect(settled).toBe(false);
+    sleeper.kill('SIGKILL');
+    expect((await swapping).outcome).toBe('written');
+  });
+
+  it('takes the lock of a process whose id another process has now', async () => {
+    const key = toObjectKey('reused/latest.json');
+    const own = ownIdentity();
+    const started = `${own.started!.split(' ').slice(0, -1).join(' ')} 1`;
+    await plantLock(key, { ...own, started, since: Date.now(), token: 'theirs' });
+    expect((await store.swap(key, Buffer.from('{}'), 'absent')).outcome).toBe('written');
+  });
+
+  it('reports a folder that is not writable', async () => {
     const blocked = join(outer, 'blocked');
     await writeFile(blocked, 'a file');
     const other = openStore({ url: pathToFileURL(join(blocked, 'lake')).href });

@@ -7,7 +7,7 @@ import { parseLocation } from '../../../../src/lake/store/location.js';
 import { HOSTILE_KEYS } from '../../../support/store-contract.js';
 
 describe('Keys', () => {
-  it('takes the names that the lake uses', () => {
+  it('accepts the names that the lake uses', () => {
     for (const key of [
       'projects/latest.json',
       'time-entries/snapshots/dt=2026-11-21/run=20261121T020000Z-0a1b2c3d/part-00000.csv.gz',

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { StoreError, type SwapResult } from '../../../../src/lake/store/index.js';
 import { probeConditionalWrites } from '../../../../src/lake/store/probe.js';
 
-/** Answers swaps by a rule of its own and remembers what was removed. */
+/** Answers swaps by a given rule and records removed keys. */
 function storeOf(swap: (n: number) => SwapResult) {
   let n = 0;
   const removed: string[] = [];
@@ -18,18 +18,18 @@ const written: SwapResult = { outcome: 'written', etag: '"1"' };
 const conflict: SwapResult = { outcome: 'conflict' };
 
 describe('The probe of conditional writes', () => {
-  it('unmasks a store that ignores every condition', async () => {
+  it('detects a store that ignores every condition', async () => {
     const store = storeOf(() => written);
     expect(await probeConditionalWrites(store)).toBe('ignored');
     expect(store.removed).toHaveLength(1);
     expect(store.removed[0]).toMatch(/^_staging\/_probe-[0-9a-f]{16}$/);
   });
 
-  it('unmasks a store that ignores If-Match alone', async () => {
+  it('detects a store that ignores only If-Match', async () => {
     expect(await probeConditionalWrites(storeOf((n) => (n === 2 ? conflict : written)))).toBe('ignored');
   });
 
-  it('finds a store that turns the right If-Match down', async () => {
+  it('detects a store that rejects a current If-Match', async () => {
     expect(await probeConditionalWrites(storeOf((n) => (n === 1 ? written : conflict)))).toBe('refused');
   });
 

@@ -41,13 +41,13 @@ describe('Errors of S3', () => {
     expect(toStoreError(answered(name, status), CONTEXT)).toMatchObject({ kind, retryable });
   });
 
-  it('takes errors of the network for an unreachable store', () => {
+  it('classifies network errors as an unreachable store', () => {
     for (const code of ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EPIPE']) {
       expect(toStoreError(answered('Error', null, { code }), CONTEXT).kind).toBe('unreachable');
     }
   });
 
-  it('says what, where and what next', () => {
+  it('states what happened, where, and what to do next', () => {
     const error = toStoreError(answered('NoSuchBucket', 404), CONTEXT);
     expect(error.message).toBe(
       'read of "a/b" in s3://lake failed: there is no such bucket. Create it at http://127.0.0.1:9000, or correct lake.url.',

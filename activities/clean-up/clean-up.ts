@@ -1,0 +1,82 @@
+import { Context } from '@temporalio/activity';
+import type { RunId } from '../../src/core/brands.js';
+import type { Activities, RunRef } from '../../src/core/contract/index.js';
+import { allDone } from '../../src/core/in-parallel.js';
+import { beganAfter, isRunId } from '../../src/core/run-id.js';
+import { stagingPrefix } from '../../src/lake/published/layout.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
+import type { ActivityDeps } from '../shared/deps.js';
+import { readRunIfThere } from '../shared/documents.js';
+import { readLastRun } from '../shared/published-run.js';
+import { removeAll } from '../shared/remove-folders.js';
+import { writeReport } from './report.js';
+import { removeOldSnapshots } from './retention.js';
+import { mayBeInProgress, removeUnpublished } from './unpublished.js';
+
+/**
+ * Removes what a published run and earlier failed runs no longer need: staging folders, unfinished uploads, folders of
+ * unpublished runs, and snapshots beyond their retention. Then it writes the report of the run. If a clean-up fails, the
+ * clean-up of a later run completes it: its input names the run up to which everything is clean.
+ */
+export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp'] {
+  return (input) =>
+    withHeartbeat(async () => {
+      const { store } = deps.connection(input.connection);
+      const { resource, runId } = input;
+      const now = temporalClock();
+      // A replaced attempt must not remove what a later run is writing. It stops when it is cancelled, and it never
+      // touches a run that began after its own.
+      const { cancellationSignal: signal } = Context.current();
+      const [run, last] = await Promise.all([readRunIfThere(store, input), readLastRun(store, input)]);
+      signal.throwIfAborted();
+      await allDone([
+        abortUploads(store, `${resource}/`, runId, signal),
+        ...(run === null || last === null
+          ? []
+          : [
+              removeUnpublished({ store, input, run, last, signal }),
+              removeOldSnapshots(store, last, run.retention, { now: now(), signal }),
+            ]),
+      ]);
+      signal.throwIfAborted();
+      // The staging folder is removed last: while the run file is there, another attempt can complete this one.
+      await allDone([
+        removeStaging(store, input, signal),
+        ...(last === null ? [] : [writeReport(deps, input, last)]),
+      ]);
+      // If the run file is missing, an earlier attempt has completed the clean-up.
+      return { complete: run === null || last !== null };
+    });
+}
+
+/** Aborts unfinished uploads of ended runs. A run that began later may still be uploading. */
+async function abortUploads(
+  store: ObjectStore,
+  prefix: string,
+  runId: RunId,
+  signal: AbortSignal,
+): Promise<void> {
+  await store.abortUploads(prefix, (key) => {
+    const id = runOf(key);
+    return !signal.aborted && (id === null || !beganAfter(id, runId));
+  });
+}
+
+/** Returns the run that owns a key below `snapshots/` or `changes/`. */
+function runOf(key: string): RunId | null {
+  const id = /\/run=([^/]*)\//.exec(key)?.[1] ?? '';
+  return isRunId(id) ? id : null;
+}
+
+async function removeStaging(store: ObjectStore, ref: RunRef, signal: AbortSignal): Promise<void> {
+  const { resource, runId } = ref;
+  for (const staged of await store.listFolders(stagingPrefix(resource))) {
+    signal.throwIfAborted();
+    if (!isRunId(staged) || beganAfter(staged, runId)) continue;
+    if (await mayBeInProgress(store, ref, staged)) continue;
+    const folder = `${stagingPrefix(resource)}${staged}/`;
+    await store.abortUploads(folder);
+    await removeAll(store, folder, signal);
+  }
+}

@@ -1,0 +1,35 @@
+import { Context } from '@temporalio/activity';
+import type { RunRef } from '../../src/core/contract/index.js';
+import { folderOf, inFolder, REPORT } from '../../src/lake/published/layout.js';
+import { readHistory } from '../../src/lake/published/run-history.js';
+import { REPORTED_RUNS, renderReport, resourceReport } from '../../src/report/index.js';
+import type { ActivityDeps } from '../shared/deps.js';
+import type { LastRun } from '../shared/published-run.js';
+
+/**
+ * Writes the report of a published run next to its manifest, for people who browse the lake. Never throws, because a
+ * missing report must not fail an export. An error is logged as a warning of the worker.
+ */
+export async function writeReport(
+  deps: ActivityDeps,
+  { connection, resource }: RunRef,
+  { pointer, chain }: LastRun,
+): Promise<void> {
+  try {
+    const { store } = deps.connection(connection);
+    const runs = await readHistory(chain, REPORTED_RUNS);
+    const page = renderReport({
+      connection,
+      lake: store.url,
+      madeAt: deps.now(),
+      resources: [resourceReport(resource, runs)],
+    });
+    Context.current().cancellationSignal.throwIfAborted();
+    const key = inFolder(folderOf(pointer.snapshot), REPORT);
+    await store.write(key, Buffer.from(page), { contentType: 'text/html; charset=utf-8' });
+  } catch (error) {
+    Context.current().log.warn('the run was published, but its report could not be written', {
+      error: error instanceof Error ? error.message : String(error),
+    });
+  }
+}

@@ -1,0 +1,71 @@
+import type { RunId } from '../../src/core/brands.js';
+import { parseRunDate } from '../../src/core/run-id.js';
+import type { RetentionSettings } from '../../src/core/settings.js';
+import { publishedRuns } from '../../src/lake/published/chain.js';
+import { runFolder } from '../../src/lake/published/layout.js';
+import {
+  datesToCheck,
+  READER_GRACE_MS,
+  type SnapshotRun,
+  snapshotsToRemove,
+} from '../../src/lake/published/retention.js';
+import { listDates, listRuns } from '../../src/lake/published/run-folders.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import type { LastRun } from '../shared/published-run.js';
+import { removeFolder } from '../shared/remove-folders.js';
+
+/** Folders that one call removes at most. The clean-up of the next run removes the rest. */
+const MAX_RUNS_PER_CALL = 50;
+const DAY_MS = 24 * 60 * 60_000;
+
+/**
+ * Removes snapshots beyond their retention (`snapshotsToRemove` holds the rule) and returns their runs. The work does
+ * not grow with the number of snapshots, except on the first day of a month. A call that is interrupted leaves folders
+ * without a manifest, which the next call removes.
+ *
+ * @param now milliseconds since 1970, by Temporal's clock: a worker whose clock is ahead must not remove snapshots
+ */
+export async function removeOldSnapshots(
+  store: ObjectStore,
+  last: LastRun,
+  settings: RetentionSettings,
+  { now, signal }: { readonly now: number; readonly signal: AbortSignal },
+): Promise<RunId[]> {
+  const { resource, runId: current } = last.pointer;
+  const dates = datesToCheck(await listDates(store, resource, 'snapshots'), settings, now);
+  const [old, recent] = await Promise.all(
+    [dates.old, dates.recent].map((some) => listRuns(store, resource, 'snapshots', some)),
+  );
+  const snapshots = new Map([...old!, ...recent!]);
+  const publishedTimes = await readPublishedTimes(last, {
+    wanted: snapshots.keys(),
+    // A run that began before this time cannot change the decision. One day is added because clocks differ.
+    until: Math.min(now - READER_GRACE_MS, ...[...recent!.keys()].map(parseRunDate)) - DAY_MS,
+  });
+  const published: SnapshotRun[] = [];
+  const strays: SnapshotRun[] = [];
+  for (const [run, date] of snapshots) {
+    const publishedAt = publishedTimes.get(run);
+    if (publishedAt === undefined) strays.push({ date, runId: run, publishedAt: parseRunDate(run) });
+    else published.push({ date, runId: run, publishedAt });
+  }
+  const gone = snapshotsToRemove({ published, strays, current, settings, now }).slice(0, MAX_RUNS_PER_CALL);
+  for (const run of gone)
+    await removeFolder(store, runFolder(resource, 'snapshots', run.date, run.runId), signal);
+  return gone.map((run) => run.runId);
+}
+
+/** Publication times of the wanted runs that were published. Reads the chain back to `until`. */
+async function readPublishedTimes(
+  { pointer, chain }: LastRun,
+  { wanted, until }: { readonly wanted: Iterable<RunId>; readonly until: number },
+): Promise<ReadonlyMap<RunId, number>> {
+  const times = new Map<RunId, number>();
+  const unseen = new Set(wanted);
+  for await (const { runId, publishedAt } of publishedRuns(pointer, chain)) {
+    times.set(runId, publishedAt);
+    unseen.delete(runId);
+    if (unseen.size === 0 || publishedAt < until) break;
+  }
+  return times;
+}

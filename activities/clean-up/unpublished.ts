@@ -1,0 +1,127 @@
+import type { ObjectKey, RunId } from '../../src/core/brands.js';
+import type { CleanUpInput, RunRef } from '../../src/core/contract/index.js';
+import { inParallel } from '../../src/core/in-parallel.js';
+import { beganAfter, parseRunDate } from '../../src/core/run-id.js';
+import { type ChainPart, readChain } from '../../src/lake/published/chain.js';
+import {
+  dateOf,
+  folderOf,
+  inFolder,
+  MANIFEST,
+  runFolder,
+  type Tree,
+} from '../../src/lake/published/layout.js';
+import { listDates, listRuns, type RunFolders } from '../../src/lake/published/run-folders.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { readRunIfThere } from '../shared/documents.js';
+import type { LastRun } from '../shared/published-run.js';
+import { removeFolder, removeStrayParts } from '../shared/remove-folders.js';
+import { archiveChangeLogs } from './archive-change-logs.js';
+
+const DAY_MS = 24 * 60 * 60_000;
+/** A delayed request arrives within this time: S3 rejects signatures that are older than 15 minutes. */
+const MAX_REQUEST_DELAY_MS = 60 * 60_000;
+const TREES = ['snapshots', 'changes'] as const;
+const CONCURRENCY = 8;
+
+export interface CleanUpTask {
+  readonly store: ObjectStore;
+  readonly input: CleanUpInput;
+  readonly run: RunFile;
+  readonly last: LastRun;
+  readonly signal: AbortSignal;
+}
+
+/** A run's folder in one tree. */
+interface Folder {
+  readonly tree: Tree;
+  readonly runId: RunId;
+  readonly key: ObjectKey;
+}
+
+/**
+ * Removes or archives what unpublished runs wrote (docs/reference/lake.md#runs). The chain of runs from `latest.json`
+ * decides whether a run was published. The content of a folder does not: a run whose swap failed has manifests as well.
+ *
+ * - A run that is known to be unpublished, and a folder without a manifest, are removed.
+ * - Any other change log that is not on the chain is archived, because the run may have been published and rolled back.
+ *   Its snapshot stays for readers until its retention ends.
+ * - In the folders of published runs, parts that the manifest does not name are removed.
+ *
+ * It covers the days since the last complete clean-up, so it also completes clean-ups that failed.
+ */
+export async function removeUnpublished(task: CleanUpTask): Promise<void> {
+  const { last, signal, input } = task;
+  const trees = await listFolders(task);
+  const folders = TREES.flatMap((tree) => foldersOf(task, tree, trees[tree]));
+  const chain = await readChain(last.pointer, last.chain, {
+    wanted: folders.map(({ runId }) => runId),
+    since: straysSince(input),
+  });
+  await inParallel(folders, CONCURRENCY, async (folder) => {
+    signal.throwIfAborted();
+    if (chain.runs.has(folder.runId)) await removeStrays(task, chain, folder);
+    else if (chain.isKnown(folder.runId)) await removeUnpublishedFolder(task, folder);
+  });
+}
+
+async function listFolders({ store, input, run }: CleanUpTask): Promise<Record<Tree, RunFolders>> {
+  const { cleanedUpTo, unpublished, resource, runId } = input;
+  const since = cleanedUpTo === null ? 0 : Math.min(...[cleanedUpTo, ...unpublished].map(parseRunDate));
+  const from = `dt=${dateOf(Math.max(0, since - DAY_MS))}`;
+  const to = `dt=${dateOf(Math.max(run.nominalStart, parseRunDate(runId)) + DAY_MS)}`;
+  const [snapshots, changes] = await inParallel(TREES, TREES.length, async (tree) => {
+    const dates = await listDates(store, resource, tree);
+    const some = dates.filter((date) => date >= from && date <= to);
+    return listRuns(store, resource, tree, some);
+  });
+  return { snapshots: snapshots!, changes: changes! };
+}
+
+/** Skips this run, whose strays were removed before it was published, and later runs, which may belong to another mirror. */
+function foldersOf({ input: { resource, runId } }: CleanUpTask, tree: Tree, runs: RunFolders): Folder[] {
+  return [...runs]
+    .filter(([id]) => id !== runId && !beganAfter(id, runId))
+    .map(([id, date]) => ({ tree, runId: id, key: runFolder(resource, tree, date, id) }));
+}
+
+/**
+ * Runs that were published before this time (milliseconds since 1970) have no stray parts: the last complete clean-up
+ * removed them, and no request of those runs can arrive any more.
+ */
+function straysSince({ cleanedUpTo }: CleanUpInput): number {
+  return cleanedUpTo === null ? 0 : parseRunDate(cleanedUpTo) - MAX_REQUEST_DELAY_MS;
+}
+
+/** Removes stray parts from the folder of a published run: replaced attempts wrote them, or a late request did. */
+async function removeStrays(
+  { store, input, run, signal }: CleanUpTask,
+  chain: ChainPart,
+  { tree, runId, key: folder }: Folder,
+): Promise<void> {
+  const { runId: by } = input;
+  const publishedAt = chain.runs.get(runId)?.publishedAt ?? Number.POSITIVE_INFINITY;
+  if (publishedAt < straysSince(input)) return;
+  const isBefore = run.before !== null && folderOf(run.before.manifest) === folder;
+  const known = tree === 'changes' ? chain.runs.get(runId)?.manifest : isBefore ? run.before : null;
+  await removeStrayParts(store, { folder, parts: known?.parts ?? null, by }, signal);
+}
+
+async function removeUnpublishedFolder(
+  { store, input, signal }: CleanUpTask,
+  { tree, runId, key: folder }: Folder,
+): Promise<void> {
+  if (await mayBeInProgress(store, input, runId)) return;
+  const manifest = inFolder(folder, MANIFEST);
+  const isComplete = !input.unpublished.includes(runId) && (await store.head(manifest)) !== null;
+  if (!isComplete) await removeFolder(store, folder, signal);
+  else if (tree === 'changes') await archiveChangeLogs(store, input.resource, [manifest], signal);
+}
+
+/** Whether a run may belong to another mirror and be based on our run. Such a run may be in progress. */
+export async function mayBeInProgress(store: ObjectStore, input: RunRef, runId: RunId): Promise<boolean> {
+  if (runId === input.runId) return false;
+  const before = (await readRunIfThere(store, { ...input, runId }))?.before ?? null;
+  return before !== null && (before.runId === input.runId || beganAfter(before.runId, input.runId));
+}

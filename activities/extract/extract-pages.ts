@@ -1,0 +1,129 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
+import type { ObjectKey } from '../../src/core/brands.js';
+import type { Activities, ExtractHeartbeat, ExtractResult } from '../../src/core/contract/index.js';
+import type { Stage } from '../../src/lake/run/stage.js';
+import type { ActivityDeps } from '../shared/deps.js';
+import { readRun } from '../shared/documents.js';
+import { withMaskingKey } from '../shared/masking.js';
+import { hasShifted } from './check-shift.js';
+import { type FetchedPage, PageChain } from './page-chain.js';
+import { PageReader } from './page-reader.js';
+import { cursorHash, findPosition } from './position.js';
+import { Stager } from './stager.js';
+
+/** Chunks after which a call ends and the workflow starts the next one. This bounds the size of a stage document. */
+const MAX_CHUNKS_PER_CALL = 240;
+const MAX_CALL_MS = 20 * 60_000;
+const HEARTBEAT_MS = 1000;
+
+/**
+ * Continues from the last staged position and reads and stages pages until the list or the call ends
+ * (docs/explanation/architecture.md#one-run). The next page is requested before the current one is converted. When the
+ * worker shuts down, the call ends early with what it has read, and another worker runs the next call.
+ */
+export function createExtractPages(deps: ActivityDeps): Activities['worktrack.extractPages'] {
+  return async (input) => {
+    const context = Context.current();
+    // Temporal's clock, like the start times of runs. This machine's clock may be wrong, so it only measures elapsed time.
+    const { attempt, currentAttemptScheduledTimestampMs: scheduledAt } = context.info;
+    const begunAt = deps.now();
+    const { client, store, settings } = deps.connection(input.connection);
+    const run = await readRun(store, input);
+    const position = await findPosition(store, input, run, attempt);
+    let { key } = position;
+    if (key !== null && position.stage.done) return result(key, position.stage);
+
+    const resource = await withMaskingKey(settings, run.resource);
+    const reader = new PageReader({ ...run, resource }, position.stage.columns);
+    let waitingUntil: number | null = null;
+    const stager = new Stager(
+      {
+        store,
+        run,
+        input,
+        attempt,
+        reader,
+        onStaged: (staged) => {
+          key = staged;
+          beat();
+        },
+      },
+      position.stage,
+      key,
+    );
+    const beat = (): void => {
+      const { pages, fetched } = stager.ahead;
+      context.heartbeat({ stage: key, pages, rows: fetched, waitingUntil } satisfies ExtractHeartbeat);
+    };
+    const endBefore = begunAt + Math.min(MAX_CALL_MS, run.giveUpAfterMs / 2);
+    const mustEnd = (): boolean =>
+      stager.chunks >= MAX_CHUNKS_PER_CALL || deps.now() > endBefore || deps.draining();
+    const chain = new PageChain(
+      {
+        client,
+        run,
+        reader,
+        signal: context.cancellationSignal,
+        now: () => scheduledAt + deps.now() - begunAt,
+        onWait: (until) => {
+          waitingUntil = until;
+        },
+        mustEnd,
+      },
+      position.stage,
+      position.seen,
+    );
+    const timer = setInterval(beat, HEARTBEAT_MS);
+    const labels = { connection: input.connection, resource: input.resource };
+    try {
+      await stagePages(chain, stager, ({ received }) => {
+        waitingUntil = null;
+        deps.meter.record('pages', 1, labels);
+        deps.meter.record('rows', received.value.records, labels);
+        deps.meter.record('bytes', received.bytes, labels);
+      });
+      const read = await stager.settled();
+      if (read.done && !read.shifted && input.read.kind === 'list') {
+        if (await hasShifted(client, run, read, context.cancellationSignal)) await stager.markShifted();
+      }
+      const { key: last, stage } = await stager.finish();
+      context.log.info('pages are staged', { pages: stage.pages, rows: stage.fetched, done: stage.done });
+      return result(last, stage);
+    } catch (error) {
+      // Stage what has been read, whatever the error, so that the next attempt does not read it again.
+      await stager.finish().then(beat, () => {});
+      throw error;
+    } finally {
+      chain.close();
+      clearInterval(timer);
+    }
+  };
+}
+
+async function stagePages(
+  chain: PageChain,
+  stager: Stager,
+  onPage: (page: FetchedPage) => void,
+): Promise<void> {
+  let coming = chain.next();
+  for (;;) {
+    const page = await coming;
+    onPage(page);
+    const { cursor } = page.next;
+    const last = chain.endsAfter(page);
+    if (!last) {
+      coming = chain.next();
+      coming.catch(() => {});
+    }
+    // Adding takes as long as reading, so let the event loop handle other responses in between.
+    await nextTurn();
+    await stager.add(page, cursor === null ? null : cursorHash(cursor));
+    if (last) return;
+  }
+}
+
+function result(key: ObjectKey, stage: Stage): ExtractResult {
+  const { done, cursor, pages, fetched, pageSize, shifted } = stage;
+  return { stage: key, done, cursor, pages, rows: fetched, pageSize, shifted };
+}

@@ -1,0 +1,49 @@
+import type { ObjectKey } from '../../src/core/brands.js';
+import { type ConditionalWrites, type ObjectStore, PROBES } from '../../src/lake/store/index.js';
+import { finalFailure } from '../shared/failures.js';
+
+/** The result of the probe for each open store of this process. */
+const answers = new WeakMap<ObjectStore, Promise<ConditionalWrites>>();
+
+/** An older probe object was left by a worker that died during the probe. One day allows for clocks that differ. */
+const OLD_MS = 24 * 60 * 60_000;
+
+/**
+ * Rejects a store that ignores the conditions of conditional writes, before anything is written to it. On such a store
+ * two concurrent runs could both swap the pointer, and one of them would be lost without an error
+ * (docs/explanation/architecture.md#atomic-publishing). The store is probed once per connection and worker process.
+ *
+ * @param now milliseconds since 1970
+ * @throws a final failure `Configuration`
+ */
+export async function checkConditionalWrites(store: ObjectStore, now: number): Promise<void> {
+  const probing = answers.get(store) ?? probe(store, now);
+  answers.set(store, probing);
+  let answer: ConditionalWrites;
+  try {
+    answer = await probing;
+  } catch (error) {
+    // The error says nothing about conditional writes, so the next run probes again.
+    answers.delete(store);
+    throw error;
+  }
+  if (answer === 'supported') return;
+  answers.delete(store);
+  const what =
+    answer === 'ignored'
+      ? 'ignores the conditions of conditional writes (If-Match, If-None-Match)'
+      : 'rejects conditional writes (If-Match, If-None-Match)';
+  throw finalFailure(
+    'Configuration',
+    `${store.url}: the store ${what}, so a snapshot cannot be published safely. Nothing was written. Use AWS S3, another ` +
+      'store with conditional writes, or a newer version of this one. If there is a proxy, check that it passes these headers on.',
+  );
+}
+
+async function probe(store: ObjectStore, now: number): Promise<ConditionalWrites> {
+  const answer = await store.probeConditionalWrites();
+  const left: ObjectKey[] = [];
+  for await (const { key, modifiedAt } of store.list(PROBES)) if (now - modifiedAt > OLD_MS) left.push(key);
+  await store.remove(left);
+  return answer;
+}

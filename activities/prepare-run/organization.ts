@@ -1,0 +1,139 @@
+import { TransientError } from '../../src/api/index.js';
+import { fromByteString } from '../../src/core/brands.js';
+import { framingOf } from '../../src/lake/part/framing.js';
+import { readPartIndex } from '../../src/lake/part/read-index.js';
+import { BlockReader } from '../../src/lake/part/reader.js';
+import { folderOf, pointerKey } from '../../src/lake/published/layout.js';
+import { decodeManifest, type Manifest, type PublishedPart } from '../../src/lake/published/manifest.js';
+import { decodePointer } from '../../src/lake/published/pointer.js';
+import { hasPlainId } from '../../src/lake/rows/profile.js';
+import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { askById } from '../shared/ask-by-id.js';
+import type { OpenConnection } from '../shared/deps.js';
+import { finalFailure } from '../shared/failures.js';
+
+/** Known projects that are requested until one is found. */
+const MAX_REQUESTS = 10;
+/** A smaller number of unknown projects proves nothing: all of them may have been deleted. */
+const MIN_UNKNOWN = 5;
+/** Transient failures after which no further record is requested. */
+const MAX_FAILURES = 3;
+/** Attempts at a check that gets no answer. */
+const MAX_ATTEMPTS = 3;
+
+/**
+ * Detects an API key of another organization before anything is merged (docs/explanation/semantics.md#organization-check).
+ * The key decides which organization's data the service returns, and no response names the organization. So several
+ * projects of the lake are requested by id. If the service knows none of them, they belong to another organization. Any
+ * other answer proves nothing, because the spec does not define the status of a deleted or forbidden record.
+ *
+ * @param attempt the attempt of the activity, from 1
+ * @param movedFrom the previous address of the service, if it has changed
+ * @returns warnings for the run
+ */
+export async function checkOrganization(
+  { settings, client, store }: OpenConnection,
+  {
+    signal,
+    attempt,
+    movedFrom = null,
+  }: { readonly signal: AbortSignal; readonly attempt: number; readonly movedFrom?: string | null },
+): Promise<string[]> {
+  const projects = settings.resources.find((resource) => resource.fetchById && hasPlainId(resource));
+  if (projects === undefined) return [];
+  const known = await knownIds(store, projects.name);
+  if (known.length < MIN_UNKNOWN) return [];
+  const failures: TransientError[] = [];
+  let unknown = 0;
+  let unclear = 0;
+  for (const id of known) {
+    try {
+      const answer = await askById(client, { resource: projects.name, path: projects.path, id, signal });
+      if (answer === 'found') return [];
+      if (answer === 'gone') unknown++;
+      else unclear++;
+    } catch (error) {
+      if (!(error instanceof TransientError)) throw error;
+      failures.push(error);
+      if (failures.length === MAX_FAILURES) break;
+    }
+  }
+  if (unknown >= MIN_UNKNOWN) {
+    throw movedFrom === null
+      ? belongsToAnother(projects.name, unknown, store)
+      : isAnotherService(projects.name, { unknown, baseUrl: settings.baseUrl, movedFrom, lake: store.url });
+  }
+  const [failure] = failures;
+  if (failure === undefined || unknown + unclear > 0) return [];
+  if (attempt < MAX_ATTEMPTS) throw failure;
+  return [
+    `organization check: skipped, because the service answered none of ${failures.length} requests for known ` +
+      `${projects.name}; if you have changed the API key, run \`worktrack doctor\``,
+  ];
+}
+
+function isAnotherService(
+  projects: string,
+  {
+    unknown,
+    baseUrl,
+    movedFrom,
+    lake,
+  }: {
+    readonly unknown: number;
+    readonly baseUrl: string;
+    readonly movedFrom: string;
+    readonly lake: string;
+  },
+): Error {
+  return finalFailure(
+    'Refused',
+    `the service at ${baseUrl} knows none of ${unknown} ${projects} of the lake ${lake}. Either it is not the service that ` +
+      `was at ${movedFrom}, or the API key belongs to another organization. Nothing was changed. Correct baseUrl or the ` +
+      'API key, or give the connection a new lake URL.',
+    { scope: 'key' },
+  );
+}
+
+function belongsToAnother(projects: string, unknown: number, store: ObjectStore): Error {
+  return finalFailure(
+    'Refused',
+    `the API key seems to belong to another organization: the service knows none of ${unknown} ${projects} of the ` +
+      `lake ${store.url}. Nothing was changed. Correct the API key. If those ${projects} have really been deleted, continue ` +
+      'with `worktrack export --adopt`.',
+    { scope: 'key' },
+  );
+}
+
+/** Reads ids of live rows from the first and the last block of the published snapshot. */
+async function knownIds(store: ObjectStore, resource: string): Promise<string[]> {
+  const pointer = await store.readIfExists(pointerKey(resource));
+  if (pointer === null) return [];
+  const { snapshot } = decodePointer(pointer.body);
+  const manifest = decodeManifest(await store.read(snapshot), folderOf(snapshot));
+  const parts = manifest.parts.filter((part) => part.rows > 0);
+  if (parts.length === 0) return [];
+  const keys = new Set([
+    ...(await keysOfBlock(store, manifest, parts[0]!, 'first')),
+    ...(await keysOfBlock(store, manifest, parts.at(-1)!, 'last')),
+  ]);
+  const all = [...keys];
+  const step = Math.max(1, Math.floor(all.length / MAX_REQUESTS));
+  return all
+    .filter((_, at) => at % step === 0)
+    .slice(0, MAX_REQUESTS)
+    .map(fromByteString);
+}
+
+async function keysOfBlock(
+  store: ObjectStore,
+  { csv, key: fields }: Manifest,
+  part: PublishedPart,
+  which: 'first' | 'last',
+): Promise<SortKey[]> {
+  const { blocks } = await readPartIndex(store, part, { csv, keyColumns: fields.length });
+  const reader = new BlockReader(store, { key: part.key, blocks, framing: framingOf(csv) }, 1);
+  const text = await reader.rows(which === 'first' ? 0 : blocks.length - 1);
+  return rowKeys(text, 1, csv.delimiter, 'live');
+}

@@ -1,0 +1,153 @@
+import { Context } from '@temporalio/activity';
+import type { UtcSeconds } from '../../src/core/brands.js';
+import type { Activities, PreparedRun, PrepareRunInput } from '../../src/core/contract/index.js';
+import type { ResourceSettings } from '../../src/core/settings.js';
+import { hashesDiffer, hasPlainId, keyFingerprint } from '../../src/lake/rows/profile.js';
+import { ColumnSet } from '../../src/lake/rows/schema.js';
+import { canDetectDeletes } from '../../src/lake/run/deletes.js';
+import { isFullReadDue } from '../../src/lake/run/full-read.js';
+import type { BaseSnapshot, RunFile } from '../../src/lake/run/run-file.js';
+import { temporalClock, withGiveUpAfter, withHeartbeat } from '../shared/activity-context.js';
+import { passFence, readBaseSnapshot } from '../shared/base-snapshot.js';
+import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
+import { readRunIfThere, writeRun } from '../shared/documents.js';
+import { finalFailure } from '../shared/failures.js';
+import { withMaskingFingerprint } from '../shared/masking.js';
+import { checkConditionalWrites } from './conditional-writes.js';
+import { checkOrganization } from './organization.js';
+import { findResumable } from './resume.js';
+import { readRolledBackRuns } from './rolled-back-runs.js';
+
+/**
+ * Reads the configuration and the pointer, checks that this mirror may write, and writes the run file, which fixes the
+ * settings of the run. A mirror without state continues from the snapshot in the lake.
+ */
+export function createPrepareRun(deps: ActivityDeps): Activities['worktrack.prepareRun'] {
+  return (input) =>
+    withHeartbeat(() =>
+      withGiveUpAfter(
+        () => giveUpAfter(deps, input),
+        () => prepareRun(deps, input),
+      ),
+    );
+}
+
+function giveUpAfter(deps: ActivityDeps, { connection }: PrepareRunInput): number {
+  return deps.connection(connection).settings.retries.giveUpAfterMs;
+}
+
+async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<PreparedRun> {
+  const connection = deps.connection(input.connection);
+  // An earlier attempt may have written the run file, with the configuration of its worker.
+  const run =
+    (await readRunIfThere(connection.store, input)) ?? (await fixRun(connection, input, temporalClock()()));
+  return {
+    mode: run.mode,
+    reconcile: run.reconcile,
+    proof: run.resource.fetchById && hasPlainId(run.resource) ? 'by-id' : 'second-pass',
+    pageSize: run.sync.pageSize,
+    giveUpAfterMs: run.giveUpAfterMs,
+    resumed: run.resumed,
+    // Only the change logs have the versions that the service no longer lists. A resumed run has staged them already.
+    restoreRolledBack: run.rolledBackRuns.length > 0 && run.resumed === null,
+  };
+}
+
+async function fixRun(connection: OpenConnection, input: PrepareRunInput, now: number): Promise<RunFile> {
+  const { settings, store } = connection;
+  const configured = settings.resources.find(({ name }) => name === input.resource);
+  if (configured === undefined) {
+    throw finalFailure(
+      'Configuration',
+      `connection "${input.connection}" has no resource "${input.resource}" in the worker's configuration. Add it, or stop exporting it.`,
+    );
+  }
+  const resource = await withMaskingFingerprint(settings, configured);
+  await checkConditionalWrites(store, now);
+  const { found, outcome, movedFrom } = await passFence(store, { ...input, baseUrl: settings.baseUrl });
+  const before = found === null ? null : await readBaseSnapshot(store, found);
+  const warnings: string[] = [];
+  if (before !== null) {
+    checkKey(resource, before);
+    const { info, cancellationSignal: signal } = Context.current();
+    // `--adopt` overrides the organization check, but not for a service at a new address, which may be another one.
+    if (!input.adopt || movedFrom !== null)
+      warnings.push(...(await checkOrganization(connection, { signal, attempt: info.attempt, movedFrom })));
+    if (movedFrom !== null) warnings.push(movedWarning(movedFrom, settings.baseUrl));
+  }
+  const checkpoint = checkpointOf(input, before, outcome);
+  const isDue =
+    before !== null &&
+    // A request with `since` is for one period, so it does not start a full read.
+    input.since === null &&
+    isFullReadDue(before.fullRead, input.startedAt, settings.sync.reconcileEveryMs);
+  const reconcile = before !== null && (input.reconcile || isDue) && canDetectDeletes(resource);
+  // A service at a new address may be a restored backup, whose `updatedAt` values do not show what changed.
+  const mustReadAll = checkpoint === null || before === null || movedFrom !== null;
+  const rehash = before !== null && hashesDiffer(before.profile, resource);
+  if (rehash) warnings.push(REHASHED);
+  const mode = mustReadAll || rehash || reconcile || isDue ? 'full' : input.mode;
+  const left =
+    found === null ? NO_ROLLED_BACK_RUNS : await readRolledBackRuns(store, resource.name, found.pointer);
+  const request = {
+    connection: input.connection,
+    baseUrl: settings.baseUrl,
+    resource,
+    mode,
+    updatedSince: mode === 'increment' ? (input.since ?? checkpoint) : null,
+    checkpoint,
+    before,
+    rolledBackRuns: left.rolledBackRuns,
+  };
+  const resumable =
+    input.resumable === null
+      ? null
+      : await findResumable(store, request, { failed: input.resumable, now: input.startedAt });
+  return writeRun(store, input, {
+    ...request,
+    sync: settings.sync,
+    http: settings.http,
+    runId: input.runId,
+    startedAt: input.startedAt,
+    readSince: resumable?.readSince ?? input.startedAt,
+    nominalStart: input.nominalStart,
+    warnings,
+    giveUpAfterMs: settings.retries.giveUpAfterMs,
+    retention: settings.retention,
+    reconcile,
+    columns: new ColumnSet(resource.key, [...(before?.columns ?? []), ...left.columns]).toColumns(),
+    resumed: resumable?.resumed ?? null,
+  });
+}
+
+function movedWarning(from: string, to: string): string {
+  return (
+    `moved: the service was at ${from} and is now at ${to}; the lake was adopted with --adopt, and this run read ` +
+    'everything'
+  );
+}
+
+/** A hash cannot be converted, so only rows that the service lists again get a new one. */
+const REHASHED =
+  'masking: the masking secret differs from the one of the base snapshot, so everything was read again; rows ' +
+  'that the service no longer lists keep their earlier hashes';
+
+const NO_ROLLED_BACK_RUNS = { columns: [], rolledBackRuns: [] };
+
+/** Rows are identified by their key. With a different key, the snapshot would hold the same record twice. */
+function checkKey(resource: ResourceSettings, before: BaseSnapshot): void {
+  if (keyFingerprint(resource) === keyFingerprint(before.profile)) return;
+  throw finalFailure(
+    'Configuration',
+    `${resource.name}: the key (${resource.key.join(', ')}), its masking or \`masking.secret\`, \`csv.lineBreaks\` or \`csv.escapeFormulas\` differs from ` +
+      `the snapshot of run ${before.runId} (key ${before.profile.key.join(', ')}). Restore the setting, or give the ` +
+      'connection a new lake URL to start with an empty lake.',
+  );
+}
+
+/** An adopted snapshot brings its own checkpoint; the mirror's checkpoint belongs to another snapshot. */
+function checkpointOf(input: PrepareRunInput, before: BaseSnapshot | null, fence: string): UtcSeconds | null {
+  if (fence === 'empty') return null;
+  if (fence === 'adopted') return before?.checkpoint ?? null;
+  return input.checkpoint?.updatedSince ?? before?.checkpoint ?? null;
+}

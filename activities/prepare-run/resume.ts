@@ -1,0 +1,89 @@
+import type { ObjectKey, RunId } from '../../src/core/brands.js';
+import { stagingFolder } from '../../src/lake/published/layout.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import type { Stage } from '../../src/lake/run/stage.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { readDocument, readRunIfThere } from '../shared/documents.js';
+
+/** Older staged pages are not reused, because the list may have changed too much. */
+const MAX_AGE_MS = 24 * 60 * 60_000;
+
+/** The inputs that must be equal for a run to reuse the pages of another run. */
+type ReadRequest = Pick<
+  RunFile,
+  'connection' | 'baseUrl' | 'resource' | 'mode' | 'updatedSince' | 'checkpoint' | 'before' | 'rolledBackRuns'
+>;
+
+/** The staged pages of a failed run, and the time from which they were read. */
+export interface Resumable {
+  readonly resumed: NonNullable<RunFile['resumed']>;
+  readonly readSince: number;
+}
+
+/**
+ * Finds the pages that a failed run staged, if that run read the same list with the same parameters and base snapshot,
+ * less than a day ago. The new run takes its checkpoint from the start of the failed run, so later changes are not missed.
+ *
+ * @param now milliseconds since 1970
+ */
+export async function findResumable(
+  store: ObjectStore,
+  request: ReadRequest,
+  { failed, now }: { readonly failed: RunId; readonly now: number },
+): Promise<Resumable | null> {
+  const { connection, resource } = request;
+  const ref = { connection, resource: resource.name, runId: failed };
+  const run = await readRunIfThere(store, ref);
+  if (run === null || now - run.readSince > MAX_AGE_MS) return null;
+  if (fingerprintOf(run) !== fingerprintOf(request)) return null;
+  const key = (await lastStage(store, resource.name, failed)) ?? run.resumed?.extracted.stage ?? null;
+  const found = key === null ? null : await firstReading(store, key);
+  if (found === null) return null;
+  const { stage } = found;
+  const { done, cursor, pages, fetched, pageSize, shifted } = stage;
+  const extracted = { stage: found.key, done, cursor, pages, rows: fetched, pageSize, shifted };
+  return { resumed: { runId: failed, extracted }, readSince: run.readSince };
+}
+
+function fingerprintOf({
+  connection,
+  baseUrl,
+  resource,
+  mode,
+  updatedSince,
+  checkpoint,
+  before,
+  rolledBackRuns,
+}: ReadRequest): string {
+  const snapshot = before === null ? null : [before.runId, before.etag];
+  return JSON.stringify([
+    connection,
+    baseUrl,
+    resource,
+    mode,
+    updatedSince,
+    checkpoint,
+    snapshot,
+    rolledBackRuns,
+  ]);
+}
+
+/** Names sort by call and attempt, and each stage continues the one before, so the last name is the newest stage. */
+async function lastStage(store: ObjectStore, resource: string, runId: RunId): Promise<ObjectKey | null> {
+  let last: ObjectKey | null = null;
+  for await (const { key } of store.list(`${stagingFolder(resource, runId)}/stage-`)) last = key;
+  return last;
+}
+
+/** The last stage of the first reading. Later readings detect deletes, and a resumed run repeats them from the beginning. */
+async function firstReading(
+  store: ObjectStore,
+  last: ObjectKey,
+): Promise<{ key: ObjectKey; stage: Stage } | null> {
+  for (let key: ObjectKey | null = last; key !== null; ) {
+    const stage: Stage = await readDocument<Stage>(store, key);
+    if (stage.read === 0) return { key, stage };
+    key = stage.previous;
+  }
+  return null;
+}

@@ -1,0 +1,181 @@
+import { Context } from '@temporalio/activity';
+import type { Activities, PublishedRun, PublishInput, RunCounts } from '../../src/core/contract/index.js';
+import { allDone, inParallel } from '../../src/core/in-parallel.js';
+import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
+import type { ManifestInput } from '../../src/lake/published/manifest.js';
+import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
+import { profileFingerprint } from '../../src/lake/rows/profile.js';
+import { schemaChanges } from '../../src/lake/rows/schema.js';
+import { type AddedUp, addUp } from '../../src/lake/run/add-up.js';
+import { nextFullRead } from '../../src/lake/run/full-read.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import type { Stage } from '../../src/lake/run/stage.js';
+import { nextCheckpoint, windowGap } from '../../src/lake/run/watermark.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
+import type { ActivityDeps } from '../shared/deps.js';
+import { displacedFailure } from '../shared/displacement.js';
+import { readDocument, readRunWith, readStages } from '../shared/documents.js';
+import { finalFailure } from '../shared/failures.js';
+import { findPublished } from './find-published.js';
+import { listStrays, writeManifest } from './folder.js';
+import { headerOnlyPart } from './header-only-part.js';
+import { limitWarnings, warningsOf } from './warnings.js';
+
+const CHECKS_AT_ONCE = 16;
+
+/** Verifies the row counts and the stored objects of a run, writes its manifests, and swaps the pointer. */
+export function createPublish(deps: ActivityDeps): Activities['worktrack.publish'] {
+  return (input) =>
+    withHeartbeat(async () => {
+      const { store } = deps.connection(input.connection);
+      const now = temporalClock();
+      const documents = allDone([
+        readStages(store, input.stage),
+        readDocument<MergePlan>(store, input.plan),
+        inParallel(input.results, CHECKS_AT_ONCE, (key) => readDocument<BatchResult>(store, key)),
+      ]);
+      const [run, [stages, plan, results]] = await readRunWith(store, input, documents);
+      const done = await findPublished(store, run);
+      if (done !== null) return done;
+      const stage = stages.at(-1)!;
+      const { shifted, unproven } = input;
+      // Catch-up readings have their own `updatedSince`; the manifest records that of the last reading of the list.
+      const asked = stages.findLast(({ kind }) => kind !== 'catch-up')!.updatedSince;
+      const sum = addUp(
+        results.flatMap((result) => result.tasks),
+        {
+          fetched: stage.fetched,
+          duplicates: stage.duplicates,
+          quarantined: stage.quarantined,
+          before: run.before?.rows ?? 0,
+          tasks: plan.tasks.length,
+        },
+      );
+      if ('problem' in sum) throw inconsistentFailure(run, sum.problem);
+      return publish(store, run, { stage, asked, shifted, unproven, plan, sum, now });
+    });
+}
+
+interface ToPublish extends Pick<PublishInput, 'shifted' | 'unproven'> {
+  /** The last stage. */
+  readonly stage: Stage;
+  /** The `updatedSince` of the list request. It is earlier than planned if the service's clock was set back. */
+  readonly asked: RunFile['updatedSince'];
+  readonly plan: MergePlan;
+  readonly sum: AddedUp;
+  readonly now: () => number;
+}
+
+async function publish(
+  store: ObjectStore,
+  run: RunFile,
+  { stage, asked, shifted, unproven, plan, sum, now }: ToPublish,
+): Promise<PublishedRun> {
+  const { resource } = run;
+  const snapshotParts =
+    sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
+  const changeParts =
+    sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
+  const [snapshotStrays, changeStrays, problems] = await allDone([
+    listStrays(store, run, 'snapshots', snapshotParts),
+    listStrays(store, run, 'changes', changeParts),
+    inParallel([...snapshotParts, ...changeParts], CHECKS_AT_ONCE, (part) => checkObject(store, part)),
+  ]);
+  const problem = problems.find((found) => found !== null);
+  if (problem) throw damagedFailure(run, problem);
+
+  const clocks = { startedAt: run.readSince, serviceStart: stage.serviceStart };
+  const checkpoint = nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince);
+  const gap = windowGap(run.checkpoint, resource.windowMs, clocks);
+  const schema = run.before === null ? [] : schemaChanges(run.columns, plan.columns);
+  const counts: RunCounts = sum.counts;
+  const found = { stage, asked, gap, shifted, unproven, counts: sum.counts };
+  const warnings = [...run.warnings, ...warningsOf(run, found), ...schema];
+  // A replaced attempt stops here.
+  Context.current().cancellationSignal.throwIfAborted();
+  const common: Omit<ManifestInput, 'tree' | 'parts' | 'publishedAt'> = {
+    connection: run.connection,
+    baseUrl: run.baseUrl,
+    resource: resource.name,
+    runId: run.runId,
+    previousRunId: run.before?.runId ?? null,
+    mode: run.mode,
+    updatedSince: asked,
+    checkpoint,
+    startedAt: run.startedAt,
+    pages: stage.pages,
+    counts,
+    columns: plan.columns,
+    profile: { key: resource.key, csv: resource.csv, columns: resource.columns },
+    fingerprint: profileFingerprint(resource),
+    gap,
+    fullRead: nextFullRead(run.before?.fullRead ?? null, {
+      mode: run.mode,
+      startedAt: run.readSince,
+      shifted,
+    }),
+    warnings,
+  };
+  // Stray parts are removed before the manifest marks the folder as complete.
+  await store.remove([...snapshotStrays, ...changeStrays]);
+  const changes = await writeManifest(store, run, {
+    ...{ ...common, tree: 'changes', parts: changeParts },
+    publishedAt: now(),
+  });
+  // An earlier attempt may have written the manifest, with its own time.
+  const { publishedAt } = changes.manifest;
+  const snapshot = await writeManifest(store, run, {
+    ...{ ...common, tree: 'snapshot', parts: snapshotParts },
+    publishedAt: Date.parse(publishedAt),
+  });
+  const swapped = await swapPointer(
+    store,
+    {
+      resource: resource.name,
+      runId: run.runId,
+      snapshot: snapshot.key,
+      changes: changes.key,
+      publishedAt,
+      checkpoint: { updatedSince: checkpoint },
+      rows: counts.rows,
+      connection: run.connection,
+      baseUrl: run.baseUrl,
+      manifests: { snapshot: snapshot.sha256, changes: changes.sha256 },
+    },
+    run.before === null ? 'absent' : { etag: run.before.etag },
+  );
+  if (swapped.outcome === 'lost') {
+    const done = await findPublished(store, run);
+    if (done !== null) return done;
+    throw displacedFailure(
+      { connection: run.connection, resource: resource.name, runId: run.runId },
+      swapped.to,
+    );
+  }
+  return {
+    snapshot: snapshot.key,
+    checkpoint: { updatedSince: checkpoint },
+    counts,
+    publishedAt: Date.parse(publishedAt),
+    warnings: limitWarnings(warnings),
+  };
+}
+
+/** An object in the store differs from what was sent, or was copied from a damaged one. */
+function damagedFailure(run: RunFile, problem: string): Error {
+  const { name } = run.resource;
+  return finalFailure(
+    'Lake',
+    `${name}: ${problem}, so run ${run.runId} was not published. Run \`worktrack verify --resource ${name}\`. If it finds a ` +
+      'damaged part in the published snapshot, it shows how to recover; otherwise, export again.',
+  );
+}
+
+function inconsistentFailure(run: RunFile, problem: string): Error {
+  return finalFailure(
+    'VerificationFailed',
+    `${run.resource.name}: the row counts of run ${run.runId} do not match, so it was not published: ${problem}. The next run ` +
+      'reads everything again. If this error repeats, report it with this message.',
+  );
+}

@@ -1,0 +1,179 @@
+import { Context } from '@temporalio/activity';
+import type { RunId } from '../../src/core/brands.js';
+import type { Activities, PurgeRecordInput } from '../../src/core/contract/index.js';
+import { beganAfter, isRunId } from '../../src/core/run-id.js';
+import { manifestChecksums } from '../../src/lake/published/checksums.js';
+import { folderOf, pointerKey, rolledBackRoot, stagingPrefix } from '../../src/lake/published/layout.js';
+import type { Manifest } from '../../src/lake/published/manifest.js';
+import { decodePointer, encodePointer, type Pointer } from '../../src/lake/published/pointer.js';
+import { purgedRows, recountRows } from '../../src/lake/published/purge.js';
+import { rewrite, writeIfUnchanged } from '../../src/lake/published/rewrite.js';
+import { listDates, listRuns, manifestOf, type RunFolders } from '../../src/lake/published/run-folders.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { withHeartbeat } from '../shared/activity-context.js';
+import { type FoundPointer, passFence, readSnapshot } from '../shared/base-snapshot.js';
+import type { ActivityDeps } from '../shared/deps.js';
+import { finalFailure } from '../shared/failures.js';
+import { removeAll, removeFolder } from '../shared/remove-folders.js';
+import { purgeTree, type TreePurge } from './purge-tree.js';
+
+/**
+ * Removes one record from all snapshots and change logs of a resource, including those of rolled-back and unpublished
+ * runs, and from the staging folders. No other run of the mirror is in progress during a purge. The purge writes the
+ * pointer first. A run that began earlier, for example in another mirror, then cannot be published: its swap expects the
+ * previous version of the pointer.
+ */
+export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.purgeRecord'] {
+  return (input) =>
+    withHeartbeat(async () => {
+      const { store, settings } = deps.connection(input.connection);
+      const signal = Context.current().cancellationSignal;
+      const { found } = await passFence(store, { ...input, baseUrl: settings.baseUrl, adopt: false });
+      if (found !== null) {
+        await checkKey(store, found.pointer, input);
+        await fencePointer(store, found, input);
+      }
+      await removeStaged(store, input, signal);
+      const purged = { snapshots: 0, changeLogs: 0 };
+      for (const root of [input.resource, rolledBackRoot(input.resource)]) {
+        const snapshots = await listRunFolders(store, root, 'snapshots');
+        const changes = await listRunFolders(store, root, 'changes');
+        for (const runId of new Set([...snapshots.keys(), ...changes.keys()])) {
+          signal.throwIfAborted();
+          // A run of another mirror that began later is based on a snapshot without the record.
+          if (beganAfter(runId, input.runId)) continue;
+          const removed = await purgeRun(store, input, {
+            ...{ root, runId, snapshots, changes },
+            masking: settings,
+          });
+          if (removed.snapshot) purged.snapshots++;
+          if (removed.changes) purged.changeLogs++;
+        }
+      }
+      const pointer = found === null ? null : await updatePointer(store, found, input);
+      return {
+        published: pointer && {
+          ...{ runId: pointer.runId, snapshot: pointer.snapshot, rows: pointer.rows },
+          publishedAt: Date.parse(pointer.publishedAt),
+        },
+        checkpoint: pointer?.checkpoint ?? null,
+        purged,
+      };
+    });
+}
+
+/**
+ * Writes a new version of the pointer, so that the store rejects every swap that expects the previous version.
+ *
+ * @throws a retryable error when another process has written the pointer since it was read
+ */
+async function fencePointer(
+  store: ObjectStore,
+  { pointer, etag }: FoundPointer,
+  { resource, runId }: PurgeRecordInput,
+): Promise<void> {
+  // An earlier attempt has done it.
+  if (pointer.amendedBy === runId) return;
+  const body = encodePointer({ ...pointer, amendedBy: runId });
+  if ((await writeIfUnchanged(store, pointerKey(resource), body, { etag })) === 'written') return;
+  throw new Error(
+    `${resource}/latest.json was changed by another process when the purge began. The purge retries.`,
+  );
+}
+
+/** Removes the staging folders of runs that began before the purge. They have ended or can no longer be published. */
+async function removeStaged(
+  store: ObjectStore,
+  { resource, runId }: PurgeRecordInput,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const staged of await store.listFolders(stagingPrefix(resource))) {
+    if (isRunId(staged) && beganAfter(staged, runId)) continue;
+    await removeAll(store, `${stagingPrefix(resource)}${staged}/`, signal);
+  }
+}
+
+async function checkKey(
+  store: ObjectStore,
+  pointer: Pointer,
+  { resource, key }: PurgeRecordInput,
+): Promise<void> {
+  const fields = (await readSnapshot(store, pointer)).key;
+  if (fields.length === key.length) return;
+  throw finalFailure(
+    'Configuration',
+    `${resource}: the key has the fields ${fields.join(', ')}, but ${key.length} values were given. Give one \`--key\` for each field, in this order.`,
+  );
+}
+
+async function listRunFolders(
+  store: ObjectStore,
+  root: string,
+  tree: 'snapshots' | 'changes',
+): Promise<RunFolders> {
+  return listRuns(store, root, tree, await listDates(store, root, tree));
+}
+
+async function purgeRun(
+  store: ObjectStore,
+  { runId: by, key: values }: PurgeRecordInput,
+  run: {
+    readonly root: string;
+    readonly runId: RunId;
+    readonly snapshots: RunFolders;
+    readonly changes: RunFolders;
+    readonly masking: TreePurge['masking'];
+  },
+): Promise<{ snapshot: boolean; changes: boolean }> {
+  const signal = Context.current().cancellationSignal;
+  const purged: Record<'snapshots' | 'changes', Manifest | null> = { snapshots: null, changes: null };
+  for (const tree of ['snapshots', 'changes'] as const) {
+    const manifest = manifestOf(run.root, tree, run[tree], run.runId);
+    if (manifest === null) continue;
+    purged[tree] = await purgeTree(store, {
+      ...{ tree, manifest, values, by, signal },
+      masking: run.masking,
+    });
+    // Without a manifest, the run was never completed.
+    if (purged[tree] === null) await removeFolder(store, folderOf(manifest), signal);
+  }
+  const { snapshots, changes } = purged;
+  if (snapshots !== null && changes !== null) {
+    const { rows } = snapshots.counts;
+    const key = manifestOf(run.root, 'changes', run.changes, run.runId)!;
+    if (changes.counts.rows !== rows) await rewrite(store, key, (body) => recountRows(body, rows));
+  }
+  const isPurged = (manifest: Manifest | null): boolean =>
+    purgedRows({ purged: manifest?.purged?.filter((one) => one.runId === by) ?? [] }) > 0;
+  return { snapshot: isPurged(snapshots), changes: isPurged(changes) };
+}
+
+/** Updates the row count and the SHA-256 of the manifests in the pointer. Its checkpoint does not change. */
+async function updatePointer(
+  store: ObjectStore,
+  { pointer: { runId, snapshot, changes } }: FoundPointer,
+  { resource }: PurgeRecordInput,
+): Promise<Pointer> {
+  const { counts } = await readSnapshot(store, { snapshot });
+  const manifests = await manifestChecksums(store, { snapshot, changes });
+  const body = await rewrite(store, pointerKey(resource), (current) => {
+    const pointer = decodePointer(current);
+    if (pointer.runId !== runId) throw displacedFailure(resource, pointer.runId);
+    const next = encodePointer({ ...pointer, rows: counts.rows, manifests });
+    return next.equals(current) ? null : next;
+  });
+  if (body === null)
+    throw finalFailure(
+      'Displaced',
+      `${resource}/latest.json is gone from the lake. Restore it, then run the purge again.`,
+    );
+  return decodePointer(body);
+}
+
+function displacedFailure(resource: string, to: RunId): Error {
+  return finalFailure(
+    'Displaced',
+    `${resource}: another mirror published run ${to} during the purge. Run the purge again, so that the record is removed from ` +
+      'the snapshots of that mirror, too.',
+  );
+}

@@ -1,0 +1,156 @@
+import type { ObjectKey, RunId } from '../../src/core/brands.js';
+import { copyRows } from '../../src/lake/part/copy-rows.js';
+import { framingOf } from '../../src/lake/part/framing.js';
+import { readPartIndex } from '../../src/lake/part/read-index.js';
+import { BlockReader } from '../../src/lake/part/reader.js';
+import { readPartRows } from '../../src/lake/part/rows.js';
+import { PartWriter } from '../../src/lake/part/writer.js';
+import { folderOf, inFolder, nameOf } from '../../src/lake/published/layout.js';
+import {
+  decodeManifest,
+  type Manifest,
+  type PublishedPart,
+  toPublished,
+} from '../../src/lake/published/manifest.js';
+import {
+  type PurgedPart,
+  partsContaining,
+  purgeToken,
+  replaceParts,
+  storedKey,
+} from '../../src/lake/published/purge.js';
+import { type Version, writeIfUnchanged } from '../../src/lake/published/rewrite.js';
+import { writeRows } from '../../src/lake/rows/csv.js';
+import { maskedColumns, type Profile } from '../../src/lake/rows/profile.js';
+import { payloadAt, rowKey, rowKeys, type SortKey } from '../../src/lake/rows/row.js';
+import { columnName, headerCells } from '../../src/lake/rows/schema.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { withMaskingKey } from '../shared/masking.js';
+import { removeStrayParts } from '../shared/remove-folders.js';
+
+export interface TreePurge {
+  readonly tree: 'snapshots' | 'changes';
+  /** The manifest of the run in this tree. */
+  readonly manifest: ObjectKey;
+  /** The values of the record's key. */
+  readonly values: readonly string[];
+  readonly by: RunId;
+  /** For a key that is masked. */
+  readonly masking: Parameters<typeof withMaskingKey>[0];
+  readonly signal: AbortSignal;
+}
+
+/** Attempts at one folder. The next one starts when another process has replaced the manifest. */
+const MAX_TRIES = 5;
+
+/**
+ * Removes one record from one folder of a run: writes the part without the record, makes the manifest name the new part,
+ * and removes the old part. Readers that follow the manifest see either the old or the new part. The function is
+ * idempotent.
+ *
+ * Two concurrent attempts are safe (docs/explanation/fencing.md). Each writes parts under its own names. The manifest is
+ * replaced only if it is still the version that was read; otherwise the function starts again with the current one. Old
+ * parts are removed last. A manifest write of another attempt that is still in flight expects an earlier version, so
+ * the store rejects it.
+ *
+ * @returns the current manifest; `null` if there is none
+ */
+export async function purgeTree(store: ObjectStore, purge: TreePurge): Promise<Manifest | null> {
+  const folder = folderOf(purge.manifest);
+  for (let tries = 1; ; tries++) {
+    purge.signal.throwIfAborted();
+    const found = await store.readIfExists(purge.manifest);
+    if (found === null) return null;
+    const manifest = await removeFromManifest(store, found, purge);
+    if (manifest !== null) {
+      const at = { folder, parts: manifest.parts, by: purge.by };
+      await removeStrayParts(store, at, purge.signal);
+      return manifest;
+    }
+    if (tries === MAX_TRIES)
+      throw new Error(`${purge.manifest} is being changed by another purge. Try again later.`);
+  }
+}
+
+/** @returns the manifest without the record; `null` when another process has replaced the manifest since it was read */
+async function removeFromManifest(
+  store: ObjectStore,
+  found: Version,
+  purge: TreePurge,
+): Promise<Manifest | null> {
+  const folder = folderOf(purge.manifest);
+  const manifest = decodeManifest(found.body, folder);
+  const key = storedKey(await keyProfile(manifest, purge), purge.values);
+  const replaced: PurgedPart[] = [];
+  for (const part of partsContaining(manifest, key)) {
+    if (!(await containsKey(store, manifest, part, key, purge))) continue;
+    const written = await writePartWithout(store, manifest, part, key, purge);
+    const after = written.rows === 0 && manifest.parts.length > 1 ? null : written;
+    replaced.push({ before: part, after, by: purge.by });
+  }
+  if (replaced.length === 0) return manifest;
+  const body = replaceParts(found.body, replaced, purge.tree);
+  purge.signal.throwIfAborted();
+  const outcome = await writeIfUnchanged(store, purge.manifest, body, found);
+  // If the write is rejected, our new parts are strays. A later try removes them, when no manifest can name them.
+  return outcome === 'written' ? decodeManifest(body, folder) : null;
+}
+
+/** Only a key that is masked needs the secret: other trees can be purged without it. */
+function keyProfile({ key, csv, selection }: Manifest, { masking }: TreePurge): Promise<Profile> | Profile {
+  const profile = { key, csv, columns: selection };
+  return maskedColumns(profile, key.map(columnName)).length > 0 ? withMaskingKey(masking, profile) : profile;
+}
+
+async function containsKey(
+  store: ObjectStore,
+  { key: fields, csv }: Manifest,
+  part: PublishedPart,
+  key: SortKey,
+  { tree, signal }: TreePurge,
+): Promise<boolean> {
+  if (tree === 'changes') {
+    for await (const rows of readPartRows(store, part, { compression: csv.compression, signal })) {
+      for (const row of rows) {
+        const found = rowKey(row, payloadAt(row), fields.length, csv.delimiter);
+        if (found >= key) return found === key;
+      }
+    }
+    return false;
+  }
+  const { blocks } = await readPartIndex(store, part, { csv, keyColumns: fields.length }, signal);
+  const at = blocks.findIndex(({ first, last }) => first <= key && key <= last);
+  if (at === -1) return false;
+  const reader = new BlockReader(store, { key: part.key, blocks, framing: framingOf(csv) }, 1, signal);
+  return rowKeys(await reader.rows(at), fields.length, csv.delimiter, 'all').includes(key);
+}
+
+async function writePartWithout(
+  store: ObjectStore,
+  { key: fields, csv, columns }: Manifest,
+  part: PublishedPart,
+  gone: SortKey,
+  { tree, by, signal }: TreePurge,
+): Promise<PublishedPart> {
+  const name = nameOf(part.key).replace(/^(part-\d+)-[0-9a-f]+/, `$1-${purgeToken(by)}`);
+  const layout = { csv, keyColumns: fields.length };
+  const index = tree === 'snapshots' ? await readPartIndex(store, part, layout, signal) : null;
+  const writer = new PartWriter(store, inFolder(folderOf(part.key), name), {
+    framing: framingOf(csv),
+    header: writeRows([headerCells(columns)], csv.delimiter),
+    columns: index === null ? columns.length : index.columns,
+    index: tree === 'snapshots' ? 'beside' : 'none',
+    signal,
+  });
+  try {
+    await copyRows(readPartRows(store, part, { compression: csv.compression, signal }), writer, {
+      keyColumns: fields.length,
+      delimiter: csv.delimiter,
+      each: (row, key) => (key === gone ? null : row),
+    });
+    return toPublished(await writer.finish());
+  } catch (error) {
+    await writer.abort();
+    throw error;
+  }
+}

@@ -1,0 +1,63 @@
+import { ApplicationFailure, Context } from '@temporalio/activity';
+import { finalFailure, toFailure } from './failures.js';
+
+const HEARTBEAT_MS = 1000;
+
+/**
+ * Temporal's clock, in milliseconds since 1970: the time at which Temporal scheduled this attempt, plus the time elapsed
+ * since. This machine's clock may be days off, so only its monotonic timer is used.
+ */
+export function temporalClock(): () => number {
+  const { currentAttemptScheduledTimestampMs: scheduledAt } = Context.current().info;
+  const begunAt = performance.now();
+  return () => Math.round(scheduledAt + performance.now() - begunAt);
+}
+
+/**
+ * Sends heartbeats while an activity works, so that Temporal detects a dead worker and delivers cancellations. For
+ * activities that save no position: a retry starts from the beginning and writes under its own object names.
+ */
+export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
+  const context = Context.current();
+  const timer = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/** Measures the time since an activity was first scheduled, across all attempts, by Temporal's clock. */
+export class ActivityAge {
+  readonly #before: number;
+  readonly #begun = performance.now();
+
+  constructor() {
+    const { scheduledTimestampMs, currentAttemptScheduledTimestampMs } = Context.current().info;
+    this.#before = Math.max(0, currentAttemptScheduledTimestampMs - scheduledTimestampMs);
+  }
+
+  get ms(): number {
+    return this.#before + performance.now() - this.#begun;
+  }
+}
+
+/**
+ * Turns a transient failure into a final one if `giveUpAfterMs` would have elapsed before the next attempt starts. For
+ * activities that are scheduled before their workflow knows the configuration.
+ *
+ * @param giveUpAfterMs is called only when the work fails
+ */
+export async function withGiveUpAfter<T>(giveUpAfterMs: () => number, work: () => Promise<T>): Promise<T> {
+  const age = new ActivityAge();
+  try {
+    return await work();
+  } catch (error) {
+    const failure = toFailure(error);
+    if (!(failure instanceof ApplicationFailure) || failure.nonRetryable || failure.type !== 'Transient')
+      throw failure;
+    const wait = Number(failure.nextRetryDelay ?? 0);
+    if (age.ms + wait < giveUpAfterMs()) throw failure;
+    throw finalFailure('Transient', `gave up: ${failure.message}`);
+  }
+}

@@ -1,0 +1,72 @@
+import { pointerKey } from '../../src/lake/published/layout.js';
+import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
+import { decodePointer, type Pointer } from '../../src/lake/published/pointer.js';
+import { type Claim, checkFence } from '../../src/lake/run/fence.js';
+import type { BaseSnapshot } from '../../src/lake/run/run-file.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { finalFailure } from './failures.js';
+
+export interface FoundPointer {
+  readonly pointer: Pointer;
+  readonly etag: string;
+}
+
+/**
+ * Reads the pointer and checks that this mirror may write (docs/explanation/architecture.md#one-writer).
+ *
+ * @throws a final failure: `Displaced` when this mirror may not write, `Lake` when `latest.json` is not a valid pointer
+ */
+export async function passFence(
+  store: ObjectStore,
+  claim: Claim,
+): Promise<{ found: FoundPointer | null; outcome: 'ours' | 'adopted' | 'empty'; movedFrom: string | null }> {
+  const found = await readPointer(store, claim.resource);
+  const fence = checkFence(found?.pointer ?? null, claim);
+  if ('message' in fence) throw finalFailure('Displaced', fence.message);
+  const movedFrom = fence.outcome === 'adopted' ? (fence.movedFrom ?? null) : null;
+  return { found, outcome: fence.outcome, movedFrom };
+}
+
+async function readPointer(store: ObjectStore, resource: string): Promise<FoundPointer | null> {
+  const found = await store.readIfExists(pointerKey(resource));
+  if (found === null) return null;
+  try {
+    return { pointer: decodePointer(found.body), etag: found.etag };
+  } catch (error) {
+    throw finalFailure('Lake', `${store.url}/${pointerKey(resource)}: ${(error as Error).message}`);
+  }
+}
+
+/** Reads the manifest of the snapshot that the pointer names. @throws a final failure `Lake` when it is missing */
+export async function readSnapshot(
+  store: ObjectStore,
+  { snapshot, manifests }: Pick<Pointer, 'snapshot' | 'manifests'>,
+): Promise<Manifest> {
+  const manifest = await readManifest(store, snapshot, manifests?.snapshot);
+  if (manifest !== null) return manifest;
+  throw finalFailure(
+    'Lake',
+    `${store.url}/${snapshot}, the snapshot that latest.json names, is missing. Restore it, or return to an ` +
+      'earlier run with `worktrack rollback`.',
+  );
+}
+
+export async function readBaseSnapshot(
+  store: ObjectStore,
+  { pointer, etag }: FoundPointer,
+): Promise<BaseSnapshot> {
+  const manifest = await readSnapshot(store, pointer);
+  return {
+    runId: pointer.runId,
+    etag,
+    manifest: pointer.snapshot,
+    checkpoint: pointer.checkpoint.updatedSince,
+    startedAt: Date.parse(manifest.startedAt),
+    rows: manifest.counts.rows,
+    fingerprint: manifest.fingerprint,
+    columns: manifest.columns,
+    parts: manifest.parts,
+    profile: { key: manifest.key, csv: manifest.csv, columns: manifest.selection },
+    fullRead: manifest.fullRead ?? null,
+  };
+}

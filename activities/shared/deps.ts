@@ -1,0 +1,23 @@
+import type { ServiceClient } from '../../src/api/index.js';
+import type { Meter } from '../../src/core/metrics.js';
+import type { ConnectionSettings } from '../../src/core/settings.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+
+/** An open connection, shared by all activities of a worker so that they share its rate budget (docs/explanation/semantics.md#rate-budget). */
+export interface OpenConnection {
+  readonly settings: ConnectionSettings;
+  readonly client: ServiceClient;
+  readonly store: ObjectStore;
+}
+
+/** What activities need from the worker process. */
+export interface ActivityDeps {
+  /** @throws ConfigurationError when the worker's configuration has no such connection */
+  connection(name: string): OpenConnection;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Whether this worker is shutting down. Long activities then end after the current page or row; another worker continues. */
+  draining(): boolean;
+  /** Records metrics. */
+  readonly meter: Meter;
+}

@@ -1,0 +1,56 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import type { RunId } from '../../src/core/brands.js';
+import type { FailureType, RunRef } from '../../src/core/contract/index.js';
+import { beganAfter } from '../../src/core/run-id.js';
+import { pointerKey } from '../../src/lake/published/layout.js';
+import { decodePointer } from '../../src/lake/published/pointer.js';
+import type { ActivityDeps } from './deps.js';
+import { readRunIfThere } from './documents.js';
+import { finalFailure } from './failures.js';
+
+/** The failure of a run that another mirror has displaced by publishing its own run. */
+export function displacedFailure({ resource, runId }: RunRef, to: RunId | null): ApplicationFailure {
+  const what = to === null ? 'latest.json was removed' : `another mirror published run ${to}`;
+  return finalFailure(
+    'Displaced',
+    `${resource}: ${what} while run ${runId} was in progress, so this run was not published. ` +
+      'If this mirror is the one that should write to the lake, run `worktrack export --adopt`.',
+  );
+}
+
+/** Failure types of a run whose objects the displacing mirror has removed. */
+const SYMPTOMS: readonly (FailureType | null | undefined)[] = ['Lake', 'VerificationFailed'];
+
+/**
+ * Replaces a failure by `Displaced` if its cause is that another mirror published a run and removed what this run had
+ * staged.
+ */
+export function reportDisplacement<Input extends RunRef, Output>(
+  deps: ActivityDeps,
+  activity: (input: Input) => Promise<Output>,
+): (input: Input) => Promise<Output> {
+  return async (input) => {
+    try {
+      return await activity(input);
+    } catch (error) {
+      if (!(error instanceof ApplicationFailure) || !SYMPTOMS.includes(error.type as FailureType))
+        throw error;
+      // If this lookup fails as well, the original failure is the useful one.
+      const winner = await findDisplacingRun(deps, input).catch(() => null);
+      throw winner === null ? error : displacedFailure(input, winner);
+    }
+  };
+}
+
+/** Returns the run that another mirror published since this run began; `null` if there is none. */
+async function findDisplacingRun(deps: ActivityDeps, ref: RunRef): Promise<RunId | null> {
+  const { store } = deps.connection(ref.connection);
+  const found = await store.readIfExists(pointerKey(ref.resource));
+  if (found === null) return null;
+  const { runId } = decodePointer(found.body);
+  const run = await readRunIfThere(store, ref);
+  // Without the run file, compare start times: a mirror has one run at a time, so a later run belongs to another mirror.
+  const before = run === null ? beganAfter(ref.runId, runId) : runId === run.before?.runId;
+  const isOther = !before && runId !== ref.runId;
+  return isOther ? runId : null;
+}

@@ -1,0 +1,45 @@
+import { Context } from '@temporalio/activity';
+import type { Activities } from '../../src/core/contract/index.js';
+import type { SendHeartbeat } from '../../src/core/contract/write-back.js';
+import type { PlanFile } from '../../src/write-back/index.js';
+import type { ActivityDeps } from '../shared/deps.js';
+import { readDocument } from '../shared/documents.js';
+import { readLogIndex } from './attempt-logs.js';
+import { SendAttempt } from './send-attempt.js';
+
+const HEARTBEAT_MS = 1000;
+const MAX_CALL_MS = 60 * 60_000;
+
+/**
+ * Sends the rows of a plan that have no outcome yet. It reads the progress of earlier attempts from the lake and not from
+ * the heartbeat, because the last heartbeats of a killed worker are lost.
+ */
+export function createSendRows(deps: ActivityDeps): Activities['worktrack.sendRows'] {
+  return async (input) => {
+    const context = Context.current();
+    const { cancellationSignal, info } = context;
+    const connection = deps.connection(input.connection);
+    const beat = (run: SendAttempt | null): void => {
+      if (run === null) return;
+      context.heartbeat({ rows: run.rows, waitingUntil: run.waitingUntil } satisfies SendHeartbeat);
+    };
+    let run: SendAttempt | null = null;
+    const timer = setInterval(() => (run === null ? context.heartbeat() : beat(run)), HEARTBEAT_MS);
+    try {
+      const plan = await readDocument<PlanFile>(connection.store, input.plan);
+      const logs = await readLogIndex(connection.store, input.plan);
+      const token = `${info.workflowExecution?.runId.slice(0, 8)}-${info.activityId}-${info.attempt}`;
+      const { giveUpAfterMs } = connection.settings.retries;
+      const endBefore = deps.now() + Math.min(MAX_CALL_MS, giveUpAfterMs / 2);
+      run = new SendAttempt({ deps, connection, input, plan, logs, token, endBefore });
+      const stop = (): void => run?.halt(cancellationSignal.reason);
+      if (cancellationSignal.aborted) stop();
+      else cancellationSignal.addEventListener('abort', stop, { once: true });
+      const done = await run.sendAll();
+      return { done, rows: run.rows };
+    } finally {
+      clearInterval(timer);
+      beat(run);
+    }
+  };
+}

@@ -1,0 +1,53 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import { REFUSAL_REMEDY, RefusedError, ServiceError, TransientError } from '../../src/api/index.js';
+import type { FailureType } from '../../src/core/contract/index.js';
+import { finalFailure } from '../shared/failures.js';
+
+/**
+ * Converts an error that stopped a batch into a failure for Temporal. The failure contains neither the request's URL nor
+ * the service's message: both can contain row values, which must not reach a history (docs/explanation/semantics.md#secrets).
+ */
+export function stopFailure(error: unknown, resource: string): unknown {
+  if (!(error instanceof ServiceError)) return error;
+  if (error instanceof RefusedError) {
+    const { scope, status } = error;
+    return finalFailure(
+      'Refused',
+      `${resource}: the service answered ${status} (refused). ${REFUSAL_REMEDY[scope]} Then run the same command again: ` +
+        'it does not send rows again that were written.',
+      { scope, status, resource },
+    );
+  }
+  const { retryAfterMs } = error;
+  return ApplicationFailure.create({
+    type: 'Transient' satisfies FailureType,
+    message: `${resource}: ${describeCause(error)}`,
+    ...(retryAfterMs === null ? {} : { nextRetryDelay: Math.max(retryAfterMs, 1) }),
+  });
+}
+
+function describeCause(error: ServiceError): string {
+  if (error.status !== null) return `the service answered ${error.status}`;
+  if (!(error instanceof TransientError)) return "the service's response could not be read";
+  if (error.reason === 'hold') return 'the service has asked this connection to wait';
+  if (error.reason === 'expired') return 'this worker took too long to send its rows';
+  return error.reason === 'timeout'
+    ? 'the service did not answer in time'
+    : 'the service could not be reached, or closed the connection';
+}
+
+/** The failure of an attempt with rows that have no outcome, after all rows were tried. */
+export function unsettledFailure(resource: string, rows: number): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: 'Transient' satisfies FailureType,
+    message: `${resource}: ${rows} ${rows === 1 ? 'row has' : 'rows have'} no known outcome; see results.csv`,
+  });
+}
+
+export function endpointMissing(resource: string, path: string, rows: number): ApplicationFailure {
+  return finalFailure(
+    'Configuration',
+    `${resource}: the service has no endpoint for writes at "${path}": it answered 404 or 405 to ${rows === 1 ? 'the first row' : `each of the first ${rows} rows`} and ` +
+      `accepted none. Correct writeBack.${resource} (path, style) in the configuration, and run the same command again.`,
+  );
+}

@@ -1,0 +1,62 @@
+import type { ObjectKey } from '../../src/core/brands.js';
+import type { PlanWriteBackInput } from '../../src/core/contract/write-back.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import {
+  type BatchFile,
+  batchKey,
+  type CellTypes,
+  checkBatch,
+  kindOf,
+  type PlanFile,
+  planKey,
+  plansPrefix,
+  readBatch,
+} from '../../src/write-back/index.js';
+import { finalFailure } from '../shared/failures.js';
+
+/** A completely written plan of a batch. */
+export interface StoredPlan {
+  readonly key: ObjectKey;
+  readonly file: PlanFile;
+}
+
+/** The plans of a batch, oldest first. */
+export async function readStoredPlans(store: ObjectStore, batchId: string): Promise<StoredPlan[]> {
+  const plans: StoredPlan[] = [];
+  for (const name of await store.listFolders(plansPrefix(batchId))) {
+    const key = planKey(batchId, name);
+    const found = await store.readIfExists(key);
+    if (found !== null) plans.push({ key, file: JSON.parse(found.body.toString('utf8')) as PlanFile });
+  }
+  return plans;
+}
+
+const MAX_SWAPS = 5;
+
+/**
+ * Writes `batch.json`, which fixes the resource, key column and types of a batch. Later runs can only add columns.
+ *
+ * @throws InputError when a different batch has this id
+ */
+export async function writeBatchFile(
+  store: ObjectStore,
+  input: PlanWriteBackInput,
+  types: CellTypes,
+): Promise<void> {
+  const { connection, resource, batchId, keyColumn } = input;
+  const fixed = { connection, resource, keyColumn, kind: kindOf(input.format) };
+  for (let swap = 1; swap <= MAX_SWAPS; swap++) {
+    const found = await readBatch(store, batchId);
+    if (found !== null) checkBatch(batchId, found.file, fixed);
+    const known = found?.file.types ?? {};
+    if (found !== null && Object.keys(types).every((name) => Object.hasOwn(known, name))) return;
+    const file: BatchFile = { layout: 1, ...fixed, types: { ...types, ...known } };
+    const expected = found === null ? 'absent' : { etag: found.etag };
+    const { outcome } = await store.swap(batchKey(batchId), Buffer.from(JSON.stringify(file)), expected);
+    if (outcome === 'written') return;
+  }
+  throw finalFailure(
+    'Lake',
+    `batch ${batchId}: other processes keep changing ${batchKey(batchId)}. Run the same command again.`,
+  );
+}

@@ -1,0 +1,63 @@
+import { Context } from '@temporalio/activity';
+import type { Activities } from '../../src/core/contract/index.js';
+import { noRows } from '../../src/core/contract/write-back.js';
+import { inParallel } from '../../src/core/in-parallel.js';
+import {
+  type PlanFile,
+  resultLines,
+  resultOf,
+  resultsHeader,
+  resultsKey,
+  summaryKey,
+} from '../../src/write-back/index.js';
+import { withHeartbeat } from '../shared/activity-context.js';
+import type { ActivityDeps } from '../shared/deps.js';
+import { readDocument, writeDocument } from '../shared/documents.js';
+import { loadChunk, readLogIndex } from './attempt-logs.js';
+import type { Summary } from './plan-write-back.js';
+
+/** Number of chunks that are read at the same time. */
+const CONCURRENCY = 8;
+
+/** Writes `results.csv` from the receipts: one line for each row with an outcome, in the order of the input. */
+export function createWriteResults(deps: ActivityDeps): Activities['worktrack.writeResults'] {
+  return (input) =>
+    withHeartbeat(async () => {
+      const { store, settings } = deps.connection(input.connection);
+      const lineOptions = { escapeFormulas: settings.writeBack.escapeFormulas[input.resource] };
+      const { cancellationSignal: signal } = Context.current();
+      const plan = await readDocument<PlanFile>(store, input.plan);
+      const logs = await readLogIndex(store, input.plan);
+      const key = resultsKey(input.batchId);
+      const writer = store.openWriter(key, { contentType: 'text/csv', signal });
+      const counts = noRows();
+      let unsent = 0;
+      try {
+        await writer.write(Buffer.from(resultsHeader(), 'latin1'));
+        for (let from = 0; from < plan.chunks.length; from += CONCURRENCY) {
+          const numbers = [...plan.chunks.keys()].slice(from, from + CONCURRENCY);
+          const chunks = await inParallel(numbers, CONCURRENCY, (number) =>
+            loadChunk(store, input.plan, number, logs),
+          );
+          for (const { rows, states } of chunks) {
+            const results = rows.flatMap((row, index) => {
+              const result = resultOf(row, states.get(index));
+              return result === null ? [] : [{ row, result }];
+            });
+            for (const { result } of results) counts[result.outcome]++;
+            unsent += rows.length - results.length;
+            await writer.write(Buffer.from(resultLines(results, lineOptions), 'latin1'));
+          }
+        }
+        await writer.finish();
+      } catch (error) {
+        await writer.abort();
+        throw error;
+      }
+      const written = { results: key, counts, unsent };
+      const complete = unsent === 0 && counts.unknown === 0;
+      const summary: Summary = { plan: input.plan, complete, written };
+      await writeDocument(store, summaryKey(input.batchId), summary);
+      return written;
+    });
+}

@@ -1,0 +1,77 @@
+import { refusalScope } from './classify.js';
+import { RefusedError } from './errors/refused-error.js';
+import { RejectedError } from './errors/rejected-error.js';
+import type { ServiceError } from './errors/service-error.js';
+import type { Received } from './service-client.js';
+
+/**
+ * Whether earlier requests may have sent the record. `remembered`: one may have reached the service, which still knows
+ * the Idempotency-Key; `forgotten`: so long ago that the service may no longer know the key.
+ */
+export type SentBefore = 'never' | 'remembered' | 'forgotten';
+
+/** The result of a write. A failure always states whether the service may have executed the request. */
+export type SendOutcome<T> =
+  /** No part of the request has left the process. */
+  | { readonly kind: 'not-sent'; readonly error: unknown }
+  /** The request has left the process, or may have, and no response confirms its result. */
+  | { readonly kind: 'in-doubt'; readonly error: unknown }
+  /** The service's response confirms the result. */
+  | { readonly kind: 'answered'; readonly answer: SendAnswer<T> };
+
+export type SendAnswer<T> =
+  | { readonly verdict: 'accepted'; readonly received: Received<T> }
+  /** The service does not allow this connection to write. It has not processed the record. */
+  | { readonly verdict: 'refused'; readonly error: RefusedError }
+  /** The service rejects this record. */
+  | { readonly verdict: 'rejected'; readonly error: RejectedError };
+
+/** A failed write. */
+export interface SendFailure {
+  readonly error: unknown;
+  /** How many times this call handed the request to a connection. */
+  readonly sends: number;
+  readonly before: SentBefore;
+}
+
+/**
+ * Determines the outcome of a failed write (docs/explanation/semantics.md#errors). If it is unclear, the record counts as
+ * possibly written: a row wrongly considered unsent becomes a second record, but one wrongly considered sent is only
+ * reported.
+ */
+export function outcomeOfFailure<T>({ error, sends, before }: SendFailure): SendOutcome<T> {
+  if (sends === 0) return { kind: 'not-sent', error };
+  const isOnlyRequest = sends === 1 && before === 'never';
+  // A refusal of a repeated request does not show the result of the earlier request.
+  if (error instanceof RefusedError && isConclusive(error) && isOnlyRequest) {
+    return { kind: 'answered', answer: { verdict: 'refused', error } };
+  }
+  if (
+    error instanceof RejectedError &&
+    isConclusive(error) &&
+    (isOnlyRequest || appliesToEarlierRequest(error, before))
+  ) {
+    return { kind: 'answered', answer: { verdict: 'rejected', error } };
+  }
+  return { kind: 'in-doubt', error };
+}
+
+/** After a 5xx or a 408 the service may have executed the request, however the configuration classifies the status. */
+function isConclusive({ status }: ServiceError): boolean {
+  return status !== null && status >= 400 && status < 500 && status !== 408;
+}
+
+/** Statuses about the content of a request. Others may be about a proxy, a route or the earlier request. */
+const CONTENT_STATUSES: readonly (number | null)[] = [400, 422];
+
+/**
+ * Whether a rejection of a repeated request also applies to the earlier request. The service answers a repeated
+ * Idempotency-Key with the original result (spec, "Idempotency rule"), so a rejection of the content means that no
+ * request created a record. This does not hold once the service may have forgotten the key. It also does not hold for a
+ * message about the API key, the plan or the Idempotency-Key, which the service checks before it looks up the result.
+ */
+function appliesToEarlierRequest({ status, serviceMessage }: RejectedError, before: SentBefore): boolean {
+  if (before === 'forgotten' || !CONTENT_STATUSES.includes(status)) return false;
+  const message = serviceMessage ?? '';
+  return !/idempoten/i.test(message) && refusalScope(400, message) === 'grant';
+}

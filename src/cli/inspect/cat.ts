@@ -1,0 +1,75 @@
+import { selectResources } from '../../config/index.js';
+import type { PublishedSnapshot } from '../../lake/published/read-published.js';
+import { writeRows } from '../../lake/rows/csv.js';
+import { readRows, rowTexts } from '../../lake/rows/read-rows.js';
+import { headerCells, META_COLUMNS } from '../../lake/rows/schema.js';
+import type { ObjectStore } from '../../lake/store/index.js';
+import { readConnection } from '../shared/context.js';
+import { EXIT, type ExitCode } from '../shared/exit-code.js';
+import { publishedSnapshot, readDay, withLake } from '../shared/open-lake.js';
+import type { GlobalOptions } from '../shared/options.js';
+import { writeAll } from '../shared/stdout.js';
+import { UsageError } from '../shared/usage-error.js';
+
+export interface CatOptions extends GlobalOptions {
+  readonly limit: string;
+  readonly dt?: string;
+  readonly json?: boolean;
+}
+
+/** `worktrack cat`: the first rows of a published snapshot, as CSV or as JSON. */
+export async function runCat(resource: string, options: CatOptions): Promise<ExitCode> {
+  const limit = readLimit(options.limit);
+  const dt = readDay(options.dt);
+  const connection = readConnection(options);
+  selectResources(connection, [resource]);
+  await withLake(connection, async (lake) => {
+    const snapshot = await publishedSnapshot(lake, resource, dt);
+    await writeAll((options.json === true ? asJson : asCsv)(lake.store, snapshot, limit));
+  });
+  return EXIT.done;
+}
+
+function readLimit(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) {
+    throw new UsageError(`--limit must be a whole number (0 for all rows); found ${JSON.stringify(text)}`);
+  }
+  return Number(text) || Number.POSITIVE_INFINITY;
+}
+
+/** The bytes of the parts, with one header. */
+async function* asCsv(
+  store: ObjectStore,
+  { manifest }: PublishedSnapshot,
+  limit: number,
+): AsyncGenerator<Buffer> {
+  yield Buffer.from(writeRows([headerCells(manifest.columns)], manifest.csv.delimiter), 'latin1');
+  for await (const row of first(rowTexts(store, manifest), limit)) yield Buffer.from(row, 'latin1');
+}
+
+/** One JSON object, written row by row: memory does not grow with the number of rows. */
+async function* asJson(
+  store: ObjectStore,
+  { resource, runId, manifest }: PublishedSnapshot,
+  limit: number,
+): AsyncGenerator<string> {
+  const columns = [...META_COLUMNS, ...manifest.columns.map(({ name }) => name)];
+  const head = { resource, runId, columns };
+  yield `${JSON.stringify(head).slice(0, -1)},"rows":[`;
+  let separator = '\n';
+  for await (const cells of first(readRows(store, manifest), limit)) {
+    // `fromEntries` also sets a column named `__proto__`.
+    const row = Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? null]));
+    yield `${separator}${JSON.stringify(row)}`;
+    separator = ',\n';
+  }
+  yield '\n]}\n';
+}
+
+async function* first<T>(all: AsyncIterable<T>, limit: number): AsyncGenerator<T> {
+  let count = 0;
+  for await (const one of all) {
+    yield one;
+    if (++count >= limit) return;
+  }
+}

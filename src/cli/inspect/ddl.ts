@@ -1,0 +1,103 @@
+import { selectResources } from '../../config/index.js';
+import type { ResourceSettings } from '../../core/settings.js';
+import {
+  clashingResources,
+  type DdlInput,
+  type Dialect,
+  ddlStatements,
+  renderDdl,
+} from '../../lake/ddl/ddl.js';
+import type { PublishedSnapshot } from '../../lake/published/read-published.js';
+import { SnapshotNotFoundError } from '../../lake/published/snapshot-not-found-error.js';
+import { maskedColumns } from '../../lake/rows/profile.js';
+import { readConnection } from '../shared/context.js';
+import { EXIT, type ExitCode } from '../shared/exit-code.js';
+import { type OpenLake, publishedSnapshot, readDay, withLake } from '../shared/open-lake.js';
+import type { GlobalOptions } from '../shared/options.js';
+import { output } from '../shared/output.js';
+import { UsageError } from '../shared/usage-error.js';
+
+export interface DdlCommandOptions extends GlobalOptions {
+  readonly dialect: Dialect;
+  readonly resource?: readonly string[];
+  readonly dt?: string;
+}
+
+/**
+ * `worktrack ddl`: prints only statements and comments on stdout. If no resource is named, resources without a
+ * published snapshot are skipped with a note.
+ */
+export async function runDdl(options: DdlCommandOptions): Promise<ExitCode> {
+  const dt = readDay(options.dt);
+  const connection = readConnection(options);
+  const resources = selectResources(connection, options.resource);
+  checkNames(resources);
+  const { found, missing } = await withLake(connection, (lake) => snapshotsOf(lake, resources, dt));
+  if (missing.length > 0 && (options.resource !== undefined || found.length === 0)) throw missing[0];
+  for (const error of missing) output.note(`Skipped: ${error.message}. ${error.remedy}`);
+  const inputs = found.map(([resource, snapshot]): DdlInput => {
+    const { dialect } = options;
+    return { dialect, lake: connection.lake, ...inputOf(resource, snapshot, dt) };
+  });
+  output.source(render(inputs).trimEnd());
+  if (dt === undefined) output.note('The statements name a run. Print them again after the next export.');
+  return EXIT.done;
+}
+
+function checkNames(resources: readonly ResourceSettings[]): void {
+  const clash = clashingResources(resources.map(({ name }) => name));
+  if (clash === null) return;
+  throw new UsageError(
+    `the views of ${clash.join(' and ')} have the same names; print them one at a time with --resource`,
+  );
+}
+
+interface Snapshots {
+  readonly found: [ResourceSettings, PublishedSnapshot][];
+  readonly missing: SnapshotNotFoundError[];
+}
+
+async function snapshotsOf(
+  lake: OpenLake,
+  resources: readonly ResourceSettings[],
+  dt: string | undefined,
+): Promise<Snapshots> {
+  const snapshots: Snapshots = { found: [], missing: [] };
+  for (const resource of resources) {
+    try {
+      snapshots.found.push([resource, await publishedSnapshot(lake, resource.name, dt)]);
+    } catch (error) {
+      if (!(error instanceof SnapshotNotFoundError)) throw error;
+      snapshots.missing.push(error);
+    }
+  }
+  return snapshots;
+}
+
+function inputOf(
+  settings: ResourceSettings,
+  snapshot: PublishedSnapshot,
+  dt: string | undefined,
+): Omit<DdlInput, 'dialect' | 'lake'> {
+  const { resource, pointer, manifest } = snapshot;
+  const names = manifest.columns.map(({ name }) => name);
+  // The change log spans runs whose masks may differ, so a column that is masked now or was masked then is text.
+  const masked = [
+    ...maskedColumns({ ...manifest, columns: manifest.selection }, names),
+    ...maskedColumns(settings, names),
+  ];
+  const common = { resource, pointer, manifest, masked };
+  return dt === undefined
+    ? { ...common, views: ['current', 'changes'] }
+    : { ...common, views: ['days'], days: [snapshot] };
+}
+
+/** @throws UsageError if the engine cannot read the lake */
+function render(inputs: readonly DdlInput[]): string {
+  try {
+    return renderDdl(inputs.flatMap(ddlStatements));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new UsageError(error.message);
+  }
+}

@@ -1,0 +1,66 @@
+import { formatDuration } from '../../core/duration.js';
+import type { LoggedRun } from '../../temporal/status/run-log.js';
+import { clip, count, table } from '../shared/text.js';
+import type { ResourceHistory } from './history.js';
+
+const HEADER = ['STARTED', 'MODE', 'OUTCOME', 'ROWS', 'NEW', 'CHANGED', 'GONE', 'TOOK', 'WARNINGS', 'RUN'];
+const NUMBERS = [3, 4, 5, 6, 7, 8];
+const LONGEST_REASON = 300;
+
+/** The object that `history --json` prints. Times are ISO 8601. */
+export function historyJson(connection: string, histories: readonly ResourceHistory[]): object {
+  return {
+    connection,
+    resources: histories.map(({ name, runs }) => ({
+      name,
+      runs: runs.map(({ runId, outcome, mode, startedAt, endedAt, counts, warnings, error }) => ({
+        runId,
+        outcome,
+        mode,
+        startedAt: new Date(startedAt).toISOString(),
+        endedAt: endedAt === null ? null : new Date(endedAt).toISOString(),
+        rows: counts?.rows ?? null,
+        counts,
+        warnings,
+        error,
+      })),
+    })),
+  };
+}
+
+/** A table per resource, newest run first, with the reasons of failures below. @param now milliseconds since 1970 */
+export function historyLines(histories: readonly ResourceHistory[], now: number): string[] {
+  return histories.flatMap(({ name, runs }, i) => {
+    const title = [...(i === 0 ? [] : ['']), name];
+    if (runs.length === 0) return [...title, '  no runs yet'];
+    const reasons = runs.flatMap(({ error, startedAt }) =>
+      error === null ? [] : [`  ${moment(startedAt)}: ${clip(error.message, LONGEST_REASON)}`],
+    );
+    const lines = table([HEADER, ...runs.map((run) => cells(run, now))], NUMBERS);
+    return [...title, ...lines.map((line) => `  ${line}`), ...reasons];
+  });
+}
+
+function cells(
+  { startedAt, endedAt, mode, outcome, counts, warnings, runId }: LoggedRun,
+  now: number,
+): string[] {
+  const number = (value: number | undefined): string => (value === undefined ? '-' : count(value));
+  const end = outcome === 'running' ? now : endedAt;
+  return [
+    moment(startedAt),
+    mode ?? '-',
+    outcome,
+    number(counts?.rows),
+    number(counts?.inserted),
+    number(counts?.updated),
+    number(counts?.deleted),
+    end === null ? '-' : formatDuration(Math.max(0, Math.round((end - startedAt) / 1000)) * 1000),
+    warnings.length === 0 ? '-' : count(warnings.length),
+    runId ?? '-',
+  ];
+}
+
+function moment(time: number): string {
+  return new Date(time).toISOString().replace(/\.\d+Z$/, 'Z');
+}

@@ -1,0 +1,38 @@
+import { selectResources } from '../../config/index.js';
+import { isRunId } from '../../core/run-id.js';
+import { startRollback } from '../../temporal/client/start.js';
+import { readConnection } from '../shared/context.js';
+import { type ExitCode, exitCodeOf } from '../shared/exit-code.js';
+import type { GlobalOptions } from '../shared/options.js';
+import { output, printJson } from '../shared/output.js';
+import { counted } from '../shared/text.js';
+import { UsageError } from '../shared/usage-error.js';
+import { diagnosticLines } from './result-lines.js';
+import { startAndFollow } from './start-and-follow.js';
+
+export interface RollbackOptions extends GlobalOptions {
+  readonly resource: string;
+  readonly to: string;
+  readonly json?: boolean;
+}
+
+/** `worktrack rollback`: points `latest.json` at an earlier published run. */
+export async function runRollback(options: RollbackOptions): Promise<ExitCode> {
+  const connection = readConnection(options);
+  const { resource, to } = options;
+  selectResources(connection, [resource]);
+  if (!isRunId(to))
+    throw new UsageError(`--to ${JSON.stringify(to)} is not a run id such as 20261121T020000Z-1a2b3c4d`);
+  const input = { connection: connection.name, resource, to };
+  const followed = { what: 'rollback', options, connection, resources: [resource] } as const;
+  const result = await startAndFollow(followed, (temporal, start) => startRollback(temporal, input, start));
+  if (options.json === true) printJson(result);
+  else if (result.outcome === 'published') {
+    const rows = counted(result.runs[0]?.rows ?? 0, 'row');
+    output.out(
+      `${resource}: latest.json points at run ${to} (${rows}); the next incremental run starts from its checkpoint`,
+    );
+  }
+  for (const line of diagnosticLines(result)) output.note(line);
+  return exitCodeOf(result);
+}

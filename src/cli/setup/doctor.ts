@@ -1,0 +1,123 @@
+import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import {
+  type Cause,
+  type ConnectionFinding,
+  ok,
+  problem,
+  runChecks,
+  worstCause,
+} from '../../doctor/index.js';
+import { colorsFor } from '../shared/colors.js';
+import { readSettings, selectConnections, temporalTarget } from '../shared/context.js';
+import { EXIT, type ExitCode } from '../shared/exit-code.js';
+import { failureOf } from '../shared/failure.js';
+import { type GlobalOptions, reachTimeoutMs } from '../shared/options.js';
+import { output, printJson } from '../shared/output.js';
+import { printable } from '../shared/printable.js';
+import { counted, table } from '../shared/text.js';
+
+/** Time limit of one check. It is short because the user is waiting. */
+const CHECK_TIMEOUT_MS = 10_000;
+
+const EXIT_OF: Readonly<Record<Cause, ExitCode>> = {
+  configuration: EXIT.usage,
+  refused: EXIT.refused,
+  'out-of-reach': EXIT.outOfReach,
+  other: EXIT.failed,
+};
+
+/** `worktrack doctor`: checks everything a run depends on; exits with 0 unless a check finds a problem. */
+export async function runDoctor(options: GlobalOptions & { readonly json?: boolean }): Promise<ExitCode> {
+  const timeoutMs = Math.min(CHECK_TIMEOUT_MS, reachTimeoutMs(process.env));
+  const [connections, configuration] = readConnections(options);
+  const [temporal, environment] = readPlace(options);
+  const findings = [
+    ...configuration,
+    ...environment,
+    ...(await runChecks({ connections, temporal, timeoutMs })),
+  ];
+  const cause = worstCause(findings);
+  if (options.json === true) printJson(doctorJson(findings));
+  else for (const line of doctorLines(findings)) output.styled(line);
+  return cause === null ? EXIT.done : EXIT_OF[cause];
+}
+
+/** An invalid configuration is a finding; the checks that need no configuration still run. */
+function readConnections(options: GlobalOptions): [readonly ConnectionSettings[], ConnectionFinding[]] {
+  try {
+    const settings = readSettings(options);
+    const connections = selectConnections(settings, options.connection);
+    const what = `${settings.source}: ${counted(settings.connections.length, 'connection')}`;
+    return [connections, [{ connection: null, ...ok('configuration', what) }]];
+  } catch (error) {
+    return [[], [invalidConfiguration(error)]];
+  }
+}
+
+function readPlace(
+  options: GlobalOptions,
+): [Parameters<typeof runChecks>[0]['temporal'], ConnectionFinding[]] {
+  try {
+    return [{ ...temporalTarget(options), taskQueue: options.taskQueue ?? DEFAULT_TASK_QUEUE }, []];
+  } catch (error) {
+    return [null, [invalidConfiguration(error)]];
+  }
+}
+
+function invalidConfiguration(error: unknown): ConnectionFinding {
+  const { remedy } = error as { remedy?: unknown };
+  const text =
+    typeof remedy === 'string' ? remedy : 'Correct the file and check it with `worktrack config check`.';
+  const message = (error instanceof Error ? error.message : failureOf(error, {}).message).trim();
+  return { connection: null, ...problem('configuration', 'configuration', message, text) };
+}
+
+/** The object that `doctor --json` prints. */
+export function doctorJson(findings: readonly ConnectionFinding[]): object {
+  return {
+    outcome: stateOf(findings),
+    checks: findings.map(({ connection, check, state, message, remedy }) => ({
+      connection,
+      check,
+      state,
+      message,
+      remedy,
+    })),
+  };
+}
+
+/** A line for each finding with its remedy below, and a summary at the end. */
+export function doctorLines(findings: readonly ConnectionFinding[]): string[] {
+  const several = new Set(findings.flatMap(({ connection }) => connection ?? [])).size > 1;
+  const cells = findings.map(({ state, check, connection, message }) => [
+    state,
+    check,
+    // Further lines of a message go below the table row.
+    `${several && connection !== null ? `${connection}: ` : ''}${message.split('\n')[0]}`,
+  ]);
+  const lines = table(cells.map((row) => row.map(printable))).flatMap((line, i) => {
+    const { state, message, remedy } = findings[i]!;
+    const more = [...message.split('\n').slice(1), ...(remedy === null ? [] : remedy.split('\n'))];
+    return [paint(state, line), ...more.map((text) => `         ${printable(text).trimEnd()}`)];
+  });
+  return [...lines, '', summary(findings)];
+}
+
+function summary(findings: readonly ConnectionFinding[]): string {
+  const problems = findings.filter(({ state }) => state === 'problem').length;
+  const warnings = findings.filter(({ state }) => state === 'warning').length;
+  if (problems + warnings === 0) return 'No problems found.';
+  return `${counted(problems, 'problem')}, ${counted(warnings, 'warning')}.`;
+}
+
+function stateOf(findings: readonly ConnectionFinding[]): ConnectionFinding['state'] {
+  if (findings.some(({ state }) => state === 'problem')) return 'problem';
+  return findings.some(({ state }) => state === 'warning') ? 'warning' : 'ok';
+}
+
+function paint(state: ConnectionFinding['state'], line: string): string {
+  const { green, yellow, red } = colorsFor(process.stdout);
+  const colour = { ok: green, warning: yellow, problem: red }[state];
+  return colour(state) + line.slice(state.length);
+}

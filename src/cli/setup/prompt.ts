@@ -1,0 +1,45 @@
+import { createInterface } from 'node:readline/promises';
+import { DetachedError } from '../shared/usage-error.js';
+
+export interface Terminal {
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
+}
+
+/** One question to the user. */
+export interface Question {
+  readonly text: string;
+  /** The value of an empty answer; absent: an answer is required. */
+  readonly fallback?: string | undefined;
+  /** The problem with an answer; `null` if it is valid. */
+  check(answer: string): string | null;
+}
+
+/** Asks each question until the answer is valid. */
+export interface Prompter {
+  ask(question: Question): Promise<string>;
+  close(): void;
+}
+
+/** @throws DetachedError (from `ask`) if the user presses Ctrl-C or Ctrl-D */
+export function createPrompter({ input, output }: Terminal): Prompter {
+  const lines = createInterface({ input, output, terminal: true });
+  const closed = new AbortController();
+  lines.once('close', () => closed.abort());
+  lines.once('SIGINT', () => lines.close());
+  return {
+    async ask({ text, fallback, check }) {
+      const prompt = `${text}${fallback ? ` [${fallback}]` : ''}: `;
+      for (;;) {
+        const answer = await lines.question(prompt, { signal: closed.signal }).catch(() => {
+          throw new DetachedError('\nNo file was written.');
+        });
+        const given = answer.trim() === '' ? fallback : answer.trim();
+        const problem = given === undefined ? 'an answer is required' : check(given);
+        if (problem === null) return given ?? '';
+        output.write(`  ${problem}\n`);
+      }
+    },
+    close: () => lines.close(),
+  };
+}

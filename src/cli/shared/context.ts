@@ -1,0 +1,140 @@
+import { loadSettings, selectConnection } from '../../config/index.js';
+import { ConfigurationError } from '../../core/configuration-error.js';
+import { OutOfReachError, reach } from '../../core/reach.js';
+import type { ConnectionSettings, Settings } from '../../core/settings.js';
+import { connectTemporal, type TemporalClient, temporalConfig } from '../../temporal/client/connect.js';
+import { grpcMessage, isDenied, isNamespaceMissing } from '../../temporal/client/grpc.js';
+import type { Traces } from '../../temporal/worker/traces.js';
+import { readDataConverter } from './data-converter.js';
+import { type GlobalOptions, reachTimeoutMs } from './options.js';
+import { output } from './output.js';
+import { clientInterceptors, readTraces } from './traces.js';
+
+/** @throws ConfigurationError */
+export function readSettings(options: GlobalOptions): Settings {
+  return loadSettings({ file: options.config, env: process.env, cwd: process.cwd() });
+}
+
+/** The selected connection. @throws ConfigurationError */
+export function readConnection(options: GlobalOptions): ConnectionSettings {
+  return selectConnection(readSettings(options), options.connection);
+}
+
+/** The named connection, or all of them. @throws ConfigurationError */
+export function selectConnections(
+  settings: Settings,
+  name: string | undefined,
+): readonly ConnectionSettings[] {
+  return name === undefined ? settings.connections : [selectConnection(settings, name)];
+}
+
+/** Temporal's address and namespace. @throws ConfigurationError for an unreadable profile or variable */
+export function temporalTarget(options: GlobalOptions): { address: string; namespace: string } {
+  try {
+    const { connectionOptions, namespace } = temporalConfig({
+      address: options.address,
+      namespace: options.namespace,
+    });
+    return { address: connectionOptions.address, namespace };
+  } catch (cause) {
+    throw new ConfigurationError(`Temporal's configuration cannot be read: ${grpcMessage(cause)}`, {
+      remedy: 'Correct the TEMPORAL_* variables, or the profile file that TEMPORAL_CONFIG_FILE names.',
+      cause,
+    });
+  }
+}
+
+/**
+ * Connects to Temporal, and retries until it answers.
+ *
+ * @throws OutOfReachError after `WORKTRACK_REACH_TIMEOUT`; ConfigurationError if it rejects the credentials
+ */
+export async function openTemporal(
+  options: GlobalOptions,
+  timeoutMs: number = reachTimeoutMs(process.env),
+  onOutage: (message: string) => void = output.note,
+): Promise<TemporalClient> {
+  const { address, namespace } = temporalTarget(options);
+  const dataConverter = await readDataConverter(options);
+  const traces = await readTraces(options, output.note);
+  const interceptors = clientInterceptors(traces);
+  const temporal = await reach(
+    `Temporal at ${address}`,
+    () => connectTemporal({ address, namespace, dataConverter, interceptors }),
+    (error) => !isDenied(error),
+    grpcMessage,
+    { timeoutMs, onOutage },
+  ).catch((error: unknown) => {
+    throw toUserError(error, { address, namespace });
+  });
+  return traces === null ? temporal : closingTraces(temporal, traces);
+}
+
+function closingTraces(temporal: TemporalClient, traces: Traces): TemporalClient {
+  return {
+    ...temporal,
+    async close() {
+      await temporal.close();
+      await traces.close();
+    },
+  };
+}
+
+/** Time limit for Temporal in a command that also works without it. */
+const OPTIONAL_TEMPORAL_TIMEOUT_MS = 4_000;
+
+/**
+ * Connects to Temporal for a command that also works with the lake alone. Returns `null`, with a note, if Temporal is out
+ * of reach.
+ *
+ * @param instead a sentence that says what the command shows without Temporal
+ */
+export async function tryTemporal(options: GlobalOptions, instead: string): Promise<TemporalClient | null> {
+  try {
+    return await openTemporal(
+      options,
+      Math.min(OPTIONAL_TEMPORAL_TIMEOUT_MS, reachTimeoutMs(process.env)),
+      () => {},
+    );
+  } catch (error) {
+    if (!(error instanceof OutOfReachError)) throw error;
+    output.note(`${error.message}. ${instead}`);
+    return null;
+  }
+}
+
+/** Runs a command's work with a client. Converts errors that the user can fix to ConfigurationError. */
+export async function withTemporal<T>(
+  options: GlobalOptions,
+  work: (temporal: TemporalClient) => Promise<T>,
+): Promise<T> {
+  const temporal = await openTemporal(options);
+  try {
+    return await work(temporal);
+  } catch (error) {
+    throw toUserError(error, temporal);
+  } finally {
+    await temporal.close();
+  }
+}
+
+/** Converts an error of Temporal that the user can fix; returns any other error unchanged. */
+export function toUserError(error: unknown, target: { address: string; namespace: string }): unknown {
+  if (isDenied(error)) {
+    return new ConfigurationError(
+      `Temporal at ${target.address} rejected the credentials: ${grpcMessage(error)}`,
+      {
+        remedy:
+          'Correct TEMPORAL_API_KEY or the TLS certificate, and check that it has access to the namespace.',
+        cause: error,
+      },
+    );
+  }
+  if (isNamespaceMissing(error)) {
+    return new ConfigurationError(`Temporal at ${target.address} has no namespace "${target.namespace}"`, {
+      remedy: 'Correct TEMPORAL_NAMESPACE or --namespace, or create the namespace.',
+      cause: error,
+    });
+  }
+  return error;
+}

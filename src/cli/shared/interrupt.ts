@@ -1,0 +1,53 @@
+/** Signal handling of a command that follows a run. */
+export interface Interrupts {
+  /** Aborts when the command must end; the run continues. */
+  readonly detach: AbortSignal;
+  /** Removes the signal handlers. */
+  release(): void;
+}
+
+export interface InterruptOptions {
+  /** Time for a second Ctrl-C after the first, in milliseconds. */
+  readonly windowMs: number;
+  /** Called on the first Ctrl-C: prints how to follow again, and that a second one cancels. */
+  readonly onFirst: () => void;
+  /** Called on the second Ctrl-C. */
+  readonly onCancel: () => void;
+  readonly source?: Pick<NodeJS.Process, 'on' | 'off'>;
+}
+
+/**
+ * The first Ctrl-C detaches after `windowMs`. A second one within this time cancels the run instead; a third one detaches
+ * at once. SIGTERM and SIGHUP detach at once.
+ */
+export function listenForInterrupts(options: InterruptOptions): Interrupts {
+  const source = options.source ?? process;
+  const detach = new AbortController();
+  let presses = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const onInterrupt = (): void => {
+    presses++;
+    if (presses === 1) {
+      options.onFirst();
+      timer = setTimeout(() => detach.abort(), options.windowMs);
+    } else if (presses === 2) {
+      clearTimeout(timer);
+      options.onCancel();
+    } else {
+      detach.abort();
+    }
+  };
+  const onTerminate = (): void => detach.abort();
+  source.on('SIGINT', onInterrupt);
+  source.on('SIGTERM', onTerminate);
+  source.on('SIGHUP', onTerminate);
+  return {
+    detach: detach.signal,
+    release() {
+      clearTimeout(timer);
+      source.off('SIGINT', onInterrupt);
+      source.off('SIGTERM', onTerminate);
+      source.off('SIGHUP', onTerminate);
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { reach } from '../../core/reach.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import { parseIsoTime } from '../../core/utc-time.js';
+import {
+  type PublishedSnapshot,
+  readPublished,
+  readPublishedOn,
+} from '../../lake/published/read-published.js';
+import { type ObjectStore, openStore, StoreError } from '../../lake/store/index.js';
+import { reachTimeoutMs } from './options.js';
+import { output } from './output.js';
+import { UsageError } from './usage-error.js';
+
+/** A connection's lake while a command uses it. */
+export interface OpenLake {
+  readonly store: ObjectStore;
+  /** Repeats `attempt` until the store answers. @throws OutOfReachError after `WORKTRACK_REACH_TIMEOUT` */
+  retry<T>(attempt: () => Promise<T>): Promise<T>;
+}
+
+/** Runs a command's work with the lake, then closes it. */
+export async function withLake<T>(
+  { lake }: ConnectionSettings,
+  work: (lake: OpenLake) => Promise<T>,
+): Promise<T> {
+  const store = openStore(lake);
+  try {
+    return await work({
+      store,
+      retry: (attempt) =>
+        reach(
+          `The lake ${lake.url}`,
+          attempt,
+          (error) => error instanceof StoreError && error.retryable,
+          (error) => (error instanceof Error ? error.message : String(error)),
+          { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note },
+        ),
+    });
+  } finally {
+    store.close();
+  }
+}
+
+/**
+ * Reads the current snapshot, or the one of a day.
+ *
+ * @throws SnapshotNotFoundError; OutOfReachError if the lake does not answer
+ */
+export async function publishedSnapshot(
+  { store, retry }: OpenLake,
+  resource: string,
+  dt: string | undefined,
+): Promise<PublishedSnapshot> {
+  const current = await retry(() => readPublished(store, resource));
+  // Without a time limit: the lake answers, and the duration grows with the number of runs since that day.
+  return dt === undefined ? current : readPublishedOn(store, current, dt);
+}
+
+/** Parses `--dt`. @throws UsageError for an invalid day */
+export function readDay(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{4}-\d\d-\d\d$/.test(text) && parseIsoTime(text) !== null) return text;
+  throw new UsageError(`--dt must be a day such as 2026-11-21; found ${JSON.stringify(text)}`);
+}

@@ -1,0 +1,43 @@
+import { parseDuration } from '../../core/duration.js';
+import { UsageError } from './usage-error.js';
+
+/** Options of all commands. */
+export interface GlobalOptions {
+  readonly config?: string;
+  readonly connection?: string;
+  readonly address?: string;
+  readonly namespace?: string;
+  readonly taskQueue?: string;
+  /** Path of a module. */
+  readonly dataConverter?: string;
+  readonly traces?: boolean;
+}
+
+/** Collects the values of a repeatable option. */
+export function collect(value: string, before: readonly string[] = []): string[] {
+  return [...before, value];
+}
+
+/** A whole number of at least 1. @throws UsageError */
+export function positive(option: string, text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new UsageError(`${option} must be a whole number, at least 1; found ${JSON.stringify(text)}`);
+}
+
+/**
+ * How long to retry a server that does not answer: `WORKTRACK_REACH_TIMEOUT`, by default one minute
+ * (docs/reference/environment.md).
+ *
+ * @throws UsageError
+ */
+export function reachTimeoutMs(env: Readonly<Record<string, string | undefined>>): number {
+  const text = env.WORKTRACK_REACH_TIMEOUT;
+  if (text === undefined || text === '') return 60_000;
+  try {
+    return parseDuration(text);
+  } catch (error) {
+    throw new UsageError(
+      `WORKTRACK_REACH_TIMEOUT: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}

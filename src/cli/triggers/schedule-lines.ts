@@ -1,0 +1,46 @@
+import type { AppliedSchedule, DescribedSchedule } from '../../temporal/schedule/schedule.js';
+import type { SkippedNight } from '../../temporal/schedule/skipped-night.js';
+import { table } from '../shared/text.js';
+
+/** The result of `schedule apply`. */
+export function appliedLines({ scheduleId, outcome, changes, nextRuns }: AppliedSchedule): string[] {
+  return [
+    `Schedule ${scheduleId}: ${outcome}`,
+    ...table(changes.map(({ setting, before, after }) => [`  ${setting}:`, before, '->', after])),
+    ...nextLine(nextRuns),
+  ];
+}
+
+/** Warns of a night without a run because the time does not exist when daylight saving time begins. */
+export function skippedNightLine({ timezone }: { timezone: string }, { date, time }: SkippedNight): string {
+  return (
+    `Warning: on ${date}, daylight saving time skips ${time} in ${timezone}, so no run starts that night. The next run ` +
+    'reads its changes. Choose an hour that always exists, or the time zone UTC.'
+  );
+}
+
+export function describedLines(described: DescribedSchedule): string[] {
+  const { scheduleId, cron, timezone, paused, note, nextRuns, lastRuns, skipped } = described;
+  return [
+    `Schedule ${scheduleId}: ${cron} (${timezone})${paused ? ', paused' : ''}`,
+    ...(note === null ? [] : [`  note: ${note}`]),
+    ...nextLine(nextRuns),
+    ...(skipped === 0 ? [] : [`  ${skipped} skipped because the previous run was still in progress`]),
+    ...(lastRuns.length === 0 ? ['  no runs yet'] : ['  last runs:']),
+    ...table(
+      lastRuns.map(({ scheduledAt, outcome, workflowId }) => [
+        `    ${iso(scheduledAt)}`,
+        outcome,
+        workflowId,
+      ]),
+    ),
+  ];
+}
+
+function nextLine(times: readonly Date[]): string[] {
+  return times.length === 0 ? [] : [`  next runs: ${times.map(iso).join(', ')}`];
+}
+
+function iso(time: Date): string {
+  return time.toISOString().replace(/\.\d+Z$/, 'Z');
+}

@@ -1,0 +1,77 @@
+import type { ConnectionSettings } from '../../core/settings.js';
+import type { TemporalClient } from '../../temporal/client/connect.js';
+import {
+  applySchedule,
+  deleteSchedule,
+  describeSchedule,
+  pauseSchedule,
+  resumeSchedule,
+  scheduleId,
+  triggerSchedule,
+} from '../../temporal/schedule/schedule.js';
+import { nextSkippedNight } from '../../temporal/schedule/skipped-night.js';
+import { readConnection, withTemporal } from '../shared/context.js';
+import { EXIT, type ExitCode } from '../shared/exit-code.js';
+import type { GlobalOptions } from '../shared/options.js';
+import { output, printJson } from '../shared/output.js';
+import { appliedLines, describedLines, skippedNightLine } from './schedule-lines.js';
+
+export interface ScheduleOptions extends GlobalOptions {
+  readonly json?: boolean;
+  /** Reason, shown with the Schedule. */
+  readonly note?: string;
+}
+
+export type ScheduleAction = 'apply' | 'describe' | 'trigger' | 'pause' | 'resume' | 'delete';
+
+/** `worktrack schedule …`: the nightly Schedule of a connection. */
+export async function runSchedule(action: ScheduleAction, options: ScheduleOptions): Promise<ExitCode> {
+  const connection = readConnection(options);
+  await withTemporal(options, (temporal) => actions[action](temporal, connection, options));
+  return EXIT.done;
+}
+
+type Action = (
+  temporal: TemporalClient,
+  connection: ConnectionSettings,
+  options: ScheduleOptions,
+) => Promise<void>;
+
+const actions: Readonly<Record<ScheduleAction, Action>> = {
+  async apply(temporal, connection, { taskQueue, json }) {
+    const applied = await applySchedule(temporal, connection, taskQueue);
+    print(json, applied, appliedLines(applied));
+    const skipped = nextSkippedNight(connection.schedule, Date.now());
+    if (skipped !== null) output.note(skippedNightLine(connection.schedule, skipped));
+  },
+  async describe(temporal, { name }, { json }) {
+    const described = await describeSchedule(temporal, name);
+    print(json, described, describedLines(described));
+  },
+  async trigger(temporal, { name }, { json }) {
+    await triggerSchedule(temporal, name);
+    done(json, name, 'triggered', 'triggered. If a run is in progress, no second one starts.');
+  },
+  async pause(temporal, { name }, { json, note }) {
+    await pauseSchedule(temporal, name, note);
+    done(json, name, 'paused', 'paused. Resume it with: worktrack schedule resume');
+  },
+  async resume(temporal, { name }, { json, note }) {
+    await resumeSchedule(temporal, name, note);
+    done(json, name, 'resumed', 'resumed');
+  },
+  async delete(temporal, { name }, { json }) {
+    await deleteSchedule(temporal, name);
+    done(json, name, 'deleted', 'deleted. A run in progress continues, and published data stays.');
+  },
+};
+
+function done(json: boolean | undefined, connection: string, outcome: string, text: string): void {
+  const id = scheduleId(connection);
+  print(json, { scheduleId: id, outcome }, [`Schedule ${id}: ${text}`]);
+}
+
+function print(json: boolean | undefined, value: object, lines: readonly string[]): void {
+  if (json === true) printJson(value);
+  else for (const line of lines) output.out(line);
+}

@@ -1,0 +1,70 @@
+import type { RequestListener } from 'node:http';
+import { readListen } from '../../config/index.js';
+import { ConfigurationError } from '../../core/configuration-error.js';
+import type { WorkerState } from '../../temporal/worker/worker.js';
+import { startWebhookServer, type WebhookServer } from '../../webhook/index.js';
+import { UsageError } from '../shared/usage-error.js';
+
+/** The server of a worker's liveness and readiness endpoints. */
+export interface HealthServer {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Parses `--health`: a port on loopback, or a host and a port. @throws UsageError */
+export function readHealth(text: string): { host: string; port: number } {
+  try {
+    return readListen(/^\d+$/.test(text) ? `127.0.0.1:${text}` : text);
+  } catch (error) {
+    throw new UsageError(`--health: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/**
+ * Answers `GET /healthz` with 200 while the process runs, and `GET /readyz` with 200 while the worker polls for tasks,
+ * else with 503. The body contains the worker's state.
+ *
+ * @throws ConfigurationError if it cannot listen on the address
+ */
+export async function startHealthServer(
+  listen: { host: string; port: number },
+  state: () => WorkerState,
+): Promise<HealthServer> {
+  try {
+    const server: WebhookServer = await startWebhookServer({
+      listen,
+      handle: answerWith(state),
+      maxConnections: 64,
+    });
+    return server;
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const why = code === 'EADDRINUSE' ? 'another process uses this port' : (code ?? String(cause));
+    throw new ConfigurationError(`cannot listen on ${listen.host}, port ${listen.port}: ${why}`, {
+      remedy: 'Choose another address with --health.',
+      cause,
+    });
+  }
+}
+
+function answerWith(state: () => WorkerState): RequestListener {
+  return ({ method, url = '/' }, response) => {
+    const path = url.split('?')[0];
+    const known = path === '/healthz' || path === '/readyz';
+    const now = state();
+    const status = !known
+      ? 404
+      : method !== 'GET' && method !== 'HEAD'
+        ? 405
+        : path === '/readyz' && now !== 'polling'
+          ? 503
+          : 200;
+    const body = status === 404 ? { message: 'GET /healthz or /readyz' } : { state: now };
+    response.writeHead(status, {
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      ...(status === 405 ? { allow: 'GET, HEAD' } : {}),
+    });
+    response.end(method === 'HEAD' ? undefined : `${JSON.stringify(body)}\n`);
+  };
+}

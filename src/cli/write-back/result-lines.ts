@@ -1,0 +1,49 @@
+import { ROW_OUTCOMES, type WriteBackResult } from '../../core/contract/write-back.js';
+import { count, counted } from '../shared/text.js';
+
+/** The result of a batch, for stdout. */
+export function resultLines(
+  { batchId, outcome, counts, results, unsent }: WriteBackResult,
+  lakeUrl: string,
+): string[] {
+  const parts = ROW_OUTCOMES.filter((one) => counts[one] > 0).map((one) => `${count(counts[one])} ${one}`);
+  if (unsent > 0) parts.push(`${count(unsent)} not sent`);
+  return [
+    `Batch ${batchId}: ${outcome}`,
+    `  ${parts.length === 0 ? 'no rows' : parts.join(', ')}`,
+    ...(results === null ? [] : [`  ${lakeUrl}/${results}`]),
+  ];
+}
+
+/** Warnings, errors and what to do next, for stderr. */
+export function diagnosticLines({
+  outcome,
+  counts,
+  unsent,
+  warnings,
+  error,
+  results,
+}: WriteBackResult): string[] {
+  const lines = warnings.map((text) => `warning: ${text}`);
+  if (error !== null && outcome !== 'cancelled') lines.push(`${outcome}: ${error.message}`);
+  if (outcome === 'cancelled')
+    lines.push('The batch was cancelled. To continue it, run the same command again.');
+  else if (unsent > 0)
+    lines.push(`${counted(unsent, 'row')} not sent. To send them, run the same command again.`);
+  if (counts.rejected > 0) {
+    lines.push(
+      `${counted(counts.rejected, 'row')} rejected; results.csv has the reasons. Correct them in a separate file: the other rows are written.`,
+    );
+  }
+  if (counts.unknown > 0 && outcome === 'incomplete') {
+    lines.push(
+      `${counted(counts.unknown, 'row')} unknown: they were sent without a response, so long ago that the service may have forgotten their idempotency keys. ` +
+        'Look for them in the service. Then run the same command with --unknown resend to send them again, or with --unknown skip to leave them.',
+    );
+  } else if (counts.unknown > 0 && results !== null) {
+    lines.push(
+      `${counted(counts.unknown, 'row')} unknown. To resolve them, run the same command again; it uses the same idempotency keys.`,
+    );
+  }
+  return lines;
+}

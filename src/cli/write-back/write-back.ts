@@ -1,0 +1,119 @@
+import { selectConnection } from '../../config/index.js';
+import type { InputFormat, WriteBackInput, WriteBackResult } from '../../core/contract/write-back.js';
+import { OutOfReachError, reach } from '../../core/reach.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import { pointerKey } from '../../lake/published/layout.js';
+import { type ObjectStore, openStore, StoreError } from '../../lake/store/index.js';
+import type { TemporalClient } from '../../temporal/client/connect.js';
+import { grpcMessage, isUnreachable } from '../../temporal/client/grpc.js';
+import { startWriteBack } from '../../temporal/client/start-write-back.js';
+import { checkWriteBack, copyInput, writableResource } from '../../write-back/stage.js';
+import { readSettings, withTemporal } from '../shared/context.js';
+import { type ExitCode, writeBackExitCode } from '../shared/exit-code.js';
+import { type GlobalOptions, reachTimeoutMs } from '../shared/options.js';
+import { output, printJson } from '../shared/output.js';
+import { counted } from '../shared/text.js';
+import { dryRun } from './dry-run.js';
+import { followBatch } from './follow.js';
+import { diagnosticLines, resultLines } from './result-lines.js';
+import { withInputFile } from './stdin.js';
+
+export interface WriteBackOptions extends GlobalOptions {
+  readonly dryRun?: boolean;
+  readonly keyColumn?: string;
+  readonly batchId?: string;
+  readonly format?: InputFormat;
+  readonly unknown?: 'resend' | 'skip';
+  readonly readBack?: boolean;
+  readonly json?: boolean;
+}
+
+/** `worktrack write-back`: checks a file, copies it into the lake, and follows the batch to its end. */
+export async function runWriteBack(
+  resource: string,
+  file: string,
+  options: WriteBackOptions,
+): Promise<ExitCode> {
+  const connection = selectConnection(readSettings(options), options.connection);
+  return withInputFile(file, options.format, async (path) => {
+    const store = openStore(connection.lake);
+    try {
+      const { format, keyColumn, batchId } = options;
+      await reachLake(connection, store, writableResource(resource));
+      const input = await withLake(() =>
+        checkWriteBack(connection, store, { resource, file: path, format, keyColumn, batchId }),
+      );
+      if (options.dryRun === true) return await dryRun(connection, input, options);
+      output.note(`${counted(input.rows, 'row')} to write to ${input.resource}, batch ${input.batchId}`);
+      const staged = await withLake(() => copyInput(connection.name, store, input));
+      const result = await withTemporal(options, (temporal) =>
+        startAndFollowBatch(temporal, connection, staged, options),
+      );
+      return finish(result, connection, options);
+    } finally {
+      store.close();
+    }
+  });
+}
+
+async function startAndFollowBatch(
+  temporal: TemporalClient,
+  connection: ConnectionSettings,
+  staged: WriteBackInput,
+  options: WriteBackOptions,
+): Promise<WriteBackResult> {
+  const input: WriteBackInput = {
+    ...staged,
+    ...(options.unknown === undefined ? {} : { unknown: options.unknown }),
+    ...(options.readBack === false ? { readBack: false } : {}),
+  };
+  for (;;) {
+    const { workflowId, isOther } = await reach(
+      `Temporal at ${temporal.address}`,
+      () => startWriteBack(temporal, input, { taskQueue: options.taskQueue }),
+      isUnreachable,
+      grpcMessage,
+      { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note },
+    );
+    output.note(`Workflow: ${workflowId}`);
+    if (isOther)
+      output.note(
+        'This batch is already running with another input or another --unknown. Waiting for it to end first.',
+      );
+    const result = await followBatch(temporal, { workflowId, connection, input });
+    if (!isOther) return result;
+  }
+}
+
+function finish(result: WriteBackResult, { lake }: ConnectionSettings, { json }: WriteBackOptions): ExitCode {
+  const { batchId, outcome, counts, results } = result;
+  if (json === true) printJson({ batchId, outcome, counts, results });
+  else for (const line of resultLines(result, lake.url)) output.out(line);
+  for (const line of diagnosticLines(result)) output.note(line);
+  return writeBackExitCode(result);
+}
+
+/** Waits until the lake answers, for at most a minute (docs/reference/commands.md). */
+function reachLake({ lake }: ConnectionSettings, store: ObjectStore, resource: string): Promise<unknown> {
+  return reach(
+    `The lake ${lake.url}`,
+    () => store.head(pointerKey(resource)),
+    isStoreUnreachable,
+    (error) => (error instanceof Error ? error.message : String(error)),
+    { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note },
+  );
+}
+
+/** Runs work without a time limit; the store's client retries on its own. @throws OutOfReachError */
+async function withLake<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isStoreUnreachable(error)) throw new OutOfReachError((error as Error).message);
+    throw error;
+  }
+}
+
+function isStoreUnreachable(error: unknown): boolean {
+  return error instanceof StoreError && error.kind === 'unreachable';
+}

@@ -1,0 +1,11 @@
+/**
+ * The messages between workflows, activities and clients. They are written to histories, so they are small: they hold
+ * names, counts, cursors and object keys, and never a record (docs/explanation/architecture.md#components). Pure: the
+ * workflow sandbox imports these files.
+ */
+export type { Activities } from './activities.js';
+export type * from './mirror.js';
+export * from './names.js';
+export type * from './notices.js';
+export type * from './runs.js';
+export type * from './steps.js';

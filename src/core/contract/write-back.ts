@@ -1,0 +1,167 @@
+/**
+ * The messages between workflows, activities and clients of the write-back (docs/reference/commands.md). They are written to
+ * histories, so they hold names, counts and object keys, and never a row. Pure: the workflow sandbox imports this file.
+ */
+import type { ObjectKey } from '../brands.js';
+import type { RunError } from './index.js';
+
+/** Resources that accept rows: creates, and upserts by `source` and `sourceKey` (spec, "Operations"). */
+export const WRITABLE_RESOURCES = ['time-entries', 'calendar-entries'] as const;
+export type WritableResource = (typeof WRITABLE_RESOURCES)[number];
+
+/** Formats of an input: CSV with a header, one JSON array of objects, or one JSON object per line. */
+export const INPUT_FORMATS = ['csv', 'json', 'ndjson'] as const;
+export type InputFormat = (typeof INPUT_FORMATS)[number];
+
+/** Outcomes of a row in `results.csv` and in the counts, in this order. */
+export const ROW_OUTCOMES = ['created', 'updated', 'rejected', 'unknown', 'superseded', 'skipped'] as const;
+export type RowOutcome = (typeof ROW_OUTCOMES)[number];
+export type RowCounts = Readonly<Record<RowOutcome, number>>;
+
+/** What to do with rows that may or may not have been written. Default: only report them. */
+export type UnknownPolicy = 'report' | 'resend' | 'skip';
+
+/**
+ * `written`: every row was written; `incomplete`: a row was rejected, unknown or not sent; the others are the same as for
+ * runs.
+ */
+export type WriteBackOutcome = 'written' | 'incomplete' | 'failed' | 'refused' | 'cancelled';
+
+export interface WriteBackInput {
+  readonly connection: string;
+  readonly resource: WritableResource;
+  readonly batchId: string;
+  /** The input in the lake, written by `stageWriteBack`. */
+  readonly input: ObjectKey;
+  readonly format: InputFormat;
+  /** The column that identifies a row; `null`: the content identifies it. */
+  readonly keyColumn: string | null;
+  /** Default: `report`. */
+  readonly unknown?: UnknownPolicy;
+  /** Whether to request an increment from the resource's mirror afterwards. Default: true. */
+  readonly readBack?: boolean;
+  /** State over a continue-as-new; clients leave it out. */
+  readonly resume?: WriteBackResume;
+}
+
+export interface WriteBackResume {
+  readonly planned: WriteBackPlanned;
+}
+
+export interface WriteBackResult {
+  readonly batchId: string;
+  readonly outcome: WriteBackOutcome;
+  readonly counts: RowCounts;
+  /** Key of `results.csv`; `null` if the batch ended before it was written. */
+  readonly results: ObjectKey | null;
+  /** Rows of the input. */
+  readonly rows: number;
+  /** Rows that were not sent, because the batch ended early. */
+  readonly unsent: number;
+  readonly warnings: readonly string[];
+  readonly error: RunError | null;
+}
+
+export type WriteBackStage = 'plan' | 'wait' | 'send' | 'results' | 'read-back' | 'done';
+
+export interface WriteBackProgress {
+  readonly batchId: string;
+  readonly resource: WritableResource;
+  readonly stage: WriteBackStage;
+  /** `null` until the input has been read. */
+  readonly rows: number | null;
+  /** Rows with an outcome, as of the last result of an activity. */
+  readonly done: number;
+  readonly result: WriteBackResult | null;
+}
+
+/** Identifies a batch to an activity. */
+export interface BatchRef {
+  readonly connection: string;
+  readonly resource: WritableResource;
+  readonly batchId: string;
+}
+
+export interface PlanWriteBackInput extends BatchRef {
+  readonly input: ObjectKey;
+  readonly format: InputFormat;
+  readonly keyColumn: string | null;
+}
+
+export interface WriteBackPlanned {
+  /** The document that lists the plan's chunks. */
+  readonly plan: ObjectKey;
+  readonly rows: number;
+  /** Set if all rows already have a final outcome. */
+  readonly results: WrittenResults | null;
+  /** Whether the configuration includes a mirror of the resource. */
+  readonly mirrored: boolean;
+  readonly giveUpAfterMs: number;
+}
+
+export interface SendRowsInput extends BatchRef {
+  readonly plan: ObjectKey;
+  readonly unknown: UnknownPolicy;
+}
+
+export interface SentRows {
+  /** Whether every row has been sent. */
+  readonly done: boolean;
+  /** Rows with an outcome, over all calls. */
+  readonly rows: number;
+}
+
+/** Heartbeat details of `sendRows`. */
+export interface SendHeartbeat {
+  readonly rows: number;
+  /** Time until which the service allows no request, milliseconds since 1970; `null`: none. */
+  readonly waitingUntil: number | null;
+}
+
+export interface WriteResultsInput extends BatchRef {
+  readonly plan: ObjectKey;
+}
+
+export interface WrittenResults {
+  readonly results: ObjectKey;
+  readonly counts: RowCounts;
+  readonly unsent: number;
+}
+
+/** Activities of the write-back, by name. */
+export interface WriteBackActivities {
+  'worktrack.planWriteBack'(input: PlanWriteBackInput): Promise<WriteBackPlanned>;
+  'worktrack.sendRows'(input: SendRowsInput): Promise<SentRows>;
+  'worktrack.writeResults'(input: WriteResultsInput): Promise<WrittenResults>;
+}
+
+/** A batch that holds or waits for the write-back lock of its resource. The token is unique to one run of the batch. */
+export interface LockTicket {
+  readonly workflowId: string;
+  readonly token: string;
+}
+
+/** The state that a lock carries over a continue-as-new. */
+export interface LockState {
+  readonly connection: string;
+  readonly resource: WritableResource;
+  readonly holder: LockTicket | null;
+  readonly waiting: readonly LockTicket[];
+}
+
+export const WRITE_BACK_WORKFLOW = 'writeBackWorkflow';
+
+/** A batch always has the same workflow id, so it never runs twice at once. */
+export function writeBackWorkflowId({ connection, resource, batchId }: BatchRef): string {
+  return `worktrack/${connection}/write-back/${resource}/${batchId}`;
+}
+
+/** No batch id starts with an underscore, so this id never clashes with that of a batch. */
+export function writeBackLockId(connection: string, resource: WritableResource): string {
+  return `worktrack/${connection}/write-back/${resource}/_lane`;
+}
+
+/** Zero for every outcome. */
+export function noRows(): Record<RowOutcome, number> {
+  return { created: 0, updated: 0, rejected: 0, unknown: 0, superseded: 0, skipped: 0 };
+}

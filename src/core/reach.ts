@@ -1,0 +1,105 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** How long a server may be unreachable before a command gives up (docs/reference/exit-codes.md), in milliseconds. */
+export const REACH_TIMEOUT_MS = 60_000;
+const RETRY_EVERY_MS = 1_000;
+
+/** Temporal or the object store did not answer within the time limit. */
+export class OutOfReachError extends Error {
+  override readonly name = 'OutOfReachError';
+  readonly code = 'OUT_OF_REACH';
+}
+
+export interface ReachOptions {
+  /** Default: `REACH_TIMEOUT_MS`. */
+  readonly timeoutMs?: number | undefined;
+  /** Called with a message for the user when an outage begins. */
+  readonly onOutage?: ((message: string) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Measures how long a server has been out of reach without interruption. */
+export class OutageTimer {
+  #since: number | null = null;
+  readonly #what: string;
+  readonly #options: ReachOptions;
+
+  constructor(what: string, options: ReachOptions) {
+    this.#what = what;
+    this.#options = options;
+  }
+
+  /** Records an answer, which ends the outage. */
+  answered(): void {
+    this.#since = null;
+  }
+
+  /** Milliseconds until the time limit. */
+  remainingMs(now: number = performance.now()): number {
+    return this.#since === null ? this.#limit : this.#limit - (now - this.#since);
+  }
+
+  /** Records a failure. @throws OutOfReachError when the outage has reached the time limit */
+  failed(why: string, now: number = performance.now()): void {
+    if (this.#since === null) {
+      this.#since = now;
+      this.#options.onOutage?.(`${this.#what} is out of reach (${why}); trying for ${seconds(this.#limit)}`);
+    }
+    if (this.remainingMs(now) > 0) return;
+    throw new OutOfReachError(`${this.#what} has been out of reach for ${seconds(this.#limit)}: ${why}`);
+  }
+
+  get #limit(): number {
+    return this.#options.timeoutMs ?? REACH_TIMEOUT_MS;
+  }
+}
+
+/**
+ * Repeats `attempt` every second until it succeeds, or fails with an error that does not mean "out of reach".
+ *
+ * @throws OutOfReachError when there is no answer for `timeoutMs`
+ */
+export async function reach<T>(
+  what: string,
+  attempt: () => Promise<T>,
+  isOutage: (error: unknown) => boolean,
+  describe: (error: unknown) => string,
+  options: ReachOptions = {},
+): Promise<T> {
+  const outage = new OutageTimer(what, options);
+  const began = performance.now();
+  for (;;) {
+    options.signal?.throwIfAborted();
+    try {
+      return await withTimeout(attempt(), outage.remainingMs());
+    } catch (error) {
+      if (!(error instanceof NoAnswerError) && !isOutage(error)) throw error;
+      // Without an answer, the outage begins at the call and not at the timeout.
+      if (error instanceof NoAnswerError) outage.failed('no answer', began);
+      outage.failed(error instanceof NoAnswerError ? 'no answer' : describe(error));
+    }
+    await delay(Math.max(10, Math.min(RETRY_EVERY_MS, outage.remainingMs())), undefined, {
+      signal: options.signal,
+    });
+  }
+}
+
+class NoAnswerError extends Error {}
+
+/** Bounds a call that may never return. The call itself continues; its result is dropped. */
+async function withTimeout<T>(call: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new NoAnswerError()), Math.max(ms, 1));
+  });
+  call.catch(() => {});
+  try {
+    return await Promise.race([call, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 100) / 10} s`;
+}

@@ -1,0 +1,61 @@
+import type { RunId } from './brands.js';
+import { parseIsoTime } from './utc-time.js';
+
+const RUN_ID = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z-[0-9a-f]{8}$/;
+
+export function isRunId(text: string): text is RunId {
+  return startOf(text) !== null;
+}
+
+/** The start time of a run, milliseconds since 1970. @throws RangeError for any other text */
+export function parseRunDate(runId: RunId): number {
+  const start = startOf(runId);
+  if (start === null)
+    throw new RangeError(`"${runId}" is not a run id. Run ids look like 20261121T020000Z-1a2b3c4d`);
+  return start;
+}
+
+function startOf(text: string): number | null {
+  const [, year, month, day, hour, minute, second] = RUN_ID.exec(text) ?? [];
+  return parseIsoTime(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+}
+
+/**
+ * Whether a run started after a published one. The ids of two runs of the same second do not show their order. But a mirror
+ * starts no run in the second of its last published run, so the other run is the earlier one.
+ */
+export function beganAfter(run: RunId, published: RunId): boolean {
+  const secondOf = (id: RunId): string => id.slice(0, id.indexOf('-'));
+  return secondOf(run) > secondOf(published);
+}
+
+/** If the clock was once far ahead, the mirror does not wait until that time is reached. */
+const MAX_WAIT_MS = 5000;
+
+/**
+ * Milliseconds that a mirror waits before it starts another run, so that no two runs start in the same second. Run ids then
+ * sort in the order of publishing, even if runs follow each other quickly.
+ *
+ * @param now milliseconds since 1970
+ * @param before earlier runs of the mirror
+ */
+export function untilOwnSecond(now: number, before: readonly RunId[]): number {
+  const waits = before.map((run) => parseRunDate(run) + 1000 - now);
+  return Math.max(0, ...waits.filter((ms) => ms <= MAX_WAIT_MS));
+}
+
+/**
+ * `20261121T020000Z-` and eight hexadecimal digits (docs/reference/lake.md). Run ids sort in the order of publishing: the id of a
+ * second run in the same second has the next second.
+ *
+ * @param after the last published run
+ * @param random a text that starts with eight hexadecimal digits, such as a UUID
+ */
+export function newRunId(startedAt: number, after: RunId | null, random: string): RunId {
+  const second = Math.floor(startedAt / 1000) * 1000;
+  const last = after === null ? 0 : parseRunDate(after);
+  // Only the same second is moved: if the clock was once far ahead, later ids must not follow it.
+  const time = second === last ? second + 1000 : second;
+  const stamp = new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');
+  return `${stamp}-${random.slice(0, 8)}` as RunId;
+}

@@ -1,0 +1,106 @@
+import { readFile, stat } from 'node:fs/promises';
+import { ConfigurationError } from './configuration-error.js';
+import type { SecretRef } from './settings.js';
+
+export interface Secret {
+  readonly value: string;
+  /** Whether every user of the machine can read the file, which leads to a warning. Always false for a variable. */
+  readonly worldReadable: boolean;
+}
+
+/** A larger file is a wrong path, and must not be read into memory. */
+const MAX_FILE_BYTES = 64 * 1024;
+
+export interface ResolveOptions {
+  /** Path in the configuration, for messages. */
+  readonly path?: string;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** `header`: a whole header value, such as `Bearer …`, which may contain spaces. Default: `token`. */
+  readonly form?: SecretForm;
+}
+
+type SecretForm = 'token' | 'header';
+
+/**
+ * Reads a secret from the configured variable or file. Trims surrounding white space, because files end in a line break.
+ *
+ * @throws ConfigurationError if the secret is absent, unreadable, empty, or contains anything but visible ASCII (a header
+ *   value may contain spaces): a line break would end its HTTP header. The message names the variable or file, never the
+ *   value
+ */
+export async function resolveSecret(ref: SecretRef, options: ResolveOptions = {}): Promise<Secret> {
+  const { path = null, form = 'token' } = options;
+  if ('env' in ref) {
+    const text = (options.env ?? process.env)[ref.env];
+    const remedy = `Set ${ref.env} in the environment of the worker.`;
+    if (text === undefined) {
+      throw new ConfigurationError(`The environment variable ${ref.env} is not set.`, { path, remedy });
+    }
+    return { value: checked(text, `The environment variable ${ref.env}`, path, form), worldReadable: false };
+  }
+  const { text, worldReadable } = await readSecretFile(ref.file, path);
+  return { value: checked(text, `The file ${ref.file}`, path, form), worldReadable };
+}
+
+async function readSecretFile(
+  file: string,
+  path: string | null,
+): Promise<{ text: string; worldReadable: boolean }> {
+  try {
+    const { mode, size } = await stat(file);
+    if (size > MAX_FILE_BYTES) {
+      throw new ConfigurationError(`The file ${file} is too large (${size} bytes) to be a secret.`, { path });
+    }
+    // Windows has no such bits, and Node reports them as set.
+    const worldReadable = process.platform !== 'win32' && (mode & 0o004) !== 0;
+    return { text: await readFile(file, 'utf8'), worldReadable };
+  } catch (cause) {
+    if (cause instanceof ConfigurationError) throw cause;
+    const why = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
+    throw new ConfigurationError(`The file ${file} cannot be read (${why}).`, {
+      path,
+      remedy: 'Check that the file exists and that the worker has permission to read it.',
+      cause,
+    });
+  }
+}
+
+function checked(text: string, subject: string, path: string | null, form: SecretForm): string {
+  const value = text.trim();
+  if (value === '') throw new ConfigurationError(`${subject} is empty.`, { path });
+  if (!(form === 'header' ? /^[\x20-\x7e]+$/ : /^[\x21-\x7e]+$/).test(value)) {
+    const space = form === 'header' ? '' : 'a space, ';
+    throw new ConfigurationError(`${subject} contains ${space}a line break or a character outside ASCII.`, {
+      path,
+      remedy: 'Copy the secret again, without quotes, labels or line breaks.',
+    });
+  }
+  return value;
+}
+
+/** A changed file takes effect within this time. Reading it for every request would be slow. */
+const CACHE_MS = 3_000;
+
+/** Reads one secret repeatedly, from a file at most every few seconds. The value is in a private field, so logs cannot show it. */
+export class SecretReader {
+  readonly #ref: SecretRef;
+  readonly #path: string;
+  readonly #now: () => number;
+  #cached: { readonly secret: Secret; readonly at: number } | null = null;
+
+  constructor(ref: SecretRef, options: { readonly path: string; readonly now: () => number }) {
+    this.#ref = ref;
+    this.#path = options.path;
+    this.#now = options.now;
+  }
+
+  /** Same as `resolveSecret`. */
+  async read(): Promise<Secret> {
+    const now = this.#now();
+    const cached = this.#cached;
+    if (cached !== null && now - cached.at >= 0 && now - cached.at < CACHE_MS) return cached.secret;
+    const secret = await resolveSecret(this.#ref, { path: this.#path });
+    this.#cached = 'file' in this.#ref ? { secret, at: now } : null;
+    return secret;
+  }
+}

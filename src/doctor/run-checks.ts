@@ -1,0 +1,91 @@
+import { createRequire } from 'node:module';
+import type { ConnectionSettings } from '../core/settings.js';
+import { VERSION } from '../core/version.js';
+import { type ConnectionFinding, type Finding, ok, problem, warning } from './finding.js';
+import { checkLake } from './lake.js';
+import { checkMasking } from './masking.js';
+import { checkOtherSecrets, checkSecret } from './secret.js';
+import { checkService } from './service.js';
+import { checkTemporal, type TemporalPlace } from './temporal.js';
+
+export interface DoctorInput {
+  readonly connections: readonly ConnectionSettings[];
+  /** `null`: the configuration of Temporal cannot be read, which the caller reports. */
+  readonly temporal: TemporalPlace | null;
+  /** Time limit of one call to a server, milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Checks everything a run depends on, in parallel; a failed check does not stop the others. Reads one record of each
+ * resource and one page, and writes a few small objects below `_staging/` of each lake, which it removes again.
+ */
+export async function runChecks({
+  connections,
+  temporal,
+  timeoutMs,
+}: DoctorInput): Promise<ConnectionFinding[]> {
+  const all = await Promise.all([
+    ...connections.map((connection) => checkConnection(connection, timeoutMs)),
+    findingOnError('temporal', async () =>
+      temporal === null ? [] : checkTemporal(temporal, timeoutMs),
+    ).then(withConnection(null)),
+  ]);
+  return [...withConnection(null)([checkVersions()]), ...all.flat()];
+}
+
+async function checkConnection(
+  connection: ConnectionSettings,
+  timeoutMs: number,
+): Promise<ConnectionFinding[]> {
+  const [secret, others, masking, lake] = await Promise.all([
+    checkSecret(connection).then(async (key) => [key, ...(await afterKey(key, connection, timeoutMs))]),
+    findingOnError('key', () => checkOtherSecrets(connection)),
+    findingOnError('masking', () => checkMasking(connection)),
+    findingOnError('lake', () => checkLake(connection, timeoutMs)),
+  ]);
+  return withConnection(connection.name)([...secret, ...others, ...masking, ...lake]);
+}
+
+/** The checks that need the key. */
+function afterKey(key: Finding, connection: ConnectionSettings, timeoutMs: number): Promise<Finding[]> {
+  return key.state === 'problem'
+    ? Promise.resolve([])
+    : findingOnError('service', () => checkService(connection, timeoutMs));
+}
+
+function withConnection(connection: string | null): (findings: readonly Finding[]) => ConnectionFinding[] {
+  return (findings) => findings.map((finding) => ({ connection, ...finding }));
+}
+
+/** Turns an error of a check into a finding. */
+async function findingOnError(check: Finding['check'], run: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await run();
+  } catch (error) {
+    const { message, code, remedy } = error as { message?: unknown; code?: unknown; remedy?: unknown };
+    return [
+      problem(
+        check,
+        code === 'CONFIGURATION' ? 'configuration' : 'other',
+        typeof message === 'string' ? message : String(error),
+        typeof remedy === 'string' ? remedy : 'Unexpected error. Please report it.',
+      ),
+    ];
+  }
+}
+
+/** Minimum version of Node.js, as in `engines` of package.json. */
+const NODE = [20, 19] as const;
+
+/** Reports the versions of this package, Node.js and the SDK, and warns of an old Node.js. */
+function checkVersions(): Finding {
+  const { node } = process.versions;
+  const { version: sdk } = createRequire(import.meta.url)('@temporalio/client/package.json') as {
+    version: string;
+  };
+  const message = `temporal-worktrack ${VERSION}, Node.js ${node}, Temporal SDK ${sdk}`;
+  const [major = 0, minor = 0] = node.split('.').map(Number);
+  if (major > NODE[0] || (major === NODE[0] && minor >= NODE[1])) return ok('versions', message);
+  return warning('versions', message, `Install Node.js ${NODE.join('.')} or newer.`);
+}

@@ -1,0 +1,230 @@
+import type { ByteString } from '../core/brands.js';
+import { controlInString, countControls } from './controls.js';
+import { checkEscape, decodeString } from './string.js';
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const MAX_DEPTH = 1000;
+
+/**
+ * Scans JSON text (RFC 8259) without building values, so that no value changes: a number keeps its literal and a nested
+ * value keeps its text (docs/explanation/semantics.md#values). One instance reads one body.
+ *
+ * Every method expects `pos` at the first character of the value and leaves it after the last one. Malformed or truncated
+ * text throws `SyntaxError` with the offset.
+ */
+export class JsonScanner {
+  readonly text: ByteString;
+  pos = 0;
+  /** Number of lone surrogates replaced by U+FFFD so far. */
+  replaced = 0;
+  /** Number of tabs and line breaks between tokens so far. `end` compares it with all control characters in the text. */
+  breaks = 0;
+  /** Offset of the next backslash. Most strings have none and end at the next quotation mark. */
+  #backslash: number;
+
+  constructor(text: ByteString) {
+    this.text = text;
+    this.#backslash = text.indexOf('\\');
+  }
+
+  fail(what: string): never {
+    const where = this.pos >= this.text.length ? 'at the end of the body' : `at byte ${this.pos}`;
+    throw new SyntaxError(`${what} ${where}`);
+  }
+
+  /** Skips white space and returns the code of the next character; -1 at the end. */
+  peek(): number {
+    const { text } = this;
+    let { pos } = this;
+    let code = text.charCodeAt(pos);
+    while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
+      if (code !== 0x20) this.breaks++;
+      code = text.charCodeAt(++pos);
+    }
+    this.pos = pos;
+    return pos < text.length ? code : -1;
+  }
+
+  /** Skips white space and reads one structural character. */
+  expect(code: number): void {
+    if (this.peek() !== code) this.fail(`expected ${JSON.stringify(String.fromCharCode(code))}`);
+    this.pos++;
+  }
+
+  /**
+   * Call it after the value: only white space may follow. It also rejects control characters inside strings (RFC 8259
+   * section 7). It checks the whole text at once, because a check for each string would be slower.
+   */
+  end(): void {
+    if (this.peek() !== -1) this.fail('unexpected text after the end of the value');
+    if (countControls(this.text) === this.breaks) return;
+    this.pos = controlInString(this.text);
+    this.fail('a string contains an unescaped control character');
+  }
+
+  /** Offset of the quotation mark that closes the string at `pos`. */
+  #stringEnd(): number {
+    const { text } = this;
+    const start = this.pos + 1;
+    if (this.#backslash !== -1 && this.#backslash < start) this.#backslash = text.indexOf('\\', start);
+    let end = text.indexOf('"', start);
+    while (end !== -1 && this.#backslash !== -1 && this.#backslash < end) {
+      checkEscape(text, this.#backslash);
+      // The character after a backslash never ends the string, even if it is a quotation mark.
+      const behind = this.#backslash + 2;
+      this.#backslash = text.indexOf('\\', behind);
+      if (end < behind) end = text.indexOf('"', behind);
+    }
+    if (end === -1) {
+      this.pos = text.length;
+      this.fail('a string is not closed');
+    }
+    return end;
+  }
+
+  /** Reads a string and returns its value. */
+  string(): ByteString {
+    if (this.text.charCodeAt(this.pos) !== QUOTE) this.fail('expected a string');
+    const start = this.pos + 1;
+    if (this.#backslash !== -1 && this.#backslash < start) this.#backslash = this.text.indexOf('\\', start);
+    const firstEscape = this.#backslash;
+    const end = this.#stringEnd();
+    this.pos = end + 1;
+    const raw = this.text.slice(start, end) as ByteString;
+    if (firstEscape === -1 || firstEscape >= end) return raw;
+    const decoded = decodeString(raw, start);
+    this.replaced += decoded.replaced;
+    return decoded.value;
+  }
+
+  /** Reads a number and returns its literal. */
+  number(): ByteString {
+    const { text } = this;
+    const start = this.pos;
+    let at = start;
+    const digits = (): void => {
+      const from = at;
+      while (isDigit(text.charCodeAt(at))) at++;
+      if (at === from) {
+        this.pos = at;
+        this.fail('expected a digit');
+      }
+    };
+    if (text.charCodeAt(at) === 0x2d) at++;
+    if (text.charCodeAt(at) === 0x30) at++;
+    else digits();
+    if (text.charCodeAt(at) === 0x2e) {
+      at++;
+      digits();
+    }
+    if ((text.charCodeAt(at) | 0x20) === 0x65) {
+      at++;
+      const sign = text.charCodeAt(at);
+      if (sign === 0x2b || sign === 0x2d) at++;
+      digits();
+    }
+    this.pos = at;
+    return text.slice(start, at) as ByteString;
+  }
+
+  /** Reads one of the words `true`, `false`, `null`. */
+  word(word: 'true' | 'false' | 'null'): void {
+    if (!this.text.startsWith(word, this.pos)) this.fail('expected a value');
+    this.pos += word.length;
+  }
+
+  /** Skips one value of any kind. Returns whether it has white space between its tokens. */
+  skip(depth = 0): boolean {
+    if (depth > MAX_DEPTH) this.fail(`values are nested more than ${MAX_DEPTH} levels deep`);
+    switch (this.text.charCodeAt(this.pos)) {
+      case QUOTE:
+        this.pos = this.#stringEnd() + 1;
+        return false;
+      case 0x7b:
+        return this.#skipMembers(0x7d, depth);
+      case 0x5b:
+        return this.#skipMembers(0x5d, depth);
+      case 0x74:
+        this.word('true');
+        return false;
+      case 0x66:
+        this.word('false');
+        return false;
+      case 0x6e:
+        this.word('null');
+        return false;
+      default:
+        this.number();
+        return false;
+    }
+  }
+
+  #gap(): boolean {
+    const before = this.pos;
+    this.peek();
+    return this.pos !== before;
+  }
+
+  #skipMembers(close: number, depth: number): boolean {
+    const isObject = close === 0x7d;
+    this.pos++;
+    let spaced = this.#gap();
+    if (this.text.charCodeAt(this.pos) === close) {
+      this.pos++;
+      return spaced;
+    }
+    for (;;) {
+      if (isObject) {
+        if (this.text.charCodeAt(this.pos) !== QUOTE) this.fail('expected a field name');
+        this.pos = this.#stringEnd() + 1;
+        spaced = this.#gap() || spaced;
+        if (this.text.charCodeAt(this.pos) !== 0x3a) this.fail('expected ":"');
+        this.pos++;
+        spaced = this.#gap() || spaced;
+      }
+      spaced = this.skip(depth + 1) || spaced;
+      spaced = this.#gap() || spaced;
+      const code = this.text.charCodeAt(this.pos);
+      if (code === close) {
+        this.pos++;
+        return spaced;
+      }
+      if (code !== 0x2c) this.fail(`expected "," or ${JSON.stringify(String.fromCharCode(close))}`);
+      this.pos++;
+      spaced = this.#gap() || spaced;
+    }
+  }
+
+  /** Reads an object or array and returns its JSON text without white space between tokens. */
+  nested(): ByteString {
+    const start = this.pos;
+    const spaced = this.skip();
+    const raw = this.text.slice(start, this.pos) as ByteString;
+    return spaced ? compact(raw) : raw;
+  }
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+/** Removes the white space between the tokens of well-formed JSON text. White space inside strings is kept. */
+export function compact(json: ByteString): ByteString {
+  let out = '';
+  let from = 0;
+  let inString = false;
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at);
+    if (inString) {
+      if (code === BACKSLASH) at++;
+      else if (code === QUOTE) inString = false;
+    } else if (code === QUOTE) {
+      inString = true;
+    } else if (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
+      out += json.slice(from, at);
+      from = at + 1;
+    }
+  }
+  return (out + json.slice(from)) as ByteString;
+}

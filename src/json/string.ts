@@ -1,0 +1,90 @@
+import type { ByteString } from '../core/brands.js';
+
+const SHORT: Readonly<Record<string, string>> = {
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+};
+
+export interface DecodedString {
+  readonly value: ByteString;
+  /** Number of lone surrogates, which UTF-8 cannot encode, replaced by U+FFFD (docs/explanation/semantics.md#values). */
+  readonly replaced: number;
+}
+
+/**
+ * Decodes the escapes of a JSON string (RFC 8259 section 7).
+ *
+ * @param raw the text between the quotation marks
+ * @param offset its offset in the body, for messages
+ * @throws SyntaxError for an invalid escape
+ */
+export function decodeString(raw: ByteString, offset = 0): DecodedString {
+  let out = '';
+  let from = 0;
+  let replaced = 0;
+  let at = raw.indexOf('\\');
+  while (at !== -1) {
+    out += raw.slice(from, at);
+    const kind = raw.charAt(at + 1);
+    if (kind === 'u') {
+      const unit = hex4(raw, at + 2, offset);
+      let size = 6;
+      if (unit < 0xd800 || unit > 0xdfff) {
+        out += utf8(unit);
+      } else {
+        const low = unit < 0xdc00 && raw.startsWith('\\u', at + 6) ? hex4(raw, at + 8, offset) : 0;
+        if (low >= 0xdc00 && low <= 0xdfff) {
+          out += utf8(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00));
+          size = 12;
+        } else {
+          out += utf8(0xfffd);
+          replaced++;
+        }
+      }
+      from = at + size;
+    } else {
+      const plain = SHORT[kind];
+      if (plain === undefined) throw new SyntaxError(`unknown escape in a string at byte ${offset + at}`);
+      out += plain;
+      from = at + 2;
+    }
+    at = raw.indexOf('\\', from);
+  }
+  return { value: (out + raw.slice(from)) as ByteString, replaced };
+}
+
+/** Checks the escape that begins with the backslash at `at`. @throws SyntaxError if it is not a JSON escape */
+export function checkEscape(text: ByteString, at: number): void {
+  const kind = text.charAt(at + 1);
+  if (kind === 'u') hex4(text, at + 2, 0);
+  else if (SHORT[kind] === undefined) throw new SyntaxError(`unknown escape in a string at byte ${at}`);
+}
+
+function hex4(raw: string, at: number, offset: number): number {
+  const digits = raw.slice(at, at + 4);
+  if (!/^[0-9a-fA-F]{4}$/.test(digits)) {
+    throw new SyntaxError(`\\u without four hexadecimal digits at byte ${offset + at}`);
+  }
+  return Number.parseInt(digits, 16);
+}
+
+/** Encodes a code point as UTF-8, one byte per character (RFC 3629 section 3). */
+function utf8(point: number): string {
+  if (point < 0x80) return String.fromCharCode(point);
+  if (point < 0x800) return String.fromCharCode(0xc0 | (point >> 6), 0x80 | (point & 0x3f));
+  if (point < 0x10000) {
+    return String.fromCharCode(0xe0 | (point >> 12), 0x80 | ((point >> 6) & 0x3f), 0x80 | (point & 0x3f));
+  }
+  return String.fromCharCode(
+    0xf0 | (point >> 18),
+    0x80 | ((point >> 12) & 0x3f),
+    0x80 | ((point >> 6) & 0x3f),
+    0x80 | (point & 0x3f),
+  );
+}

@@ -1,0 +1,41 @@
+/** Row counts of a merge (docs/explanation/semantics.md#verification). */
+export interface MergeCounts {
+  /** Rows read from staged chunks. */
+  fetched: number;
+  /** Fetched rows that were dropped in favor of another row of the same key. */
+  duplicates: number;
+  unchanged: number;
+  inserted: number;
+  updated: number;
+  deleted: number;
+  /** Deleted rows that were removed from the snapshot (`deletes: drop`). */
+  dropped: number;
+  /** Rows of the base snapshot that were not fetched and are kept. */
+  retained: number;
+  /** Rows in the new snapshot. */
+  rows: number;
+  /** Inserted rows that come from change logs of rolled-back runs. */
+  reapplied: number;
+  /** Updated and deleted rows whose newest version comes from the change log of a rolled-back run. */
+  restored: number;
+}
+
+export function zeroCounts(): MergeCounts {
+  return {
+    fetched: 0,
+    duplicates: 0,
+    unchanged: 0,
+    inserted: 0,
+    updated: 0,
+    deleted: 0,
+    dropped: 0,
+    retained: 0,
+    rows: 0,
+    reapplied: 0,
+    restored: 0,
+  };
+}
+
+export function addCounts(into: MergeCounts, more: MergeCounts): void {
+  for (const name of Object.keys(into) as (keyof MergeCounts)[]) into[name] += more[name];
+}

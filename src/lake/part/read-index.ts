@@ -1,0 +1,83 @@
+import type { ObjectKey } from '../../core/brands.js';
+import { damagedObject } from '../damaged-error.js';
+import type { PublishedPart } from '../published/manifest.js';
+import type { StagedChunk } from '../run/stage.js';
+import { crc32, crc32ToHex } from '../store/crc32.js';
+import { type ObjectStore, StoreError } from '../store/index.js';
+import { decodeIndex, encodeIndex, indexKey, type PartIndex } from './index-file.js';
+import { type PartLayout, rebuildIndex } from './rebuild-index.js';
+
+/** Number of attempts. A second read fixes damage in transit. */
+const READS = 2;
+
+export type ReadIndexBody =
+  | { readonly state: 'whole'; readonly body: Buffer }
+  /** The manifest has no CRC-32 for the object, because version 0.1 wrote it. */
+  | { readonly state: 'unchecked'; readonly body: Buffer }
+  | { readonly state: 'missing' | 'damaged' };
+
+/** Reads the object of a part's block index and compares it with the CRC-32 in the manifest. */
+export async function readIndexBody(
+  store: ObjectStore,
+  { key, indexCrc32 }: Pick<PublishedPart, 'key' | 'indexCrc32'>,
+  signal?: AbortSignal,
+): Promise<ReadIndexBody> {
+  for (let reads = 1; ; reads++) {
+    try {
+      const body = await store.read(indexKey(key), { signal });
+      if (indexCrc32 === undefined) return { state: 'unchecked', body };
+      if (crc32ToHex(crc32(body)) === indexCrc32) return { state: 'whole', body };
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      if (error.kind === 'not-found') return { state: 'missing' };
+      if (error.kind !== 'damaged') throw error;
+    }
+    if (reads === READS) return { state: 'damaged' };
+  }
+}
+
+/**
+ * Reads the block index of a published part. If it is missing, damaged, or from version 0.1 and so without a checksum,
+ * the index is rebuilt from the part, which is checked against its manifest.
+ *
+ * @throws DamagedError if the part is also damaged
+ */
+export async function readPartIndex(
+  store: ObjectStore,
+  part: PublishedPart,
+  layout: PartLayout,
+  signal?: AbortSignal,
+): Promise<PartIndex> {
+  const found = await readIndexBody(store, part, signal);
+  return found.state === 'whole' ? decodeIndex(found.body) : rebuildIndex(store, part, layout, signal);
+}
+
+/** The rebuilt index of a part whose index is missing or damaged; `null` if the index needs no repair. */
+export async function repairedIndex(
+  store: ObjectStore,
+  part: PublishedPart,
+  layout: PartLayout,
+  signal?: AbortSignal,
+): Promise<Buffer | null> {
+  const { state } = await readIndexBody(store, part, signal);
+  if (state === 'whole' || state === 'unchecked') return null;
+  return encodeIndex(await rebuildIndex(store, part, layout, signal));
+}
+
+/** Reads the block index of a staged chunk. @throws DamagedError if it is missing or damaged; the next run fetches the rows again */
+export async function readChunkIndex(
+  store: ObjectStore,
+  chunk: Pick<StagedChunk, 'key' | 'indexCrc32'>,
+  signal?: AbortSignal,
+): Promise<PartIndex> {
+  const found = await readIndexBody(store, chunk, signal);
+  const key: ObjectKey = indexKey(chunk.key);
+  if ('body' in found) {
+    try {
+      return decodeIndex(found.body);
+    } catch (cause) {
+      throw damagedObject(key, 'it is not a block index', cause);
+    }
+  }
+  throw damagedObject(key, found.state === 'missing' ? 'it is missing' : 'its CRC32 is not the expected one');
+}

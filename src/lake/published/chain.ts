@@ -1,0 +1,149 @@
+import type { ObjectKey, RunId } from '../../core/brands.js';
+import { beganAfter, parseRunDate } from '../../core/run-id.js';
+import type { ObjectStore } from '../store/index.js';
+import { dateOf, inFolder, MANIFEST, runFolder } from './layout.js';
+import { type Manifest, readManifest } from './manifest.js';
+import type { Pointer } from './pointer.js';
+import { listDates, listRuns, manifestOf, type RunFolders } from './run-folders.js';
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** A published run. */
+export interface ChainedRun {
+  readonly runId: RunId;
+  /** Milliseconds since 1970. */
+  readonly publishedAt: number;
+  /** Key of the change log's manifest. */
+  readonly changes: ObjectKey;
+  /** Manifest of the change log; its `parts` are those of the change log. */
+  readonly manifest: Manifest;
+}
+
+/**
+ * The chain of runs of a resource: its published runs, newest first, from `latest.json` through `previousRunId`
+ * (docs/reference/lake.md). It follows the manifests of change logs, because these are kept forever, and ends where one is
+ * missing. Each manifest is read once, when an iteration first reaches it.
+ */
+export class RunChain implements AsyncIterable<ChainedRun> {
+  readonly #store: ObjectStore;
+  readonly #resource: string;
+  readonly #runs: ChainedRun[] = [];
+  readonly #seen = new Set<RunId>();
+  /** Reads the run that follows `#runs`; `null` after the last run. */
+  #next: (() => Promise<ChainedRun | null>) | null;
+  #folders: Promise<RunFolders> | null = null;
+  /** The read in progress. Concurrent iterations share it, so that they do not both read the next run. */
+  #reading: Promise<boolean> | null = null;
+
+  /** @param newest key of the change-log manifest of the first run; `null` for an empty chain */
+  constructor(store: ObjectStore, { resource, changes: newest }: Pick<Pointer, 'resource' | 'changes'>) {
+    this.#store = store;
+    this.#resource = resource;
+    this.#next = newest === null ? null : () => this.#at(newest);
+  }
+
+  /** @throws DamagedError if a manifest cannot be read; StoreError if the store fails */
+  async *[Symbol.asyncIterator](): AsyncGenerator<ChainedRun> {
+    for (let at = 0; at < this.#runs.length || (await this.#readNext()); at++) yield this.#runs[at]!;
+  }
+
+  #readNext(): Promise<boolean> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = null;
+    });
+    return this.#reading;
+  }
+
+  async #read(): Promise<boolean> {
+    const run = (await this.#next?.()) ?? null;
+    // A repeated run means a cycle. Only a manifest that was edited by hand can cause one.
+    if (run === null || this.#seen.has(run.runId)) {
+      this.#next = null;
+      return false;
+    }
+    this.#seen.add(run.runId);
+    this.#runs.push(run);
+    const { previousRunId } = run.manifest;
+    this.#next = previousRunId === null ? null : () => this.#find(previousRunId);
+    return true;
+  }
+
+  /** A run's folder has its nominal date, usually the day on which it began or the day before. Other dates need a listing. */
+  async #find(runId: RunId): Promise<ChainedRun | null> {
+    const began = parseRunDate(runId);
+    for (const day of [began, began - DAY_MS]) {
+      const folder = runFolder(this.#resource, 'changes', dateOf(day), runId);
+      const found = await this.#at(inFolder(folder, MANIFEST));
+      if (found !== null) return found;
+    }
+    this.#folders ??= listDates(this.#store, this.#resource, 'changes').then((dates) =>
+      listRuns(this.#store, this.#resource, 'changes', dates),
+    );
+    const key = manifestOf(this.#resource, 'changes', await this.#folders, runId);
+    return key === null ? null : this.#at(key);
+  }
+
+  async #at(changes: ObjectKey): Promise<ChainedRun | null> {
+    const manifest = await readManifest(this.#store, changes);
+    if (manifest === null) return null;
+    const { runId, publishedAt } = manifest;
+    return { runId, publishedAt: Date.parse(publishedAt), changes, manifest };
+  }
+}
+
+/** The published runs, newest first: the run that `latest.json` names, then its chain. */
+export async function* publishedRuns(
+  { runId, publishedAt }: Pointer,
+  chain: RunChain,
+): AsyncGenerator<Pick<ChainedRun, 'runId' | 'publishedAt'>> {
+  // The pointer names it, so it is published even if its change log is lost.
+  yield { runId, publishedAt: Date.parse(publishedAt) };
+  for await (const run of chain) if (run.runId !== runId) yield run;
+}
+
+/** The largest difference between the clocks of two mirrors that is allowed for. */
+const MAX_CLOCK_DIFFERENCE_MS = DAY_MS;
+
+/** The newest part of a chain, which shows whether given runs were published. */
+export interface ChainPart {
+  /** Published runs, newest first, back to the oldest wanted run; `null` if the run's change log was not read. */
+  readonly runs: ReadonlyMap<RunId, ChainedRun | null>;
+  /** Whether the chain was read back past this run. If so, and the run is not in `runs`, it was not published. */
+  isKnown(run: RunId): boolean;
+}
+
+/**
+ * Reads the chain back to the oldest wanted run, and no further.
+ *
+ * @param wanted the read stops when all of these runs are found, or when older runs are reached
+ * @param since the read also includes a run published before this time, in milliseconds since 1970; `null` for no such run
+ */
+export async function readChain(
+  pointer: Pick<Pointer, 'runId'>,
+  chain: RunChain,
+  { wanted, since }: { readonly wanted: Iterable<RunId>; readonly since: number | null },
+): Promise<ChainPart> {
+  const runs = new Map<RunId, ChainedRun | null>([[pointer.runId, null]]);
+  const unseen = new Set(wanted);
+  unseen.delete(pointer.runId);
+  const oldest = Math.min(...[...unseen].map(parseRunDate)) - MAX_CLOCK_DIFFERENCE_MS;
+  let last = pointer.runId;
+  let isComplete = false;
+  for await (const run of chain) {
+    runs.set(run.runId, run);
+    unseen.delete(run.runId);
+    last = run.runId;
+    const { previousRunId } = run.manifest;
+    isComplete = previousRunId === null;
+    // The previous run was published even if its change log is lost.
+    if (previousRunId !== null && !runs.has(previousRunId)) runs.set(previousRunId, null);
+    const isFound = unseen.size === 0 || parseRunDate(last) < oldest;
+    if (isFound && (since === null || run.publishedAt < since)) break;
+  }
+  return { runs, isKnown: (run) => isComplete || beganAfter(run, last) };
+}
+
+/** Whether a run was published: `latest.json` names it or a later run whose chain includes it. */
+export async function wasPublished(pointer: Pointer, chain: RunChain, runId: RunId): Promise<boolean> {
+  return (await readChain(pointer, chain, { wanted: [runId], since: null })).runs.has(runId);
+}

@@ -1,0 +1,235 @@
+import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
+import type { RunCounts, RunMode } from '../../core/contract/index.js';
+import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
+import { DamagedError, damagedObject } from '../damaged-error.js';
+import type { Profile } from '../rows/profile.js';
+import type { SortKey } from '../rows/row.js';
+import { type Column, META_COLUMNS, typeNames } from '../rows/schema.js';
+import type { Gap } from '../run/watermark.js';
+import type { ObjectStore } from '../store/index.js';
+import { checkNamedChecksum, encodeWithChecksum, manifestChecksumState } from './checksums.js';
+import { folderOf, inFolder, MANIFEST, nameOf } from './layout.js';
+
+/** A part of a published tree. */
+export interface PublishedPart {
+  readonly key: ObjectKey;
+  readonly bytes: number;
+  readonly rawBytes: number;
+  readonly rows: number;
+  readonly crc32: string;
+  readonly sha256: string;
+  readonly first: SortKey | null;
+  readonly last: SortKey | null;
+  /** CRC-32 of the part's block index; absent in change logs, which have no index, and in parts of version 0.1. */
+  readonly indexCrc32?: string;
+}
+
+/** The fields of a written part that the manifest records. */
+export function toPublished(written: PublishedPart): PublishedPart {
+  const { key, bytes, rawBytes, rows, crc32, sha256, first, last, indexCrc32 } = written;
+  const part = { key, bytes, rawBytes, rows, crc32, sha256, first, last };
+  return indexCrc32 === undefined ? part : { ...part, indexCrc32 };
+}
+
+/** The last full read that a snapshot is based on (docs/explanation/semantics.md#full-reads). */
+export interface FullRead {
+  /** Start of the full read, ISO 8601. */
+  readonly startedAt: string;
+  /** Number of consecutive published runs, up to this one, whose list shifted; 0 if this run's list did not. */
+  readonly shifted: number;
+}
+
+export interface ManifestInput {
+  readonly connection: string;
+  readonly baseUrl: string;
+  readonly resource: string;
+  readonly tree: 'snapshot' | 'changes';
+  readonly runId: RunId;
+  readonly previousRunId: RunId | null;
+  readonly mode: RunMode;
+  readonly updatedSince: UtcSeconds | null;
+  readonly checkpoint: UtcSeconds;
+  readonly startedAt: number;
+  readonly publishedAt: number;
+  readonly pages: number;
+  readonly counts: RunCounts;
+  readonly columns: readonly Column[];
+  readonly profile: Profile;
+  readonly fingerprint: string;
+  readonly parts: readonly PublishedPart[];
+  readonly gap: Gap | null;
+  readonly fullRead: FullRead | null;
+  readonly warnings: readonly string[];
+}
+
+/** Version of the lake layout, recorded in every manifest. */
+const LAYOUT_VERSION = 1;
+
+/** Encodes `_datapackage.json`: a Frictionless tabular data package with our own fields under `worktrack` (docs/reference/lake.md). */
+export function encodeManifest(input: ManifestInput): Buffer {
+  const { columns, parts } = input;
+  const { csv } = input.profile;
+  const gzip = csv.compression === 'gzip';
+  const schema = {
+    fields: [
+      ...META_COLUMNS.map((name) => ({ name, type: 'string' })),
+      ...columns.map((column) => ({ name: column.name, type: 'string', jsonTypes: typeNames(column.types) })),
+    ],
+    missingValues: [''],
+  };
+  const dialect = {
+    delimiter: csv.delimiter,
+    quoteChar: '"',
+    doubleQuote: true,
+    lineTerminator: '\n',
+    header: true,
+    skipInitialSpace: false,
+  };
+  const manifest = {
+    profile: 'tabular-data-package',
+    name: `${input.resource}-${input.tree}-${input.runId.toLowerCase()}`,
+    resources: parts.map((part) => ({
+      profile: 'tabular-data-resource',
+      name: nameOf(part.key).replace(/\.csv(\.gz)?$/, ''),
+      path: nameOf(part.key),
+      format: 'csv',
+      mediatype: 'text/csv',
+      ...(gzip ? { compression: 'gz' } : {}),
+      encoding: 'utf-8',
+      bytes: part.bytes,
+      hash: `sha256:${part.sha256}`,
+      rowCount: part.rows,
+      dialect,
+      schema,
+    })),
+    worktrack: {
+      layout: LAYOUT_VERSION,
+      connection: input.connection,
+      baseUrl: input.baseUrl,
+      resource: input.resource,
+      tree: input.tree,
+      runId: input.runId,
+      previousRunId: input.previousRunId,
+      mode: input.mode,
+      key: input.profile.key,
+      updatedSince: input.updatedSince,
+      checkpoint: { updatedSince: input.checkpoint },
+      startedAt: new Date(input.startedAt).toISOString(),
+      publishedAt: new Date(input.publishedAt).toISOString(),
+      pages: input.pages,
+      counts: input.counts,
+      gap: input.gap,
+      fullRead: input.fullRead,
+      warnings: input.warnings,
+      csv,
+      selection: input.profile.columns,
+      fingerprint: input.fingerprint,
+      columns,
+      parts: parts.map(({ key, ...part }) => ({ path: nameOf(key), ...part })),
+    },
+  };
+  return encodeWithChecksum(manifest);
+}
+
+/** The manifest fields that the connector reads. */
+export interface Manifest {
+  readonly runId: RunId;
+  readonly previousRunId: RunId | null;
+  readonly mode: RunMode;
+  /** Value of the list parameter `updatedSince`; `null` for a full read. */
+  readonly updatedSince: UtcSeconds | null;
+  readonly checkpoint: { readonly updatedSince: UtcSeconds };
+  /** ISO 8601. */
+  readonly publishedAt: string;
+  readonly fingerprint: string;
+  readonly columns: readonly Column[];
+  readonly key: readonly string[];
+  readonly csv: CsvSettings;
+  /** Settings for included, excluded and masked columns. */
+  readonly selection: ColumnSettings;
+  readonly counts: RunCounts;
+  readonly pages: number;
+  /** ISO 8601. */
+  readonly startedAt: string;
+  readonly parts: readonly PublishedPart[];
+  readonly warnings: readonly string[];
+  readonly gap: Gap | null;
+  /** Absent in manifests of earlier versions. */
+  readonly fullRead?: FullRead | null;
+  /** Purges of this run's rows, oldest first. The purged keys are not recorded. */
+  readonly purged?: readonly Purge[];
+}
+
+/** A purge, as recorded in a manifest. */
+export interface Purge {
+  readonly runId: RunId;
+  /** Number of rows removed from this tree. */
+  readonly rows: number;
+}
+
+/**
+ * Reads and decodes a manifest.
+ *
+ * @param sha256 the SHA-256 in `latest.json`, if it has one
+ * @returns `null` if there is no manifest
+ * @throws DamagedError if the manifest is damaged; StoreError if the store fails
+ */
+export async function readManifest(
+  store: ObjectStore,
+  key: ObjectKey,
+  sha256?: string | null,
+): Promise<Manifest | null> {
+  const found = await store.readIfExists(key);
+  if (found === null) return null;
+  checkNamedChecksum(key, found.body, sha256);
+  return decodeManifest(found.body, folderOf(key));
+}
+
+/**
+ * Decodes a manifest and checks its checksum.
+ *
+ * @param folder key of the manifest's folder; part names are relative to it
+ * @throws DamagedError
+ */
+export function decodeManifest(body: Buffer, folder: ObjectKey): Manifest {
+  return toManifest(decoded(body, folder, 'checked'), folder);
+}
+
+/** As `decodeManifest`, without the checksum: `verify` continues after a wrong checksum. */
+export function decodeUnchecked(body: Buffer, folder: ObjectKey): Manifest {
+  return toManifest(decoded(body, folder, 'unchecked'), folder);
+}
+
+function toManifest({ layout, parts, ...rest }: Encoded, folder: ObjectKey): Manifest {
+  if (layout !== LAYOUT_VERSION) {
+    throw new DamagedError(
+      `${folder} has layout version ${layout}, and this version of worktrack reads layout ${LAYOUT_VERSION}. Use the version that wrote it`,
+    );
+  }
+  return {
+    ...rest,
+    parts: parts.map(({ path, ...part }) => ({ ...part, key: `${folder}/${path}` as ObjectKey })),
+  };
+}
+
+interface Encoded extends Omit<Manifest, 'parts'> {
+  readonly layout: number;
+  readonly parts: readonly (Omit<PublishedPart, 'key'> & { readonly path: string })[];
+}
+
+function decoded(body: Buffer, folder: ObjectKey, checksum: 'checked' | 'unchecked'): Encoded {
+  const key = inFolder(folder, MANIFEST);
+  let manifest: { worktrack?: Encoded } | null;
+  try {
+    manifest = JSON.parse(body.toString('utf8')) as { worktrack?: Encoded } | null;
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw damagedObject(key, `it cannot be read: ${why}`, cause);
+  }
+  const { worktrack } = manifest ?? {};
+  if (typeof worktrack?.layout !== 'number')
+    throw damagedObject(key, 'it is not a manifest of this connector');
+  if (checksum === 'checked' && manifestChecksumState({ ...manifest, worktrack }) === 'broken')
+    throw damagedObject(key, 'its content does not match its checksum');
+  return worktrack;
+}

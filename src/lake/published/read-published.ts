@@ -1,0 +1,93 @@
+import type { ObjectKey, RunId } from '../../core/brands.js';
+import { DamagedError } from '../damaged-error.js';
+import type { ObjectStore } from '../store/index.js';
+import { publishedRuns, RunChain } from './chain.js';
+import { dateOfRun, inFolder, MANIFEST, pointerKey, runFolder, treePrefix } from './layout.js';
+import { type Manifest, readManifest } from './manifest.js';
+import { decodePointer, type Pointer } from './pointer.js';
+import { listRuns } from './run-folders.js';
+import { SnapshotNotFoundError } from './snapshot-not-found-error.js';
+
+/** A published snapshot. */
+export interface PublishedSnapshot {
+  readonly resource: string;
+  readonly runId: RunId;
+  /** Date of its `dt=` folder, such as `2026-11-21`. */
+  readonly date: string;
+  /** Key of its `_datapackage.json`. */
+  readonly snapshot: ObjectKey;
+  readonly manifest: Manifest;
+  /** The pointer at the time of the read. */
+  readonly pointer: Pointer;
+}
+
+/**
+ * Reads the snapshot that `latest.json` names (docs/reference/lake.md).
+ *
+ * @throws SnapshotNotFoundError if nothing is published; DamagedError if the pointer or manifest is damaged or missing;
+ *   StoreError if the store fails
+ */
+export async function readPublished(store: ObjectStore, resource: string): Promise<PublishedSnapshot> {
+  const at = pointerKey(resource);
+  const found = await store.readIfExists(at);
+  if (found === null) {
+    throw new SnapshotNotFoundError(`${resource}: nothing is published in ${store.url} yet`, {
+      resource,
+      dates: [],
+      remedy: 'Run an export first: worktrack export',
+    });
+  }
+  const pointer = read(at, () => decodePointer(found.body));
+  const { runId, snapshot } = pointer;
+  const manifest = await readManifest(store, snapshot, pointer.manifests?.snapshot);
+  if (manifest === null) throw new DamagedError(`${snapshot}, which ${at} names, is missing`);
+  const date = read(at, () => dateOfRun(snapshot));
+  return { resource, runId, date, snapshot, manifest, pointer };
+}
+
+/**
+ * Reads the snapshot of the last published run of a day. It follows the chain of runs back to that day, which reads one
+ * change-log manifest for each run since then.
+ *
+ * @param current result of `readPublished`
+ * @param date date of the `dt=` folder, such as `2026-11-21`
+ * @throws SnapshotNotFoundError with the days that have a snapshot; DamagedError and StoreError as `readPublished`
+ */
+export async function readPublishedOn(
+  store: ObjectStore,
+  current: PublishedSnapshot,
+  date: string,
+): Promise<PublishedSnapshot> {
+  if (current.date === date) return current;
+  const { resource, pointer } = current;
+  const days = await store.listFolders(treePrefix(resource, 'snapshots'));
+  const snapshots = await listRuns(store, resource, 'snapshots', days);
+  const dates = new Set<string>();
+  for await (const { runId } of publishedRuns(pointer, new RunChain(store, { ...pointer, resource }))) {
+    const day = snapshots.get(runId);
+    if (day === undefined) continue;
+    dates.add(day);
+    if (day !== date) continue;
+    const snapshot = inFolder(runFolder(resource, 'snapshots', day, runId), MANIFEST);
+    const manifest = await readManifest(store, snapshot);
+    // Without a manifest, the clean-up is removing this snapshot: a later run superseded it, or it is too old.
+    if (manifest !== null) return { resource, runId, date, snapshot, manifest, pointer };
+    dates.delete(day);
+  }
+  const list = [...dates].sort().reverse();
+  throw new SnapshotNotFoundError(`${resource}: no snapshot of ${date} is published in ${store.url}`, {
+    resource,
+    dates: list,
+    remedy: `Snapshots exist for ${list.join(', ')}.`,
+  });
+}
+
+function read<T>(key: ObjectKey, decode: () => T): T {
+  try {
+    return decode();
+  } catch (cause) {
+    if (cause instanceof DamagedError) throw cause;
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new DamagedError(`${key} cannot be read: ${why}`, { cause });
+  }
+}

@@ -1,0 +1,144 @@
+import { stringify } from 'csv-stringify/sync';
+import type { ByteString } from '../../core/brands.js';
+
+/** A cell. `null` and `undefined` are written as an empty unquoted field, `''` as `""` (docs/explanation/semantics.md#values). */
+export type Cell = ByteString | null | undefined;
+
+/**
+ * Writes rows as CSV (RFC 4180 quoting, LF; docs/explanation/semantics.md#csv). All arrays have the header's length. Most
+ * cells need no quoting. csv-stringify quotes the others in one call.
+ */
+export function writeRows(rows: readonly (readonly Cell[])[], delimiter: string): ByteString {
+  let text = '';
+  eachRow(rows, delimiter, (row) => {
+    text += row;
+  });
+  return text as ByteString;
+}
+
+/** As `writeRows`, but passes each row, with its LF, to `take`. */
+export function eachRow(
+  rows: readonly (readonly Cell[])[],
+  delimiter: string,
+  take: (row: ByteString) => void,
+): void {
+  const special = specialIn(delimiter);
+  const cells: ByteString[] = [];
+  for (const row of rows) {
+    for (let at = 0; at < row.length; at++) {
+      const cell = row[at];
+      if (cell !== null && cell !== undefined && special.test(cell)) cells.push(cell);
+    }
+  }
+  const written = writeCells(cells, delimiter);
+  let next = 0;
+  for (const row of rows) {
+    let text = '';
+    for (let at = 0; at < row.length; at++) {
+      const cell = row[at];
+      if (at > 0) text += delimiter;
+      if (cell === null || cell === undefined) continue;
+      text += cell === cells[next] ? written[next++]! : cell;
+    }
+    take(`${text}\n` as ByteString);
+  }
+}
+
+/** The CSV form of each cell. */
+function writeCells(cells: readonly ByteString[], delimiter: string): string[] {
+  const text = stringify(
+    cells.map((cell) => [cell]),
+    {
+      delimiter,
+      record_delimiter: '\n',
+      // Quotes empty strings but not nulls; `quoted_empty` would quote both. A bare CR is quoted, as it ends a row for most readers.
+      quoted_match: ['\r', /^$/],
+    },
+  );
+  const scanner = new RowScanner(text);
+  const written: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    const end = scanner.end(at);
+    written.push(text.slice(at, end - 1));
+    at = end;
+  }
+  return written;
+}
+
+const SPECIAL = new Map<string, RegExp>();
+
+/** Matches cells that need quotes: those that RFC 4180 names, a bare CR, and the empty string. */
+function specialIn(delimiter: string): RegExp {
+  const known = SPECIAL.get(delimiter);
+  if (known !== undefined) return known;
+  const escaped = delimiter.replace(/[\\^\]-]/, '\\$&');
+  const special = new RegExp(`["\\r\\n${escaped}]|^$`);
+  SPECIAL.set(delimiter, special);
+  return special;
+}
+
+const QUOTE = 0x22;
+
+/**
+ * Offset after the cell that starts at `at`, which is the offset of the delimiter or of the LF that ends the row.
+ */
+export function cellEnd(text: string, at: number, delimiter: string): number {
+  if (text.charCodeAt(at) !== QUOTE) {
+    const code = delimiter.charCodeAt(0);
+    let end = at;
+    for (; end < text.length; end++) {
+      const next = text.charCodeAt(end);
+      if (next === code || next === 0x0a) break;
+    }
+    return end;
+  }
+  let end = text.indexOf('"', at + 1);
+  while (end !== -1 && text.charCodeAt(end + 1) === QUOTE) end = text.indexOf('"', end + 2);
+  return end === -1 ? text.length : end + 1;
+}
+
+/** The value of a cell in CSV form; `null` for an empty unquoted cell. */
+export function readCell(cell: string): ByteString | null {
+  if (cell === '') return null;
+  if (cell.charCodeAt(0) !== QUOTE) return cell as ByteString;
+  return cell.slice(1, -1).replaceAll('""', '"') as ByteString;
+}
+
+/**
+ * Finds the end of rows; line breaks inside quotes do not end a row. Calls must be in ascending order, because the scanner
+ * remembers the position of the next quotation mark and so searches for each one only once.
+ */
+export class RowScanner {
+  readonly #text: string;
+  #quote: number;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#quote = text.indexOf('"');
+  }
+
+  /** Offset after the LF of the row that starts at `at`. */
+  end(at: number): number {
+    const text = this.#text;
+    let lineEnd = text.indexOf('\n', at);
+    if (this.#quote !== -1 && this.#quote < at) this.#quote = text.indexOf('"', at);
+    while (lineEnd !== -1 && this.#quote !== -1 && this.#quote < lineEnd) {
+      const close = text.indexOf('"', this.#quote + 1);
+      if (close === -1) return text.length;
+      if (close > lineEnd) lineEnd = text.indexOf('\n', close);
+      this.#quote = text.indexOf('"', close + 1);
+    }
+    return lineEnd === -1 ? text.length : lineEnd + 1;
+  }
+}
+
+/** All cells of one row, without its LF. */
+export function readRow(row: string, delimiter: string): (ByteString | null)[] {
+  const cells: (ByteString | null)[] = [];
+  for (let at = 0; ; ) {
+    const end = cellEnd(row, at, delimiter);
+    cells.push(readCell(row.slice(at, end)));
+    if (end >= row.length || row.charCodeAt(end) === 0x0a) return cells;
+    at = end + 1;
+  }
+}

@@ -1,0 +1,35 @@
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import type { ByteString } from '../../core/brands.js';
+import { ConfigurationError } from '../../core/configuration-error.js';
+
+/** What the fingerprint is the code of. It must never change: snapshots name the fingerprint. */
+const FINGERPRINT_OF = 'temporal-worktrack: fingerprint of a masking secret';
+/** A shorter secret could be guessed from one hash of a known value. */
+const LEAST_CHARACTERS = 16;
+
+/** The secret that cells are masked with (docs/explanation/semantics.md#secrets). It shows in no log and no document. */
+export class MaskingKey {
+  readonly #key: KeyObject;
+  /** Tells secrets apart without showing them: 16 hexadecimal digits of the HMAC of a fixed text. */
+  readonly fingerprint: string;
+
+  /**
+   * @param path of the setting, for messages
+   * @throws ConfigurationError for a secret that is too short
+   */
+  constructor(secret: string, path: string) {
+    if (secret.length < LEAST_CHARACTERS) {
+      throw new ConfigurationError(`The masking secret is shorter than ${LEAST_CHARACTERS} characters.`, {
+        path,
+        remedy: 'Use a random one, such as the output of `openssl rand -hex 32`.',
+      });
+    }
+    this.#key = createSecretKey(secret, 'utf8');
+    this.fingerprint = this.hash(FINGERPRINT_OF as ByteString).slice(0, 16);
+  }
+
+  /** HMAC-SHA-256 (RFC 2104) in hexadecimal: the same value gives the same cell, so that joins still work. */
+  hash(cell: ByteString): ByteString {
+    return createHmac('sha256', this.#key).update(cell, 'latin1').digest('hex') as string as ByteString;
+  }
+}

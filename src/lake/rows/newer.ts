@@ -1,0 +1,42 @@
+import type { ByteString } from '../../core/brands.js';
+import { parseIsoTime } from '../../core/utc-time.js';
+import { cellEnd, readCell } from './csv.js';
+import { payloadAt } from './row.js';
+
+const NUMBER = /^-?\d+(\.\d+)?$/;
+/** ISO 8601: a date, or a time with a zone. `Date.parse` alone also accepts text such as `task 7`. */
+const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+
+/** Whether `a` is later than `b`, both values of an "updated at" field; `null` if they are equal or not comparable (docs/explanation/semantics.md#newest-wins). */
+export function isLater(a: string | null | undefined, b: string | null | undefined): boolean | null {
+  const left = instant(a);
+  const right = instant(b);
+  if (left?.kind !== right?.kind || left === null || right === null || left.at === right.at) return null;
+  return left.at > right.at;
+}
+
+/** Parses a number or a date. The two kinds are never compared with each other. */
+function instant(value: string | null | undefined): { kind: 'number' | 'date'; at: number } | null {
+  if (value === null || value === undefined) return null;
+  if (NUMBER.test(value)) return { kind: 'number', at: Number(value) };
+  const at = DATE.test(value) ? parseIsoTime(value) : null;
+  return at === null ? null : { kind: 'date', at };
+}
+
+/** Returns a function that reads one data column of a row. @param column position among the data columns, from 0 */
+export function columnReader(column: number, delimiter: string): (row: ByteString) => ByteString | null {
+  return (row) => {
+    let at = payloadAt(row);
+    for (let left = column; left > 0; left--) at = cellEnd(row, at, delimiter) + 1;
+    return readCell(row.slice(at, cellEnd(row, at, delimiter)));
+  };
+}
+
+/** Returns a function that compares CSV rows by a field. @param column position of the field among the data columns */
+export function newerRows(
+  column: number,
+  delimiter: string,
+): (a: ByteString, b: ByteString) => boolean | null {
+  const value = columnReader(column, delimiter);
+  return (a, b) => isLater(value(a), value(b));
+}

@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import type { ByteString } from '../../core/brands.js';
+import { fromByteString, toByteString } from '../../core/brands.js';
+import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
+import type { MaskingKey } from './masking-key.js';
+import { columnName } from './schema.js';
+
+/**
+ * How a resource's rows are written. A merge copies a part unchanged only if it was written with the same profile
+ * (docs/reference/lake.md); profiles are compared by fingerprint.
+ */
+export interface Profile {
+  readonly key: readonly string[];
+  readonly csv: CsvSettings;
+  readonly columns: ColumnSettings;
+  /** The secret that `columns.maskedWith` names, where cells are to be masked. Never part of a document. */
+  readonly maskingKey?: MaskingKey | undefined;
+}
+
+/** A hash of the settings that determine the bytes of rows. The part size is excluded, because it does not change rows. */
+export function profileFingerprint({ key, csv, columns }: Profile): string {
+  const { partBytes: _, ...format } = csv;
+  const { mask, include, exclude, maskedWith } = columns;
+  const keyed = maskedWith === undefined ? [] : [maskedWith];
+  return createHash('sha256')
+    .update(JSON.stringify([key, sorted(format), sorted(mask), include, exclude, ...keyed]))
+    .digest('hex')
+    .slice(0, 16);
+}
+
+function sorted(record: object): [string, unknown][] {
+  return Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/**
+ * The settings that determine the text of a row's key. They must not change while a resource is mirrored, because rows
+ * are identified and sorted by key.
+ */
+export function keyFingerprint({ key, csv, columns }: Profile): string {
+  const masks = key.map((field) => {
+    const mask = maskOf(columns, [columnName(field)]);
+    return mask === 'hash' && columns.maskedWith !== undefined ? `hash:${columns.maskedWith}` : mask;
+  });
+  return JSON.stringify([key, masks, csv.lineBreaks, csv.escapeFormulas]);
+}
+
+/** Whether the sort key is the record's id as the service writes it, so that the record can be requested by it. */
+export function hasPlainId(profile: Profile): boolean {
+  const [field, ...others] = profile.key;
+  return field !== undefined && others.length === 0 && cellRule(profile, columnName(field)) === null;
+}
+
+/** Returns a function that tests whether a column is written to the lake. Settings of a nested field also apply to its flattened columns. */
+export function isWanted(profile: Profile): (name: string) => boolean {
+  const { key, columns } = profile;
+  const keys = new Set(key.map(columnName));
+  const excluded = new Set(columns.exclude);
+  const included = columns.include === null ? null : new Set(columns.include);
+  return (name) => {
+    const names = nameAndAncestors(profile, name);
+    const kept = included === null || names.some((one) => included.has(one));
+    return keys.has(name) || (kept && !names.some((one) => excluded.has(one)));
+  };
+}
+
+/** A column's name and, if nested values are flattened, the names of the enclosing fields: `a.b` and `a`. */
+function nameAndAncestors({ csv }: Profile, name: string): string[] {
+  const names = [name];
+  if (csv.nested !== 'flatten') return names;
+  for (let at = name.lastIndexOf(csv.separator); at > 0; at = name.lastIndexOf(csv.separator, at - 1)) {
+    names.push(name.slice(0, at));
+  }
+  return names;
+}
+
+/** The mask of the most specific name. `hasOwn` is needed because a field can be named `constructor`. */
+function maskOf({ mask }: ColumnSettings, names: readonly string[]): 'hash' | 'redact' | undefined {
+  const name = names.find((one) => Object.hasOwn(mask, one));
+  return name === undefined ? undefined : mask[name];
+}
+
+/** Whether any field's values are replaced by hashes. */
+export function hashesColumns({ columns }: Pick<Profile, 'columns'>): boolean {
+  return Object.values(columns.mask).includes('hash');
+}
+
+/** Whether the hashes of a snapshot were made without today's masking secret. */
+export function hashesDiffer(before: Profile, today: Profile): boolean {
+  return (
+    hashesColumns(before) && hashesColumns(today) && before.columns.maskedWith !== today.columns.maskedWith
+  );
+}
+
+/** The data columns whose values are hashed or redacted. */
+export function maskedColumns(profile: Profile, names: readonly string[]): string[] {
+  return names.filter((name) => maskOf(profile.columns, nameAndAncestors(profile, name)) !== undefined);
+}
+
+/** Converts the values of a column (masking, escaping); `null`, the common case, for no conversion. */
+export type CellRule = ((cell: ByteString) => ByteString) | null;
+
+type RuleName = 'hash' | 'redact' | 'lineBreaks' | 'formulas';
+
+/** Rules of one column, in order: either masking, or escaping of line breaks and then of formulas. */
+function ruleNames(profile: Profile, column: string): RuleName[] {
+  const mask = maskOf(profile.columns, nameAndAncestors(profile, column));
+  if (mask !== undefined) return [mask];
+  const names: RuleName[] = [];
+  if (profile.csv.lineBreaks === 'escape') names.push('lineBreaks');
+  if (profile.csv.escapeFormulas) names.push('formulas');
+  return names;
+}
+
+/**
+ * Returns the rule for one column. It is created once for each run.
+ *
+ * @param before the profile that the cells were already written with; its rules are not applied again
+ */
+export function cellRule(profile: Profile, column: string, before?: Profile): CellRule {
+  const done = before === undefined ? [] : ruleNames(before, column);
+  // A masked value needs no escaping.
+  if (done[0] === 'redact' || (done[0] === 'hash' && !ruleNames(profile, column).includes('redact')))
+    return null;
+  const rules = ruleNames(profile, column)
+    .filter((name) => !done.includes(name))
+    .map((name) => (name === 'hash' ? hashRule(profile) : RULES[name]));
+  if (rules.length === 0) return null;
+  return (cell) => rules.reduce((value, rule) => rule(value), cell);
+}
+
+const REDACTED = toByteString('[redacted]');
+
+/** Equal values give equal cells, so joins still work. */
+function hashRule({ columns, maskingKey }: Profile): (cell: ByteString) => ByteString {
+  if (columns.maskedWith === undefined) return plainHash;
+  return (cell) => {
+    if (maskingKey === undefined) throw new Error('cells are to be masked without the masking secret');
+    return maskingKey.hash(cell);
+  };
+}
+
+/** SHA-256 in hexadecimal, without a secret: a guessed value can be checked against it. */
+function plainHash(cell: ByteString): ByteString {
+  return createHash('sha256').update(cell, 'latin1').digest('hex') as string as ByteString;
+}
+
+const LINE_BREAK = /[\\\n\r]/;
+
+/** Writes backslash, LF and CR as two characters each, so that the original value can be restored. */
+function escapeLineBreaks(cell: ByteString): ByteString {
+  if (!LINE_BREAK.test(cell)) return cell;
+  return cell.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\r', '\\r') as ByteString;
+}
+
+/** Characters that start a formula in a spreadsheet, including full-width forms (OWASP, "CSV Injection"). */
+const FORMULA = /^(?:[=+\-@\t\r]|\uff1d|\uff0b|\uff0d|\uff20)/;
+
+/** Puts a `'` before a cell that a spreadsheet would evaluate as a formula. */
+export function escapeFormula(cell: ByteString): ByteString {
+  const first = cell.charCodeAt(0);
+  const plain = first !== 0xef && first !== 0x09 && first !== 0x0d && !(first >= 0x2b && first <= 0x40);
+  if (Number.isNaN(first) || plain) return cell;
+  return FORMULA.test(fromByteString(cell)) ? (`'${cell}` as ByteString) : cell;
+}
+
+const RULES: Readonly<Record<Exclude<RuleName, 'hash'>, (cell: ByteString) => ByteString>> = {
+  redact: () => REDACTED,
+  lineBreaks: escapeLineBreaks,
+  formulas: escapeFormula,
+};

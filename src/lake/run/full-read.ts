@@ -1,0 +1,33 @@
+import type { RunMode } from '../../core/contract/index.js';
+import type { FullRead } from '../published/manifest.js';
+
+/** Shortest time between full reads of a list that shifts in every reading, in ms: each attempt takes several full reads. */
+const SHIFTING_REREAD_MS = 20 * 60 * 60_000;
+
+const NEVER = new Date(0).toISOString();
+
+/**
+ * Whether a run must do a full read (docs/explanation/semantics.md#full-reads): once per `sync.reconcileEvery`, and after a
+ * run whose list shifted even in its last reading. A list that shifts in every run gets a full read once a day.
+ *
+ * @param last the last full read of the base snapshot; `null` if unknown
+ * @param now milliseconds since 1970
+ * @param everyMs longest time between full reads in ms; `null` for no limit
+ */
+export function isFullReadDue(last: FullRead | null, now: number, everyMs: number | null): boolean {
+  if (last === null) return everyMs !== null;
+  const elapsed = now - Date.parse(last.startedAt);
+  if (last.shifted === 1 || (last.shifted > 1 && elapsed >= SHIFTING_REREAD_MS)) return true;
+  return everyMs !== null && elapsed >= everyMs;
+}
+
+/** The full read that the run's snapshot is based on. @param run its `startedAt` is the start of reading, milliseconds since 1970 */
+export function nextFullRead(
+  before: FullRead | null,
+  run: { readonly mode: RunMode; readonly startedAt: number; readonly shifted: boolean },
+): FullRead | null {
+  if (run.mode === 'increment' && !run.shifted) return before;
+  const startedAt =
+    run.mode === 'full' ? new Date(run.startedAt).toISOString() : (before?.startedAt ?? NEVER);
+  return { startedAt, shifted: run.shifted ? (before?.shifted ?? 0) + 1 : 0 };
+}

@@ -1,0 +1,62 @@
+import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
+import type { ExtractResult, RunMode } from '../../core/contract/index.js';
+import type { HttpSettings, ResourceSettings, RetentionSettings, SyncSettings } from '../../core/settings.js';
+import type { FullRead, PublishedPart } from '../published/manifest.js';
+import type { Profile } from '../rows/profile.js';
+import type { Column } from '../rows/schema.js';
+
+/** The base snapshot of a run. */
+export interface BaseSnapshot {
+  readonly runId: RunId;
+  readonly etag: string;
+  readonly manifest: ObjectKey;
+  readonly checkpoint: UtcSeconds;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly rows: number;
+  readonly fingerprint: string;
+  readonly columns: readonly Column[];
+  readonly parts: readonly PublishedPart[];
+  /** The profile of its rows. */
+  readonly profile: Profile;
+  /** `null` in snapshots of earlier versions. */
+  readonly fullRead: FullRead | null;
+}
+
+/**
+ * The settings and state that a run uses from start to end, even if the configuration changes meanwhile
+ * (docs/explanation/architecture.md#one-run). The file is written once, in the run's staging folder. It contains no secret.
+ */
+export interface RunFile {
+  readonly connection: string;
+  readonly baseUrl: string;
+  readonly resource: ResourceSettings;
+  readonly sync: SyncSettings;
+  readonly http: HttpSettings;
+  readonly runId: RunId;
+  readonly mode: RunMode;
+  /** Value of the list parameter `updatedSince`; `null` for a full read. */
+  readonly updatedSince: UtcSeconds | null;
+  readonly checkpoint: UtcSeconds | null;
+  readonly startedAt: number;
+  /**
+   * Start of reading on the workflow's clock, milliseconds since 1970. In a run that resumes the pages of a failed run, it is
+   * earlier than `startedAt`.
+   */
+  readonly readSince: number;
+  readonly nominalStart: number;
+  readonly before: BaseSnapshot | null;
+  readonly warnings: readonly string[];
+  readonly giveUpAfterMs: number;
+  readonly retention: RetentionSettings;
+  /** Whether the run detects deletes (docs/explanation/semantics.md#deletes). */
+  readonly reconcile: boolean;
+  /** Data columns known at the start of the run: those of the base snapshot and of rolled-back runs. */
+  readonly columns: readonly Column[];
+  /** The staged rows of a failed run, which this run continues; `null` for none. */
+  readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
+  /** Manifests of the change logs of runs that were rolled back, oldest first. */
+  readonly rolledBackRuns: readonly ObjectKey[];
+}
+
+export const RUN_FILE = 'run.json';

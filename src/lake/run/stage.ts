@@ -1,0 +1,94 @@
+import type { Cursor, ObjectKey, UtcSeconds } from '../../core/brands.js';
+import type { ListRead } from '../../core/contract/index.js';
+import type { SortKey } from '../rows/row.js';
+import type { Column } from '../rows/schema.js';
+import type { Mark } from './marks.js';
+import type { RunFile } from './run-file.js';
+
+/** A sorted run of fetched rows with unique keys, staged as one part. */
+export interface StagedChunk {
+  readonly key: ObjectKey;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly rawBytes: number;
+  readonly first: SortKey;
+  readonly last: SortKey;
+  /** Number of data columns in its header. They are the first columns of the run's header. */
+  readonly columns: number;
+  /** Number of the chain of pages that contained its rows; absent for rows of change logs. */
+  readonly chain?: number;
+  /** Number of rows dropped because a later row of this chunk has the same key; absent for none. */
+  readonly repeated?: number;
+  /** CRC-32 of its block index; absent in chunks that version 0.1 staged. */
+  readonly indexCrc32?: string;
+  /** Whether the rows come from change logs of rolled-back runs: newer than the base snapshot, older than fetched rows. */
+  readonly reapplied?: true;
+}
+
+/**
+ * The progress of an extraction: all pages before `cursor` are staged. Each stage lists the chunks of one call of
+ * `extractPages` and names the previous stage, so that its size is bounded.
+ */
+export interface Stage {
+  readonly previous: ObjectKey | null;
+  readonly chunks: readonly StagedChunk[];
+  /** The next page to read; `null` with `done: false` for the first. */
+  readonly cursor: Cursor | null;
+  readonly done: boolean;
+  /** Short hashes of the cursors that this call has read in the current chain of pages. */
+  readonly seen: readonly string[];
+  /** Number of this reading of the list, from 0. `kind` and `updatedSince` are its parameters. */
+  readonly read: number;
+  readonly kind: ListRead['kind'];
+  readonly updatedSince: UtcSeconds | null;
+  /** Pages of this reading. */
+  readonly readPages: number;
+  /** `Date` header of this reading's first response, milliseconds since 1970; `null` if it had none. */
+  readonly readStart: number | null;
+  /** Number of times that this reading restarted because its cursor had expired. */
+  readonly restarts: number;
+  /** Whether the list shifted during the current chain of pages, as far as single chunks can show it. */
+  readonly shifted: boolean;
+  /** Pages of the current chain that can be requested again. */
+  readonly marks: readonly Mark[];
+  /** Number of the chain of pages within the run. Each reading and each restart begins a new chain. */
+  readonly chain: number;
+  /** Total of the run so far, as the next four fields. */
+  readonly pages: number;
+  readonly fetched: number;
+  readonly duplicates: number;
+  readonly quarantined: number;
+  readonly replaced: number;
+  /** `Date` header of the run's first response, milliseconds since 1970; `null` if it had none. */
+  readonly serviceStart: number | null;
+  readonly pageSize: number;
+  readonly columns: readonly Column[];
+}
+
+/** The initial stage of a run. @param pageSize page size in rows; `null` for the configured one */
+export function firstStage(run: RunFile, pageSize: number | null): Stage {
+  return {
+    previous: null,
+    chunks: [],
+    cursor: null,
+    done: false,
+    seen: [],
+    read: 0,
+    kind: 'list',
+    updatedSince: run.updatedSince,
+    readPages: 0,
+    readStart: null,
+    restarts: 0,
+    shifted: false,
+    marks: [],
+    chain: 0,
+    pages: 0,
+    fetched: 0,
+    duplicates: 0,
+    quarantined: 0,
+    replaced: 0,
+    serviceStart: null,
+    pageSize: pageSize ?? run.sync.pageSize,
+    columns: run.columns,
+  };
+}

@@ -1,0 +1,108 @@
+import type { ObjectKey, RunId } from '../../core/brands.js';
+import { pointerKey, treePrefix } from '../published/layout.js';
+import type { ObjectStore } from '../store/index.js';
+import { type CheckedManifest, checkPointer } from './documents.js';
+import { type EarlierRuns, verifyEarlierRuns } from './earlier-runs.js';
+import type { Problem } from './findings.js';
+import { isIndex, recoverySteps } from './recovery.js';
+import { readDocument, readNamedManifest, readParts } from './run.js';
+import { checkTotals } from './sums.js';
+import type { TreeOptions } from './tree.js';
+
+export interface VerifyOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Number of parts that are read at the same time. Each needs a few MiB. Default: 2. */
+  readonly partsAtOnce?: number | undefined;
+  /** Called after each part with its size in bytes. */
+  readonly onPart?: ((bytes: number) => void) | undefined;
+}
+
+/** The result of verifying a resource's published snapshot. */
+export interface VerifyReport {
+  readonly resource: string;
+  /** `null` if no pointer can be read. */
+  readonly runId: RunId | null;
+  readonly ok: boolean;
+  /** Number of parts in the snapshot's manifest. */
+  readonly parts: number;
+  /** Number of rows read from the snapshot, including tombstones. */
+  readonly rows: number;
+  /** Number of bytes read from the snapshot's parts, as stored. */
+  readonly bytes: number;
+  /** Problems. Each message contains the object's key. */
+  readonly problems: readonly string[];
+  /** Keys of the objects with problems. Each was read twice. */
+  readonly damaged: readonly ObjectKey[];
+  /** Objects that were damaged in transit and are intact in the store. */
+  readonly notes: readonly string[];
+  /** Earlier runs, which are read only if the published snapshot is damaged; otherwise `null`. */
+  readonly earlier: EarlierRuns | null;
+  /** How to recover, as sentences. */
+  readonly recovery: readonly string[];
+}
+
+/**
+ * Reads the snapshot and change log that `latest.json` names and checks hashes, checksums, counts, headers, keys and
+ * block indexes (docs/explanation/semantics.md#verification). It lists every damaged object. If the snapshot is damaged,
+ * it also reads the earlier runs that still exist. It changes nothing.
+ *
+ * @throws StoreError if the store is unavailable, which says nothing about the snapshot
+ */
+export async function verifySnapshot(
+  store: ObjectStore,
+  resource: string,
+  options: VerifyOptions = {},
+): Promise<VerifyReport> {
+  const at = pointerKey(resource);
+  const found = await readDocument(store, at, (body) => checkPointer(body, resource, at));
+  const pointer = found?.value ?? null;
+  if (found === null || pointer === null) {
+    const nothing = { resource, runId: null, ok: false, parts: 0, rows: 0, bytes: 0, earlier: null };
+    if (found === null) {
+      const problems = [`${at} is missing: nothing is published`];
+      return { ...nothing, problems, damaged: [], notes: [], recovery: [] };
+    }
+    const recovery = recoverySteps(resource, [at], null);
+    return { ...nothing, ...toReportFields(found.problems), notes: found.notes, recovery };
+  }
+
+  const { runId, manifests } = pointer;
+  const problems: Problem[] = [...found.problems];
+  const notes: string[] = [...found.notes];
+  const manifestAt = async (tree: 'snapshot' | 'changes'): Promise<CheckedManifest | null> => {
+    const key = pointer[tree];
+    if (key === null) return null;
+    const named = { key, resource, tree, runId, namedBy: at, sha256: manifests?.[tree] };
+    const read = await readNamedManifest(store, named);
+    problems.push(...read.problems);
+    notes.push(...read.notes);
+    return read.value;
+  };
+  const snapshot = await manifestAt('snapshot');
+  const changes = await manifestAt('changes');
+  if (snapshot !== null) problems.push(...checkTotals({ pointerKey: at, pointer, snapshot, changes }));
+
+  const rules = { ...options, partsAtOnce: options.partsAtOnce ?? 2 };
+  const inSnapshot: TreeOptions = { ...rules, index: 'beside' };
+  const read = await readParts(store, snapshot, inSnapshot);
+  const log = await readParts(store, changes, { ...rules, index: 'none' });
+  problems.push(...read.problems, ...log.problems);
+  notes.push(...read.notes, ...log.notes);
+  const isSnapshotDamaged = problems.some(
+    ({ key }) => key.startsWith(treePrefix(resource, 'snapshots')) && !isIndex(key),
+  );
+  const earlier = isSnapshotDamaged ? await verifyEarlierRuns(store, pointer, inSnapshot) : null;
+  const { rows, bytes } = read;
+  const outcome = toReportFields(problems);
+  return {
+    ...{ resource, runId, ok: problems.length === 0, parts: snapshot?.parts.length ?? 0, rows, bytes },
+    ...{ ...outcome, notes, earlier, recovery: recoverySteps(resource, outcome.damaged, earlier) },
+  };
+}
+
+function toReportFields(problems: readonly Problem[]): Pick<VerifyReport, 'problems' | 'damaged'> {
+  return {
+    problems: problems.map(({ text }) => text),
+    damaged: [...new Set(problems.map(({ key }) => key))],
+  };
+}

@@ -1,0 +1,30 @@
+import type { Environment } from '../install/cache.js';
+import { errorMessage, runCommand } from '../install/command.js';
+import { whyNotExecutable } from '../install/executables.js';
+import type { ServerSpec } from '../install/kinds.js';
+
+const probeTimeoutMs = 30_000;
+
+/**
+ * The reason why an executable does not run, or null if it does. Runs it with `probeArgs` if it has them, which detects
+ * builds for another machine and truncated files before a server is started.
+ */
+export async function whyNotRunning(
+  spec: ServerSpec,
+  path: string,
+  env: Environment,
+  signal?: AbortSignal,
+): Promise<string | null> {
+  const why = await whyNotExecutable(path);
+  if (why !== null || spec.probeArgs === null) return why;
+  const timeout = AbortSignal.timeout(probeTimeoutMs);
+  try {
+    await runCommand(path, spec.probeArgs, {
+      env,
+      signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
+    });
+    return null;
+  } catch (error) {
+    return `does not run: ${errorMessage(error)}`;
+  }
+}

@@ -1,0 +1,127 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { Connection } from '@temporalio/client';
+import type { Environment } from '../install/cache.js';
+import { serverSpec } from '../install/kinds.js';
+import { freePort, loopback } from './ports.js';
+import { logFileOr, type RunningServer, type ServerOptions, startServer } from './start-server.js';
+
+/** Options of the dev server. The executable is that of `resolveServer('temporal')`. */
+export interface TemporalDevServerOptions extends ServerOptions {
+  /** SQLite file for the state, which survives a restart, even after kill -9. Default: in memory. */
+  readonly dbFile?: string | undefined;
+  /** Namespace to create at the start. Default: `default`. */
+  readonly namespace?: string | undefined;
+  /** Port of the web UI. Default: a free one. */
+  readonly uiPort?: number | undefined;
+  /** Whether to start without the web UI. */
+  readonly headless?: boolean | undefined;
+  /** More arguments for `temporal server start-dev`, for example `--search-attribute Name=Keyword`. */
+  readonly extraArgs?: readonly string[] | undefined;
+}
+
+export interface TemporalDevServer extends RunningServer {
+  /** `127.0.0.1:PORT`, for `Connection.connect`. */
+  readonly address: string;
+  readonly port: number;
+  readonly namespace: string;
+  readonly uiUrl: string | null;
+}
+
+/**
+ * Maximum rate at which a shard polls for due tasks. The default of 20 suits a cluster with hundreds of shards. A dev
+ * server has one shard, so every step of a workflow would wait up to 50 ms.
+ */
+const POLLS_PER_SECOND = 1000;
+const QUEUES = ['transfer', 'timer', 'visibility'];
+
+/** The arguments of `temporal` for one start. */
+export function temporalArgs(options: {
+  readonly port: number;
+  readonly uiPort: number | null;
+  readonly namespace: string;
+  readonly dbFile: string | null;
+  readonly extraArgs: readonly string[];
+}): string[] {
+  return [
+    'server',
+    'start-dev',
+    '--ip',
+    loopback,
+    '--port',
+    String(options.port),
+    ...(options.uiPort === null ? ['--headless'] : ['--ui-port', String(options.uiPort)]),
+    '--namespace',
+    options.namespace,
+    ...(options.dbFile === null ? [] : ['--db-filename', options.dbFile]),
+    '--log-level',
+    'warn',
+    ...QUEUES.flatMap((queue) => [
+      '--dynamic-config-value',
+      `history.${queue}ProcessorMaxPollRPS=${POLLS_PER_SECOND}`,
+    ]),
+    ...options.extraArgs,
+  ];
+}
+
+/** The environment without `TEMPORAL_*`, which configure clients and would also affect the `temporal` command. */
+export function temporalEnvironment(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_')));
+}
+
+/**
+ * Starts `temporal server start-dev` on loopback and waits until its namespace answers over gRPC. A restart with the
+ * same `dbFile` and `port` continues with the previous state.
+ *
+ * @throws ServerStartError with the last lines of the log
+ */
+export async function startTemporalDevServer(options: TemporalDevServerOptions): Promise<TemporalDevServer> {
+  const { title } = serverSpec('temporal');
+  const namespace = options.namespace ?? 'default';
+  const logFile = logFileOr(options.logFile, 'temporal');
+  const dbFile = options.dbFile === undefined ? null : resolve(options.dbFile);
+  if (dbFile !== null) await mkdir(dirname(dbFile), { recursive: true });
+  return startServer<TemporalDevServer>({
+    title,
+    fixedPort: options.port,
+    signal: options.signal,
+    logFile,
+    async plan() {
+      const port = options.port ?? (await freePort());
+      const uiPort = options.headless === true ? null : (options.uiPort ?? (await freePort()));
+      const address = `${loopback}:${port}`;
+      const args = temporalArgs({ port, uiPort, namespace, dbFile, extraArgs: options.extraArgs ?? [] });
+      return {
+        command: { executable: options.executable, args, env: temporalEnvironment(process.env), logFile },
+        checkReady: () => checkNamespace(address, namespace),
+        result: ({ pid, stop, kill }) => ({
+          address,
+          port,
+          namespace,
+          uiUrl: uiPort === null ? null : `http://${loopback}:${uiPort}`,
+          pid,
+          logFile,
+          stop,
+          kill,
+        }),
+      };
+    },
+  });
+}
+
+/**
+ * Checks that a Temporal server serves a namespace: connects (which calls GetSystemInfo), describes the namespace and
+ * lists its workflows. The list uses the namespace registry, like a worker's first poll, so that a new namespace is
+ * ready for workers when this function resolves.
+ */
+async function checkNamespace(address: string, namespace: string, timeoutMs = 5_000): Promise<void> {
+  const connection = await Connection.connect({ address, connectTimeout: timeoutMs });
+  try {
+    await connection.withDeadline(Date.now() + timeoutMs, async () => {
+      await connection.workflowService.describeNamespace({ namespace });
+      await connection.workflowService.listWorkflowExecutions({ namespace, pageSize: 1 });
+    });
+  } finally {
+    await connection.close();
+  }
+}

@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { ListBucketsCommand, S3Client } from '@aws-sdk/client-s3';
+import type { Environment } from '../install/cache.js';
+import { serverSpec } from '../install/kinds.js';
+import { freePort, loopback } from './ports.js';
+import { type S3Access, s3ClientConfig } from './s3-access.js';
+import { logFileOr, type RunningServer, type ServerOptions, startServer } from './start-server.js';
+
+/** Options of versitygw. The executable is that of `resolveServer('versitygw')`. */
+export interface VersitygwOptions extends ServerOptions {
+  /** Data folder, created if missing. Buckets are folders in it, and objects are plain files. */
+  readonly dataDir: string;
+  /** Folder of the accounts, created if missing. It must be outside `dataDir`, where it would be a bucket. */
+  readonly iamDir: string;
+  /** Default: `worktrack`. */
+  readonly accessKey?: string | undefined;
+  /** Default: random. */
+  readonly secretKey?: string | undefined;
+  /** Default: `us-east-1`. */
+  readonly region?: string | undefined;
+  /** Access log with a line per request. Default: none. */
+  readonly accessLog?: string | undefined;
+}
+
+export interface Versitygw extends S3Access, RunningServer {
+  readonly port: number;
+}
+
+/** The arguments of `versitygw`. They contain no secrets, because every user can read them in the process list. */
+export function versitygwArgs(options: {
+  readonly port: number;
+  readonly region: string;
+  readonly iamDir: string;
+  readonly dataDir: string;
+  readonly accessLog?: string | undefined;
+}): string[] {
+  return [
+    '--port',
+    `${loopback}:${options.port}`,
+    '--region',
+    options.region,
+    // With accounts in a folder, the response to an unknown access key is 403.
+    '--iam-dir',
+    options.iamDir,
+    // Like S3. By default, versitygw closes each connection after one request.
+    '--keep-alive',
+    '--quiet',
+    ...(options.accessLog === undefined ? [] : ['--access-log', options.accessLog]),
+    'posix',
+    options.dataDir,
+  ];
+}
+
+/**
+ * The environment of `versitygw`: its keys and the variables it needs. It reads about a hundred variables, some with
+ * common names (LOGFILE, WEBHOOK), and must not see the secrets of this process.
+ */
+export function versitygwEnvironment(env: Environment, accessKey: string, secretKey: string): Environment {
+  const { PATH, HOME, TMPDIR } = env;
+  return { PATH, HOME, TMPDIR, ROOT_ACCESS_KEY: accessKey, ROOT_SECRET_KEY: secretKey };
+}
+
+/**
+ * Starts versitygw on loopback and waits until it answers a request signed with its keys. No other server accepts these
+ * keys, so an answer comes from this server.
+ *
+ * @throws ServerStartError with the last lines of the log
+ */
+export async function startVersitygw(options: VersitygwOptions): Promise<Versitygw> {
+  const { title } = serverSpec('versitygw');
+  const logFile = logFileOr(options.logFile, 'versitygw');
+  const [dataDir, iamDir] = [resolve(options.dataDir), resolve(options.iamDir)];
+  await Promise.all([dataDir, iamDir].map((folder) => mkdir(folder, { recursive: true })));
+  const region = options.region ?? 'us-east-1';
+  const accessKeyId = options.accessKey ?? 'worktrack';
+  const secretAccessKey = options.secretKey ?? randomBytes(24).toString('hex');
+  return startServer<Versitygw>({
+    title,
+    fixedPort: options.port,
+    signal: options.signal,
+    logFile,
+    async plan() {
+      const port = options.port ?? (await freePort());
+      const access: S3Access = {
+        endpoint: `http://${loopback}:${port}`,
+        region,
+        accessKeyId,
+        secretAccessKey,
+      };
+      const env = versitygwEnvironment(process.env, accessKeyId, secretAccessKey);
+      const args = versitygwArgs({ port, region, iamDir, dataDir, accessLog: options.accessLog });
+      return {
+        command: { executable: options.executable, args, env, logFile },
+        async checkReady(signal) {
+          const client = new S3Client({ ...s3ClientConfig(access), maxAttempts: 1 });
+          try {
+            await client.send(new ListBucketsCommand({}), { abortSignal: signal });
+          } finally {
+            client.destroy();
+          }
+        },
+        result: ({ pid, stop, kill }) => ({ ...access, port, pid, logFile, stop, kill }),
+      };
+    },
+  });
+}

@@ -1,0 +1,103 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FaultRule } from '../faults/fault-types.js';
+import { readBody } from '../http/handler.js';
+import type { ApiKey } from '../http/keys.js';
+import { errorMessage, errorReply, jsonTextReply, Refusal, type Reply } from '../http/reply.js';
+import type { TunableOptions } from '../options.js';
+import type { SimulatorAdmin } from './admin.js';
+import { changeRecords } from './control-records.js';
+import type { RecordScope } from './records-admin.js';
+
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+/** Path prefix of the control endpoints. They need no API key and are not in the statistics. */
+export const CONTROL_PATH = '/__control';
+
+/** Handles one control request. Error responses are 400 or 404 with `{"message": ...}`. */
+export async function handleControl(
+  admin: SimulatorAdmin,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const url = new URL(request.url ?? '/', 'http://control');
+  const body = (await readBody(request, MAX_BODY_BYTES)) ?? Buffer.alloc(0);
+  let reply: Reply;
+  try {
+    reply = route(admin, request.method ?? 'GET', url, body.toString('utf8'));
+  } catch (error) {
+    reply = errorReply(error instanceof Refusal ? error.status : 400, errorMessage(error));
+  }
+  response.writeHead(reply.status, { ...reply.headers, 'content-length': reply.body.length });
+  response.end(reply.body);
+}
+
+function route(admin: SimulatorAdmin, method: string, url: URL, body: string): Reply {
+  const [area = '', name] = url.pathname
+    .slice(CONTROL_PATH.length + 1)
+    .split('/')
+    .map(decodeURIComponent);
+  const organization = url.searchParams.get('organization');
+  const records = organization === null ? admin : admin.organization(organization);
+  const json = (value: unknown): Reply => jsonTextReply(200, JSON.stringify(value));
+  switch (`${method} ${area}`) {
+    case 'GET stats':
+      return json(admin.stats());
+    case 'DELETE stats':
+      admin.resetStats();
+      return json({});
+    case 'GET faults':
+      return json(admin.faults.list());
+    case 'POST faults': {
+      const rules = JSON.parse(body) as FaultRule | FaultRule[];
+      return json({
+        ids: (Array.isArray(rules) ? rules : [rules]).map((rule) => admin.faults.add(checked(rule))),
+      });
+    }
+    case 'DELETE faults':
+      if (name === undefined) admin.faults.clear();
+      else if (!admin.faults.remove(name)) throw new Refusal(404, `There is no fault ${name}.`);
+      return json({});
+    case 'GET clock':
+      return json({ now: admin.now() });
+    case 'POST clock': {
+      const { now, advance, run } = JSON.parse(body) as { now?: number; advance?: number; run?: boolean };
+      if (now !== undefined) admin.setNow(now);
+      if (advance !== undefined) admin.advance(advance);
+      if (run === true) admin.runClock();
+      return json({ now: admin.now() });
+    }
+    case 'POST options':
+      admin.configure(JSON.parse(body) as Partial<TunableOptions>);
+      return json({});
+    case 'POST keys':
+      admin.keys.add(JSON.parse(body) as ApiKey);
+      return json({});
+    case 'DELETE keys':
+      admin.keys.revoke(name ?? '');
+      return json({});
+    case 'POST plans': {
+      const change = JSON.parse(body) as { organization: string; plan: 'api' | 'none' };
+      admin.keys.setPlan(change.organization, change.plan);
+      return json({});
+    }
+    case 'GET records': {
+      const scope = (url.searchParams.get('scope') ?? 'stored') as RecordScope;
+      const text = records.records(name ?? '', scope).map((record) => `${record}\n`);
+      return {
+        status: 200,
+        headers: { 'content-type': 'application/x-ndjson' },
+        body: Buffer.from(text.join('')),
+      };
+    }
+    case 'POST records':
+      return json(changeRecords(records, name ?? '', body));
+    default:
+      throw new Refusal(404, `Unknown control request: ${method} ${area}.`);
+  }
+}
+
+function checked(rule: FaultRule): FaultRule {
+  if (typeof rule?.fault?.kind !== 'string')
+    throw new TypeError('a fault rule requires {"fault": {"kind": ...}}');
+  return rule;
+}

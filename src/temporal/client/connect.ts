@@ -1,0 +1,91 @@
+import { Client, type ClientInterceptors, Connection, type DataConverter } from '@temporalio/client';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+
+export type { DataConverter };
+
+/** Maximum pause between reconnect attempts. gRPC's default grows to two minutes. */
+const MAX_RECONNECT_BACKOFF_MS = 5_000;
+
+/** A client and its connection, configured like Temporal's own tools (docs/reference/configuration.md). */
+export interface TemporalClient {
+  readonly client: Client;
+  readonly namespace: string;
+  readonly address: string;
+  close(): Promise<void>;
+}
+
+export interface ConnectOptions {
+  /** Overrides the environment and the profile. */
+  readonly address?: string | undefined;
+  readonly namespace?: string | undefined;
+  /** Converters and codecs, for example for encryption. Clients and workers must use the same. Default: plain JSON. */
+  readonly dataConverter?: DataConverter | undefined;
+}
+
+export interface ClientConnectOptions extends ConnectOptions {
+  /** Client interceptors, such as those of a tracing library. */
+  readonly interceptors?: ClientInterceptors | undefined;
+}
+
+/** Address, namespace, TLS and API key from `TEMPORAL_*` and the profile, for clients and workers alike. */
+export function temporalConfig(options: ConnectOptions = {}) {
+  const { connectionOptions, namespace } = loadClientConnectConfig();
+  return {
+    connectionOptions: {
+      ...connectionOptions,
+      address: options.address ?? connectionOptions.address ?? 'localhost:7233',
+    },
+    namespace: options.namespace ?? namespace ?? 'default',
+  };
+}
+
+/** @throws ServiceError of the SDK if the server cannot be reached */
+export async function connectTemporal(options: ClientConnectOptions = {}): Promise<TemporalClient> {
+  const { connectionOptions, namespace } = temporalConfig(options);
+  const connection = await Connection.connect({
+    ...connectionOptions,
+    channelArgs: { 'grpc.max_reconnect_backoff_ms': MAX_RECONNECT_BACKOFF_MS },
+  });
+  const { dataConverter, interceptors } = options;
+  return {
+    client: new Client({
+      connection,
+      namespace,
+      ...(dataConverter === undefined ? {} : { dataConverter }),
+      ...(interceptors === undefined ? {} : { interceptors }),
+    }),
+    namespace,
+    address: connectionOptions.address,
+    close: () => connection.close(),
+  };
+}
+
+/** Wraps an existing SDK client. The caller still closes its connection. */
+export function temporalClientOf(client: Client): TemporalClient {
+  const { options } = client.connection as Partial<Connection>;
+  return {
+    client,
+    namespace: client.options.namespace,
+    address: options?.address ?? 'an unknown address',
+    close: async () => {},
+  };
+}
+
+/** `TASK_QUEUE_TYPE_WORKFLOW`. */
+const WORKFLOW_TASKS = 1;
+
+/** Whether a worker has polled the task queue for workflow tasks in the last minutes. */
+export async function hasWorker(temporal: TemporalClient, taskQueue: string): Promise<boolean> {
+  return (await lastPoll(temporal, taskQueue)) !== null;
+}
+
+/** The time of the last poll of the task queue for workflow tasks, milliseconds since 1970; `null`: none in the last minutes. */
+export async function lastPoll(temporal: TemporalClient, taskQueue: string): Promise<number | null> {
+  const { pollers } = await temporal.client.workflowService.describeTaskQueue({
+    namespace: temporal.namespace,
+    taskQueue: { name: taskQueue },
+    taskQueueType: WORKFLOW_TASKS,
+  });
+  const times = (pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1000);
+  return times.length === 0 ? null : Math.max(...times);
+}

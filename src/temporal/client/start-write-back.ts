@@ -1,0 +1,42 @@
+import { WorkflowIdConflictPolicy } from '@temporalio/client';
+import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
+import {
+  WRITE_BACK_WORKFLOW,
+  type WriteBackInput,
+  writeBackWorkflowId,
+} from '../../core/contract/write-back.js';
+import type { TemporalClient } from './connect.js';
+
+export interface StartWriteBackOptions {
+  /** Default: `worktrack`. */
+  readonly taskQueue?: string | undefined;
+}
+
+export interface StartedWriteBack {
+  readonly workflowId: string;
+  /** Whether the batch is already running with another input or `unknown` option. If so, start it again after it ends. */
+  readonly isOther: boolean;
+}
+
+/**
+ * Starts a batch. A batch has one workflow id, so a running workflow of the batch is returned as it is.
+ */
+export async function startWriteBack(
+  temporal: TemporalClient,
+  input: WriteBackInput,
+  options: StartWriteBackOptions = {},
+): Promise<StartedWriteBack> {
+  const workflowId = writeBackWorkflowId(input);
+  const { connection, resource, batchId } = input;
+  const request = JSON.stringify([input.input, input.unknown ?? 'report']);
+  const handle = await temporal.client.workflow.start(WRITE_BACK_WORKFLOW, {
+    workflowId,
+    taskQueue: options.taskQueue ?? DEFAULT_TASK_QUEUE,
+    args: [input],
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    staticSummary: `Write-back of ${resource} (${connection}), batch ${batchId.slice(0, 12)}`,
+    memo: { connection, resource, batchId, request },
+  });
+  const { memo } = await handle.describe();
+  return { workflowId, isOther: memo?.request !== undefined && memo.request !== request };
+}

@@ -1,0 +1,52 @@
+import type { ScheduleDescription } from '@temporalio/client';
+import { formatDuration } from '../../core/duration.js';
+
+/** One setting of a Schedule that `apply` changed, as text for the user. */
+export interface ScheduleChange {
+  readonly setting: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** The part of a Schedule that the configuration determines; the operator controls the rest (pause, note). */
+type ConfiguredPart = Pick<ScheduleDescription, 'spec' | 'action' | 'policies'>;
+
+/** The differences between two states of a Schedule, both as described by the server. */
+export function scheduleChanges(before: ConfiguredPart, after: ConfiguredPart): ScheduleChange[] {
+  const [old, now] = [settingsOf(before), settingsOf(after)];
+  return Object.keys(now).flatMap((setting) => {
+    const [was, is] = [old[setting] ?? 'none', now[setting] ?? 'none'];
+    return was === is ? [] : [{ setting, before: was, after: is }];
+  });
+}
+
+function settingsOf({ spec, action, policies }: ConfiguredPart): Record<string, string> {
+  return {
+    cron: cronOf(spec),
+    timezone: spec.timezone ?? 'UTC',
+    jitter: formatDuration(spec.jitter ?? 0),
+    overlap: policies.overlap ?? 'none',
+    catchupWindow: formatDuration(policies.catchupWindow),
+    pauseOnFailure: String(policies.pauseOnFailure),
+    workflow: action.workflowType,
+    workflowId: action.workflowId ?? 'none',
+    taskQueue: action.taskQueue ?? 'none',
+    input: JSON.stringify(action.args ?? []),
+  };
+}
+
+/** The cron expression of a spec. The server converts it to a calendar and keeps the text only in the comment. */
+export function cronOf({ calendars = [], intervals = [] }: ConfiguredPart['spec']): string {
+  const texts = calendars.map(({ comment, ...calendar }) => {
+    const text = JSON.stringify(calendar);
+    return comment === undefined || comment === '' ? text : comment;
+  });
+  return [...texts, ...intervals.map(({ every }) => `@every ${formatDuration(every)}`)].join(' and ');
+}
+
+/** Whether the calendars differ although their comments are equal, because someone edited them manually. */
+export function isEditedByHand(before: ConfiguredPart['spec'], after: ConfiguredPart['spec']): boolean {
+  const plain = ({ calendars, intervals }: ConfiguredPart['spec']): string =>
+    JSON.stringify([calendars, intervals]);
+  return cronOf(before) === cronOf(after) && plain(before) !== plain(after);
+}

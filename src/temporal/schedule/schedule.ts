@@ -1,0 +1,184 @@
+import {
+  ScheduleAlreadyRunning,
+  type ScheduleDescription,
+  type ScheduleHandle,
+  ScheduleNotFoundError,
+  ScheduleOverlapPolicy,
+} from '@temporalio/client';
+import {
+  DEFAULT_TASK_QUEUE,
+  EXPORT_WORKFLOW,
+  type ExportInput,
+  exportWorkflowId,
+} from '../../core/contract/index.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import type { TemporalClient } from '../client/connect.js';
+import { cronOf, isEditedByHand, type ScheduleChange, scheduleChanges } from './schedule-diff.js';
+import { type ScheduledRun, scheduledRun } from './schedule-runs.js';
+
+const LAST_RUNS = 5;
+const NEXT_RUNS = 3;
+
+export interface AppliedSchedule {
+  readonly scheduleId: string;
+  readonly outcome: 'created' | 'updated' | 'unchanged';
+  /** Empty unless updated. */
+  readonly changes: readonly ScheduleChange[];
+  readonly nextRuns: readonly Date[];
+}
+
+export interface DescribedSchedule {
+  readonly scheduleId: string;
+  readonly cron: string;
+  readonly timezone: string;
+  readonly paused: boolean;
+  readonly note: string | null;
+  readonly nextRuns: readonly Date[];
+  /** Newest first. */
+  readonly lastRuns: readonly ScheduledRun[];
+  /** Number of runs skipped because the previous run was still in progress. */
+  readonly skipped: number;
+}
+
+/** The id of a connection's nightly Schedule. */
+export function scheduleId(connection: string): string {
+  return `worktrack/${connection}/nightly`;
+}
+
+/** The Schedule options of a connection's configuration. */
+function scheduleOptions({ name, schedule }: ConnectionSettings, taskQueue: string) {
+  const input: ExportInput = { connection: name };
+  return {
+    spec: {
+      // The server does not keep cron expressions, but it keeps a comment after `#`.
+      cronExpressions: [
+        schedule.cron.startsWith('@') ? schedule.cron : `${schedule.cron} # ${schedule.cron}`,
+      ],
+      timezone: schedule.timezone,
+      jitter: schedule.jitterMs,
+    },
+    action: {
+      type: 'startWorkflow' as const,
+      workflowType: EXPORT_WORKFLOW,
+      // The server appends the nominal start time.
+      workflowId: exportWorkflowId(name),
+      taskQueue,
+      args: [input],
+    },
+    policies: {
+      overlap: ScheduleOverlapPolicy.SKIP,
+      catchupWindow: schedule.catchupWindowMs,
+      pauseOnFailure: schedule.pauseOnFailure,
+    },
+  };
+}
+
+/**
+ * Creates the nightly Schedule of a connection, or updates it to match the configuration. Idempotent; does not change
+ * whether the Schedule is paused.
+ */
+export async function applySchedule(
+  temporal: TemporalClient,
+  connection: ConnectionSettings,
+  taskQueue: string = DEFAULT_TASK_QUEUE,
+): Promise<AppliedSchedule> {
+  const id = scheduleId(connection.name);
+  const options = scheduleOptions(connection, taskQueue);
+  try {
+    const handle = await temporal.client.schedule.create({ scheduleId: id, ...options });
+    const { info } = await handle.describe();
+    return {
+      scheduleId: id,
+      outcome: 'created',
+      changes: [],
+      nextRuns: info.nextActionTimes.slice(0, NEXT_RUNS),
+    };
+  } catch (error) {
+    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+  }
+  const handle = handleOf(temporal, connection.name);
+  const before = await handle.describe();
+  // Both states are read from the server, because it normalizes the spec.
+  await handle.update(({ state }) => ({ ...options, state }));
+  const after = await handle.describe();
+  const changes = allChanges(before, after);
+  return {
+    scheduleId: id,
+    outcome: changes.length === 0 ? 'unchanged' : 'updated',
+    changes,
+    nextRuns: after.info.nextActionTimes.slice(0, NEXT_RUNS),
+  };
+}
+
+function allChanges(before: ScheduleDescription, after: ScheduleDescription): ScheduleChange[] {
+  const changes = scheduleChanges(before, after);
+  if (!isEditedByHand(before.spec, after.spec)) return changes;
+  return [{ setting: 'cron', before: 'edited manually', after: cronOf(after.spec) }, ...changes];
+}
+
+/** @throws ScheduleNotFoundError */
+export async function describeSchedule(
+  temporal: TemporalClient,
+  connection: string,
+): Promise<DescribedSchedule> {
+  const { spec, state, info } = await handleOf(temporal, connection).describe();
+  const recent = info.recentActions.slice(-LAST_RUNS).reverse();
+  return {
+    scheduleId: scheduleId(connection),
+    cron: cronOf(spec),
+    timezone: spec.timezone ?? 'UTC',
+    paused: state.paused,
+    note: state.note === undefined || state.note === '' ? null : state.note,
+    nextRuns: state.paused ? [] : info.nextActionTimes.slice(0, NEXT_RUNS),
+    lastRuns: await Promise.all(recent.map((action) => scheduledRun(temporal, action))),
+    skipped: info.numActionsSkippedOverlap,
+  };
+}
+
+/** The next nightly run. */
+export type NextScheduled =
+  | { readonly state: 'due'; readonly at: Date }
+  | { readonly state: 'paused'; readonly note: string | null }
+  | { readonly state: 'none' };
+
+/** When a connection's Schedule starts its next run; `null` if Temporal does not answer within `timeoutMs`. */
+export async function nextScheduled(
+  temporal: TemporalClient,
+  connection: string,
+  timeoutMs = 4_000,
+): Promise<NextScheduled | null> {
+  try {
+    const { state, info } = await temporal.client.connection.withDeadline(Date.now() + timeoutMs, () =>
+      handleOf(temporal, connection).describe(),
+    );
+    if (state.paused) return { state: 'paused', note: state.note || null };
+    const [at] = info.nextActionTimes;
+    return at === undefined ? { state: 'none' } : { state: 'due', at };
+  } catch (error) {
+    return error instanceof ScheduleNotFoundError ? { state: 'none' } : null;
+  }
+}
+
+/** Starts a run now, unless one is in progress; by default, `trigger` would let them overlap. @throws ScheduleNotFoundError */
+export function triggerSchedule(temporal: TemporalClient, connection: string): Promise<void> {
+  return handleOf(temporal, connection).trigger(ScheduleOverlapPolicy.SKIP);
+}
+
+/** @throws ScheduleNotFoundError */
+export function pauseSchedule(temporal: TemporalClient, connection: string, note?: string): Promise<void> {
+  return handleOf(temporal, connection).pause(note ?? 'Paused by worktrack');
+}
+
+/** @throws ScheduleNotFoundError */
+export function resumeSchedule(temporal: TemporalClient, connection: string, note?: string): Promise<void> {
+  return handleOf(temporal, connection).unpause(note ?? 'Resumed by worktrack');
+}
+
+/** Deletes the Schedule; a run in progress continues. @throws ScheduleNotFoundError */
+export function deleteSchedule(temporal: TemporalClient, connection: string): Promise<void> {
+  return handleOf(temporal, connection).delete();
+}
+
+function handleOf(temporal: TemporalClient, connection: string): ScheduleHandle {
+  return temporal.client.schedule.getHandle(scheduleId(connection));
+}

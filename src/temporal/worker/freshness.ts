@@ -1,0 +1,70 @@
+import type { Meter } from '../../core/metrics.js';
+import type { Settings } from '../../core/settings.js';
+import { pointerKey } from '../../lake/published/layout.js';
+import { decodePointer } from '../../lake/published/pointer.js';
+import { fromUtcSeconds } from '../../lake/run/watermark.js';
+import type { Connections } from './connections.js';
+
+export interface FreshnessOptions {
+  readonly settings: Settings;
+  readonly connections: Connections;
+  readonly meter: Meter;
+  /** Called when a resource's pointer becomes unreadable, and not again until it was readable. */
+  readonly onError: (message: string) => void;
+  /** Interval between two measurements. Default: a minute. */
+  readonly everyMs?: number;
+}
+
+/**
+ * Measures the age of each resource's data by its `latest.json`, so that the age grows while nothing is published, no
+ * matter which worker published last. Each measurement reads one small object per resource.
+ */
+export function watchFreshness(options: FreshnessOptions): { stop(): Promise<void> } {
+  const failing = new Set<string>();
+  let stopped = false;
+  let reading = Promise.resolve();
+  const read = (): void => {
+    reading = reading.then(async () => {
+      for (const { name: connection, resources } of options.settings.connections) {
+        for (const { name: resource } of resources) {
+          if (stopped) return;
+          await measure(options, { connection, resource }, failing);
+        }
+      }
+    });
+  };
+  read();
+  const timer = setInterval(read, options.everyMs ?? 60_000);
+  timer.unref();
+  return {
+    async stop() {
+      stopped = true;
+      clearInterval(timer);
+      await reading;
+    },
+  };
+}
+
+async function measure(
+  { connections, meter, onError }: FreshnessOptions,
+  labels: { readonly connection: string; readonly resource: string },
+  failing: Set<string>,
+): Promise<void> {
+  const { connection, resource } = labels;
+  const id = `${connection}/${resource}`;
+  try {
+    const found = await connections.connection(connection).store.readIfExists(pointerKey(resource));
+    failing.delete(id);
+    // A resource without a published run has no age; the alert on failed runs covers it.
+    if (found === null) return;
+    const { checkpoint, rows } = decodePointer(found.body);
+    meter.record('freshness', (connections.now() - fromUtcSeconds(checkpoint.updatedSince)) / 1000, labels);
+    meter.record('snapshotRows', rows, labels);
+  } catch (error) {
+    if (failing.has(id)) return;
+    failing.add(id);
+    onError(
+      `cannot measure the freshness of ${id}: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}

@@ -1,0 +1,55 @@
+import type { ActivityInterceptorsFactory } from '@temporalio/worker';
+import type { Activities, RunPhase } from '../../core/contract/index.js';
+
+const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan' | 'notify' | 'write-back'>> = {
+  'worktrack.planExport': 'plan',
+  'worktrack.prepareRun': 'begin',
+  'worktrack.extractPages': 'extract',
+  'worktrack.findAbsent': 'extract',
+  'worktrack.confirmDeletes': 'extract',
+  'worktrack.restoreRolledBack': 'extract',
+  'worktrack.planMerge': 'merge',
+  'worktrack.mergeParts': 'merge',
+  'worktrack.publish': 'publish',
+  'worktrack.cleanUp': 'clean-up',
+  'worktrack.discardRun': 'clean-up',
+  'worktrack.rollBack': 'roll-back',
+  'worktrack.purgeRecord': 'purge',
+  'worktrack.planWriteBack': 'write-back',
+  'worktrack.sendRows': 'write-back',
+  'worktrack.writeResults': 'write-back',
+  'worktrack.notify': 'notify',
+};
+
+/** The input fields that identify a run. The key of a purged record is not included. */
+const LOGGED_FIELDS = ['connection', 'resource', 'runId'] as const;
+
+/** Run and phase of an activity; empty for an activity of another package. */
+export function runAttributes({ activityType }: { readonly activityType: string }, args: readonly unknown[]) {
+  const phase = PHASES[activityType as keyof Activities];
+  if (phase === undefined) return {};
+  const [subject] = args as (Record<string, unknown> | undefined)[];
+  const found = LOGGED_FIELDS.flatMap((name) =>
+    typeof subject?.[name] === 'string' ? [[name, subject[name]] as const] : [],
+  );
+  return { phase, ...Object.fromEntries(found) };
+}
+
+/**
+ * Adds connection, resource, run id and phase to every log line of this package's activities, including the SDK's log
+ * lines about them. The SDK adds the attempt.
+ */
+export const logContext: ActivityInterceptorsFactory = ({ info }) => {
+  let attributes: Record<string, unknown> = runAttributes(info, []);
+  return {
+    inbound: {
+      execute(input, next) {
+        attributes = runAttributes(info, input.args);
+        return next(input);
+      },
+    },
+    outbound: {
+      getLogAttributes: (input, next) => ({ ...next(input), ...attributes }),
+    },
+  };
+};

@@ -1,0 +1,105 @@
+import { SimplePlugin } from '@temporalio/plugin';
+import type { State, Worker, WorkerInterceptors, WorkerOptions } from '@temporalio/worker';
+import { createActivities } from '../../../activities/index.js';
+import { loadSettings } from '../../config/index.js';
+import type { Activities } from '../../core/contract/index.js';
+import type { Settings } from '../../core/settings.js';
+import { manyAbortListeners } from './abort-listeners.js';
+import { type Connections, openConnections } from './connections.js';
+import { watchFreshness } from './freshness.js';
+import { logContext } from './log-context.js';
+import { exportsMetrics, runtimeLogger, runtimeMeter } from './telemetry.js';
+
+/** Time for activities to save their position when the worker stops. */
+const SHUTDOWN_GRACE = '30 seconds';
+const STOPPING_STATES: readonly State[] = ['STOPPING', 'DRAINING', 'DRAINED'];
+
+/** The configuration of the plugin. Only workers need it. */
+export interface WorktrackPluginOptions {
+  /** Default: the settings in the configuration file. */
+  readonly settings?: Settings | undefined;
+  /** Default: `$WORKTRACK_CONFIG`, else `worktrack.yaml`, `.yml` or `.json` in the working directory. */
+  readonly configFile?: string | undefined;
+}
+
+/**
+ * Adds this package to your worker: its activities, all named `worktrack.…`; their connections, which are closed when
+ * the last worker with this plugin has ended; and time to save their positions when a worker stops. Add the workflows
+ * to your bundle: `export * from 'temporal-worktrack/workflows'`. A replay worker needs no configuration.
+ *
+ * Pass the plugin to the worker or to its connection; passing it to both is harmless. Workers that share one plugin
+ * share one rate budget per connection (docs/explanation/semantics.md#rate-budget).
+ */
+export class WorktrackPlugin extends SimplePlugin {
+  readonly #source: WorktrackPluginOptions;
+  readonly #running = new Set<Worker>();
+  #connections: Connections | null = null;
+  #activities: Activities | null = null;
+  #freshness: ReturnType<typeof watchFreshness> | null = null;
+
+  constructor(options: WorktrackPluginOptions = {}) {
+    super({ name: 'temporal-worktrack' });
+    this.#source = options;
+  }
+
+  /** @throws ConfigurationError for an invalid configuration; Error if another activity has the name of one of this package */
+  override configureWorker(options: WorkerOptions): WorkerOptions {
+    this.#connections ??= openConnections(this.#settings(), {
+      logger: runtimeLogger,
+      meter: runtimeMeter(),
+      draining: () => [...this.#running].some((worker) => STOPPING_STATES.includes(worker.getState())),
+    });
+    this.#activities ??= createActivities(this.#connections);
+    const activities = mergeActivities(options.activities ?? {}, this.#activities);
+    const interceptors = withOurInterceptors(options.interceptors);
+    return { shutdownGraceTime: SHUTDOWN_GRACE, ...super.configureWorker(options), activities, interceptors };
+  }
+
+  override async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
+    this.#running.add(worker);
+    if (exportsMetrics()) this.#freshness ??= this.#watchFreshness();
+    try {
+      await super.runWorker(worker, next);
+    } finally {
+      // If the plugin was passed twice, this runs twice per worker. The second run closes nothing.
+      this.#running.delete(worker);
+      if (this.#running.size === 0) {
+        await this.#freshness?.stop();
+        this.#freshness = null;
+        await this.#connections?.close();
+      }
+    }
+  }
+
+  #watchFreshness() {
+    return watchFreshness({
+      settings: this.#settings(),
+      connections: this.#connections!,
+      meter: this.#connections!.meter,
+      onError: (message) => runtimeLogger.warn(message),
+    });
+  }
+
+  #settings(): Settings {
+    const { settings, configFile } = this.#source;
+    return settings ?? loadSettings({ file: configFile, env: process.env, cwd: process.cwd() });
+  }
+}
+
+/** Adds our interceptors last, so that no other attributes replace ours, and only once, even if the plugin is passed twice. */
+function withOurInterceptors(theirs: WorkerInterceptors = {}): WorkerInterceptors {
+  const { activity = [] } = theirs;
+  const ours = [manyAbortListeners, logContext].filter((one) => !activity.includes(one));
+  return { ...theirs, activity: [...activity, ...ours] };
+}
+
+function mergeActivities(theirs: object, ours: Activities): object {
+  const clash = Object.entries(theirs).find(([name, own]) => {
+    const brought: unknown = ours[name as keyof Activities];
+    return brought !== undefined && brought !== own;
+  });
+  if (clash === undefined) return { ...theirs, ...ours };
+  throw new Error(
+    `an activity named "${clash[0]}" already exists; a worker can use only one plugin of temporal-worktrack`,
+  );
+}

@@ -1,0 +1,68 @@
+import { type MetricMeter, noopMetricMeter } from '@temporalio/common';
+import { Runtime, type TelemetryOptions } from '@temporalio/worker';
+import {
+  DURATION_BUCKETS,
+  METRICS,
+  type Meter,
+  type MetricDefinition,
+  type MetricKey,
+  type MetricLabels,
+} from '../../core/metrics.js';
+import type { StoreLogger } from '../../lake/store/index.js';
+
+/**
+ * `telemetryOptions.metrics` for the SDK's `Runtime.install`: a Prometheus endpoint with the metrics of this package and
+ * of the SDK.
+ *
+ * @param bindAddress `127.0.0.1:9464`, or `[::1]:9464`
+ */
+export function prometheusMetrics(bindAddress: string): NonNullable<TelemetryOptions['metrics']> {
+  const ours = Object.values(METRICS).filter(({ kind }) => kind === 'histogram');
+  const buckets = Object.fromEntries(ours.map(({ name }) => [name, [...DURATION_BUCKETS]]));
+  return { prometheus: { bindAddress, histogramBucketOverrides: buckets } };
+}
+
+/** Whether this process's runtime exports metrics. */
+export function exportsMetrics(): boolean {
+  return Runtime.instance().metricMeter !== noopMetricMeter;
+}
+
+type Recorder = (value: number, labels: Record<string, string>) => void;
+
+/** Records metrics through this process's runtime; does nothing if the runtime exports no metrics. */
+export function runtimeMeter(): Meter {
+  let meter: MetricMeter | null = null;
+  const recorders = new Map<MetricKey, Recorder>();
+  return {
+    record(metric: MetricKey, value: number, labels: MetricLabels): void {
+      // The runtime shuts down with its last worker; a new worker gets a new runtime.
+      const now = Runtime.instance().metricMeter;
+      if (meter !== now) recorders.clear();
+      meter = now;
+      let record = recorders.get(metric);
+      if (record === undefined) {
+        record = recorderOf(now, METRICS[metric]);
+        recorders.set(metric, record);
+      }
+      record(Math.max(0, value), { ...labels });
+    },
+  };
+}
+
+function recorderOf(meter: MetricMeter, { name, kind, unit, description }: MetricDefinition): Recorder {
+  if (kind === 'counter') {
+    const counter = meter.createCounter(name, unit, description);
+    return (value, labels) => counter.add(Math.round(value), labels);
+  }
+  if (kind === 'gauge') {
+    const gauge = meter.createGauge(name, 'float', unit, description);
+    return (value, labels) => gauge.set(value, labels);
+  }
+  const histogram = meter.createHistogram(name, 'float', unit, description);
+  return (value, labels) => histogram.record(value, labels);
+}
+
+/** Writes warnings of the stores to the log of this process's runtime. */
+export const runtimeLogger: StoreLogger = {
+  warn: (message, fields) => Runtime.instance().logger.warn(message, { ...fields }),
+};

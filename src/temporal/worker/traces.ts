@@ -1,0 +1,144 @@
+import type { SpanExporter } from '@opentelemetry/sdk-trace-node';
+import type { WorkflowClientInterceptor } from '@temporalio/client';
+import type { WorkerOptions } from '@temporalio/worker';
+import type { WorkflowInfo } from '@temporalio/workflow';
+import { ConfigurationError } from '../../core/configuration-error.js';
+import { VERSION } from '../../core/version.js';
+import { fileOf } from './bundle.js';
+import { runAttributes } from './log-context.js';
+import { checkOtlpEnvironment, type Environment } from './otlp-environment.js';
+
+/** The tracing interceptors for the client and the worker of one process. */
+export interface Traces {
+  readonly client: readonly WorkflowClientInterceptor[];
+  readonly worker: Pick<WorkerOptions, 'interceptors' | 'sinks'>;
+  /** Sends the remaining spans, for at most five seconds. */
+  close(): Promise<void>;
+}
+
+type Attributes = Readonly<Record<string, unknown>> | undefined;
+
+/** The command that installs the optional packages in compatible versions. */
+const INSTALL =
+  'npm install @temporalio/interceptors-opentelemetry@^1.24.0 @opentelemetry/api@~1.9.0 @opentelemetry/resources@^1.30.1 @opentelemetry/sdk-trace-node@^1.30.1 @opentelemetry/exporter-trace-otlp-http@^0.57.2';
+/** Maximum time to flush spans when the process ends. */
+const FLUSH_TIMEOUT_MS = 5_000;
+
+/**
+ * Starts to send traces by OTLP over HTTP. Configured only by OpenTelemetry's environment variables (`OTEL_…`), because
+ * headers and URLs may contain secrets. Only this function loads the OpenTelemetry packages.
+ *
+ * @param onError called when the collector starts to fail
+ * @throws ConfigurationError if a package is missing, or a variable is invalid
+ */
+export async function openTraces(env: Environment, onError: (message: string) => void): Promise<Traces> {
+  checkOtlpEnvironment(env);
+  const { api, sdk, resources, exporter, temporal } = await load().catch((cause: unknown) => {
+    const why = cause instanceof Error ? cause.message.split('\n')[0] : String(cause);
+    throw new ConfigurationError(`cannot load the OpenTelemetry packages that traces need: ${why}`, {
+      remedy: `Install them next to temporal-worktrack: ${INSTALL}`,
+      cause,
+    });
+  });
+  const own = { 'service.name': 'worktrack', 'service.version': VERSION };
+  const processor = new sdk.BatchSpanProcessor(reportingFailures(new exporter.OTLPTraceExporter(), onError));
+  const provider = new sdk.NodeTracerProvider({
+    resource: new resources.Resource(own).merge(resources.envDetectorSync.detect()),
+    spanProcessors: [processor],
+  });
+  provider.register();
+  const tracer = provider.getTracer('temporal-worktrack', VERSION);
+  const client = new temporal.OpenTelemetryWorkflowClientInterceptor({ tracer });
+  const withAttributes = <T>(names: Attributes, next: () => T): T => {
+    api.trace.getActiveSpan()?.setAttributes(spanAttributes(names));
+    return next();
+  };
+  const sink = temporal.makeWorkflowExporter(processor, provider.resource);
+  return {
+    client: [
+      // Queries are not traced, because following a workflow sends two per second.
+      {
+        startWithDetails: (input, next) => client.startWithDetails(input, next),
+        signalWithStart: (input, next) => client.signalWithStart(input, next),
+      },
+      {
+        startWithDetails: (input, next) => withAttributes(input.options.memo, () => next(input)),
+        signalWithStart: (input, next) => withAttributes(input.options.memo, () => next(input)),
+      },
+    ],
+    worker: {
+      // By default, the library adds the complete workflow info to each span, including the last result.
+      sinks: {
+        exporter: {
+          export: { fn: (info, spans) => sink.export.fn(workflowAttributes(info) as never, spans as never) },
+        },
+      },
+      interceptors: {
+        workflowModules: [fileOf('dist/workflows/traces.js')],
+        activity: [
+          (ctx) => ({
+            inbound: new temporal.OpenTelemetryActivityInboundInterceptor(ctx, { tracer }),
+            outbound: new temporal.OpenTelemetryActivityOutboundInterceptor(ctx),
+          }),
+          ({ info }) => ({
+            inbound: {
+              execute: (input, next) => withAttributes(runAttributes(info, input.args), () => next(input)),
+            },
+          }),
+        ],
+      },
+    },
+    async close() {
+      let timer: NodeJS.Timeout | undefined;
+      const timeout = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, FLUSH_TIMEOUT_MS);
+      });
+      // `onError` has already reported a failure.
+      await Promise.race([provider.shutdown().catch(() => {}), timeout]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+async function load() {
+  return {
+    api: await import('@opentelemetry/api'),
+    sdk: await import('@opentelemetry/sdk-trace-node'),
+    resources: await import('@opentelemetry/resources'),
+    exporter: await import('@opentelemetry/exporter-trace-otlp-http'),
+    temporal: await import('@temporalio/interceptors-opentelemetry'),
+  };
+}
+
+/** Wraps the exporter and reports when it starts to fail, instead of for every failed batch. */
+function reportingFailures(exporter: SpanExporter, onError: (message: string) => void): SpanExporter {
+  let isFailing = false;
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result) => {
+        const failed = result.code !== 0;
+        if (failed && !isFailing)
+          onError(`cannot send traces: ${result.error?.message || 'the collector does not answer'}`);
+        isFailing = failed;
+        done(result);
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+  };
+}
+
+/** Uses the attribute names that the library uses in spans of activities. */
+function workflowAttributes({ workflowId, runId, memo }: WorkflowInfo): Record<string, string> {
+  return { temporalWorkflowId: workflowId, run_id: runId, ...spanAttributes(memo) };
+}
+
+/** Selects the attributes that may appear in a trace. */
+function spanAttributes(names: Attributes): Record<string, string> {
+  const { connection, resource, runId, phase } = names ?? {};
+  const all = { connection, resource, run_id: runId, phase };
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([name, value]) =>
+      typeof value === 'string' ? [[`worktrack.${name}`, value]] : [],
+    ),
+  );
+}

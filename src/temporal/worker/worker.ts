@@ -1,0 +1,116 @@
+import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
+import type { Settings } from '../../core/settings.js';
+import { type ConnectOptions, temporalConfig } from '../client/connect.js';
+import { bundleFor } from './bundle.js';
+import { WorktrackPlugin } from './plugin.js';
+
+/** The deployment and build of a worker, for worker deployment versioning. */
+export interface DeploymentVersion {
+  readonly deploymentName: string;
+  readonly buildId: string;
+}
+
+export interface WorktrackWorkerOptions extends ConnectOptions {
+  readonly settings: Settings;
+  readonly taskQueue?: string | undefined;
+  /** Concurrent activities in this process. Default: 16. */
+  readonly maxConcurrentActivities?: number | undefined;
+  /** Workflows cached in memory between their tasks. Default: the SDK's, which depends on the available memory. */
+  readonly maxCachedWorkflows?: number | undefined;
+  /**
+   * Turns worker deployment versioning on. The worker receives no tasks until its version is the current one on the
+   * server (`temporal worker deployment set-current-version`). Default: off.
+   */
+  readonly deployment?: DeploymentVersion | undefined;
+  /**
+   * Further options of the SDK's worker, such as `interceptors` and `sinks` for traces. Workflow interceptors
+   * (`interceptors.workflowModules`) are bundled with the workflows, which takes some seconds at the start.
+   */
+  readonly worker?: Partial<WorkerOptions> | undefined;
+}
+
+/** `connecting`: not polling yet. `draining`: stopping or failed; takes no more tasks. */
+export type WorkerState = 'connecting' | 'polling' | 'draining';
+
+export interface WorktrackWorker {
+  readonly taskQueue: string;
+  readonly namespace: string;
+  readonly address: string;
+  readonly state: WorkerState;
+  /** Runs until `stop` or a failure of the worker. */
+  run(): Promise<void>;
+  /** Drains: takes no more tasks, and lets running activities save their position. Before `run`, makes `run` end immediately. */
+  stop(): void;
+}
+
+/** Creates a connected worker that runs the workflows and activities of this package. */
+export async function createWorker(options: WorktrackWorkerOptions): Promise<WorktrackWorker> {
+  const { connectionOptions, namespace } = temporalConfig(options);
+  const taskQueue = options.taskQueue ?? DEFAULT_TASK_QUEUE;
+  const connection = await NativeConnection.connect(connectionOptions);
+  try {
+    const { plugins = [], ...more } = options.worker ?? {};
+    // The bundle contains the workflow modules. Passing them again would only cause a warning.
+    const { workflowModules: _, ...interceptors } = more.interceptors ?? {};
+    const worker = await Worker.create({
+      connection,
+      namespace,
+      taskQueue,
+      // The workflows need little CPU, so one thread is enough. Each thread costs the memory of an isolate.
+      workflowThreadPoolSize: 1,
+      ...(await optionsOf(options)),
+      ...more,
+      interceptors,
+      plugins: [...plugins, new WorktrackPlugin({ settings: options.settings })],
+    });
+    let stopped = false;
+    return {
+      taskQueue,
+      namespace,
+      address: connectionOptions.address,
+      get state() {
+        const state = worker.getState();
+        if (stopped) return 'draining';
+        return state === 'INITIALIZED' ? 'connecting' : state === 'RUNNING' ? 'polling' : 'draining';
+      },
+      async run() {
+        try {
+          const running = worker.run();
+          if (stopped) worker.shutdown();
+          await running;
+        } finally {
+          await connection.close();
+        }
+      },
+      stop() {
+        stopped = true;
+        // The SDK throws if the worker is not running yet or is already stopping.
+        if (worker.getState() === 'RUNNING') worker.shutdown();
+      },
+    };
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+async function optionsOf(options: WorktrackWorkerOptions): Promise<Partial<WorkerOptions>> {
+  const { dataConverter, maxConcurrentActivities, maxCachedWorkflows, deployment } = options;
+  const own = {
+    converter: dataConverter,
+    interceptorModules: options.worker?.interceptors?.workflowModules,
+  };
+  return {
+    workflowBundle: await bundleFor(deployment === undefined ? 'index' : 'versioned', own),
+    maxConcurrentActivityTaskExecutions: maxConcurrentActivities ?? 16,
+    ...(dataConverter === undefined ? {} : { dataConverter }),
+    ...(maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows }),
+    ...(deployment === undefined ? {} : { workerDeploymentOptions: versioned(deployment) }),
+  };
+}
+
+/** Each workflow of this package sets its versioning behaviour (workflows/versioned.ts); the default is for others. */
+function versioned(version: DeploymentVersion): NonNullable<WorkerOptions['workerDeploymentOptions']> {
+  return { version: { ...version }, useWorkerVersioning: true, defaultVersioningBehavior: 'PINNED' };
+}

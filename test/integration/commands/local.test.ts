@@ -1,0 +1,119 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+import { holdAnswer } from '../../support/hold.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
+
+const CLI = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
+
+describe('an interrupted export --local', () => {
+  let stack: Stack;
+  const start = async (giveUpAfterMs = 600_000): Promise<void> => {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { tasks: 100 } },
+      resources: '[tasks]',
+      yaml: `    sync: { pageSize: 20 }\n    retries: { giveUpAfter: ${giveUpAfterMs / 1000}s }\n`,
+    });
+  };
+  afterEach(async () => {
+    for (const child of started.splice(0)) if (child.exitCode === null) process.kill(-child.pid!, 'SIGKILL');
+    await stack?.stop();
+  });
+  const started: ChildProcess[] = [];
+
+  /** Starts the command in a separate process group, like a foreground job of a shell. */
+  function exportLocal() {
+    const child = spawn(
+      process.execPath,
+      [CLI, 'export', '--local', '--json', '--config', stack.configFile],
+      {
+        cwd: stack.folder,
+        env: { ...stack.env, XDG_STATE_HOME: join(stack.folder, 'state'), TEMPORAL_ADDRESS: undefined },
+        stdio: ['ignore', 'pipe', 'pipe'],
+        detached: true,
+      },
+    );
+    started.push(child);
+    const printed = { stdout: '', stderr: '' };
+    child.stdout.on('data', (text) => (printed.stdout += String(text)));
+    child.stderr.on('data', (text) => (printed.stderr += String(text)));
+    const exited = once(child, 'close').then(([code]) => code as number | null);
+    return { printed, exited, ctrlC: () => process.kill(-child.pid!, 'SIGINT') };
+  }
+
+  it('drains the worker, stops its server, and is resumed by the same command', async () => {
+    await start();
+    const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
+    const first = exportLocal();
+    await until(held.isThere, 'page 2 is read');
+    first.ctrlC();
+    expect(await first.exited).toBe(130);
+    expect(first.printed.stderr).toContain('The export is interrupted');
+    expect(first.printed.stderr).not.toMatch(/out of reach|ECONNREFUSED/);
+    expect(await temporalServers(stack.folder)).toEqual([]);
+    held.release();
+    const second = exportLocal();
+    expect(await second.exited, second.printed.stderr).toBe(0);
+    expect(JSON.parse(second.printed.stdout)).toMatchObject({ outcome: 'published', runs: [{ rows: 100 }] });
+  });
+
+  it('is cancelled by a second Ctrl-C', async () => {
+    await start();
+    const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
+    const command = exportLocal();
+    await until(held.isThere, 'page 2 is read');
+    command.ctrlC();
+    await until(
+      () => command.printed.stderr.includes('Press Ctrl-C again to cancel'),
+      'the first one is noticed',
+    );
+    command.ctrlC();
+    expect(await command.exited).toBe(1);
+    expect(command.printed.stderr).toContain('The export was cancelled');
+    expect(JSON.parse(command.printed.stdout)).toMatchObject({ outcome: 'cancelled' });
+    expect(await temporalServers(stack.folder)).toEqual([]);
+    held.release();
+  });
+
+  it('is started again if it failed only because of a pause longer than giveUpAfter', async () => {
+    const giveUpAfterMs = 30_000;
+    await start(giveUpAfterMs);
+    const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
+    const first = exportLocal();
+    await until(held.isThere, 'page 2 is read');
+    first.ctrlC();
+    expect(await first.exited).toBe(130);
+    held.release();
+    const pausedAt = Date.now();
+    await until(() => Date.now() - pausedAt > giveUpAfterMs, 'the pause is longer than giveUpAfter');
+    const second = exportLocal();
+    expect(await second.exited, second.printed.stderr).toBe(0);
+    expect(second.printed.stderr).toMatch(/was paused for \d+s and failed only because this exceeds/);
+    expect(JSON.parse(second.printed.stdout)).toMatchObject({ outcome: 'published', runs: [{ rows: 100 }] });
+  });
+
+  it('fails, and is not started again, if the service failed all the time', async () => {
+    await start(3_000);
+    stack.simulator.admin.faults.add({
+      match: { resource: 'tasks' },
+      fault: { kind: 'status', status: 503 },
+    });
+    const command = exportLocal();
+    expect(await command.exited, command.printed.stderr).toBe(1);
+    expect(command.printed.stderr).not.toContain('Starting it again');
+    expect(JSON.parse(command.printed.stdout)).toMatchObject({ outcome: 'failed' });
+  });
+});
+
+/** Process ids of dev servers with their state below a folder. */
+async function temporalServers(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const args = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (args.includes('start-dev') && args.includes(folder)) found.push(pid);
+  }
+  return found;
+}

@@ -1,0 +1,158 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DEMO_ORGANIZATION } from '../../../src/simulator/index.js';
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../../support/otlp-receiver.js';
+import { runCommand, startWorkerProcess } from '../../support/processes.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
+
+const KEY = 'wt_traced_marker_c41d77ae';
+const TOKEN = 'token-of-the-collector';
+
+describe('`--traces`', () => {
+  let stack: Stack;
+  let receiver: OtlpReceiver;
+  let env: NodeJS.ProcessEnv;
+  let place: string[];
+  beforeEach(async () => {
+    receiver = await startOtlpReceiver();
+    stack = await startStack({
+      simulator: { awkward: false, echoAuthorization: true, counts: { projects: 12 } },
+      apiKey: KEY,
+      resources: '[projects]',
+    });
+    stack.simulator.admin.keys.add({
+      ...{ key: KEY, name: 'traced', organization: DEMO_ORGANIZATION },
+      grants: ['projects:read'],
+    });
+    env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+      OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer ${TOKEN}`,
+      OTEL_SERVICE_NAME: 'nightly-mirror',
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment=staging',
+      // Sooner than every five seconds.
+      OTEL_BSP_SCHEDULE_DELAY: '100',
+    };
+    place = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
+  });
+  afterEach(async () => {
+    await stack?.stop();
+    await receiver.close();
+  });
+
+  const exported = async (...more: string[]) => {
+    const { code, stdout, stderr } = await runCommand(stack, ['export', ...place, '--json', ...more], env);
+    expect(code, stderr).toBe(0);
+    return (JSON.parse(stdout) as { runs: { runId: string }[] }).runs[0]!.runId;
+  };
+  /** The trace that has a run's activities, once its last one is there. */
+  const traceOf = async (runId: string): Promise<readonly ReceivedSpan[]> => {
+    const isLast = ({ name, attributes }: ReceivedSpan): boolean =>
+      name === 'RunActivity:worktrack.cleanUp' && attributes['worktrack.run_id'] === runId;
+    await until(() => receiver.spans.some(isLast), 'the run has been traced');
+    const { traceId } = receiver.spans.find(isLast)!;
+    await until(
+      () => receiver.spans.some((span) => span.traceId === traceId && span.parentSpanId === undefined),
+      'the trace has its beginning',
+    );
+    return receiver.spans.filter((span) => span.traceId === traceId);
+  };
+
+  it('gives each export one trace, from the command through workflows and mirrors to the activities', async () => {
+    // A page that is refused once, with the key in the answer, is in the trace as an attempt that failed.
+    stack.simulator.admin.faults.add({
+      match: { resource: 'projects', page: 1 },
+      remaining: 6,
+      fault: { kind: 'status', status: 503, body: `{"message":"no: Bearer ${KEY}"}` },
+    });
+    const worker = await startWorkerProcess(stack, env, ['--traces']);
+    const runIds = [await exported('--traces'), await exported('--traces')];
+    const traces = await Promise.all(runIds.map(traceOf));
+    await worker.signal('SIGTERM');
+
+    expect(new Set(traces.map(([span]) => span!.traceId)).size).toBe(2);
+    for (const [at, spans] of traces.entries()) {
+      const names = spans.map(({ name }) => name);
+      for (const name of [
+        'StartWorkflow:exportWorkflow',
+        'RunActivity:worktrack.planExport',
+        'HandleSignal:requestRun',
+        'RunActivity:worktrack.prepareRun',
+        'RunActivity:worktrack.extractPages',
+        'RunActivity:worktrack.mergeParts',
+        'RunActivity:worktrack.publish',
+      ])
+        expect(names, `export ${at + 1}`).toContain(name);
+      const [root, ...others] = spans.filter(({ parentSpanId }) => parentSpanId === undefined);
+      expect(others).toEqual([]);
+      expect(root).toMatchObject({
+        name: 'StartWorkflow:exportWorkflow',
+        attributes: { 'worktrack.connection': stack.connection },
+      });
+      for (const { name, attributes } of spans.filter((span) => /publish|extract/.test(span.name))) {
+        if (!name.startsWith('RunActivity:')) continue;
+        expect(attributes).toMatchObject({
+          'worktrack.connection': stack.connection,
+          'worktrack.resource': 'projects',
+          'worktrack.run_id': runIds[at],
+          'worktrack.phase': name.endsWith('publish') ? 'publish' : 'extract',
+        });
+      }
+      // A mirror belongs to no trace, because it outlives all of them.
+      expect(names).not.toContain('RunWorkflow:resourceMirrorWorkflow');
+    }
+    const handled = receiver.spans.find(({ name }) => name === 'HandleSignal:requestRun');
+    expect(handled?.attributes).toMatchObject({
+      temporalWorkflowId: stack.mirrorId('projects'),
+      'worktrack.connection': stack.connection,
+      'worktrack.resource': 'projects',
+    });
+    expect(receiver.spans.filter(({ name }) => /Query|Describe/.test(name))).toEqual([]);
+    for (const { resource } of receiver.spans)
+      expect(resource).toMatchObject({
+        'service.name': 'nightly-mirror',
+        'deployment.environment': 'staging',
+      });
+    for (const { authorization } of receiver.headers) expect(authorization).toBe(`Bearer ${TOKEN}`);
+    expect(receiver.bodies.join('\n')).not.toContain(KEY);
+    expect(receiver.bodies.join('\n')).not.toContain('wt_traced');
+    const { stderr } = await worker.output();
+    expect(stderr).not.toContain(TOKEN);
+  });
+
+  it('can be turned on and off during the life of a mirror, which still recognizes its runs', async () => {
+    const runs: string[] = [];
+    for (const traces of [[], ['--traces'], []]) {
+      const worker = await startWorkerProcess(stack, env, traces);
+      runs.push(await exported(...traces));
+      await worker.signal('SIGTERM');
+    }
+    expect(new Set(runs).size).toBe(3);
+    await traceOf(runs[1]!);
+    const ids = receiver.spans.map(({ attributes }) => attributes['worktrack.run_id']);
+    expect(new Set(ids.filter((id) => id !== undefined))).toEqual(new Set([runs[1]]));
+    const replayed = await runCommand(stack, ['replay', '--from-server', ...place]);
+    expect(replayed.code, replayed.stdout + replayed.stderr).toBe(0);
+  });
+
+  it('never fails an export, and reports once that the collector rejects them', async () => {
+    await receiver.close();
+    const worker = await startWorkerProcess(stack, env, ['--traces']);
+    await exported('--traces');
+    await exported('--traces');
+    await worker.signal('SIGTERM');
+    const { stderr } = await worker.output();
+    expect(stderr.match(/cannot send traces/g)).toHaveLength(1);
+  });
+
+  it('exits with 2 for an unsupported protocol or endpoint, without showing the endpoint', async () => {
+    const grpc = { ...env, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' };
+    const noUrl = { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: `user:${TOKEN}@collector:4318` };
+    const [first, second] = await Promise.all([
+      runCommand(stack, ['export', ...place, '--traces'], grpc),
+      runCommand(stack, ['worker', ...place, '--traces'], noUrl),
+    ]);
+    expect([first.code, second.code]).toEqual([2, 2]);
+    expect(first.stderr).toContain('OTEL_EXPORTER_OTLP_PROTOCOL is "grpc"');
+    expect(second.stderr).toContain('OTEL_EXPORTER_OTLP_ENDPOINT is not an http:// or https:// URL');
+    expect(second.stderr).not.toContain(TOKEN);
+  });
+});

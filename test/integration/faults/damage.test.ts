@@ -1,0 +1,105 @@
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ObjectKey } from '../../../src/core/brands.js';
+import { indexKey } from '../../../src/lake/part/index-file.js';
+import { readManifest } from '../../../src/lake/published/manifest.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { expectMirrored } from '../../support/mirrored.js';
+import { runCommand, startWorkerProcess } from '../../support/processes.js';
+import { readPointer } from '../../support/snapshot.js';
+import { type Stack, startStack } from '../../support/stack.js';
+
+describe('damage at rest in an S3 lake', () => {
+  let stack: Stack;
+  afterEach(() => stack?.stop());
+
+  /** Changes one byte of an object on disk, so that the store's own checksum no longer matches. */
+  async function flip(key: ObjectKey, at: number): Promise<void> {
+    const path = join(stack.lakeFolder, key);
+    const body = await readFile(path);
+    body[at]! ^= 0x10;
+    await writeFile(path, body);
+  }
+  const parts = async () => {
+    const { snapshot } = await readPointer(stack.store, 'tasks');
+    return (await readManifest(stack.store, snapshot))!.parts;
+  };
+  const command = (...args: string[]) =>
+    runCommand(stack, [...args, '--config', stack.configFile, '--task-queue', stack.taskQueue]);
+  const touch = () => stack.simulator.admin.touch('tasks', { count: 5, pick: 'spread' });
+
+  async function start(): Promise<string[]> {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { tasks: 3000, projects: 20 } },
+      resources: '[tasks, projects]',
+      yaml: '    csv: { partSize: 128KiB }\n',
+    });
+    await startWorkerProcess(stack);
+    const runs: string[] = [];
+    for (let n = 0; n < 3; n++) {
+      if (n > 0) touch();
+      const result = await stack.export();
+      runs.push(result.runs.find(({ resource }) => resource === 'tasks')!.runId!);
+    }
+    return runs;
+  }
+
+  it('in a part is reported with the intact runs, fails the next export at once, and is fixed by a rollback', async () => {
+    const [first, second] = await start();
+    const [part, other] = await parts();
+    await flip(part!.key, Math.floor(part!.bytes / 2));
+    await flip(other!.key, Math.floor(other!.bytes / 3));
+
+    const verified = await command('verify');
+    expect(verified.code).toBe(1);
+    for (const key of [part!.key, other!.key])
+      expect(verified.stdout).toMatch(new RegExp(`${key}.*is damaged in the store`));
+    expect(verified.stdout).toContain(`Intact earlier runs: ${second}, ${first}`);
+    expect(verified.stdout).toContain('projects: ok');
+    expect(verified.stdout).toContain(`worktrack rollback --resource tasks --to ${second}`);
+
+    touch();
+    const failed = await stack.export({ resources: ['tasks'] });
+    expect(failed.runs[0]).toMatchObject({ outcome: 'failed', error: { type: 'Lake' } });
+    expect(failed.runs[0]!.error!.message).toMatch(/tasks\/snapshots\/.*(damaged|CRC32)/);
+
+    expect((await command('rollback', '--resource', 'tasks', '--to', second!)).code).toBe(0);
+    expect((await stack.export()).outcome).toBe('published');
+    await expectMirrored(stack, 'tasks');
+    expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
+  });
+
+  it('in a block index, or a missing index, is repaired by the next export', async () => {
+    await start();
+    const [one, two, three] = await parts();
+    await flip(indexKey(one!.key), 100);
+    await flip(indexKey(two!.key), 30);
+    await rm(join(stack.lakeFolder, indexKey(three!.key)));
+    const { damaged, recovery } = await verifySnapshot(stack.store, 'tasks');
+    expect([...damaged].sort()).toEqual([one, two, three].map((part) => indexKey(part!.key)).sort());
+    expect(recovery).toEqual([
+      expect.stringContaining('The next export rebuilds a block index from its part'),
+    ]);
+    touch();
+    expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
+    await expectMirrored(stack, 'tasks');
+    expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
+  });
+
+  it('in an index of an earlier run is repaired by a rollback to that run', async () => {
+    const [, second] = await start();
+    const { snapshot } = await readPointer(stack.store, 'tasks');
+    const third = snapshot.match(/run=([^/]+)/)![1]!;
+    const manifest = (await readManifest(stack.store, snapshot.replace(third, second!) as ObjectKey))!;
+    const [missing, flipped] = manifest.parts.map(({ key }) => indexKey(key));
+    const bodies = [await stack.store.read(missing!), await stack.store.read(flipped!)];
+    await rm(join(stack.lakeFolder, missing!));
+    await flip(flipped!, 50);
+    expect((await command('rollback', '--resource', 'tasks', '--to', second!)).code).toBe(0);
+    expect([await stack.store.read(missing!), await stack.store.read(flipped!)]).toEqual(bodies);
+    touch();
+    expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
+    await expectMirrored(stack, 'tasks');
+  });
+});

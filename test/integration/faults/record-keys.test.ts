@@ -1,0 +1,159 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type EchoingService, type Spoil, startEchoingService } from '../../support/echoing-service.js';
+import { historyText } from '../../support/history-text.js';
+import { type CommandProcess, runCommand, startWorkerProcess } from '../../support/processes.js';
+import { freePort, scrape } from '../../support/prometheus.js';
+import { type Stack, startStack } from '../../support/stack.js';
+import { endLocks, fileIn } from '../../support/write-back.js';
+
+/** A client tries a request five times, so five failures fail one attempt of an activity, and the next attempt succeeds. */
+const TRIES = 5;
+/** How fetches of a project by its id fail, run by run. */
+const FAILURES: readonly Spoil[] = [500, 422, 451, 403, 'html', 'reset', 'hang'];
+const SOURCE = 'src marker/ü';
+
+let stack: Stack;
+let front: EchoingService;
+let worker: CommandProcess | undefined;
+afterEach(async () => {
+  worker?.child.kill('SIGKILL');
+  await worker?.exited;
+  worker = undefined;
+  await endLocks(stack);
+  await stack?.stop();
+});
+
+describe('ids and keys of records', () => {
+  it('appear in no history, heartbeat, log, metric, notification or answer, whatever the service echoes in its errors', async () => {
+    const received: string[] = [];
+    const hook = createServer(async (request, response) => {
+      for await (const piece of request as AsyncIterable<Buffer>) received.push(piece.toString());
+      response.end();
+    });
+    await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', () => resolve()));
+    front = await startEchoingService(() => stack.simulator.url);
+    stack = await startStack({
+      baseUrl: front.url,
+      resources: '[projects, tasks, calendar-entries]',
+      yaml:
+        `    retries: { giveUpAfter: 4s }\n    http: { headersTimeout: 300ms }\n` +
+        `    notify: { url: "http://127.0.0.1:${(hook.address() as AddressInfo).port}/" }\n`,
+      simulator: { counts: { projects: 40, tasks: 60, 'time-entries': 0, 'calendar-entries': 10 } },
+    });
+    stack.beforeStop(async () => {
+      hook.close();
+      await front.close();
+    });
+    const heartbeats = watchHeartbeats(stack);
+    const metrics = `127.0.0.1:${await freePort()}`;
+    worker = await startWorkerProcess(stack, {}, ['--metrics', metrics]);
+    const place = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
+    const answers: string[] = [];
+    const run = async (...args: string[]) => {
+      const { stdout, stderr } = await runCommand(stack, [...args, ...place]);
+      answers.push(stdout, stderr);
+      return stdout;
+    };
+
+    expect(JSON.parse(await run('export', '--json'))).toMatchObject({ outcome: 'published' });
+    const known = idsOf(stack);
+    for (const failure of FAILURES) {
+      const before = front.spoilt();
+      front.spoil((method, path) => {
+        const more = front.spoilt() < before + TRIES;
+        return more && method === 'GET' && path.includes('/projects/') ? failure : null;
+      });
+      await run('export', '--resource', 'projects', '--json');
+      expect(front.spoilt(), String(failure)).toBeGreaterThan(before);
+    }
+    await run('status', '--json');
+    // The record that is gone cannot be asked for.
+    const gone = idsOf(stack)[0]!;
+    stack.simulator.admin.remove('projects', [gone]);
+    front.spoil((_, path) => (path.endsWith(gone) ? 451 : null));
+    const before = front.spoilt();
+    await run('backfill', '--resource', 'projects', '--reconcile');
+    expect(front.spoilt()).toBeGreaterThan(before);
+
+    const keys = Array.from({ length: 6 }, (_, n) => `key marker ${n}/"ä"`);
+    const rows = keys.map((sourceKey) => ({
+      ...{ source: SOURCE, sourceKey, title: `secret title ${sourceKey}` },
+      startsAt: '2026-11-20T08:00:00Z',
+    }));
+    for (const failure of [500, 422, 404, 'reset', 'hang', 403, null] as const) {
+      front.spoil((method) => (method === 'PUT' ? failure : null));
+      const batch = rows.map((row) => ({ ...row, note: String(failure) }));
+      const file = await fileIn(stack, JSON.stringify(batch), 'json');
+      await run('write-back', 'calendar-entries', file, '--json');
+    }
+    await run('status');
+    for (const command of ['history', 'report']) {
+      const { code, stdout, stderr } = await runCommand(stack, [command, '--config', stack.configFile]);
+      expect(code, stderr).toBe(0);
+      answers.push(stdout, stderr);
+    }
+    const measured = await scrape(metrics);
+    await worker.signal('SIGTERM');
+
+    const texts = new Map<string, string>();
+    for await (const { workflowId, runId } of stack.workflows()) {
+      const handle = stack.temporal.client.workflow.getHandle(workflowId, runId);
+      texts.set(`history of ${workflowId} ${runId}`, historyText(await handle.fetchHistory()));
+    }
+    texts.set('the answers', answers.join('\n'));
+    texts.set('the notifications', received.join('\n'));
+    texts.set('the log', Object.values(await worker.output()).join('\n'));
+    texts.set('the metrics', measured.text);
+    texts.set('the heartbeats', (await heartbeats.stop()).join('\n'));
+    const all = [...texts.values()].join('\n');
+    for (const sign of ['/projects/<id> answered 500', 'could not connect', 'answered 403 (refused)'])
+      expect(all).toContain(sign);
+    expect(texts.get('the notifications')).toContain('projects');
+    expect(texts.get('the heartbeats')).not.toBe('');
+    const names = [...known, ...idsOf(stack), SOURCE, ...keys, 'secret title'];
+    for (const [name, text] of texts)
+      for (const form of names.flatMap(formsOf))
+        expect(text.includes(form), `${name} shows a record's key as ${form}`).toBe(false);
+  });
+});
+
+function formsOf(name: string): string[] {
+  return [
+    ...new Set([name, name.toLowerCase(), encodeURIComponent(name), JSON.stringify(name).slice(1, -1)]),
+  ];
+}
+
+/** Of all records that the service has. */
+function idsOf({ simulator }: Stack): string[] {
+  return ['projects', 'tasks', 'calendar-entries'].flatMap((resource) =>
+    simulator.admin.records(resource).flatMap((text) => {
+      const { id, sourceKey } = JSON.parse(text) as { id?: unknown; sourceKey?: unknown };
+      return [id, sourceKey].filter((one) => typeof one === 'string' && one.length >= 6) as string[];
+    }),
+  );
+}
+
+/** Collects the heartbeat details of activities, which everyone with access to the namespace can read. */
+function watchHeartbeats({ temporal, workflows }: Stack): { stop(): Promise<string[]> } {
+  const seen = new Set<string>();
+  let going = true;
+  const watching = (async () => {
+    while (going) {
+      for await (const { workflowId, runId } of workflows()) {
+        const { raw } = await temporal.client.workflow.getHandle(workflowId, runId).describe();
+        for (const { heartbeatDetails, lastFailure } of raw.pendingActivities ?? [])
+          seen.add(historyText({ heartbeatDetails, lastFailure }));
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  })();
+  return {
+    async stop() {
+      going = false;
+      await watching;
+      return [...seen];
+    },
+  };
+}

@@ -1,0 +1,184 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { WriteBackResult } from '../../../src/core/contract/write-back.js';
+import type { ConnectionSettings } from '../../../src/core/settings.js';
+import type { Fault } from '../../../src/simulator/faults/fault-types.js';
+import { DEMO_KEY } from '../../../src/simulator/index.js';
+import { type Stack, until } from '../../support/stack.js';
+import {
+  fileIn,
+  readReceipts,
+  recordsOf,
+  startWriteBackStack,
+  stopWriteBackStack,
+  timeEntriesCsv,
+  writeBack,
+  writesSeen,
+} from '../../support/write-back.js';
+
+const UNKNOWN_AFTER_MS = 4_000;
+/** A worker looks at the file of a key again after three seconds. */
+const KEY_CACHE_MS = 3_000;
+const POST = { method: 'POST', resource: 'time-entries' } as const;
+
+describe('a row that may have been sent', () => {
+  let stack: Stack;
+  let batch: { resource: string; file: string };
+  let keyFile: string;
+
+  beforeEach(async () => {
+    stack = await startWriteBackStack({
+      yaml: `    writeBack: { unknownAfter: ${UNKNOWN_AFTER_MS}ms }\n    retries: { giveUpAfter: 5s }\n`,
+    });
+    batch = { resource: 'time-entries', file: await fileIn(stack, timeEntriesCsv(1)) };
+    keyFile = join(stack.folder, 'key');
+    await writeFile(keyFile, DEMO_KEY);
+  });
+  afterEach(() => stopWriteBackStack(stack));
+
+  function work(changed: Partial<ConnectionSettings> = {}): Promise<{ stop(): Promise<void> }> {
+    const connection = { ...stack.settings.connections[0]!, apiKey: { file: keyFile }, ...changed };
+    return stack.startWorker({ ...stack.settings, connections: [connection] });
+  }
+
+  const records = (): number => recordsOf(stack, 'time-entries').length;
+
+  /** Runs the command again after the idempotency key has expired. */
+  async function runAgainLater(): Promise<WriteBackResult> {
+    const { admin } = stack.simulator;
+    admin.faults.clear();
+    admin.configure({ idempotencyRetentionMs: 0 });
+    const endedAt = Date.now();
+    await until(() => Date.now() > endedAt + UNKNOWN_AFTER_MS, 'the key may have been forgotten');
+    return writeBack(stack, batch);
+  }
+
+  async function expectNeverTwice(first: WriteBackResult, written: number, says: RegExp): Promise<void> {
+    expect(first).toMatchObject({ counts: { created: 0, unknown: 1 }, unsent: 0 });
+    expect(records()).toBe(written);
+    const [receipt] = await readReceipts(stack, first.batchId);
+    expect(receipt).toMatchObject({ outcome: 'unknown', message: expect.stringMatching(says) });
+    const seen = writesSeen(stack);
+    const again = await runAgainLater();
+    expect(again).toMatchObject({ outcome: 'incomplete', counts: { created: 0, unknown: 1 }, unsent: 0 });
+    expect(writesSeen(stack)).toBe(seen);
+    expect(records()).toBe(written);
+  }
+
+  it('is unknown when its response is lost and the API key is removed before the retry', async () => {
+    await work();
+    const { admin } = stack.simulator;
+    admin.faults.add({ match: POST, remaining: 1, fault: { kind: 'lose-response' } });
+    admin.beforeAnswer(POST, async () => {
+      await rm(keyFile);
+      const goneAt = Date.now();
+      await until(() => Date.now() > goneAt + KEY_CACHE_MS, 'the worker has to read the key again');
+    });
+    const first = await writeBack(stack, batch);
+    expect(first).toMatchObject({ outcome: 'failed', error: { type: 'Configuration' } });
+    await writeFile(keyFile, DEMO_KEY);
+    await expectNeverTwice(first, 1, /the outcome is unknown: .*key cannot be read/);
+  });
+
+  it('is unknown when its response is lost and the retry is refused', async () => {
+    await work();
+    const { admin } = stack.simulator;
+    admin.faults.add({ match: POST, remaining: 1, fault: { kind: 'lose-response' } });
+    admin.faults.add({ match: POST, fault: { kind: 'status', status: 401 } });
+    const first = await writeBack(stack, batch);
+    expect(first).toMatchObject({ outcome: 'refused', error: { type: 'Refused', scope: 'key' } });
+    await expectNeverTwice(first, 1, /the outcome is unknown: Simulated fault/);
+  });
+
+  it('is unknown when its response is lost and the retry gets a 404', async () => {
+    await work();
+    const { admin } = stack.simulator;
+    admin.faults.add({ match: POST, remaining: 1, fault: { kind: 'lose-response' } });
+    admin.faults.add({ match: POST, fault: { kind: 'status', status: 404 } });
+    await expectNeverTwice(await writeBack(stack, batch), 1, /the outcome is unknown/);
+  });
+
+  const spoilt: [string, Fault, number, RegExp][] = [
+    ['is cut off', { kind: 'truncated-json' }, 1, /answered 201 with incomplete or invalid JSON/],
+    ['cannot be decoded', { kind: 'bad-gzip' }, 1, /not valid gzip/],
+    ['breaks off', { kind: 'reset-mid-body' }, 1, /broke/],
+    [
+      'is no JSON',
+      { kind: 'status', status: 200, body: 'OK' },
+      0,
+      /answered 200 with incomplete or invalid JSON/,
+    ],
+    ['is a web page', { kind: 'html' }, 0, /answered 200 with a web page/],
+    ['never comes, for the connection is reset', { kind: 'reset' }, 0, /broke/],
+  ];
+  it.each(spoilt)('is unknown when its response %s', async (_, fault, written, says) => {
+    await work();
+    stack.simulator.admin.faults.add({ match: POST, fault });
+    await expectNeverTwice(await writeBack(stack, batch), written, says);
+  });
+
+  it('is unknown when the worker is stopped before its response arrives', async () => {
+    const worker = await work();
+    const { admin } = stack.simulator;
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let stopping: Promise<void> | undefined;
+    admin.faults.add({ match: POST, fault: { kind: 'lose-response' } });
+    admin.beforeAnswer(POST, () => {
+      stopping = worker.stop();
+      return held;
+    });
+    const writing = writeBack(stack, batch);
+    await until(() => stopping !== undefined, 'the row is under way');
+    await stopping;
+    release();
+    await work();
+    // The service has not processed the request, but the worker cannot know that.
+    await expectNeverTwice(await writing, 0, /the outcome is unknown/);
+  });
+
+  it('gets its original result when the command runs again before the key expires', async () => {
+    await work({ writeBack: { ...stack.settings.connections[0]!.writeBack, unknownAfterMs: 3_600_000 } });
+    const { admin } = stack.simulator;
+    admin.faults.add({ match: POST, fault: { kind: 'truncated-json' } });
+    const first = await writeBack(stack, batch);
+    expect(first.counts).toMatchObject({ created: 0, unknown: 1 });
+    admin.faults.clear();
+    expect(await writeBack(stack, batch)).toMatchObject({ outcome: 'written', counts: { created: 1 } });
+    expect(records()).toBe(1);
+  });
+});
+
+describe('a row that cannot have been sent', () => {
+  let stack: Stack;
+  afterEach(() => stopWriteBackStack(stack));
+
+  it('is sent even after a long delay, because no connection to the service was established', async () => {
+    stack = await startWriteBackStack({
+      yaml: `    writeBack: { unknownAfter: 1s }\n    retries: { giveUpAfter: 3s }\n`,
+    });
+    const batch = { resource: 'time-entries', file: await fileIn(stack, timeEntriesCsv(3)) };
+    // Accepts connections, and closes each one during its TLS handshake.
+    const deaf = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.resetAndDestroy());
+    });
+    await new Promise<void>((resolve) => deaf.listen(0, '127.0.0.1', () => resolve()));
+    stack.beforeStop(async () => void deaf.close());
+    const { port } = deaf.address() as { port: number };
+    const connection = { ...stack.settings.connections[0]!, baseUrl: `https://127.0.0.1:${port}` };
+    const lost = await stack.startWorker({ ...stack.settings, connections: [connection] });
+    const first = await writeBack(stack, batch);
+    const endedAt = Date.now();
+    expect(first).toMatchObject({ outcome: 'failed', counts: { unknown: 0 }, unsent: 3 });
+    await lost.stop();
+    await stack.startWorker();
+    await until(() => Date.now() > endedAt + 1_000, 'a key that was sent may have been forgotten');
+    expect(await writeBack(stack, batch)).toMatchObject({ outcome: 'written', counts: { created: 3 } });
+    expect(recordsOf(stack, 'time-entries').length).toBe(3);
+  });
+});

@@ -1,0 +1,222 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { RunId } from '../../../src/core/brands.js';
+import type { ExportResult, MirrorStatus } from '../../../src/core/contract/index.js';
+import { newMirror } from '../../../src/core/mirror.js';
+import { parseRunDate } from '../../../src/core/run-id.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { readPointer, readSnapshot } from '../../support/snapshot.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
+
+describe('a mirror', () => {
+  let stack: Stack;
+  afterEach(() => stack?.stop());
+
+  const start = (args: object = {}) =>
+    stack.temporal.client.workflow.start('exportWorkflow', {
+      workflowId: `${stack.connection}-export-${randomBytes(4).toString('hex')}`,
+      taskQueue: stack.taskQueue,
+      args: [{ connection: stack.connection, ...args }],
+    });
+  const status = (resource: string) =>
+    stack.temporal.client.workflow.getHandle(stack.mirrorId(resource)).query<MirrorStatus>('status');
+  const runIds = async (resource: string) =>
+    (await stack.store.listFolders(`${resource}/snapshots/`)).length === 0
+      ? []
+      : stack.store.listFolders(
+          `${resource}/snapshots/${(await stack.store.listFolders(`${resource}/snapshots/`))[0]}/`,
+        );
+
+  /** Starts a run that takes ten seconds, so that the test can interfere. */
+  const startSlow = async () => {
+    stack = await startStack({
+      simulator: { counts: { projects: 50 } },
+      resources: '[projects]',
+      yaml: '    sync: { pageSize: 1 }\n',
+    });
+    stack.simulator.admin.faults.add({
+      match: { resource: 'projects' },
+      fault: { kind: 'latency', ms: 200 },
+    });
+    await stack.startWorker();
+  };
+  const pagesAreRead = () =>
+    until(() => (stack.simulator.admin.stats().byRoute['GET projects'] ?? 0) > 2, 'pages are read');
+
+  it('answers many concurrent exports, and merges equal waiting requests into one run', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 5 } }, resources: '[projects]' });
+    await stack.startWorker();
+    const handles = await Promise.all(Array.from({ length: 10 }, () => start()));
+    const results = (await Promise.all(handles.map((handle) => handle.result()))) as ExportResult[];
+    expect(results.every((result) => result.outcome === 'published')).toBe(true);
+    const distinct = new Set(results.map((result) => result.runs[0]!.runId));
+    expect(distinct.size).toBeLessThan(10);
+    expect((await runIds('projects')).length).toBe(distinct.size);
+  });
+
+  it('continues as new while requests wait, and neither loses nor repeats one', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 2 } }, resources: '[projects]' });
+    await stack.startWorker();
+    const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
+    const runs = new Set<string>();
+    const checkpoints: string[] = [];
+    let firstRunId: string | null = null;
+    for (let round = 0; round < 16; round++) {
+      // Two modes are requested at once, so one of them always waits.
+      const pair = await Promise.all([start(), start({ full: true })]);
+      const results = (await Promise.all(pair.map((handle) => handle.result()))) as ExportResult[];
+      for (const { outcome, runs: reports } of results) {
+        expect(outcome).toBe('published');
+        expect(runs.has(reports[0]!.runId!)).toBe(false);
+        runs.add(reports[0]!.runId!);
+      }
+      firstRunId ??= (await mirror.describe()).runId;
+      checkpoints.push((await status('projects')).checkpoint!.updatedSince);
+    }
+    expect((await mirror.describe()).runId).not.toBe(firstRunId);
+    expect(runs.size).toBe(32);
+    expect((await runIds('projects')).length).toBe(32);
+    expect([...checkpoints].sort()).toEqual(checkpoints);
+  });
+
+  it('gives consecutive runs ids in their order', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 1 } }, resources: '[projects]' });
+    await stack.startWorker();
+    const published: RunId[] = [];
+    for (let run = 0; run < 5; run++) published.push((await stack.export()).runs[0]!.runId!);
+    const seconds = published.map(parseRunDate);
+    expect([...new Set(seconds)].sort()).toEqual(seconds);
+    expect((await verifySnapshot(stack.store, 'projects')).problems).toEqual([]);
+  });
+
+  it('runs a repeated request only once', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 2 } }, resources: '[projects]' });
+    await stack.startWorker();
+    await stack.export();
+    const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
+    const request = {
+      requestId: 'the-same',
+      replyTo: null,
+      mode: 'increment',
+      reconcile: false,
+      allowDeletes: false,
+      adopt: false,
+      kind: 'run',
+      since: null,
+      nominalStart: Date.now(),
+    };
+    await mirror.signal('requestRun', request);
+    await mirror.signal('requestRun', request);
+    await until(async () => {
+      const { active, waiting, lastRun } = await status('projects');
+      return active === null && waiting === 0 && lastRun !== null;
+    }, 'the mirror rests');
+    await mirror.signal('requestRun', request);
+    expect((await status('projects')).waiting).toBe(0);
+    expect((await runIds('projects')).length).toBe(2);
+  });
+
+  it('cancels its run when the only waiting export is cancelled, and publishes nothing', async () => {
+    await startSlow();
+    const handle = await start();
+    await pagesAreRead();
+    await handle.cancel();
+    await expect(handle.result()).rejects.toThrow();
+    await until(async () => (await status('projects')).active === null, 'the run has stopped');
+    expect((await status('projects')).lastRun!.outcome).toBe('cancelled');
+    expect(await stack.store.readIfExists('projects/latest.json' as never)).toBeNull();
+    stack.simulator.admin.faults.clear();
+    expect((await stack.export()).outcome).toBe('published');
+    expect((await readSnapshot(stack.store, 'projects')).rows.length).toBe(50);
+  });
+
+  it('reads checkpoint and snapshot from the lake when it starts without a state', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 8 } }, resources: '[projects]' });
+    await stack.startWorker();
+    await stack.export();
+    const before = await readPointer(stack.store, 'projects');
+    await stack.temporal.client.workflow.getHandle(stack.mirrorId('projects')).terminate('reset');
+    stack.simulator.admin.touch('projects', { count: 1, pick: 'newest' });
+    const result = await stack.export();
+    expect(result.runs[0]).toMatchObject({ outcome: 'published', counts: { updated: 1, retained: 7 } });
+    const { checkpoint } = await readPointer(stack.store, 'projects');
+    expect(checkpoint.updatedSince >= before.checkpoint.updatedSince).toBe(true);
+  });
+
+  it('stops when another mirror has published instead, names it, and takes over with --adopt', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 4 } }, resources: '[projects]' });
+    await stack.startWorker();
+    await stack.export();
+    const pointer = await readPointer(stack.store, 'projects');
+    const usurper = { ...pointer, runId: '20300101T000000Z-deadbeef' };
+    await stack.store.write('projects/latest.json' as never, Buffer.from(JSON.stringify(usurper)), {
+      contentType: 'application/json',
+    });
+    const displaced = await stack.export();
+    expect(displaced.outcome).toBe('failed');
+    expect(displaced.runs[0]!.error).toMatchObject({ type: 'Displaced' });
+    expect(displaced.runs[0]!.error!.message).toContain('20300101T000000Z-deadbeef');
+    expect((await stack.export({ adopt: true })).outcome).toBe('published');
+  });
+
+  it('recognizes its own run whose publishing result was lost', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 4 } }, resources: '[projects]' });
+    await stack.startWorker();
+    await stack.export();
+    const { runId } = await readPointer(stack.store, 'projects');
+    const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
+    const { published } = await status('projects');
+    const begin = async (publishing: string | null) => {
+      await mirror.terminate('restart');
+      const state = {
+        ...newMirror(stack.connection, 'projects'),
+        published: { ...published!, runId: '20200101T000000Z-00000000' },
+        publishing,
+      };
+      await stack.temporal.client.workflow.start('resourceMirrorWorkflow', {
+        workflowId: stack.mirrorId('projects'),
+        taskQueue: stack.taskQueue,
+        args: [state],
+      });
+      return stack.export();
+    };
+    expect((await begin(null)).runs[0]!.error).toMatchObject({ type: 'Displaced' });
+    expect(await begin(runId)).toMatchObject({ outcome: 'published', runs: [{ rows: 4 }] });
+    expect((await stack.export()).outcome).toBe('published');
+  });
+
+  it('answers the waiting export when it is cancelled', async () => {
+    await startSlow();
+    const exporting = stack.export();
+    await pagesAreRead();
+    const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
+    await mirror.cancel();
+    expect((await exporting).runs[0]!.outcome).toBe('cancelled');
+    await until(async () => (await mirror.describe()).status.name === 'CANCELLED', 'the mirror has ended');
+  });
+
+  it('uses a newly configured page size, and remembers a smaller one that the service accepts', async () => {
+    stack = await startStack({
+      simulator: { counts: { projects: 30 }, tooLargeLimit: 'refuse', pageMax: 20 },
+      resources: '[projects]',
+      yaml: '    sync: { pageSize: 40 }\n',
+    });
+    const { admin } = stack.simulator;
+    const limits = () => {
+      const found = admin.stats().recent.flatMap(({ path }) => /limit=(\d+)/.exec(path)?.[1] ?? []);
+      admin.resetStats();
+      return found;
+    };
+    const first = await stack.startWorker();
+    await stack.export();
+    expect(limits()).toEqual(['40', '20', '20']);
+    await stack.export({ full: true });
+    expect(limits()).toEqual(['20', '20']);
+    await first.stop();
+    const [connection] = stack.settings.connections;
+    const smaller = { ...connection!, sync: { ...connection!.sync, pageSize: 15 } };
+    await stack.startWorker({ ...stack.settings, connections: [smaller] });
+    await stack.export({ full: true });
+    expect(limits()).toEqual(['15', '15']);
+  });
+});

@@ -1,0 +1,118 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from 'vitest';
+import { manifestChecksums } from '../../../src/lake/published/checksums.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { runCommand, startWorkerProcess } from '../../support/processes.js';
+import { readPointer, readSnapshot, readTree } from '../../support/snapshot.js';
+import { type Stack, startStack } from '../../support/stack.js';
+
+const MARK = 'Erika Mustermann, to be forgotten';
+
+describe('a purge', () => {
+  let stack: Stack;
+  afterEach(() => stack?.stop());
+
+  const purge = (resource: string, ...keys: string[]) =>
+    runCommand(stack, [
+      ...['purge', '--config', stack.configFile, '--task-queue', stack.taskQueue, '--resource', resource],
+      ...keys.flatMap((key) => ['--key', key]),
+    ]);
+
+  /** Objects of the lake whose decompressed text contains the mark. */
+  async function objectsWith(mark: string): Promise<string[]> {
+    const found: string[] = [];
+    for (const file of await readdir(stack.lakeFolder, { recursive: true, withFileTypes: true })) {
+      if (!file.isFile()) continue;
+      const body = await readFile(join(file.parentPath, file.name));
+      const text = (file.name.endsWith('.gz') ? gunzipSync(body) : body).toString('utf8');
+      if (text.includes(mark)) found.push(file.name);
+    }
+    return found;
+  }
+
+  it('removes one record from every snapshot and change log, and all checksums and counts still match', async () => {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { tasks: 3000 } },
+      resources: '[tasks]',
+      yaml: '    csv: { partSize: 256KiB }\n',
+    });
+    const { admin } = stack.simulator;
+    const worker = await startWorkerProcess(stack);
+    await stack.export();
+    const id = admin.create('tasks', { name: MARK });
+    await stack.export();
+    admin.update('tasks', id, { name: `${MARK}, again` });
+    await stack.export();
+    await stack.export();
+    expect((await objectsWith(MARK)).length).toBeGreaterThanOrEqual(5);
+    const before = await readPointer(stack.store, 'tasks');
+
+    admin.remove('tasks', [id]);
+    const done = await purge('tasks', id);
+    expect(done).toMatchObject({ code: 0 });
+    expect(done.stdout).toContain('tasks: removed from 3 snapshots and 2 change logs');
+    expect(await objectsWith(MARK)).toEqual([]);
+    expect(await objectsWith(id)).toEqual([]);
+    const pointer = await readPointer(stack.store, 'tasks');
+    expect(pointer).toEqual({
+      ...{ ...before, rows: before.rows - 1, amendedBy: pointer.amendedBy },
+      manifests: await manifestChecksums(stack.store, before),
+    });
+    expect(pointer.amendedBy).toMatch(/^\d{8}T\d{6}Z-/);
+    expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
+    expect((await readSnapshot(stack.store, 'tasks')).rows.length).toBe(3000);
+
+    const nothing = await purge('tasks', id);
+    expect(nothing).toMatchObject({ code: 0 });
+    expect(nothing.stdout).toContain('no snapshot or change log contains this record');
+    expect((await stack.export()).runs[0]).toMatchObject({ outcome: 'published', rows: 3000 });
+    expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
+    await worker.signal('SIGTERM');
+  });
+
+  it('finds a record by a compound key and by a masked key', async () => {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { 'calendar-entries': 20, projects: 5 } },
+      resources:
+        '[{ name: calendar-entries, key: [source, sourceKey] }, { name: projects, columns: { mask: { id: hash } } }]',
+    });
+    const worker = await startWorkerProcess(stack);
+    await stack.export();
+    const [entry] = (await readSnapshot(stack.store, 'calendar-entries')).rows;
+    expect((await purge('calendar-entries', entry!.source!)).stderr).toMatch(/pass one --key for each/);
+    expect((await purge('calendar-entries', entry!.source!, entry!.sourceKey!)).code).toBe(0);
+    const left = (await readSnapshot(stack.store, 'calendar-entries')).rows;
+    expect(left.length).toBe(19);
+    expect(left.some((row) => row.sourceKey === entry!.sourceKey && row.source === entry!.source)).toBe(
+      false,
+    );
+
+    const [project] = stack.simulator.admin
+      .records('projects')
+      .map((text) => JSON.parse(text) as { id: string });
+    expect((await purge('projects', project!.id)).stdout).toContain(
+      'removed from 1 snapshot and 1 change log',
+    );
+    expect((await readSnapshot(stack.store, 'projects')).rows.length).toBe(4);
+    await worker.signal('SIGTERM');
+  });
+
+  it('of the only record leaves a header, and waits for a run in progress', async () => {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { projects: 1 } },
+      resources: '[projects]',
+    });
+    await stack.startWorker();
+    await stack.export();
+    const [row] = (await readSnapshot(stack.store, 'projects')).rows;
+    const [exported, purged] = await Promise.all([stack.export({ full: true }), purge('projects', row!.id!)]);
+    expect(exported.outcome).toBe('published');
+    expect(purged.code).toBe(0);
+    const pointer = await readPointer(stack.store, 'projects');
+    const changes = await readTree(stack.store, pointer.changes!);
+    expect(changes.header.slice(0, 4)).toEqual(['_run_id', '_synced_at', '_deleted_at', 'id']);
+    expect((await verifySnapshot(stack.store, 'projects')).problems).toEqual([]);
+  });
+});

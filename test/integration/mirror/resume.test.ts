@@ -1,0 +1,125 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import { newRunId, parseRunDate } from '../../../src/core/run-id.js';
+import { dateOf } from '../../../src/lake/published/layout.js';
+import { DEMO_ORGANIZATION } from '../../../src/simulator/index.js';
+import { assertRowEquals } from '../../support/oracle.js';
+import { readPointer, readSnapshot } from '../../support/snapshot.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
+
+const KEY = 'wt_a_key_that_will_be_revoked';
+
+describe('the run after a failed run', () => {
+  let stack: Stack;
+  afterEach(() => stack?.stop());
+
+  const pages = () => stack.simulator.admin.stats().byRoute['GET tasks'] ?? 0;
+
+  /** A slow export whose key is revoked once it has staged pages. */
+  async function refusedHalfWay(): Promise<void> {
+    const { admin } = stack.simulator;
+    const rule = admin.faults.add({ match: { resource: 'tasks' }, fault: { kind: 'latency', ms: 150 } });
+    const failed = stack.export();
+    await until(async () => {
+      for await (const { key } of stack.store.list('_staging/tasks/'))
+        if (key.includes('/stage-')) return true;
+      return false;
+    }, 'pages are staged');
+    admin.keys.revoke('nightly');
+    expect(await failed).toMatchObject({ outcome: 'refused' });
+    admin.faults.remove(rule);
+  }
+
+  const start = () =>
+    startStack({
+      apiKey: KEY,
+      simulator: {
+        awkward: false,
+        counts: { tasks: 4000 },
+        keys: [{ key: KEY, name: 'nightly', organization: DEMO_ORGANIZATION, grants: ['*'] }],
+      },
+      resources: '[tasks]',
+      yaml: '    sync: { pageSize: 50 }\n',
+    });
+  const repair = () =>
+    stack.simulator.admin.keys.add({
+      key: KEY,
+      name: 'nightly',
+      organization: DEMO_ORGANIZATION,
+      grants: ['*'],
+    });
+
+  it('resumes from the staged pages once the key is valid again, and misses no change', async () => {
+    stack = await start();
+    await stack.startWorker();
+    await refusedHalfWay();
+    const readBefore = pages();
+    const { admin } = stack.simulator;
+    // One of these has already been read.
+    admin.touch('tasks', { count: 3, pick: 'spread' });
+    repair();
+    const result = await stack.export();
+    expect(result).toMatchObject({ outcome: 'published', runs: [{ rows: 4000 }] });
+    const readAfter = pages() - readBefore;
+    expect(readAfter).toBeLessThan(80);
+    expect(readAfter + readBefore).toBeLessThan(80 + 10);
+    const runId = result.runs[0]!.runId!;
+    const first = await readSnapshot(stack.store, 'tasks');
+    expect(new Set(first.rows.map((row) => row._run_id))).toEqual(new Set([runId]));
+    expect((await stack.export()).outcome).toBe('published');
+    const rows = new Map((await readSnapshot(stack.store, 'tasks')).rows.map((row) => [row.id, row]));
+    for (const text of admin.records('tasks'))
+      assertRowEquals(rows.get((JSON.parse(text) as { id: string }).id)!, text);
+    for await (const { key } of stack.store.list('_staging/')) expect.unreachable(`${key} is still there`);
+  });
+
+  it('rereads everything if the settings have changed', async () => {
+    stack = await start();
+    const worker = await stack.startWorker();
+    await refusedHalfWay();
+    await worker.stop();
+    repair();
+    const [connection] = stack.settings.connections;
+    const [tasks] = connection!.resources;
+    const changed = { ...tasks!, columns: { ...tasks!.columns, exclude: ['name'] } };
+    await stack.startWorker({ ...stack.settings, connections: [{ ...connection!, resources: [changed] }] });
+    const before = pages();
+    expect((await stack.export()).outcome).toBe('published');
+    expect(pages() - before).toBeGreaterThanOrEqual(80);
+    expect((await readPointer(stack.store, 'tasks')).rows).toBe(4000);
+  });
+
+  it('removes the files of earlier runs of its second, whatever their ids, and none of later runs', async () => {
+    stack = await start();
+    await stack.startWorker();
+    // An immediately failed run in every second in which the next one may start.
+    const body = Buffer.from('{}');
+    const second = Math.floor(Date.now() / 1000) * 1000;
+    const left = Array.from({ length: 90 }, (_, n) => newRunId(second + n * 1000, null, 'ffffffff'));
+    const unpublished = (runId: RunId): string =>
+      `tasks/snapshots/dt=${dateOf(parseRunDate(runId))}/run=${runId}/part-00000-1.csv.gz`;
+    await Promise.all(
+      left.flatMap((runId) =>
+        [`_staging/tasks/${runId}/run.json`, unpublished(runId)].map((key) =>
+          stack.store.write(key as ObjectKey, body, { contentType: 'application/json' }),
+        ),
+      ),
+    );
+    const uploads = [left[0]!, left.at(-1)!].map((runId) =>
+      stack.store.openWriter(`${unpublished(runId)}.upload` as ObjectKey, { contentType: 'text/csv' }),
+    );
+    // More than one part, so that a multipart upload is open.
+    for (const upload of uploads) await upload.write(Buffer.alloc(20 * 1024 * 1024));
+    const [run] = (await stack.export()).runs;
+    expect(run).toMatchObject({ outcome: 'published' });
+    const [over, going] = uploads;
+    await expect(over!.finish()).rejects.toThrow();
+    expect((await going!.finish()).bytes).toBe(20 * 1024 * 1024);
+    const later = left.filter((runId) => parseRunDate(runId) > parseRunDate(run!.runId!));
+    expect(later.length).toBeGreaterThan(0);
+    expect(later.length).toBeLessThan(left.length);
+    expect(await stack.store.listFolders('_staging/tasks/')).toEqual(later);
+    const there = left.map(async (runId) => stack.store.head(unpublished(runId) as ObjectKey));
+    expect((await Promise.all(there)).filter((head) => head !== null).length).toBe(later.length);
+  });
+});

@@ -1,0 +1,121 @@
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import { encodeReplacement } from '../../../src/lake/published/checksums.js';
+import { folderOf, inFolder, MANIFEST } from '../../../src/lake/published/layout.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { startWorkerProcess } from '../../support/processes.js';
+import { readPointer, readSnapshot } from '../../support/snapshot.js';
+import { type Stack, startStack } from '../../support/stack.js';
+
+const DAY = 24 * 60 * 60_000;
+
+describe('the clean-up after an export', () => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack({
+      simulator: { seed: 11, counts: { projects: 30 } },
+      resources: '[projects]',
+      yaml: '    retention: { snapshots: 30d, keep: last }\n',
+    });
+    await stack.startWorker();
+  });
+  afterAll(() => stack?.stop());
+
+  const tree = async (name: 'snapshots' | 'changes'): Promise<string[]> => {
+    const runs: string[] = [];
+    for (const date of await stack.store.listFolders(`projects/${name}/`)) {
+      for (const run of await stack.store.listFolders(`projects/${name}/${date}/`))
+        runs.push(`${date}/${run}`);
+    }
+    return runs;
+  };
+
+  /** Moves a run's folders into the past, and puts it before `next` in the chain. */
+  async function backdate(
+    from: { snapshot: ObjectKey; changes: ObjectKey },
+    at: number,
+    previous: RunId | null,
+  ) {
+    const time = new Date(at).toISOString();
+    const runId = `${time.replace(/[-:]|\.\d+/g, '')}-00000000` as RunId;
+    for (const manifest of [from.snapshot, from.changes]) {
+      const root = manifest.startsWith('projects/snapshots/') ? 'snapshots' : 'changes';
+      const folder = `projects/${root}/dt=${time.slice(0, 10)}/run=${runId}` as ObjectKey;
+      for await (const { key } of stack.store.list(`${folderOf(manifest)}/`)) {
+        await stack.store.copy(key, `${folder}${key.slice(folderOf(manifest).length)}` as ObjectKey);
+      }
+      await relink(inFolder(folder, MANIFEST), { runId, publishedAt: time, previousRunId: previous });
+    }
+    return runId;
+  }
+
+  async function relink(key: ObjectKey, values: object): Promise<void> {
+    const body = await stack.store.read(key);
+    const manifest = JSON.parse(body.toString()) as { worktrack: object };
+    Object.assign(manifest.worktrack, values);
+    await stack.store.write(key, encodeReplacement(body, manifest), { contentType: 'application/json' });
+  }
+
+  it('removes expired snapshots completely, and keeps change logs and all other objects', async () => {
+    await stack.export();
+    const first = await readPointer(stack.store, 'projects');
+    const from = { snapshot: first.snapshot, changes: first.changes! };
+    const noon = Math.floor(Date.now() / DAY) * DAY - DAY / 2;
+    const times = [40 * DAY, 5 * DAY + 3_600_000, 5 * DAY, 4 * DAY].map((ago) => noon - ago);
+    let previous: RunId | null = null;
+    const runs: RunId[] = [];
+    for (const at of times) {
+      previous = await backdate(from, at, previous);
+      runs.push(previous);
+    }
+    await relink(first.changes!, { previousRunId: previous });
+    // An unpublished run of the same day as the last one, whose folder looks like a published one.
+    const stray = await backdate(from, noon - 4 * DAY + 7_200_000, null);
+    const changes = await tree('changes');
+
+    stack.simulator.admin.touch('projects', { count: 2, pick: 'spread' });
+    const result = await stack.export();
+    expect(result.outcome).toBe('published');
+
+    const left = (await tree('snapshots')).map((path) => path.replace(/.*run=/, ''));
+    expect(left).not.toContain(runs[0]);
+    expect(left).not.toContain(runs[1]);
+    // The ids of two runs of the same second have no order.
+    expect(left.sort()).toEqual([runs[2], runs[3], stray, first.runId, result.runs[0]!.runId].sort());
+    const kept: string[] = [];
+    for await (const { key } of stack.store.list('projects/snapshots/')) kept.push(key);
+    expect(kept.filter((key) => key.includes(runs[0]!) || key.includes(runs[1]!))).toEqual([]);
+    const logs = (await tree('changes')).filter((path) => !path.includes(result.runs[0]!.runId!));
+    expect(logs).toEqual(changes);
+    expect((await readSnapshot(stack.store, 'projects')).rows.length).toBe(30);
+    expect((await verifySnapshot(stack.store, 'projects')).problems).toEqual([]);
+  });
+});
+
+describe('retention by a worker whose clock is 31 days ahead', () => {
+  let stack: Stack;
+  afterEach(() => stack?.stop());
+
+  it('removes nothing, because the time comes from Temporal', async () => {
+    stack = await startStack({
+      simulator: { counts: { projects: 10 } },
+      resources: '[projects]',
+      yaml: '    retention: { snapshots: 30d, keep: all }\n',
+    });
+    const worker = await stack.startWorker();
+    for (let n = 0; n < 3; n++) expect((await stack.export()).outcome).toBe('published');
+    await worker.stop();
+    const late = await startWorkerProcess(stack, {
+      NODE_OPTIONS: `--require ${fileURLToPath(new URL('../../support/shifted-clock.cjs', import.meta.url))}`,
+      WORKTRACK_TEST_CLOCK_OFFSET: String(31 * DAY),
+    });
+    const before = Date.now();
+    expect((await stack.export()).outcome).toBe('published');
+    const [date] = await stack.store.listFolders('projects/snapshots/');
+    expect(await stack.store.listFolders(`projects/snapshots/${date}/`)).toHaveLength(4);
+    const publishedAt = Date.parse((await readPointer(stack.store, 'projects')).publishedAt);
+    expect(publishedAt - before).toBeLessThan(DAY);
+    await late.signal('SIGTERM');
+  });
+});

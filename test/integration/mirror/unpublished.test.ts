@@ -1,0 +1,168 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import { startRollback } from '../../../src/temporal/client/start.js';
+import { type FaultyStack, startFaultyStack } from '../../support/faulty-stack.js';
+import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
+import { expectMirrored } from '../../support/mirrored.js';
+import { readPointer } from '../../support/snapshot.js';
+
+/** Objects of a run below a prefix. */
+async function objectsOf(
+  store: { list(prefix: string): AsyncIterable<{ key: ObjectKey }> },
+  prefix: string,
+  run: string,
+) {
+  const keys: string[] = [];
+  for await (const { key } of store.list(prefix)) if (key.includes(`run=${run}/`)) keys.push(key);
+  return keys;
+}
+
+describe('the files of unpublished runs', () => {
+  let faulty: FaultyStack;
+  afterEach(() => faulty?.stop());
+
+  it('are removed after a swap failed permanently with the manifests written', async () => {
+    faulty = await startFaultyStack('    retries: { giveUpAfter: 4s }\n');
+    const { stack, s3 } = faulty;
+    await stack.startWorker();
+    expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
+    stack.simulator.admin.touch('tasks', { count: 5, pick: 'spread' });
+    const fault = { kind: 'status', status: 503, code: 'SlowDown' } as const;
+    s3.add({ method: 'PUT', path: /latest\.json/, fault });
+    const [failed] = (await stack.export({ resources: ['tasks'] })).runs;
+    expect(failed).toMatchObject({ outcome: 'failed', error: { type: 'Transient' } });
+    const stale = failed!.runId!;
+    const log = await objectsOf(stack.store, 'tasks/changes/', stale);
+    expect(log.some((key) => key.endsWith('_datapackage.json'))).toBe(true);
+
+    s3.clear();
+    expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
+    expect(await objectsOf(stack.store, '', stale)).toEqual([]);
+    await expectMirrored(stack, 'tasks');
+  });
+
+  it('are removed even if the first run ever was not published', async () => {
+    faulty = await startFaultyStack('    retries: { giveUpAfter: 4s }\n');
+    const { stack, s3 } = faulty;
+    await stack.startWorker();
+    const fault = { kind: 'status', status: 503, code: 'SlowDown' } as const;
+    s3.add({ method: 'PUT', path: /latest\.json/, fault });
+    const [failed] = (await stack.export({ resources: ['tasks'] })).runs;
+    expect(failed).toMatchObject({ outcome: 'failed', error: { type: 'Transient' } });
+    s3.clear();
+    expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
+    expect(await objectsOf(stack.store, '', failed!.runId!)).toEqual([]);
+  });
+
+  it('of rolled-back runs are archived by a later run if the first clean-up fails', async () => {
+    faulty = await startFaultyStack();
+    const { stack, s3 } = faulty;
+    await stack.startWorker();
+    const exported = async () => {
+      stack.simulator.admin.touch('tasks', { count: 3, pick: 'spread' });
+      const [run] = (await stack.export({ resources: ['tasks'] })).runs;
+      expect(run!.error).toBeNull();
+      return run!.runId!;
+    };
+    const runs = [await exported(), await exported(), await exported()];
+    const { taskQueue, temporal, connection } = stack;
+    const id = await startRollback(
+      temporal,
+      { connection, resource: 'tasks', to: runs[0] as RunId },
+      { taskQueue },
+    );
+    await temporal.client.workflow.getHandle(id).result();
+    const denied = { kind: 'status', status: 403, code: 'AccessDenied' } as const;
+    const rule = s3.add({ method: 'PUT', path: /_rolled-back\//, fault: denied });
+    // Two clean-ups fail, each in a separate run.
+    await exported();
+    await exported();
+    expect(rule.hits).toBeGreaterThan(1);
+    for (const run of runs.slice(1))
+      expect(await objectsOf(stack.store, 'tasks/changes/', run)).not.toEqual([]);
+    s3.clear();
+    await exported();
+    for (const run of runs.slice(1)) {
+      expect(await objectsOf(stack.store, 'tasks/changes/', run)).toEqual([]);
+      expect(await objectsOf(stack.store, '_rolled-back/tasks/changes/', run)).not.toEqual([]);
+    }
+    for await (const { key } of stack.store.list('_staging/tasks/')) expect.unreachable(`${key} is left`);
+    await expectMirrored(stack, 'tasks');
+  });
+});
+
+describe('a mirror that loses the results of its activities', () => {
+  let world: LateWorld;
+  afterEach(() => world?.stop());
+
+  it('accepts the target of its own rollback, and continues', async () => {
+    world = await startLateWorld();
+    const { mirror } = world;
+    const { runId: first } = await mirror.run();
+    world.change();
+    await mirror.run();
+    // The worker dies after the swap. The workflow gets no result, and the second attempt gets the same input.
+    const input = {
+      ...mirror.ref(),
+      ...{ publishedRunId: mirror.published, publishingRunId: null, rollbackRunId: null, displaced: false },
+      to: first,
+    };
+    const once = await mirror.step('worktrack.rollBack', input);
+    expect(await mirror.step('worktrack.rollBack', input)).toEqual(once);
+    expect((await readPointer(mirror.store, RESOURCE)).runId).toBe(first);
+
+    // No attempt returned a result: the next run finds the pointer at the possible target of the rollback.
+    mirror.rollingBackTo = first;
+    mirror.cleanedUpTo = null;
+    world.change();
+    await mirror.run();
+    await world.check();
+    await world.checkTidy();
+  });
+
+  it('does not discard a published run, even if another mirror has continued from it', async () => {
+    world = await startLateWorld();
+    const { mirror } = world;
+    await mirror.run();
+    world.change();
+    const { runId, snapshot } = await mirror.run();
+    const other = world.other();
+    for (let n = 0; n < 4; n++) other.ref();
+    world.change();
+    await other.run();
+    const ref = { ...mirror.ref(), runId };
+    // Restores its staging, as if the clean-up had not run.
+    const date = /dt=([^/]+)/.exec(snapshot)![1]!;
+    const run = { resource: { name: RESOURCE }, nominalStart: Date.parse(date), runId, before: null };
+    await mirror.store.write(
+      `_staging/${RESOURCE}/${runId}/run.json` as ObjectKey,
+      Buffer.from(JSON.stringify(run)),
+      {
+        contentType: 'application/json',
+      },
+    );
+    await mirror.step('worktrack.discardRun', ref);
+    expect(await mirror.store.head(snapshot)).not.toBeNull();
+    await other.run();
+    await world.check();
+    await world.checkTidy();
+  });
+
+  it('writes no manifest of a run if another mirror has published instead', async () => {
+    world = await startLateWorld();
+    const { mirror } = world;
+    await mirror.run();
+    world.change();
+    const { ref, results, stage, plan } = await mirror.merge();
+    const other = world.other();
+    for (let n = 0; n < 4; n++) other.ref();
+    await other.run();
+    await expect(
+      mirror.step('worktrack.publish', { ...ref, stage, plan, results, shifted: false, unproven: 0 }),
+    ).rejects.toMatchObject({
+      type: 'Displaced',
+    });
+    const left = await objectsOf(mirror.store, RESOURCE, ref.runId);
+    expect(left.filter((key) => key.endsWith('_datapackage.json'))).toEqual([]);
+  });
+});

@@ -1,0 +1,150 @@
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startExport } from '../../../src/temporal/client/start.js';
+import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
+import type { ExportView } from '../../../src/temporal/follow/export-view.js';
+import { followExport } from '../../../src/temporal/follow/follow.js';
+import { followWriteBack, type WriteBackView } from '../../../src/temporal/follow/follow-write-back.js';
+import { replayHistories } from '../../../src/temporal/replay/replay.js';
+import { readStatus } from '../../../src/temporal/status/status.js';
+import { dataConverter } from '../../support/encryption.mjs';
+import { runCommand, startWorkerProcess } from '../../support/processes.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
+import { endLocks, fileIn, stage, timeEntriesCsv } from '../../support/write-back.js';
+
+const MODULE = fileURLToPath(new URL('../../support/encryption.mjs', import.meta.url));
+
+describe("with a user's encrypting data converter", () => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { projects: 30 } },
+      resources: '[projects, { name: nothing, path: nothing }]',
+      yaml: '    sync: { pageSize: 10 }\n',
+      dataConverter,
+    });
+  });
+  afterAll(() => stack?.stop());
+
+  it('an export is followed to its end, with the page and the failure of the current attempt', async () => {
+    const worker = await stack.startWorker();
+    const { faults } = stack.simulator.admin;
+    const trouble = { match: { resource: 'projects' }, fault: { kind: 'status', status: 503 } } as const;
+    faults.add(trouble);
+    const workflowId = await startExport(
+      stack.temporal,
+      { connection: stack.connection },
+      { taskQueue: stack.taskQueue },
+    );
+    let last: ExportView | null = null;
+    const views: ExportView[] = [];
+    const following = followExport(stack.temporal, workflowId, {
+      everyMs: 50,
+      onView(view) {
+        last = view;
+        views.push(view);
+      },
+    });
+    following.catch(() => {});
+    const projects = () => last?.resources.find(({ resource }) => resource === 'projects');
+    await until(() => (projects()?.failure ?? null) !== null, 'an attempt has failed');
+    expect(projects()!.failure!.message).toContain('503');
+    faults.clear();
+    faults.add({ match: { resource: 'projects' }, fault: { kind: 'latency', ms: 400 } });
+    const result = await following.catch((error: unknown) => error);
+    // What fails carries its outcomes in the failure, which is encrypted too.
+    expect(result).toMatchObject({
+      outcome: 'failed',
+      runs: [
+        { resource: 'projects', outcome: 'published', rows: 30 },
+        { resource: 'nothing', outcome: 'failed' },
+      ],
+    });
+    // Only a heartbeat knows of pages while the activity is still reading.
+    expect(
+      views.some(({ resources }) =>
+        resources.some(({ stage, pages }) => stage === 'extract' && pages > 0 && pages < 3),
+      ),
+    ).toBe(true);
+    const [status] = await readStatus(stack.temporal, stack.settings.connections[0]!, stack.store);
+    expect(status).toMatchObject({ name: 'projects', from: 'mirror', rows: 30 });
+    await worker.stop();
+  });
+
+  it('a batch is followed to its end, with the rows and the failure of the current attempt', async () => {
+    const worker = await stack.startWorker();
+    const { faults } = stack.simulator.admin;
+    const writes = { resource: 'time-entries' };
+    faults.add({ match: writes, fault: { kind: 'status', status: 503 } });
+    const file = await fileIn(stack, timeEntriesCsv(80));
+    const input = await stage(stack, { resource: 'time-entries', file });
+    const { workflowId } = await startWriteBack(
+      stack.temporal,
+      { ...input, readBack: false },
+      { taskQueue: stack.taskQueue },
+    );
+    const views: WriteBackView[] = [];
+    const following = followWriteBack(stack.temporal, workflowId, {
+      everyMs: 50,
+      onView: (view) => views.push(view),
+    });
+    following.catch(() => {});
+    await until(() => (views.at(-1)?.failure ?? null) !== null, 'an attempt has failed');
+    expect(views.at(-1)!.failure!.message).toContain('rows have no known outcome');
+    faults.clear();
+    faults.add({ match: writes, fault: { kind: 'latency', ms: 200 } });
+    expect(await following).toMatchObject({ outcome: 'written', counts: { created: 80 } });
+    // Only a heartbeat knows of rows while the activity is still sending.
+    expect(views.some(({ stage, done }) => stage === 'send' && done > 0 && done < 80)).toBe(true);
+    await endLocks(stack);
+    await worker.stop();
+  });
+
+  it('no payload and no failure of a history can be read without the key, and all replay with it', async () => {
+    let histories = 0;
+    let payloads = 0;
+    for await (const { workflowId, runId } of stack.workflows()) {
+      histories++;
+      const history = await stack.temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
+      visit(history.events!, (key, value) => {
+        if (key === 'encoding') {
+          payloads++;
+          expect(Buffer.from(value as Uint8Array).toString()).toBe('binary/encrypted');
+        }
+        if (key === 'message' && value !== '') expect(value).toBe('Encoded failure');
+        if (key === 'stackTrace') expect(value).toBe('');
+      });
+      for await (const replayed of replayHistories([{ name: workflowId, history }], { dataConverter }))
+        expect(replayed).toMatchObject({ outcome: 'replayed' });
+    }
+    // The export and its two mirrors, the batch and its lock.
+    expect(histories).toBe(5);
+    expect(payloads).toBeGreaterThan(20);
+  });
+
+  it('the commands take it from a module', async () => {
+    const env = { WORKTRACK_DATA_CONVERTER: MODULE };
+    const global = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
+    const worker = await startWorkerProcess(stack, env);
+    const exported = await runCommand(stack, ['export', ...global, '--resource', 'projects', '--json'], env);
+    expect(exported.code, exported.stderr).toBe(0);
+    expect(JSON.parse(exported.stdout)).toMatchObject({ outcome: 'published' });
+    const replayed = await runCommand(stack, [
+      ...['replay', '--from-server', '--workflow-id', stack.mirrorId('projects')],
+      ...['--data-converter', MODULE],
+    ]);
+    expect(replayed.code, replayed.stdout + replayed.stderr).toBe(0);
+    await worker.signal('SIGTERM');
+    const slip = await runCommand(stack, ['status', ...global, '--data-converter', stack.configFile]);
+    expect(slip.code).toBe(2);
+    expect(slip.stderr).toContain(`${stack.configFile}, which --data-converter names, cannot be loaded`);
+  });
+});
+
+function visit(value: unknown, see: (key: string, value: unknown) => void): void {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return;
+  for (const [key, inner] of Object.entries(value)) {
+    see(key, inner);
+    visit(inner, see);
+  }
+}

@@ -1,0 +1,26 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { startWorkerProcess } from '../../support/processes.js';
+import { type Stack, startStack } from '../../support/stack.js';
+
+/** Each row fills a chunk of its own, and more chunks are read at a time than listeners are taken for no leak. */
+const ROWS = 16;
+const ROW_BYTES = 4.2 * 1024 * 1024;
+
+describe('a merge of many chunks', () => {
+  let stack: Stack;
+  afterEach(() => stack?.stop());
+
+  it('leaves no MaxListenersExceededWarning in the log of the worker', async () => {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { tasks: 0 } },
+      resources: '[tasks]',
+      yaml: '    sync: { pageSize: 1 }\n',
+    });
+    for (let row = 0; row < ROWS; row++)
+      stack.simulator.admin.create('tasks', { description: 'x'.repeat(ROW_BYTES) });
+    const worker = await startWorkerProcess(stack);
+    expect(await stack.export()).toMatchObject({ outcome: 'published', runs: [{ rows: ROWS }] });
+    await worker.signal('SIGTERM');
+    expect((await worker.output()).stderr).not.toContain('MaxListenersExceededWarning');
+  });
+});

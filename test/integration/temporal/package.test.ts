@@ -1,0 +1,255 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Stack, startStack } from '../../support/stack.js';
+import { endLocks, fileIn, timeEntriesCsv } from '../../support/write-back.js';
+
+const ROOT = resolve(import.meta.dirname, '../../..');
+const MODULES = join(ROOT, 'node_modules');
+
+interface Manifest {
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional?: boolean }>>;
+}
+
+/** Runs a program to its end and gives what it printed, however it ended. */
+async function run(program: string, args: readonly string[], cwd: string, env = process.env) {
+  try {
+    const { stdout } = await promisify(execFile)(program, args, { cwd, env, maxBuffer: 2 ** 26 });
+    return { code: 0, stdout, printed: stdout };
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+    return { code, stdout, printed: stdout + stderr };
+  }
+}
+
+const node = (script: string, args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv) =>
+  run(process.execPath, [join(MODULES, script), ...args], cwd, env);
+
+describe('the packed package', () => {
+  let folder: string;
+  let tarball: string;
+  let app: string;
+  let installed: string;
+
+  /** The examples, with the package from its tarball. Everything else is what the package cannot do without. */
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'worktrack-package-'));
+    const packed = await run(
+      'npm',
+      ['pack', '--json', '--ignore-scripts', '--pack-destination', folder],
+      ROOT,
+    );
+    expect(packed.code, packed.printed).toBe(0);
+    tarball = join(folder, (await readdir(folder)).find((name) => name.endsWith('.tgz'))!);
+    app = join(folder, 'app');
+    installed = join(app, 'node_modules/temporal-worktrack');
+    await cp(join(ROOT, 'examples'), app, { recursive: true });
+    await mkdir(installed, { recursive: true });
+    const unpacked = await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed], folder);
+    expect(unpacked.code, unpacked.printed).toBe(0);
+    const { dependencies, peerDependencies, peerDependenciesMeta } = await manifest(installed);
+    const needed = Object.keys({ ...dependencies, ...peerDependencies });
+    for (const name of [...needed, '@types/node', 'typescript']) {
+      if (peerDependenciesMeta[name]?.optional !== true) await link(name);
+    }
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it('contains code and documentation, but no tests, no source maps and no path of the build machine', async () => {
+    const entries = await readdir(installed, { recursive: true, withFileTypes: true });
+    const files = entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(installed.length + 1));
+    expect(files.filter((name) => !/^(dist|docs)\//.test(name)).sort()).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'package.json',
+    ]);
+    expect(files).toContain('docs/tutorial.md');
+    expect(files.filter((name) => /(^|\/)test\/|\.test\.|\.map$|(?<!\.d)\.ts$/.test(name))).toEqual([]);
+    for (const name of files) {
+      const text = await readFile(join(installed, name), 'utf8');
+      const [, map = ''] = /sourceMappingURL=data:\S+?;base64,(\S+)/.exec(text) ?? [];
+      const all = text + Buffer.from(map, 'base64').toString('utf8');
+      if (all.includes(ROOT)) throw new Error(`${name} names ${ROOT}`);
+    }
+  });
+
+  it('passes attw and publint', async () => {
+    // All modules are ES modules, which Node's oldest that we promise can `require`, too.
+    const types = await node(
+      '@arethetypeswrong/cli/dist/index.js',
+      [tarball, '--profile', 'esm-only', '--no-color', '--no-emoji'],
+      folder,
+    );
+    expect(types.code, types.printed).toBe(0);
+    for (const entry of ['workflows', 'workflows/versioned', 'workflows/traces', 'simulator'])
+      expect(types.stdout).toContain(`temporal-worktrack/${entry}`);
+    const linted = await node('publint/src/cli.js', ['run', tarball, '--strict'], folder);
+    expect(linted.code, linted.printed).toBe(0);
+  });
+
+  it('type-checks in an application, with `NodeNext` and with `Bundler`, and has sound types itself', async () => {
+    for (const args of [
+      ['-p', '.'],
+      ['-p', '.', '--noEmit', '--module', 'ESNext', '--moduleResolution', 'Bundler'],
+    ]) {
+      const { code, printed } = await node('typescript/bin/tsc', args, app);
+      expect(code, printed).toBe(0);
+    }
+    // The SDK's types do not pass this with TypeScript 7; ours must.
+    const { printed } = await node(
+      'typescript/bin/tsc',
+      ['-p', '.', '--noEmit', '--skipLibCheck', 'false'],
+      app,
+    );
+    expect(printed.split('\n').filter((line) => line.includes('temporal-worktrack/'))).toEqual([]);
+  });
+
+  describe('with a service', () => {
+    let stack: Stack;
+    beforeAll(async () => {
+      stack = await startStack({
+        simulator: { awkward: false, counts: { projects: 12, tasks: 30, 'time-entries': 5 } },
+        resources: '[projects, tasks, time-entries]',
+      });
+    });
+    afterAll(async () => {
+      if (stack !== undefined) await endLocks(stack);
+      await stack?.stop();
+    });
+
+    describe('the examples', () => {
+      let worker: ChildProcess;
+      let log = '';
+      let env: NodeJS.ProcessEnv;
+      const example = (script: string, ...args: string[]) =>
+        run(process.execPath, [`dist/${script}`, ...args], app, env);
+
+      beforeAll(async () => {
+        expect((await node('typescript/bin/tsc', ['-p', '.'], app)).printed).toBe('');
+        env = {
+          ...stack.env,
+          WORKTRACK_CONFIG: stack.configFile,
+          TASK_QUEUE: stack.taskQueue,
+          CONNECTION: stack.connection,
+        };
+        worker = spawn(process.execPath, ['dist/embed-plugin/worker.js'], { cwd: app, env });
+        for (const stream of [worker.stdout!, worker.stderr!]) {
+          stream.on('data', (chunk) => {
+            log += String(chunk);
+          });
+        }
+      });
+      afterAll(async () => {
+        const exited = once(worker, 'close');
+        worker.kill('SIGTERM');
+        expect(await exited, log).toEqual([0, null]);
+      });
+
+      it('embed-plugin: a worker with the plugin serves a client that follows an export', async () => {
+        const { code, stdout, printed } = await example('embed-plugin/export.js');
+        expect(code, printed + log).toBe(0);
+        expect(JSON.parse(stdout)).toEqual({
+          outcome: 'published',
+          rows: [
+            ['projects', 12],
+            ['tasks', 30],
+            ['time-entries', 5],
+          ],
+        });
+      });
+
+      it('export-from-workflow: a workflow uses the result of an export, of a failed one, too', async () => {
+        const { code, stdout, printed } = await example('export-from-workflow/start.js');
+        expect(code, printed + log).toBe(0);
+        expect(stdout).toBe('47 rows are in the lake\n');
+        const fault = stack.simulator.admin.faults.add({
+          match: { resource: 'tasks' },
+          fault: { kind: 'status', status: 403 },
+        });
+        const refused = await example('export-from-workflow/start.js');
+        stack.simulator.admin.faults.remove(fault);
+        expect(refused.stdout, refused.printed).toBe('not exported: tasks\n');
+      });
+
+      it('write-back-from-app: writes a file once, and points at a faulty one', async () => {
+        const file = await fileIn(stack, timeEntriesCsv(3));
+        const first = await example('write-back-from-app/main.js', file);
+        expect(first.code, first.printed + log).toBe(0);
+        expect(JSON.parse(first.stdout)).toMatchObject({ outcome: 'written', counts: { created: 3 } });
+        const records = stack.simulator.admin.records('time-entries').length;
+        expect((await example('write-back-from-app/main.js', file)).code).toBe(0);
+        expect(stack.simulator.admin.records('time-entries')).toHaveLength(records);
+        const faulty = await example('write-back-from-app/main.js', await fileIn(stack, 'a,b\n1\n'));
+        expect(faulty.code).toBe(2);
+        expect(faulty.printed).toContain('line 2');
+      });
+
+      it('have the simulated service for their tests', async () => {
+        const script =
+          "const { startSimulator } = await import('temporal-worktrack/simulator');" +
+          'const service = await startSimulator({ counts: { projects: 1 } });' +
+          "console.log(service.admin.records('projects').length); await service.close();";
+        const { stdout, printed } = await run(process.execPath, ['--input-type=module', '-e', script], app);
+        expect(stdout, printed).toBe('1\n');
+      });
+    });
+
+    it('names what to install for traces, which are asked for without their packages', async () => {
+      const main = join(installed, 'dist/src/cli/main.js');
+      const { code, printed } = await run(process.execPath, [main, 'export', '--traces'], app, {
+        ...stack.env,
+        WORKTRACK_CONFIG: stack.configFile,
+      });
+      expect(code, printed).toBe(2);
+      expect(printed).toContain("Cannot find package '@opentelemetry/api'");
+      const { peerDependenciesMeta } = await manifest(installed);
+      expect(Object.keys(peerDependenciesMeta)).toHaveLength(5);
+      for (const name of Object.keys(peerDependenciesMeta)) expect(printed).toContain(` ${name}@`);
+      expect(printed).not.toContain('    at ');
+    });
+
+    it('runs the command, with two copies of protobufjs as a plain installation has them', async () => {
+      await detach('@temporalio/common', 'protobufjs');
+      const main = join(installed, 'dist/src/cli/main.js');
+      const { version } = await manifest(ROOT);
+      expect((await run(process.execPath, [main, '--version'], app)).stdout.trim()).toBe(version);
+      const history = join(ROOT, 'test/replay/histories/exportWorkflow.published.json');
+      const replayed = await run(process.execPath, [main, 'replay', history], app);
+      expect(replayed.code, replayed.printed).toBe(0);
+    });
+  });
+
+  /** Gives the application a copy of a module of its own, with a copy of one of its dependencies inside. */
+  async function detach(name: string, dependency: string): Promise<void> {
+    const copy = join(app, 'node_modules', name);
+    await rm(copy);
+    await cp(join(MODULES, name), copy, { recursive: true });
+    const { dependencies } = await manifest(copy);
+    for (const one of Object.keys(dependencies)) {
+      if (one !== dependency) await link(one);
+    }
+    await cp(join(MODULES, dependency), join(copy, 'node_modules', dependency), { recursive: true });
+  }
+
+  async function link(name: string): Promise<void> {
+    const path = join(app, 'node_modules', name);
+    if (existsSync(path)) return;
+    await mkdir(dirname(path), { recursive: true });
+    await symlink(join(MODULES, name), path);
+  }
+});
+
+async function manifest(of: string): Promise<Manifest> {
+  return JSON.parse(await readFile(join(of, 'package.json'), 'utf8')) as Manifest;
+}

@@ -1,0 +1,86 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  applySchedule,
+  deleteSchedule,
+  describeSchedule,
+  pauseSchedule,
+  resumeSchedule,
+  triggerSchedule,
+} from '../../../src/temporal/schedule/schedule.js';
+import { readPointer, readSnapshot } from '../../support/snapshot.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
+
+/** Every two seconds, in the form with seconds and years that Temporal takes. */
+const OFTEN = '    schedule: { cron: "*/2 * * * * * *", jitter: 0s }\n';
+
+describe('the nightly Schedule', () => {
+  let stack: Stack;
+  afterEach(async () => {
+    await deleteSchedule(stack.temporal, stack.connection).catch(() => {});
+    await stack.stop();
+  });
+
+  const connection = () => stack.settings.connections[0]!;
+  const apply = () => applySchedule(stack.temporal, connection(), stack.taskQueue);
+  const described = () => describeSchedule(stack.temporal, stack.connection);
+
+  it('fires, and publishes under the date of its nominal time', async () => {
+    stack = await startStack({
+      simulator: { counts: { projects: 6 } },
+      resources: '[projects]',
+      yaml: OFTEN,
+    });
+    await stack.startWorker();
+    expect((await apply()).outcome).toBe('created');
+    await until(
+      async () => (await stack.store.readIfExists('projects/latest.json' as never)) !== null,
+      'it is published',
+    );
+    await pauseSchedule(stack.temporal, stack.connection);
+    const { snapshot } = await readPointer(stack.store, 'projects');
+    const { lastRuns } = await described();
+    expect(lastRuns.length).toBeGreaterThan(0);
+    const dates = lastRuns.map((run) => `dt=${run.scheduledAt.toISOString().slice(0, 10)}`);
+    expect(dates.some((date) => snapshot.includes(date))).toBe(true);
+    expect((await readSnapshot(stack.store, 'projects')).rows.length).toBe(6);
+  });
+
+  it('skips runs while one is in progress', async () => {
+    stack = await startStack({
+      simulator: { counts: { projects: 60 } },
+      resources: '[projects]',
+      yaml: `${OFTEN}    sync: { pageSize: 5 }\n`,
+    });
+    stack.simulator.admin.faults.add({
+      match: { resource: 'projects' },
+      fault: { kind: 'latency', ms: 600 },
+    });
+    await stack.startWorker();
+    await apply();
+    await until(async () => (await described()).skipped >= 2, 'two runs are left out');
+    await triggerSchedule(stack.temporal, stack.connection);
+    await pauseSchedule(stack.temporal, stack.connection);
+    stack.simulator.admin.faults.clear();
+    await until(
+      async () => (await stack.store.readIfExists('projects/latest.json' as never)) !== null,
+      'it is published',
+    );
+    // The pages of one reading, and of no second one: nothing was queued behind the long run.
+    expect(stack.simulator.admin.stats().byRoute['GET projects']).toBe(12);
+  });
+
+  it('is applied twice without a change, shows a change, pauses and resumes', async () => {
+    stack = await startStack({ resources: '[projects]' });
+    expect((await apply()).outcome).toBe('created');
+    expect(await apply()).toMatchObject({ outcome: 'unchanged', changes: [] });
+    const changed = { ...connection(), schedule: { ...connection().schedule, cron: '30 4 * * *' } };
+    const updated = await applySchedule(stack.temporal, changed, stack.taskQueue);
+    expect(updated.outcome).toBe('updated');
+    expect(updated.changes.map((change) => change.setting)).toContain('cron');
+    await pauseSchedule(stack.temporal, stack.connection, 'moving house');
+    expect(await described()).toMatchObject({ paused: true, note: 'moving house', nextRuns: [] });
+    await resumeSchedule(stack.temporal, stack.connection);
+    const { nextRuns } = await described();
+    expect(nextRuns[0]!.getUTCHours()).toBe(4);
+  });
+});

@@ -1,0 +1,86 @@
+import { Client, isGrpcDeadlineError } from '@temporalio/client';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import type { ExportResult, MirrorStatus } from '../../../src/core/contract/index.js';
+import { readSnapshot } from '../../support/snapshot.js';
+import { type Stack, startStack } from '../../support/stack.js';
+import { timeSkippingOptions } from '../../support/time-skipping-server.js';
+
+const NIGHTS = 120;
+const DAY = 24 * 60 * 60_000;
+
+describe('nightly exports over four months, in the time-skipping server', () => {
+  let env: TestWorkflowEnvironment;
+  let stack: Stack;
+
+  beforeAll(async () => {
+    env = await TestWorkflowEnvironment.createTimeSkipping(timeSkippingOptions(inject('servers').testServer));
+    stack = await startStack({
+      simulator: {
+        seed: 5,
+        awkward: false,
+        now: await env.currentTimeMs(),
+        counts: { 'time-entries': 40, projects: 5 },
+      },
+      resources: '[time-entries, projects]',
+      temporalAddress: env.address,
+    });
+  });
+  afterAll(async () => {
+    await stack?.stop();
+    await env?.teardown();
+  });
+
+  it('keep every row that ever was in the window, and never move the checkpoint back', async () => {
+    await stack.startWorker();
+    // Not `env.client`: its result() lets time run, and with nothing pending it runs for years.
+    const client = new Client({ connection: env.connection });
+    const { admin } = stack.simulator;
+    const ever = new Set(admin.records('time-entries', 'listed').map(idOf));
+    const checkpoints: string[] = [];
+    for (let night = 0; night < NIGHTS; night++) {
+      const now = await env.currentTimeMs();
+      admin.setNow(now);
+      const startedAt = new Date(now - 3_600_000).toISOString();
+      const created = admin.create('time-entries', {
+        startedAt,
+        durationSeconds: 60 * night,
+        description: `night ${night}`,
+      });
+      ever.add(created);
+      const result = (await client.workflow.execute('exportWorkflow', {
+        workflowId: `${stack.connection}-night-${night}`,
+        taskQueue: stack.taskQueue,
+        args: [{ connection: stack.connection }],
+      })) as ExportResult;
+      expect(result.outcome).toBe('published');
+      const status = await statusOf(client, stack.mirrorId('time-entries'));
+      checkpoints.push(status.checkpoint!.updatedSince);
+      await env.sleep('1 day');
+    }
+    expect([...checkpoints].sort()).toEqual(checkpoints);
+    expect(Date.parse(checkpoints.at(-1)!) - Date.parse(checkpoints[0]!)).toBeGreaterThan((NIGHTS - 2) * DAY);
+    // The service has forgotten the first ones; the lake has not.
+    expect(admin.records('time-entries', 'listed').length).toBeLessThan(ever.size);
+    const { rows } = await readSnapshot(stack.store, 'time-entries');
+    expect(new Set(rows.map((row) => row.id))).toEqual(ever);
+    expect(rows.length).toBe(ever.size);
+  });
+});
+
+/** The time-skipping server forgets a query that comes as the workflow continues as new; another one is answered. */
+async function statusOf(client: Client, workflowId: string): Promise<MirrorStatus> {
+  for (;;) {
+    try {
+      return await client.connection.withDeadline(Date.now() + 5_000, () =>
+        client.workflow.getHandle(workflowId).query<MirrorStatus>('status'),
+      );
+    } catch (error) {
+      if (!isGrpcDeadlineError(error)) throw error;
+    }
+  }
+}
+
+function idOf(record: string): string {
+  return (JSON.parse(record) as { id: string }).id;
+}

@@ -1,0 +1,113 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { startExport } from '../../../src/temporal/client/start.js';
+import { holdAnswer } from '../../support/hold.js';
+import { startWorkerProcess } from '../../support/processes.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
+
+/** `temporal.api.enums.v1.VersioningBehavior`. */
+const PINNED = 1;
+const AUTO_UPGRADE = 2;
+
+describe('worker deployment versioning', () => {
+  let stack: Stack;
+  afterEach(() => stack?.stop());
+
+  /** As `temporal worker deployment set-current-version` does, once a worker of that build has polled. */
+  async function makeCurrent(buildId: string): Promise<void> {
+    const { client, namespace } = stack.temporal;
+    let lastError: unknown;
+    await until(async () => {
+      try {
+        await client.workflowService.setWorkerDeploymentCurrentVersion({
+          namespace,
+          deploymentName: stack.connection,
+          buildId,
+        });
+        return true;
+      } catch (error) {
+        lastError = error;
+        return false;
+      }
+    }, `build ${buildId} is current`).catch(() => {
+      throw lastError;
+    });
+  }
+
+  async function versionOf(workflowId: string) {
+    const { raw } = await stack.temporal.client.workflow.getHandle(workflowId).describe();
+    const { behavior, deploymentVersion } = raw.workflowExecutionInfo?.versioningInfo ?? {};
+    return { behavior, buildId: deploymentVersion?.buildId };
+  }
+
+  it('pins an export to the build on which it started, and moves its mirror to the next', async () => {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { projects: 30 } },
+      resources: '[projects]',
+      yaml: '    sync: { pageSize: 1 }\n',
+    });
+    const build = (buildId: string) =>
+      startWorkerProcess(stack, {
+        WORKTRACK_DEPLOYMENT_NAME: stack.connection,
+        WORKTRACK_BUILD_ID: buildId,
+      });
+    const first = await build('1');
+    await makeCurrent('1');
+    const mirrorId = stack.mirrorId('projects');
+    expect((await stack.export()).outcome).toBe('published');
+    expect(await versionOf(mirrorId)).toEqual({ behavior: AUTO_UPGRADE, buildId: '1' });
+
+    // An export that is in the middle of its reading when build 2 becomes current.
+    const held = holdAnswer(stack.simulator, { resource: 'projects', page: 1 });
+    const workflowId = await startExport(
+      stack.temporal,
+      { connection: stack.connection, full: true },
+      { taskQueue: stack.taskQueue },
+    );
+    await until(held.isThere, 'the second export reads');
+    const second = await build('2');
+    await makeCurrent('2');
+    held.release();
+    const result = await stack.temporal.client.workflow.getHandle(workflowId).result();
+    expect(result).toMatchObject({ outcome: 'published' });
+    expect(await versionOf(workflowId)).toEqual({ behavior: PINNED, buildId: '1' });
+    expect(await versionOf(mirrorId)).toEqual({ behavior: AUTO_UPGRADE, buildId: '2' });
+
+    // No workflow needs the old build any more.
+    await first.signal('SIGTERM');
+    expect((await stack.export()).outcome).toBe('published');
+    await second.signal('SIGTERM');
+  });
+
+  it('is off unless it is asked for, and can be turned on and off again under a mirror', async () => {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { projects: 2 } },
+      resources: '[projects]',
+    });
+    const unversioned = await stack.startWorker();
+    const workflowId = await startExport(
+      stack.temporal,
+      { connection: stack.connection },
+      { taskQueue: stack.taskQueue },
+    );
+    await stack.temporal.client.workflow.getHandle(workflowId).result();
+    for (const id of [workflowId, stack.mirrorId('projects')]) {
+      expect(await versionOf(id)).toEqual({ behavior: undefined, buildId: undefined });
+      for (const event of (await stack.history(id)).events!) {
+        const completed = event.workflowTaskCompletedEventAttributes;
+        if (completed) expect([completed.versioningBehavior, completed.deploymentVersion]).toEqual([0, null]);
+      }
+    }
+    await unversioned.stop();
+    const deployment = { deploymentName: stack.connection, buildId: '1' };
+    const versioned = await stack.startWorker(stack.settings, { deployment });
+    await makeCurrent('1');
+    expect((await stack.export()).outcome).toBe('published');
+    expect(await versionOf(stack.mirrorId('projects'))).toEqual({ behavior: AUTO_UPGRADE, buildId: '1' });
+    await versioned.stop();
+    // No build is current: tasks go to workers without versioning.
+    await makeCurrent('');
+    await stack.startWorker();
+    expect((await stack.export()).outcome).toBe('published');
+    expect(await versionOf(stack.mirrorId('projects'))).not.toMatchObject({ behavior: AUTO_UPGRADE });
+  });
+});

@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { residentBytes } from '../../support/memory.js';
+import { type NoticeStack, signedNotice, startNoticeStack, WEBHOOK_SECRET } from '../../support/notices.js';
+import { startCommand } from '../../support/processes.js';
+import { until } from '../../support/stack.js';
+
+const NOTICES = 100_000;
+/** Memory that the flood may add to that of an idle receiver. */
+const MOST_ADDED_BYTES = 200 * 1024 ** 2;
+
+/** A proxy to Temporal that can be stalled: connections stay open, but no bytes arrive. */
+async function startSlowWay(target: string) {
+  const open = new Set<Socket>();
+  const [host = '', port = ''] = target.split(':');
+  const server = createServer((client) => {
+    const upstream = connect(Number(port), host);
+    client.pipe(upstream).pipe(client);
+    for (const socket of [client, upstream]) {
+      open.add(socket);
+      socket.on('error', () => {
+        client.destroy();
+        upstream.destroy();
+      });
+      socket.on('close', () => open.delete(socket));
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    hold() {
+      for (const socket of open) {
+        socket.unpipe();
+        socket.pause();
+      }
+    },
+    close() {
+      server.close();
+      for (const socket of open) socket.destroy();
+    },
+  };
+}
+
+describe('`worktrack webhook` while Temporal is slow', () => {
+  let stack: NoticeStack;
+  afterEach(() => stack?.stop());
+
+  it('keeps its memory small under 100,000 pipelined signed notices', async () => {
+    stack = await startNoticeStack();
+    const way = await startSlowWay(stack.servers.temporalAddress);
+    const receiver = startCommand(stack, ['webhook', '--config', stack.configFile], {
+      WORKTRACK_WEBHOOK_SECRET: WEBHOOK_SECRET,
+      TEMPORAL_ADDRESS: way.address,
+    });
+    stack.beforeStop(async () => {
+      way.close();
+      await receiver.signal('SIGKILL');
+    });
+    const printed = async () => (await receiver.output().catch(() => ({ stderr: '' }))).stderr;
+    await until(async () => (await printed()).includes('POST /hooks/'), 'it listens');
+    const url = new URL(/http:\S+\d/.exec(await printed())![0]);
+    const pid = receiver.child.pid!;
+    const before = await residentBytes(pid);
+    way.hold();
+
+    const body = '{"resource":"tasks"}';
+    const headers = { Host: url.host, 'Content-Length': String(body.length), ...signedNotice(body) };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    const notice = Buffer.from(`POST /hooks/${stack.connection} HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
+    const sender = connect(Number(url.port), url.hostname);
+    let answers = '';
+    sender.on('error', () => {});
+    sender.on('data', (text) => {
+      answers += String(text);
+    });
+    let most = before;
+    const batch = Buffer.concat(Array.from({ length: 1_000 }, () => notice));
+    for (let sent = 0; sent < NOTICES; sent += 1_000) sender.write(batch);
+    // Pipelined answers come in order, so the first ones come once the first notice has reached its time limit.
+    await until(async () => {
+      most = Math.max(most, await residentBytes(pid));
+      return (answers.match(/HTTP\/1\.1 503/g) ?? []).length >= 2_000;
+    }, 'the accepted notices are answered');
+    expect(answers).toContain('Retry-After: 5');
+    expect(answers).not.toContain('HTTP/1.1 202');
+    sender.destroy();
+    console.info(`receiver: ${mebibytes(before)} MiB at rest, ${mebibytes(most)} MiB at most`);
+    expect(most - before).toBeLessThan(MOST_ADDED_BYTES);
+  });
+});
+
+function mebibytes(bytes: number): number {
+  return Math.round(bytes / 1024 ** 2);
+}

@@ -1,0 +1,201 @@
+import { createReadStream } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ObjectKey } from '../../../src/core/brands.js';
+import { writeBackWorkflowId } from '../../../src/core/contract/write-back.js';
+import { DEMO_KEY } from '../../../src/simulator/index.js';
+import { runCommand, startCommand } from '../../support/processes.js';
+import { type Stack, until } from '../../support/stack.js';
+import {
+  fileIn,
+  readReceipts,
+  recordsOf,
+  stage,
+  startWriteBackStack,
+  stopWriteBackStack,
+  timeEntriesCsv,
+  writesSeen,
+} from '../../support/write-back.js';
+
+describe('`worktrack write-back`', () => {
+  let stack: Stack;
+  const write = (...args: string[]) => [
+    'write-back',
+    ...args,
+    '--config',
+    stack.configFile,
+    '--task-queue',
+    stack.taskQueue,
+  ];
+  const run = (...args: string[]) => runCommand(stack, write(...args));
+
+  beforeAll(async () => {
+    stack = await startWriteBackStack();
+    await stack.startWorker();
+  });
+  afterAll(() => stopWriteBackStack(stack));
+
+  it('is one workflow with one outcome when two machines run the same batch at once', async () => {
+    const before = writesSeen(stack);
+    stack.simulator.admin.faults.add({ match: { method: 'POST' }, fault: { kind: 'latency', ms: 60 } });
+    const file = await fileIn(stack, timeEntriesCsv(600));
+    const [one, other] = await Promise.all([
+      run('time-entries', file, '--json'),
+      run('time-entries', file, '--json'),
+    ]);
+    stack.simulator.admin.faults.clear();
+    expect(one!.code, one!.stderr).toBe(0);
+    expect(other!.code, other!.stderr).toBe(0);
+    expect(one!.stdout).toBe(other!.stdout);
+    const printed = JSON.parse(one!.stdout) as { batchId: string; results: ObjectKey };
+    expect(printed).toEqual({
+      batchId: expect.stringMatching(/^[0-9a-f]{64}$/),
+      outcome: 'written',
+      counts: { created: 600, updated: 0, rejected: 0, unknown: 0, superseded: 0, skipped: 0 },
+      results: `_write-back/${printed.batchId}/results.csv`,
+    });
+    expect(writesSeen(stack) - before).toBe(600);
+    const workflowId = writeBackWorkflowId({
+      connection: stack.connection,
+      resource: 'time-entries',
+      batchId: printed.batchId,
+    });
+    let runs = 0;
+    for await (const _ of stack.temporal.client.workflow.list({ query: `WorkflowId = '${workflowId}'` }))
+      runs++;
+    expect(runs).toBe(1);
+    expect((await readReceipts(stack, printed.batchId)).length).toBe(600);
+  });
+
+  it('rejects an input that does not match its format, with line and column, before a row is sent', async () => {
+    const before = writesSeen(stack);
+    const good = '2026-11-20T08:00:00Z,60\n';
+    const cases: [text: string | Buffer, extension: string, says: RegExp][] = [
+      ['', 'csv', /the input is empty/],
+      ['\ufeff \n', 'json', /the input is empty/],
+      [`startedAt,durationSeconds\n${good}2026,"6\n`, 'csv', /line 3, column 6: an unclosed quotation mark/],
+      [
+        `startedAt,durationSeconds\n${good}2026,6,7\n`,
+        'csv',
+        /line 3: the row has 3 cells, but the header has 2/,
+      ],
+      [
+        `startedAt,startedAt:string\n${good}`,
+        'csv',
+        /line 1: the header names "startedAt" twice, in columns 1 and 2/,
+      ],
+      [
+        `startedAt,durationSeconds:integer\n${good}2026,6.5\n`,
+        'csv',
+        /line 3: the cell of durationSeconds is not an integer/,
+      ],
+      ['[{"a":1},\n {"a":}]', 'json', /line 2, column 7: expected a digit/],
+      ['{"a":1}\n{"a":1', 'ndjson', /line 2, column 7: expected "," or "}"/],
+      [Buffer.from(`\ufeffa\n1\n`, 'utf16le'), 'csv', /UTF-16/],
+      [
+        Buffer.concat([Buffer.from('a\nb\n'), Buffer.from([0xff, 0x0a])]),
+        'csv',
+        /line 3: the text is not UTF-8/,
+      ],
+    ];
+    for (const [text, extension, says] of cases) {
+      const file = await fileIn(stack, text, extension);
+      await expect(stage(stack, { resource: 'time-entries', file }), String(says)).rejects.toThrow(says);
+    }
+    const file = await fileIn(stack, `startedAt,durationSeconds\r\n${good}2026,"6"7\r\n`);
+    const { code, stderr, stdout } = await run('time-entries', file, '--json');
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('line 3, column 9: text after the closing quotation mark');
+    expect(stderr).not.toContain('    at ');
+    expect(writesSeen(stack)).toBe(before);
+  });
+
+  it('explains an invalid request, with exit code 2', async () => {
+    const file = await fileIn(stack, timeEntriesCsv(1));
+    const wrong = await run('projects', file);
+    expect(wrong.code).toBe(2);
+    expect(wrong.stderr).toContain('time-entries and calendar-entries');
+    const missing = await run('time-entries', 'nowhere.csv');
+    expect(missing.code).toBe(2);
+    expect(missing.stderr).toContain('nowhere.csv cannot be read (ENOENT)');
+    await expect(stage(stack, { resource: 'time-entries', file, batchId: '../x' })).rejects.toThrow(
+      'not a valid batch id',
+    );
+    await expect(stage(stack, { resource: 'calendar-entries', file })).rejects.toThrow('no column "source"');
+  });
+
+  it('shows the requests of a dry run and sends none', async () => {
+    const before = stack.simulator.admin.stats().requests;
+    const file = await fileIn(stack, timeEntriesCsv(8));
+    const { code, stdout, stderr } = await run('time-entries', file, '--dry-run');
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain('8 rows, 8 to send. Nothing was sent.');
+    expect(stdout).toContain(`POST ${stack.simulator.url}/api/public/v2/time-entries`);
+    expect(stdout).toMatch(
+      /Idempotency-Key: [0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/,
+    );
+    expect(stdout).toContain(
+      '{"description":"no. 0","durationSeconds":600,"startedAt":"2026-11-20T08:00:00Z","billable":true}',
+    );
+    expect(stdout).toContain('and 3 more requests');
+    expect(stack.simulator.admin.stats().requests).toBe(before);
+    // What it shows is what is sent.
+    const [, key] = /Idempotency-Key: (\S+)/.exec(stdout)!;
+    await run('time-entries', file, '--no-read-back');
+    const sent = stack.simulator.admin.stats().recent.map(({ idempotencyKey }) => idempotencyKey);
+    expect(sent).toContain(key);
+  });
+
+  it('exits with 1 for a rejected row and with 3 for a refused key, and says what to do', async () => {
+    const csv = `durationSeconds:integer,startedAt\n60,2026-11-20T08:00:00Z\n-60,2026-11-20T08:00:00Z\n`;
+    const rejected = await run('time-entries', await fileIn(stack, csv), '--no-read-back');
+    expect(rejected.code, rejected.stderr).toBe(1);
+    expect(rejected.stdout).toContain('1 created, 1 rejected');
+    expect(rejected.stderr).toContain('Correct them in a separate file');
+
+    stack.simulator.admin.keys.revoke('demo');
+    const file = await fileIn(stack, timeEntriesCsv(5, 1000));
+    const refused = await run('time-entries', file, '--no-read-back', '--json');
+    expect(refused.code, refused.stderr).toBe(3);
+    expect(JSON.parse(refused.stdout)).toMatchObject({ outcome: 'refused', counts: { created: 0 } });
+    expect(refused.stderr).toContain('check apiKey');
+    expect(refused.stderr + refused.stdout).not.toContain(DEMO_KEY);
+    stack.simulator.admin.keys.add({ key: DEMO_KEY, name: 'demo', organization: 'acme', grants: ['*'] });
+    const mended = await run('time-entries', file, '--no-read-back', '--json');
+    expect(mended.code, mended.stderr).toBe(0);
+    expect(JSON.parse(mended.stdout)).toMatchObject({ outcome: 'written', counts: { created: 5 } });
+  });
+
+  it('reads its input from S3 and from standard input, even if it is only a header', async () => {
+    const { url } = stack.store;
+    await stack.store.write('inbox/entries.csv' as ObjectKey, Buffer.from(timeEntriesCsv(3, 2000)), {
+      contentType: 'text/csv',
+    });
+    const s3 = await run('time-entries', `${url}/inbox/entries.csv`, '--no-read-back', '--json');
+    expect(s3.code, s3.stderr).toBe(0);
+    expect(JSON.parse(s3.stdout)).toMatchObject({ counts: { created: 3 } });
+    const path = await fileIn(stack, '[]', 'json');
+    const command = startCommand(stack, write('time-entries', '-', '--format', 'json', '--json'), {}, 'pipe');
+    createReadStream(path).pipe(command.child.stdin!);
+    expect(await command.exited).toBe(0);
+    expect(JSON.parse((await command.output()).stdout)).toMatchObject({
+      outcome: 'written',
+      counts: { created: 0 },
+    });
+  });
+
+  it('leaves the batch running at Ctrl-C, and follows it again when started again', async () => {
+    const before = recordsOf(stack, 'time-entries').length;
+    stack.simulator.admin.faults.add({ match: { method: 'POST' }, fault: { kind: 'latency', ms: 80 } });
+    const file = await fileIn(stack, timeEntriesCsv(900, 5000));
+    const command = startCommand(stack, write('time-entries', file, '--no-read-back'));
+    await until(() => recordsOf(stack, 'time-entries').length > before + 20, 'rows are written');
+    command.child.kill('SIGTERM');
+    expect(await command.exited).toBe(130);
+    expect((await command.output()).stderr).toContain('To follow it again, run the same command.');
+    stack.simulator.admin.faults.clear();
+    const again = await run('time-entries', file, '--no-read-back', '--json');
+    expect(again.code, again.stderr).toBe(0);
+    expect(JSON.parse(again.stdout)).toMatchObject({ counts: { created: 900 } });
+    expect(recordsOf(stack, 'time-entries').length).toBe(before + 900);
+  });
+});

@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import type { ObjectKey } from '../../../src/core/brands.js';
+import {
+  noRows,
+  type WriteBackActivities,
+  type WriteBackInput,
+  writeBackLockId,
+  writeBackWorkflowId,
+} from '../../../src/core/contract/write-back.js';
+import { connectTemporal, type TemporalClient } from '../../../src/temporal/client/connect.js';
+import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
+import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
+import { shippedBundle } from '../../../src/temporal/worker/bundle.js';
+
+/** The workflows alone, with activities that do nothing, so that a batch of days takes seconds. */
+describe('the histories of batches', () => {
+  const id = randomBytes(4).toString('hex');
+  const connection = `acme-${id}`;
+  const taskQueue = `write-back-${id}`;
+  let temporal: TemporalClient;
+  let worker: Worker;
+  let running: Promise<void>;
+  /** Calls of `sendRows` until a batch is done, and how many there were. */
+  let callsNeeded = 1;
+  const calls = new Map<string, number>();
+  const order: string[] = [];
+
+  const activities: WriteBackActivities = {
+    'worktrack.planWriteBack': async () => ({
+      plan: 'plan' as ObjectKey,
+      rows: 1,
+      results: null,
+      mirrored: false,
+      giveUpAfterMs: 60_000,
+    }),
+    'worktrack.sendRows': async ({ batchId }) => {
+      order.push(batchId);
+      calls.set(batchId, (calls.get(batchId) ?? 0) + 1);
+      return { done: calls.get(batchId)! >= callsNeeded, rows: 1 };
+    },
+    'worktrack.writeResults': async () => ({
+      results: 'results' as ObjectKey,
+      counts: { ...noRows(), created: 1 },
+      unsent: 0,
+    }),
+  };
+  const input = (batchId: string): WriteBackInput => ({
+    connection,
+    resource: 'time-entries',
+    batchId,
+    input: 'input' as ObjectKey,
+    format: 'csv',
+    keyColumn: null,
+  });
+  const lock = writeBackLockId(connection, 'time-entries');
+
+  beforeEach(async () => {
+    const address = inject('servers').temporalAddress;
+    temporal = await connectTemporal({ address });
+    worker = await Worker.create({
+      connection: await NativeConnection.connect({ address }),
+      taskQueue,
+      workflowBundle: shippedBundle(),
+      activities: { ...activities },
+    });
+    running = worker.run();
+    calls.clear();
+    order.length = 0;
+  });
+  afterEach(async () => {
+    await temporal.client.workflow
+      .getHandle(lock)
+      .terminate('end of the test')
+      .catch(() => {});
+    worker.shutdown();
+    await running;
+    await temporal.close();
+  });
+
+  /** Events of each run of a workflow. */
+  async function events(workflowId: string): Promise<number[]> {
+    const lengths: number[] = [];
+    for await (const { runId } of temporal.client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
+      const { events: found } = await temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
+      lengths.push(found!.length);
+    }
+    return lengths;
+  }
+
+  it('stay under 2,000 events however long a batch takes, and it keeps its lock', async () => {
+    callsNeeded = 200;
+    const { workflowId } = await startWriteBack(temporal, input('long'), { taskQueue });
+    const next = await startWriteBack(temporal, input('next'), { taskQueue });
+    for (const one of [workflowId, next.workflowId]) {
+      const result = await followWriteBack(temporal, one, { everyMs: 50 });
+      expect(result).toMatchObject({ outcome: 'written', counts: { created: 1 } });
+    }
+    expect(calls.get('long')).toBe(200);
+    // Which of the two came first is the server's business; but no other batch wrote in the middle of one.
+    expect(order.filter((batchId, at) => at > 0 && order[at - 1] !== batchId).length).toBe(1);
+    const lengths = await events(writeBackWorkflowId(input('long')));
+    expect(lengths.length).toBeGreaterThan(1);
+    expect(Math.max(...lengths)).toBeLessThan(2000);
+  });
+
+  it('stay under 2,000 events with any number of batches', async () => {
+    callsNeeded = 2;
+    const batches = Array.from({ length: 100 }, (_, n) => `batch-${n}`);
+    for (const batchId of batches) await startWriteBack(temporal, input(batchId), { taskQueue });
+    for (const batchId of batches) {
+      const handle = temporal.client.workflow.getHandle(writeBackWorkflowId(input(batchId)));
+      expect(await handle.result()).toMatchObject({ outcome: 'written' });
+    }
+    expect(order.length).toBe(200);
+    for (let at = 0; at < order.length; at += 2) expect(order[at]).toBe(order[at + 1]);
+    const lengths = await events(lock);
+    expect(lengths.length).toBeGreaterThan(1);
+    expect(Math.max(...lengths)).toBeLessThan(2000);
+  });
+});

@@ -1,0 +1,47 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { describe, expect, it } from 'vitest';
+
+const ROWS = 400_000;
+/** Far less than the rows would need: held as objects they take some 300 MB. */
+const HEAP_MIB = 48;
+
+const SCRIPT = `
+const { BatchPlanner, readRows } = await import(process.argv[1]);
+const types = { published: [], fixed: {}, text: ['source', 'sourceKey'] };
+async function* chunks() {
+  yield Buffer.from('source,sourceKey,title,startsAt\\n');
+  for (let n = 0; n < ${ROWS}; n += 1000) {
+    const rows = Array.from({ length: 1000 }, (_, i) => \`cal,key-\${(n + i) % 390000},"title \${n + i}, long enough to count for something",2026-11-20T08:00:00Z\\n\`);
+    yield Buffer.from(rows.join(''));
+  }
+}
+const planner = new BatchPlanner({ connection: 'c', resource: 'calendar-entries', batchId: 'b', keyColumn: null });
+for await (const rows of readRows(chunks(), { format: 'csv', types })) for (const row of rows) planner.survey(row);
+const outcomes = { sent: 0, superseded: 0 };
+for await (const rows of readRows(chunks(), { format: 'csv', types })) {
+  for (const row of rows) outcomes[planner.plan(row).verdict?.outcome ?? 'sent']++;
+}
+console.log(JSON.stringify(outcomes));
+`;
+
+describe('planning a large batch', () => {
+  it('needs a few bytes of memory per row, and keeps no row', async () => {
+    const index = new URL('../../../dist/src/write-back/index.js', import.meta.url).href;
+    const child = spawn(
+      process.execPath,
+      [`--max-old-space-size=${HEAP_MIB}`, '--input-type=module', '-e', SCRIPT, index],
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (text) => {
+      stdout += text;
+    });
+    child.stderr.on('data', (text) => {
+      stderr += text;
+    });
+    const [code] = await once(child, 'close');
+    expect(code, stderr.slice(0, 500)).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ sent: 390_000, superseded: 10_000 });
+  });
+});

@@ -1,0 +1,4 @@
+import type { Command } from 'commander';
+
+export declare function withOptions(page: string, program: Command): string;
+export declare function namesOfOptions(page: string): string[];

@@ -1,0 +1,206 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { createActivities } from '../../activities/index.js';
+import type { RunId, UtcSeconds } from '../../src/core/brands.js';
+import type { Activities, PublishedRun, RunRef } from '../../src/core/contract/index.js';
+import { newRunId } from '../../src/core/run-id.js';
+import type { Settings } from '../../src/core/settings.js';
+import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
+import type { LateRequest, LateRequests } from './late-requests.js';
+
+type Name =
+  | 'worktrack.prepareRun'
+  | 'worktrack.extractPages'
+  | 'worktrack.restoreRolledBack'
+  | 'worktrack.planMerge'
+  | 'worktrack.mergeParts'
+  | 'worktrack.publish'
+  | 'worktrack.cleanUp'
+  | 'worktrack.discardRun'
+  | 'worktrack.rollBack'
+  | 'worktrack.purgeRecord';
+type Input<N extends Name> = Parameters<Activities[N]>[0];
+type Output<N extends Name> = Awaited<ReturnType<Activities[N]>>;
+
+/** An activity whose first attempt loses the network while one of its writes is in flight. */
+export interface Loss {
+  readonly activity: Name;
+  /** Which of its writes, from 0. */
+  readonly write: number;
+}
+
+/** The result of a network loss. */
+export interface Lost {
+  /** The request in flight; `null` when the activity has fewer writes. */
+  late: LateRequest | null;
+  /** Number of writes that the activity made, when it has fewer. */
+  writes: number;
+}
+
+/**
+ * A mirror whose activities the test calls as the workflow does: the same activities, against real servers, with attempts
+ * that are replaced at the points that the test chooses.
+ */
+export class ManualMirror {
+  readonly #direct: Connections;
+  readonly #cut: Connections;
+  readonly #proxy: LateRequests;
+  readonly #connection: string;
+  readonly #resource: string;
+  #loss: Loss | null = null;
+  #lost: Lost = { late: null, writes: 0 };
+  #leaving: Promise<unknown>[] = [];
+  #clock = Date.now();
+  published: RunId | null = null;
+  checkpoint: { readonly updatedSince: UtcSeconds } | null = null;
+  rollingBackTo: RunId | null = null;
+  cleanedUpTo: RunId | null = null;
+  unpublished: RunId[] = [];
+  #hasPurged = false;
+
+  /**
+   * @param direct the configuration with the store's own endpoint
+   * @param cut the same through the proxy, for attempts that lose the network
+   */
+  constructor(settings: { direct: Settings; cut: Settings }, proxy: LateRequests, resource: string) {
+    this.#direct = openConnections(settings.direct);
+    this.#cut = openConnections(settings.cut);
+    this.#proxy = proxy;
+    this.#connection = settings.direct.connections[0]!.name;
+    this.#resource = resource;
+  }
+
+  get store() {
+    return this.#direct.connection(this.#connection).store;
+  }
+
+  /** Cuts the network in the next call. */
+  lose(loss: Loss): Lost {
+    this.#loss = loss;
+    this.#lost = { late: null, writes: 0 };
+    return this.#lost;
+  }
+
+  /** A run from its beginning to its end. Returns what was published. */
+  async run(input: Partial<Input<'worktrack.prepareRun'>> = {}): Promise<PublishedRun & { runId: RunId }> {
+    const { ref, results, stage, plan } = await this.merge(input);
+    const published = await this.step('worktrack.publish', {
+      ...{ ...ref, stage, plan, results },
+      ...{ shifted: false, unproven: 0 },
+    });
+    this.published = ref.runId;
+    this.checkpoint = published.checkpoint;
+    this.rollingBackTo = null;
+    const { cleanedUpTo, unpublished } = this;
+    const { complete } = await this.step('worktrack.cleanUp', { ...ref, cleanedUpTo, unpublished });
+    if (complete) {
+      this.cleanedUpTo = this.#hasPurged ? null : ref.runId;
+      this.unpublished = [];
+    }
+    return { ...published, runId: ref.runId };
+  }
+
+  /** A run until it could be published. */
+  async merge(input: Partial<Input<'worktrack.prepareRun'>> = {}) {
+    const ref = this.ref();
+    const prepared = await this.step('worktrack.prepareRun', {
+      ...ref,
+      ...{ mode: 'increment', reconcile: false, reconciledAt: null, adopt: false, since: null },
+      ...{ checkpoint: this.checkpoint, resumable: null },
+      ...this.#fence(),
+      ...{ startedAt: this.#clock, nominalStart: this.#clock },
+      ...input,
+    });
+    const taken = prepared.restoreRolledBack ? await this.step('worktrack.restoreRolledBack', ref) : null;
+    const { stage } = await this.step('worktrack.extractPages', {
+      ...ref,
+      call: 0,
+      after: taken?.stage ?? null,
+      pageSize: null,
+      read: { number: 0, kind: 'list' },
+    });
+    const { plan, batches } = await this.step('worktrack.planMerge', {
+      ...ref,
+      stage,
+      pass: 0,
+      gone: null,
+      allowDeletes: false,
+    });
+    const results = [];
+    for (let batch = 0; batch < batches; batch++)
+      results.push((await this.step('worktrack.mergeParts', { ...ref, plan, pass: 0, batch })).result);
+    return { ref, stage, plan, results };
+  }
+
+  async rollBack(to: RunId): Promise<void> {
+    const { checkpoint } = await this.step('worktrack.rollBack', { ...this.ref(), ...this.#fence(), to });
+    this.published = to;
+    this.checkpoint = checkpoint;
+    this.cleanedUpTo = null;
+  }
+
+  async purge(...key: string[]): Promise<Output<'worktrack.purgeRecord'>> {
+    const purged = await this.step('worktrack.purgeRecord', { ...this.ref(), ...this.#fence(), key });
+    this.cleanedUpTo = null;
+    this.#hasPurged = true;
+    return purged;
+  }
+
+  /** Each request gets a different second, as in a mirror. */
+  ref(): RunRef {
+    this.#clock += 1000;
+    const runId = newRunId(this.#clock, null, Math.random().toString(16).slice(2).padEnd(8, '0'));
+    return { connection: this.#connection, resource: this.#resource, runId };
+  }
+
+  #fence() {
+    return {
+      publishedRunId: this.published,
+      publishingRunId: null,
+      rollbackRunId: this.rollingBackTo,
+      displaced: false,
+    };
+  }
+
+  /** Runs one activity: the attempt that loses the network, if any, and the attempt that replaces it. */
+  async step<N extends Name>(name: N, input: Input<N>): Promise<Output<N>> {
+    const loss = this.#loss?.activity === name ? this.#loss : null;
+    if (loss === null) return this.#attempt(name, input, this.#direct, 1).done;
+    this.#loss = null;
+    const held = this.#proxy.hold(({ number }) => number === loss.write);
+    const first = this.#attempt(name, input, this.#cut, 1);
+    first.done.catch(() => {});
+    const late = await Promise.race([held, first.done.then(() => null)]);
+    if (late === null) {
+      this.#lost.writes = this.#proxy.reconnect().length;
+      return first.done;
+    }
+    this.#lost.late = late;
+    first.cancel();
+    this.#leaving.push(first.done.catch(() => {}));
+    return this.#attempt(name, input, this.#direct, 2).done;
+  }
+
+  #attempt<N extends Name>(name: N, input: Input<N>, deps: Connections, attempt: number) {
+    const environment = new MockActivityEnvironment({
+      attempt,
+      scheduledTimestampMs: this.#clock,
+      currentAttemptScheduledTimestampMs: this.#clock,
+    });
+    const activity = createActivities(deps)[name] as (given: Input<N>) => Promise<Output<N>>;
+    const done = environment.run(activity, input) as Promise<Output<N>>;
+    return { done, cancel: () => environment.cancel() };
+  }
+
+  /** Waits until the attempts without network have failed, and reconnects the proxy. */
+  async settle(): Promise<void> {
+    await Promise.all(this.#leaving);
+    this.#leaving = [];
+    this.#proxy.reconnect();
+  }
+
+  async close(): Promise<void> {
+    await this.settle();
+    await this.#direct.close();
+    await this.#cut.close();
+  }
+}

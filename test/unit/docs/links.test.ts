@@ -1,0 +1,83 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, normalize, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { anchorsOf, PAGES, type Page, proseOf } from '../../support/docs.js';
+
+const ROOT = resolve(import.meta.dirname, '../../..');
+
+describe('the pages', () => {
+  it.each(PAGES)('have no heading twice, and links that lead somewhere: $path', (page) => {
+    // Each version in a changelog has the same headings.
+    const anchors = page.path === 'CHANGELOG.md' ? [] : anchorsOf(page);
+    expect(anchors.filter((one, at) => anchors.indexOf(one) !== at)).toEqual([]);
+    expect(linksOf(page).filter((link) => problemOf(page, link) !== null)).toEqual([]);
+  });
+
+  it('are all in the index, docs/README.md', () => {
+    const index = PAGES.find(({ path }) => path === 'docs/README.md')!;
+    const linked = linksOf(index).map((link) => normalize(join('docs', link)));
+    expect(
+      PAGES.map(({ path }) => path).filter((path) => !/README\.md$/.test(path) && !linked.includes(path)),
+    ).toEqual([]);
+  });
+
+  it('begin with a front page of at most 250 lines', () => {
+    expect(PAGES[0]!.text.split('\n').length).toBeLessThanOrEqual(250);
+  });
+});
+
+describe('a link', () => {
+  const page: Page = { path: 'docs/x.md', text: '# X\n\n## A heading, here\n' };
+
+  it('is followed to its page and heading', () => {
+    expect(problemOf(page, '#a-heading-here')).toBeNull();
+    expect(problemOf(page, 'reference/exit-codes.md#exit-codes')).toBeNull();
+  });
+
+  it('to a page or a heading that is missing is found', () => {
+    expect(problemOf(page, 'nowhere.md')).toBe('no such file');
+    expect(problemOf(page, 'reference/exit-codes.md#nowhere')).toBe('no such heading');
+    expect(problemOf(page, '#nowhere')).toBe('no such heading');
+  });
+});
+
+describe('comments', () => {
+  const files = ['src', 'workflows', 'activities', 'test'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .map((path) => join(folder, path))
+      .filter((path) => /\.(ts|mjs|cjs)$/.test(path)),
+  );
+  const texts = files.map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
+
+  it('cite headings of the documentation that exist', () => {
+    const cited = texts.flatMap(({ path, text }) =>
+      [...text.matchAll(/\bdocs\/[\w/-]+\.md(?:#[\w-]+)?/g)].map(([link]) => ({ path, link })),
+    );
+    expect(cited.length).toBeGreaterThan(100);
+    const root: Page = { path: 'root', text: '' };
+    expect(cited.filter(({ link }) => link !== 'docs/x.md' && problemOf(root, link) !== null)).toEqual([]);
+  });
+
+  it('cite no page that is not in the repository', () => {
+    expect(texts.filter(({ text }) => /\bDESIGN [0-9]/.test(text)).map(({ path }) => path)).toEqual([]);
+  });
+});
+
+/** Relative links and images of a page. */
+function linksOf({ text }: Page): string[] {
+  const prose = proseOf(text).replace(/`[^`\n]+`/g, '');
+  return [...prose.matchAll(/\]\(([^)\s]+)\)|src="([^"]+)"/g)]
+    .map(([, link, image]) => link ?? image!)
+    .filter((link) => !/^\w+:/.test(link));
+}
+
+/** What is wrong with a relative link of a page; `null` for nothing. */
+function problemOf(from: Page, link: string): string | null {
+  const [file, anchor] = link.split('#') as [string, string?];
+  const path = file === '' ? from.path : normalize(join(dirname(from.path), file));
+  const page = file === '' ? from : PAGES.find((one) => one.path === path);
+  if (page === undefined && !(existsSync(join(ROOT, path)) && statSync(join(ROOT, path)).isFile()))
+    return 'no such file';
+  if (anchor === undefined) return null;
+  return page !== undefined && anchorsOf(page).includes(anchor) ? null : 'no such heading';
+}

@@ -1,0 +1,186 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import { checksumState, manifestChecksums } from '../../../src/lake/published/checksums.js';
+import { folderOf, pointerKey } from '../../../src/lake/published/layout.js';
+import { decodeManifest } from '../../../src/lake/published/manifest.js';
+import { decodePointer, encodePointer } from '../../../src/lake/published/pointer.js';
+import { recountRows, replaceParts } from '../../../src/lake/published/purge.js';
+import { readPublished } from '../../../src/lake/published/read-published.js';
+import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { seededRandom } from '../../support/random.js';
+import { type PublishedRun, publishRun } from './published.js';
+
+const RUN = '20261121T020000Z-1a2b3c4d' as RunId;
+const PURGE = '20261121T030000Z-00000009' as RunId;
+const COLUMNS = [
+  { name: 'id', types: 16 },
+  { name: 'title', types: 17 },
+];
+const JSON_TYPE = { contentType: 'application/json' };
+
+let folder: string;
+let store: ObjectStore;
+let run: PublishedRun;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'worktrack-checksums-'));
+  store = openStore({ url: pathToFileURL(folder).href });
+  run = await publishRun(store, {
+    ...{ resource: 'tasks', runId: RUN, date: '2026-11-21', columns: COLUMNS },
+    parts: [[...'abcdef'].map((id) => [id, `Title of ${id}`])],
+  });
+});
+afterEach(async () => {
+  store.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function withChecksums(): Promise<void> {
+  const manifests = await manifestChecksums(store, run.pointer);
+  await store.write(pointerKey('tasks'), encodePointer({ ...run.pointer, manifests }), JSON_TYPE);
+}
+
+async function change(key: ObjectKey, edit: (body: Buffer) => Buffer | string): Promise<void> {
+  await store.write(key, Buffer.from(edit(await store.read(key))), JSON_TYPE);
+}
+
+/** As version 0.1 wrote it. */
+async function withoutChecksum(key: ObjectKey): Promise<void> {
+  await change(key, (body) => {
+    const found = JSON.parse(body.toString()) as {
+      checksum?: string;
+      worktrack?: { checksum?: string; parts: object[] };
+    };
+    delete found.checksum;
+    delete found.worktrack?.checksum;
+    for (const part of found.worktrack?.parts ?? []) delete (part as { indexCrc32?: string }).indexCrc32;
+    return found.worktrack === undefined ? JSON.stringify(found, null, 2) : JSON.stringify(found, null, 1);
+  });
+}
+
+/** Flips every bit of an object in turn, or a sample of so many, and counts those that verify does not notice. */
+async function unnoticed(key: ObjectKey, tries: number): Promise<number> {
+  const good = await store.read(key);
+  const random = seededRandom(15);
+  let missed = 0;
+  for (let n = 0; n < tries; n++) {
+    const bad = Buffer.from(good);
+    bad[random.below(good.length)]! ^= 1 << random.below(8);
+    await store.write(key, bad, JSON_TYPE);
+    if ((await verifySnapshot(store, 'tasks')).ok) missed++;
+  }
+  await store.write(key, good, JSON_TYPE);
+  return missed;
+}
+
+describe('The checksums of pointer and manifests', () => {
+  it('let verify detect any flipped bit', { timeout: 60_000 }, async () => {
+    await withChecksums();
+    expect((await verifySnapshot(store, 'tasks')).problems).toEqual([]);
+    expect(await unnoticed(pointerKey('tasks'), 150)).toBe(0);
+    expect(await unnoticed(run.pointer.snapshot, 150)).toBe(0);
+    expect(await unnoticed(run.pointer.changes!, 150)).toBe(0);
+  });
+
+  it('are not required in a lake of version 0.1', async () => {
+    await withoutChecksum(pointerKey('tasks'));
+    await withoutChecksum(run.pointer.snapshot);
+    await withoutChecksum(run.pointer.changes!);
+    expect((await verifySnapshot(store, 'tasks')).problems).toEqual([]);
+    expect((await readPublished(store, 'tasks')).pointer).toEqual(run.pointer);
+  });
+
+  it('do not match a pointer whose checkpoint changed, so that no run starts from it', async () => {
+    await withChecksums();
+    await change(pointerKey('tasks'), (body) => body.toString().replace('T01:55:00Z', 'T01:56:00Z'));
+    await expect(readPublished(store, 'tasks')).rejects.toThrow(
+      /latest\.json is damaged|do not match its checksum/,
+    );
+    const found = await store.read(pointerKey('tasks'));
+    expect(() => decodePointer(found)).toThrow('its fields do not match its checksum');
+  });
+
+  it('do not match a manifest whose previous run changed', async () => {
+    await change(run.pointer.changes!, (body) =>
+      body.toString().replace('"previousRunId": null', `"previousRunId": "${PURGE}"`),
+    );
+    const body = await store.read(run.pointer.changes!);
+    expect(() => decodeManifest(body, folderOf(run.pointer.changes!))).toThrow(
+      'its content does not match its checksum',
+    );
+  });
+
+  it('accept a manifest that a purge has replaced, before and after the pointer follows', async () => {
+    await withChecksums();
+    const part = run.parts[0]!;
+    const first = replaceParts(
+      await store.read(run.pointer.snapshot),
+      [{ before: part, after: part, by: PURGE }],
+      'snapshots',
+    );
+    await store.write(run.pointer.snapshot, first, JSON_TYPE);
+    await store.write(run.pointer.snapshot, recountRows(first, 6), JSON_TYPE);
+    const { problems } = await verifySnapshot(store, 'tasks');
+    expect(problems).toEqual([]);
+    expect((await readPublished(store, 'tasks')).manifest.purged).toEqual([{ runId: PURGE, rows: 0 }]);
+    // A damaged replacement is still detected.
+    expect(await unnoticed(run.pointer.snapshot, 60)).toBe(0);
+    await withChecksums();
+    expect((await verifySnapshot(store, 'tasks')).problems).toEqual([]);
+  });
+
+  it('do not accept an older version of a manifest', async () => {
+    const old = await store.read(run.pointer.snapshot);
+    await store.write(run.pointer.snapshot, recountRows(old, 6), JSON_TYPE);
+    await withChecksums();
+    await store.write(run.pointer.snapshot, old, JSON_TYPE);
+    expect((await verifySnapshot(store, 'tasks')).problems).toEqual([
+      `${run.pointer.snapshot}: its SHA-256 does not match latest.json`,
+    ]);
+  });
+
+  it('do not change the pointer fields that other readers use', () => {
+    const written = JSON.parse(encodePointer(run.pointer).toString()) as Record<string, unknown>;
+    expect(written).toMatchObject({ ...run.pointer });
+    expect(checksumState(written)).toBe('intact');
+    expect(decodePointer(encodePointer(run.pointer))).toEqual(run.pointer);
+  });
+});
+
+describe('Verifying documents without checksums', () => {
+  beforeEach(async () => {
+    for (const key of [pointerKey('tasks'), run.pointer.snapshot, run.pointer.changes!])
+      await withoutChecksum(key);
+  });
+
+  it('finds a layout that this version does not know, and does not throw', async () => {
+    await change(run.pointer.snapshot, (body) => body.toString().replace('"layout": 1', '"layout": 3'));
+    const { problems, rows } = await verifySnapshot(store, 'tasks');
+    expect(problems.join('\n')).toContain('has layout version 3');
+    expect(rows).toBe(0);
+  });
+
+  it.each([
+    ['checkpoint', (text: string) => text.replace('T01:55:00Z', 'T01:56:00Z')],
+    ['publishedAt', (text: string) => text.replace('02:00:01', '02:00:09')],
+    ['connection', (text: string) => text.replace('"acme"', '"acmd"')],
+    ['baseUrl', (text: string) => text.replace('tracker.', 'tracked.')],
+  ])('compares "%s" of the pointer with the manifest', async (name, edit) => {
+    await change(pointerKey('tasks'), (body) => edit(body.toString()));
+    expect((await verifySnapshot(store, 'tasks')).problems.join('\n')).toContain(`"${name}" of the pointer`);
+  });
+
+  it('compares what the two manifests of a run have in common', async () => {
+    await change(run.pointer.changes!, (body) =>
+      body.toString().replace('"previousRunId": null', '"previousRunId": "20261120T020000Z-00000001"'),
+    );
+    expect((await verifySnapshot(store, 'tasks')).problems).toEqual([
+      `${run.pointer.changes}: "previousRunId" of the change log differs from the snapshot`,
+    ]);
+  });
+});

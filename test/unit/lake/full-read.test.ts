@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { isFullReadDue, nextFullRead } from '../../../src/lake/run/full-read.js';
+
+const HOUR = 60 * 60_000;
+const WEEK = 7 * 24 * HOUR;
+const startedAt = '2026-11-21T02:00:00.000Z';
+const START = Date.parse(startedAt);
+
+describe('a full read', () => {
+  it('is due once per reconcileEvery, from the start of the last one on', () => {
+    const last = { startedAt, shifted: 0 };
+    expect(isFullReadDue(last, START + WEEK - 1, WEEK)).toBe(false);
+    expect(isFullReadDue(last, START + WEEK, WEEK)).toBe(true);
+    expect(isFullReadDue(last, START + 100 * WEEK, null)).toBe(false);
+  });
+
+  it('is due where none is known, unless none is wanted', () => {
+    expect(isFullReadDue(null, START, WEEK)).toBe(true);
+    expect(isFullReadDue(null, START, null)).toBe(false);
+  });
+
+  it('is due at once after a run whose list kept shifting, and then daily until one does not', () => {
+    const once = nextFullRead(
+      { startedAt, shifted: 0 },
+      { mode: 'increment', startedAt: START, shifted: true },
+    );
+    expect(once).toEqual({ startedAt, shifted: 1 });
+    expect(isFullReadDue(once, START, null)).toBe(true);
+    const twice = nextFullRead(once, { mode: 'full', startedAt: START + HOUR, shifted: true });
+    expect(isFullReadDue(twice, START + 2 * HOUR, null)).toBe(false);
+    expect(isFullReadDue(twice, START + 22 * HOUR, null)).toBe(true);
+    const good = nextFullRead(twice, { mode: 'full', startedAt: START + 22 * HOUR, shifted: false });
+    expect(good).toEqual({ startedAt: new Date(START + 22 * HOUR).toISOString(), shifted: 0 });
+  });
+
+  it('is not owed any less because an increment went well', () => {
+    const owed = { startedAt, shifted: 1 };
+    expect(nextFullRead(owed, { mode: 'increment', startedAt: START, shifted: false })).toEqual(owed);
+    expect(nextFullRead(null, { mode: 'increment', startedAt: START, shifted: false })).toBeNull();
+    const unknown = nextFullRead(null, { mode: 'increment', startedAt: START, shifted: true });
+    expect(isFullReadDue(unknown, START, null)).toBe(true);
+  });
+});

@@ -1,0 +1,27 @@
+import { workflowInfo } from '@temporalio/workflow';
+import type { ExportInput, ExportResult } from '../../src/core/contract/index.js';
+import { requestRuns } from './request-runs.js';
+
+/**
+ * Exports all resources of a connection, or the given ones. Schedules start this workflow.
+ *
+ * @throws ApplicationFailure `ExportFailed` if a resource was not published, with every outcome in its details
+ */
+export async function exportWorkflow(input: ExportInput): Promise<ExportResult> {
+  return requestRuns(input, {
+    kind: 'run',
+    mode: input.full === true ? 'full' : 'increment',
+    // An export that allows deletes must also detect them, even if no reconciliation is due tonight.
+    reconcile: input.allowDeletes === true,
+    adopt: input.adopt === true,
+    allowDeletes: input.allowDeletes === true,
+    since: null,
+    nominalStart: nominalTime(),
+  });
+}
+
+/** The scheduled time if a Schedule started this run, else now; milliseconds since 1970. */
+function nominalTime(): number {
+  const [scheduled] = (workflowInfo().searchAttributes.TemporalScheduledStartTime ?? []) as unknown as Date[];
+  return scheduled === undefined ? Date.now() : new Date(scheduled).getTime();
+}

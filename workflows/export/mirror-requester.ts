@@ -1,0 +1,136 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  getExternalWorkflowHandle,
+  workflowInfo,
+} from '@temporalio/workflow';
+import {
+  type MirrorRequest,
+  type MirrorState,
+  mirrorWorkflowId,
+  type RunReport,
+  type Sent,
+} from '../../src/core/contract/index.js';
+import { newMirror } from '../../src/core/mirror.js';
+import { mirrorRequestProblem, runAnswerProblem } from '../../src/core/signals.js';
+import { resourceMirrorWorkflow } from '../mirror/resource-mirror.js';
+import { requestRun, runAnswered, withdrawRequest } from '../shared/messages.js';
+import { signalWithStart } from '../shared/signal-child.js';
+import { handleChecked } from '../shared/signals.js';
+
+/** An unanswered request is sent again at these intervals, ms. The mirror recognizes it by its id. */
+const FIRST_RESEND_MS = 5 * 60_000;
+const MAX_RESEND_MS = 60 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
+
+/** A request without the fields that `MirrorRequester` adds: its id and the workflow to answer. */
+export type RequestSpec = WithoutSender<MirrorRequest>;
+type WithoutSender<Request> = Request extends unknown ? Omit<Request, 'requestId' | 'replyTo'> : never;
+
+/**
+ * Sends requests of this workflow to the mirrors of a connection and collects their reports. Use one per workflow: it
+ * handles the signal `runAnswered`.
+ */
+export class MirrorRequester {
+  readonly #connection: string;
+  /** By request id. After a continue-as-new, a report may arrive before the request is repeated. */
+  readonly #reports = new Map<string, RunReport>();
+  /** The id of the current request of each resource. */
+  readonly #requested = new Map<string, string>();
+  readonly #sent = new Map<string, Sent>();
+
+  constructor(connection: string) {
+    this.#connection = connection;
+    handleChecked(runAnswered, runAnswerProblem, ({ requestId, report }) => {
+      this.#reports.set(requestId, report);
+    });
+  }
+
+  /** When the current request of a resource was last sent; `null` while it is being sent, and once it is answered. */
+  sent(resource: string): Sent | null {
+    return this.#sent.get(resource) ?? null;
+  }
+
+  /** The report of the current request of a resource; `null` until it arrives. */
+  report(resource: string): RunReport | null {
+    return this.#reports.get(this.#requested.get(resource) ?? '') ?? null;
+  }
+
+  /**
+   * Sends a request until its report arrives. A failed run has a report, too. Send one request per resource at a time.
+   *
+   * @param name distinguishes the requests of one workflow; the same name is the same request
+   * @param giveUpAfterMs the time limit of one run
+   * @param sent times of a request that was sent before a continue-as-new; it is sent again only when due
+   * @throws ApplicationFailure `Configuration` for a request that the mirror would drop as malformed; `MirrorSilent` if
+   *   the mirror does not answer within a day plus the time of several runs
+   */
+  async request(
+    resource: string,
+    spec: RequestSpec,
+    name: string,
+    giveUpAfterMs: number,
+    sent: Sent | null = null,
+  ): Promise<RunReport> {
+    const { firstExecutionRunId, workflowId: replyTo } = workflowInfo();
+    const request: MirrorRequest = { ...spec, requestId: `${firstExecutionRunId}/${name}`, replyTo };
+    const problem = mirrorRequestProblem(request);
+    if (problem !== null) throw ApplicationFailure.nonRetryable(`${resource}: ${problem}`, 'Configuration');
+    const previous = this.#requested.get(resource);
+    if (previous !== undefined) this.#reports.delete(previous);
+    this.#requested.set(resource, request.requestId);
+    this.#sent.delete(resource);
+    // The mirror limits the time of its runs. The margin is for requests that it serves first.
+    const deadline = (sent?.first ?? Date.now()) + DAY_MS + 4 * giveUpAfterMs;
+    for (let last = sent ?? (await this.#send(resource, request, null)); ; ) {
+      this.#sent.set(resource, last);
+      const left = last.last + last.wait - Date.now();
+      await condition(() => this.#reports.has(request.requestId), Math.max(1, left));
+      const report = this.#reports.get(request.requestId);
+      if (report !== undefined) {
+        this.#sent.delete(resource);
+        return report;
+      }
+      if (Date.now() > deadline) {
+        throw ApplicationFailure.nonRetryable(
+          `${resource}: workflow ${mirrorWorkflowId(this.#connection, resource)} did not answer in time. Check that a worker is running`,
+          'MirrorSilent',
+        );
+      }
+      last = await this.#send(resource, request, last);
+    }
+  }
+
+  async #send(resource: string, request: MirrorRequest, previous: Sent | null): Promise<Sent> {
+    const now = Date.now();
+    await signalWithStart(mirrorOf(this.#connection, resource), requestRun, request);
+    const wait = previous === null ? FIRST_RESEND_MS : Math.min(2 * previous.wait, MAX_RESEND_MS);
+    return { first: previous?.first ?? now, last: Date.now(), wait };
+  }
+
+  /** Withdraws all unanswered requests, also in a cancelled workflow. */
+  async withdrawAll(): Promise<void> {
+    const open = [...this.#requested].filter(([, requestId]) => !this.#reports.has(requestId));
+    await CancellationScope.nonCancellable(() =>
+      Promise.allSettled(
+        open.map(([resource, requestId]) =>
+          getExternalWorkflowHandle(mirrorWorkflowId(this.#connection, resource)).signal(
+            withdrawRequest,
+            requestId,
+          ),
+        ),
+      ),
+    );
+  }
+}
+
+function mirrorOf(connection: string, resource: string) {
+  return {
+    workflow: resourceMirrorWorkflow,
+    workflowId: mirrorWorkflowId(connection, resource),
+    args: [newMirror(connection, resource)] as [MirrorState],
+    staticSummary: `Mirror of ${resource} (${connection})`,
+    memo: { connection, resource },
+  };
+}

@@ -1,0 +1,81 @@
+import { ApplicationFailure, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
+import type { Activities, ExportInput, ExportResult, RunReport } from '../../src/core/contract/index.js';
+import { exportDetails, showDetails } from '../shared/details.js';
+import { toRunError } from '../shared/failures.js';
+import { exportProgress } from '../shared/messages.js';
+import { MirrorRequester, type RequestSpec } from './mirror-requester.js';
+
+const { 'worktrack.planExport': planExport } = proxyActivities<Activities>({
+  startToCloseTimeout: '1 minute',
+  scheduleToCloseTimeout: '10 minutes',
+  retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+  summary: 'list the resources',
+});
+
+/**
+ * Sends the same request to the mirrors of all resources, or of the given ones, in parallel, and collects their reports.
+ * A resource that fails does not stop the others (docs/explanation/semantics.md#partial-failure).
+ *
+ * @throws ApplicationFailure `ExportFailed` at the end if a run was not published, with every outcome in its details
+ */
+export async function requestRuns(
+  { connection, resources: wanted }: Pick<ExportInput, 'connection' | 'resources'>,
+  spec: RequestSpec,
+): Promise<ExportResult> {
+  const requester = new MirrorRequester(connection);
+  const unanswered = new Map<string, RunReport>();
+  let resources: readonly string[] = wanted ?? [];
+  const reportOf = (resource: string): RunReport | null =>
+    unanswered.get(resource) ?? requester.report(resource);
+  const progress = () => ({
+    connection,
+    runs: resources.map((resource) => ({ resource, report: reportOf(resource) })),
+  });
+  setHandler(exportProgress, progress);
+
+  const plan = await planExport({ connection, ...(wanted === undefined ? {} : { resources: wanted }) });
+  resources = plan.resources;
+  showDetails(exportDetails(progress()));
+  try {
+    await Promise.all(resources.map((resource) => requestOrFail(resource)));
+  } catch (error) {
+    if (isCancellation(error)) await requester.withdrawAll();
+    throw error;
+  }
+  return toResult(resources.map((resource) => reportOf(resource)!));
+
+  /** If the mirror does not answer, only this resource fails. */
+  async function requestOrFail(resource: string): Promise<void> {
+    try {
+      const request =
+        spec.kind === 'run' && plan.notify !== undefined ? { ...spec, notify: plan.notify } : spec;
+      await requester.request(resource, request, resource, plan.giveUpAfterMs);
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      const nothing = { runId: null, rows: null, counts: null, snapshot: null, warnings: [] };
+      unanswered.set(resource, { resource, outcome: 'failed', ...nothing, error: toRunError(error) });
+    }
+    showDetails(exportDetails(progress()));
+  }
+}
+
+function toResult(runs: readonly RunReport[]): ExportResult {
+  const worst = (['refused', 'failed', 'cancelled'] as const).find((bad) =>
+    runs.some((run) => run.outcome === bad),
+  );
+  if (worst === undefined) return { outcome: 'published', runs };
+  const result: ExportResult = { outcome: worst, runs };
+  throw ApplicationFailure.create({
+    type: 'ExportFailed',
+    nonRetryable: true,
+    message: runs
+      .flatMap((run) => (run.error === null ? [] : [withResource(run.resource, run.error.message)]))
+      .join('\n'),
+    details: [result],
+  });
+}
+
+/** Prefixes the resource, unless the message already names it. */
+function withResource(resource: string, message: string): string {
+  return message.includes(resource) ? message : `${resource}: ${message}`;
+}

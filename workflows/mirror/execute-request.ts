@@ -1,0 +1,157 @@
+import { CancellationScope, log, proxyActivities } from '@temporalio/workflow';
+import type { RunId } from '../../src/core/brands.js';
+import type {
+  ActiveRun,
+  Activities,
+  MirrorRequest,
+  MirrorState,
+  PurgeRequest,
+  RollbackRequest,
+  RunRef,
+  RunReport,
+  RunRequest,
+} from '../../src/core/contract/index.js';
+import { beganAfter } from '../../src/core/run-id.js';
+import { toRunError } from '../shared/failures.js';
+import { runSteps } from './run-steps.js';
+
+const cleanUp = proxyActivities<Activities>({
+  startToCloseTimeout: '1 hour',
+  scheduleToCloseTimeout: '2 hours',
+  heartbeatTimeout: '10 seconds',
+  retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
+});
+
+/** Changes to published objects. Callers run them without cancellation, because a partial change would leave the lake inconsistent. */
+const amend = proxyActivities<Activities>({
+  startToCloseTimeout: '1 day',
+  scheduleToCloseTimeout: '1 day',
+  heartbeatTimeout: '10 seconds',
+  retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
+});
+
+/** How long after a purge a delayed write of its activity may still arrive at the store, ms. */
+const SWEEP_MS = 60 * 60_000;
+
+/** What a request reads and changes in its mirror. */
+export interface Mirror {
+  readonly state: () => MirrorState;
+  readonly onState: (changes: Partial<MirrorState>) => void;
+  /** Called at every step, so that queries show it. */
+  readonly onChange: (active: ActiveRun) => void;
+}
+
+/** Runs one request to its end. Throws the error that ended it. */
+export function executeRequest(
+  request: MirrorRequest,
+  active: ActiveRun,
+  mirror: Mirror,
+): Promise<RunReport> {
+  switch (request.kind) {
+    case 'rollback':
+      return rollBack(request, active, mirror);
+    case 'purge':
+      return purge(request, active, mirror);
+    default:
+      return run(request, active, mirror);
+  }
+}
+
+async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
+  const before = mirror.state();
+  const result = await runSteps(before, request, active, {
+    onChange: mirror.onChange,
+    onPublishing: (publishing) => mirror.onState({ publishing }),
+  });
+  const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize } = result;
+  // The checkpoint moves only here, after the swap (docs/explanation/architecture.md#checkpoint).
+  mirror.onState({
+    checkpoint,
+    pageSize,
+    publishing: null,
+    rollingBackTo: null,
+    displaced: false,
+    resumable: null,
+    published: { runId, snapshot, rows: counts.rows, publishedAt },
+  });
+  const ref = refOf(mirror, active);
+  const { cleanedUpTo, unpublished } = before;
+  try {
+    const { complete } = await CancellationScope.nonCancellable(() =>
+      cleanUp['worktrack.cleanUp']({ ...ref, cleanedUpTo, unpublished }),
+    );
+    const upTo = active.startedAt < (before.sweepUntil ?? 0) ? null : runId;
+    if (complete) mirror.onState({ cleanedUpTo: upTo, unpublished: [] });
+  } catch (error) {
+    log.warn('the run is published, but its clean-up failed; the next run repeats it', {
+      error: toRunError(error).message,
+    });
+  }
+  const { rows } = counts;
+  return {
+    resource: ref.resource,
+    outcome: 'published',
+    runId,
+    rows,
+    counts,
+    snapshot,
+    warnings,
+    error: null,
+  };
+}
+
+async function rollBack({ to }: RollbackRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
+  mirror.onChange({ ...active, phase: 'roll-back' });
+  const input = { ...fenced(mirror, active), to };
+  // From here on the pointer may name the target, even if the activity's result is lost. The rolled-back runs are newer
+  // than the target, so the next clean-up must check them again.
+  mirror.onState({ rollingBackTo: to, cleanedUpTo: olderOf(mirror.state().cleanedUpTo, to) });
+  const { checkpoint, ...published } = await CancellationScope.nonCancellable(() =>
+    amend['worktrack.rollBack'](input),
+  );
+  mirror.onState({ checkpoint, published, publishing: null, rollingBackTo: null, resumable: null });
+  return amendedReport(input.resource, published);
+}
+
+async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
+  mirror.onChange({ ...active, phase: 'purge' });
+  const input = { ...fenced(mirror, active), key };
+  // A timed-out attempt may leave parts in any folder, so the next clean-up checks every folder.
+  mirror.onState({ cleanedUpTo: null, sweepUntil: Date.now() + SWEEP_MS });
+  const { published, checkpoint, purged } = await CancellationScope.nonCancellable(() =>
+    amend['worktrack.purgeRecord'](input),
+  );
+  const sweepUntil = Date.now() + SWEEP_MS;
+  mirror.onState({ checkpoint, published, resumable: null, sweepUntil });
+  return { ...amendedReport(input.resource, published), purged };
+}
+
+function amendedReport(resource: string, published: MirrorState['published']): RunReport {
+  const { runId, rows, snapshot } = published ?? { runId: null, rows: null, snapshot: null };
+  return { resource, outcome: 'published', runId, rows, counts: null, snapshot, warnings: [], error: null };
+}
+
+function olderOf(a: RunId | null, b: RunId): RunId | null {
+  return a === null || beganAfter(b, a) ? a : b;
+}
+
+function refOf(mirror: Mirror, { runId }: ActiveRun): RunRef {
+  const { connection, resource } = mirror.state();
+  return { connection, resource, runId };
+}
+
+function fenced(mirror: Mirror, active: ActiveRun) {
+  const { published, publishing, rollingBackTo, displaced } = mirror.state();
+  return {
+    ...refOf(mirror, active),
+    publishedRunId: published?.runId ?? null,
+    publishingRunId: publishing,
+    rollbackRunId: rollingBackTo,
+    displaced,
+  };
+}
+
+/** Removes the files of a run that was cancelled or displaced. */
+export function discardRun(ref: RunRef): Promise<void> {
+  return CancellationScope.nonCancellable(() => cleanUp['worktrack.discardRun'](ref));
+}

@@ -1,0 +1,77 @@
+import type { ActivityInterfaceFor } from '@temporalio/workflow';
+import type { ObjectKey } from '../../src/core/brands.js';
+import type { Activities, ExtractResult, ListRead, RunRef } from '../../src/core/contract/index.js';
+
+/** The activities as a workflow calls them. */
+export type LongActivities = ActivityInterfaceFor<Activities>;
+
+/** The starting point of an extraction. */
+interface Start {
+  /** What is already staged, for example by an earlier failed run; `null`: nothing. */
+  readonly staged: ExtractResult | null;
+  /** The learned page size in rows; `null`: the configured one. */
+  readonly pageSize: number | null;
+}
+
+/** The sequential reads of one run. Each continues from the stage document that the previous one wrote. */
+export class Extraction {
+  #last: ExtractResult | null;
+  #calls = 0;
+  #reads = 0;
+  #shifted: boolean;
+
+  constructor(
+    private readonly ref: RunRef,
+    private readonly activities: LongActivities,
+    private readonly start: Start,
+    private readonly onProgress: (extracted: ExtractResult) => void,
+  ) {
+    this.#last = start.staged;
+    this.#shifted = start.staged?.shifted === true;
+  }
+
+  /** Reads the list from start to end. Returns the number of the read. */
+  async read(kind: ListRead['kind']): Promise<number> {
+    const read: ListRead = { number: this.#reads++, kind };
+    // A resumed run may already have staged the whole list.
+    let done = read.number === 0 && this.#last?.done === true;
+    while (!done) {
+      this.#last = await this.activities['worktrack.extractPages'].executeWithOptions(
+        {
+          summary: `${this.ref.resource}: ${kind}${this.#calls === 0 ? '' : `, from page ${this.#last?.pages ?? 0}`}`,
+        },
+        [
+          {
+            ...this.ref,
+            call: this.#calls++,
+            after: this.#last?.stage ?? null,
+            pageSize: this.#last?.pageSize ?? this.start.pageSize,
+            read,
+          },
+        ],
+      );
+      this.onProgress(this.#last);
+      done = this.#last.done;
+      if (kind === 'list') this.#shifted = this.#last.shifted;
+    }
+    return read.number;
+  }
+
+  /** Whether the last read of the list showed signs of a shift. Some signs show only in the merge. */
+  get shifted(): boolean {
+    return this.#shifted;
+  }
+
+  get stage(): ObjectKey {
+    return this.#result.stage;
+  }
+
+  get pageSize(): number {
+    return this.#result.pageSize;
+  }
+
+  get #result(): ExtractResult {
+    if (this.#last === null) throw new Error('the list was not read');
+    return this.#last;
+  }
+}

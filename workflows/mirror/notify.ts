@@ -1,0 +1,43 @@
+import { CancellationScope, log, proxyActivities } from '@temporalio/workflow';
+import type { Activities, MirrorState, NotifyInput, RunReport } from '../../src/core/contract/index.js';
+import { eventOf } from '../../src/core/notify.js';
+import { toRunError } from '../shared/failures.js';
+
+const { 'worktrack.notify': notify } = proxyActivities<Activities>({
+  startToCloseTimeout: '30 seconds',
+  scheduleToCloseTimeout: '10 minutes',
+  retry: { initialInterval: '2 seconds', maximumInterval: '1 minute', maximumAttempts: 6 },
+});
+
+/**
+ * Updates the failure state after a run, and sends a notification if the configuration asks for one.
+ *
+ * @returns `notification` resolves once the notification is sent or has failed, and never rejects; `null`: none is due
+ */
+export function notifyRunEnded(
+  { notify: wanted, failing: before, connection }: MirrorState,
+  report: RunReport,
+): { readonly changes: Partial<MirrorState>; readonly notification: Promise<void> | null } {
+  const { event, failing } = eventOf(before === true, report.outcome);
+  // A mirror that never failed has no such field.
+  const changes = failing === (before === true) ? {} : { failing };
+  if (event === null || wanted?.includes(event) !== true) return { changes, notification: null };
+  const { resource, outcome, runId, error } = report;
+  const input = { connection, resource, event, outcome, runId, error, at: Date.now() };
+  return { changes, notification: sendNotification(input) };
+}
+
+/** A failed notification does not fail the run. */
+async function sendNotification(input: NotifyInput): Promise<void> {
+  try {
+    await CancellationScope.nonCancellable(() => notify(input));
+  } catch (error) {
+    const { connection, resource, event } = input;
+    log.warn('the notification of a run could not be sent; the run is not affected', {
+      connection,
+      resource,
+      event,
+      error: toRunError(error).message,
+    });
+  }
+}

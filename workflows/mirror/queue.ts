@@ -1,0 +1,53 @@
+import type { MirrorRequest, RunAnswer } from '../../src/core/contract/index.js';
+
+/** Answers kept in the state, so that a repeated request whose answer was lost does not start a second run. */
+const MAX_ANSWERS = 50;
+
+/** Equal waiting requests, served by one run (docs/explanation/architecture.md#requests). */
+export interface Batch {
+  /** The oldest request, with the latest nominal start of the batch, so that a nightly run that joins an older request gets its own `dt`. */
+  readonly first: MirrorRequest;
+  readonly all: readonly MirrorRequest[];
+}
+
+/** Adds a request. A request with an id that is already waiting replaces the earlier one and keeps its place. */
+export function enqueue(waiting: readonly MirrorRequest[], request: MirrorRequest): MirrorRequest[] {
+  const others = waiting.filter((other) => other.requestId !== request.requestId);
+  if (others.length === waiting.length) return [...waiting, request];
+  return waiting.map((other) => (other.requestId === request.requestId ? request : other));
+}
+
+/** Takes the oldest request and all requests equal to it from the queue. */
+export function nextBatch(waiting: readonly MirrorRequest[]): { batch: Batch; rest: MirrorRequest[] } | null {
+  const [first] = waiting;
+  if (first === undefined) return null;
+  const spec = specOf(first);
+  const equal = (other: MirrorRequest): boolean => specOf(other) === spec;
+  const all = waiting.filter(equal);
+  return {
+    batch: { first: withLatestStart(first, all), all },
+    rest: waiting.filter((other) => !equal(other)),
+  };
+}
+
+function withLatestStart(first: MirrorRequest, all: readonly MirrorRequest[]): MirrorRequest {
+  if (first.kind !== 'run') return first;
+  const starts = all.map((request) => (request.kind === 'run' ? request.nominalStart : 0));
+  return { ...first, nominalStart: Math.max(...starts) };
+}
+
+/** What a request specifies, without who requests it and when. Equal texts can share a run. */
+function specOf(request: MirrorRequest): string {
+  const { requestId: _, replyTo: __, ...spec } = request;
+  if (spec.kind !== 'run') return JSON.stringify(spec);
+  const { notify: ___, ...run } = spec;
+  return JSON.stringify({ ...run, nominalStart: 0 });
+}
+
+export function remember(answered: readonly RunAnswer[], answer: RunAnswer): RunAnswer[] {
+  return [...answered.filter((other) => other.requestId !== answer.requestId), answer].slice(-MAX_ANSWERS);
+}
+
+export function answerOf(answered: readonly RunAnswer[], requestId: string): RunAnswer | undefined {
+  return answered.find((answer) => answer.requestId === requestId);
+}

@@ -1,0 +1,270 @@
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  getExternalWorkflowHandle,
+  log,
+  setHandler,
+  sleep,
+  uuid4,
+} from '@temporalio/workflow';
+import type {
+  ActiveRun,
+  MirrorRequest,
+  MirrorState,
+  MirrorStatus,
+  RunAnswer,
+  RunReport,
+} from '../../src/core/contract/index.js';
+import { newMirror } from '../../src/core/mirror.js';
+import { newRunId, untilOwnSecond } from '../../src/core/run-id.js';
+import { idProblem, mirrorRequestProblem } from '../../src/core/signals.js';
+import { shouldContinueAsNew } from '../shared/continue-as-new.js';
+import { mirrorDetails, showDetails } from '../shared/details.js';
+import { mayResume, toOutcome, toRunError } from '../shared/failures.js';
+import {
+  mirrorStatus,
+  requestAnswer,
+  requestRun,
+  runAnswered,
+  sync,
+  withdrawRequest,
+} from '../shared/messages.js';
+import { countRun } from '../shared/metrics.js';
+import { handleChecked, wellFormed } from '../shared/signals.js';
+import { discardRun, executeRequest } from './execute-request.js';
+import { notifyRunEnded } from './notify.js';
+import { answerOf, type Batch, enqueue, nextBatch, remember } from './queue.js';
+import { checkSyncInput, syncRequest } from './sync-request.js';
+
+/** Unpublished runs that the state lists for the next clean-up. Clean-up finds older ones by the chain of change logs. */
+const MAX_UNPUBLISHED = 100;
+
+/**
+ * The only writer of one resource in the lake (docs/explanation/architecture.md#one-writer). It never completes: its state,
+ * which holds the checkpoint and the waiting requests, passes from each history to the next by continue-as-new.
+ */
+export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void> {
+  const mirror = new ResourceMirror(initial);
+  mirror.handleMessages();
+  mirror.showStatus();
+  try {
+    await mirror.serveBatches();
+  } finally {
+    await mirror.repliesSent();
+  }
+  await continueAsNew<typeof resourceMirrorWorkflow>(mirror.state);
+}
+
+/** A batch whose run is in progress. */
+interface CurrentBatch {
+  readonly batch: Batch;
+  readonly scope: CancellationScope;
+  /** Ids of the requests that were not withdrawn. */
+  readonly wanted: Set<string>;
+}
+
+class ResourceMirror {
+  #state: MirrorState;
+  #active: ActiveRun | null = null;
+  #current: CurrentBatch | null = null;
+  readonly #replies: Promise<void>[] = [];
+
+  constructor(initial: MirrorState) {
+    // Fields that an earlier version did not write get the value of a new mirror.
+    const state = { ...newMirror(initial.connection, initial.resource), ...initial };
+    // An earlier version may have accepted a request without a check.
+    this.#state = { ...state, waiting: wellFormed(state.waiting, mirrorRequestProblem) };
+  }
+
+  get state(): MirrorState {
+    return this.#state;
+  }
+
+  handleMessages(): void {
+    setHandler(mirrorStatus, () => this.#status());
+    setHandler(requestAnswer, (requestId) => answerOf(this.#state.answered, requestId)?.report ?? null);
+    handleChecked(requestRun, mirrorRequestProblem, (request) => this.#acceptRequest(request));
+    setHandler(
+      sync,
+      (input) => {
+        const request = syncRequest(input, uuid4(), Date.now());
+        this.#acceptRequest(request);
+        return { requestId: request.requestId };
+      },
+      { validator: checkSyncInput },
+    );
+    handleChecked(withdrawRequest, idProblem, (requestId) => this.#withdrawRequest(requestId));
+  }
+
+  showStatus(): void {
+    showDetails(mirrorDetails(this.#status()));
+  }
+
+  /** Serves batches of equal requests one at a time until the history is long enough to continue as new. */
+  async serveBatches(): Promise<void> {
+    for (;;) {
+      await condition(() => this.#state.waiting.length > 0 || shouldContinueAsNew());
+      if (shouldContinueAsNew()) break;
+      const wait = this.#untilNextRun();
+      if (wait > 0) {
+        await sleep(wait);
+        continue;
+      }
+      const next = nextBatch(this.#state.waiting);
+      if (next === null) break;
+      this.#change({ waiting: next.rest });
+      await this.#serveBatch(next.batch);
+    }
+  }
+
+  /** Waits for the answers and notifications that are being sent, also if the workflow is cancelled. */
+  async repliesSent(): Promise<void> {
+    await CancellationScope.nonCancellable(() => Promise.all(this.#replies));
+  }
+
+  #status(): MirrorStatus {
+    const { connection, resource, checkpoint, published, lastRun, waiting } = this.#state;
+    const { configured, learned } = this.#state.pageSize ?? {};
+    const pageSize = configured === undefined || learned === undefined ? null : { configured, learned };
+    return {
+      connection,
+      resource,
+      checkpoint,
+      published,
+      active: this.#active,
+      waiting: waiting.length,
+      lastRun,
+      pageSize,
+    };
+  }
+
+  #acceptRequest(request: MirrorRequest): void {
+    const answer = answerOf(this.#state.answered, request.requestId);
+    if (answer !== undefined) this.#replies.push(reply(request.replyTo, answer));
+    else if (this.#current?.batch.all.some((other) => other.requestId === request.requestId))
+      this.#current.wanted.add(request.requestId);
+    else this.#change({ waiting: enqueue(this.#state.waiting, request) });
+    if (request.kind === 'run' && request.notify !== undefined) this.#change({ notify: request.notify });
+  }
+
+  #withdrawRequest(requestId: string): void {
+    this.#change({ waiting: this.#state.waiting.filter((request) => request.requestId !== requestId) });
+    // A run is cancelled only if every request of its batch is withdrawn.
+    const current = this.#current;
+    if (current?.wanted.delete(requestId) && current.wanted.size === 0) current.scope.cancel();
+  }
+
+  async #serveBatch(batch: Batch): Promise<void> {
+    const { first, all } = batch;
+    const scope = new CancellationScope();
+    this.#current = { batch, scope, wanted: new Set(all.map((request) => request.requestId)) };
+    const startedAt = Date.now();
+    const report = await scope.run(() => this.#runRequest(first));
+    if (first.kind === 'run') {
+      countRun(this.#state.connection, report, Date.now() - startedAt);
+      const { changes, notification } = notifyRunEnded(this.#state, report);
+      this.#change(changes);
+      if (notification !== null) this.#replies.push(notification);
+    }
+    this.#setActive(null);
+    if (first.kind === 'run') this.#change({ lastRun: report });
+    for (const { requestId, replyTo } of all) {
+      const answer = { requestId, report };
+      this.#change({ answered: remember(this.#state.answered, answer) });
+      this.#replies.push(reply(replyTo, answer));
+    }
+    this.#current = null;
+    this.showStatus();
+  }
+
+  /** Milliseconds to wait so that no two runs start in the same second. */
+  #untilNextRun(): number {
+    const { published, lastRun } = this.#state;
+    const earlier = [published?.runId, lastRun?.runId].filter((runId) => runId != null);
+    return untilOwnSecond(Date.now(), earlier);
+  }
+
+  /** Never rejects: an error becomes the report. */
+  async #runRequest(request: MirrorRequest): Promise<RunReport> {
+    const startedAt = Date.now();
+    const prepared: ActiveRun = {
+      runId: newRunId(startedAt, this.#state.published?.runId ?? null, uuid4()),
+      ...{ startedAt, phase: 'begin', pages: 0, rows: 0, resumed: null },
+      mode: request.kind === 'run' ? request.mode : 'increment',
+    };
+    this.#setActive(prepared);
+    try {
+      return await executeRequest(request, prepared, {
+        state: () => this.#state,
+        onState: (changes) => this.#change(changes),
+        onChange: (active) => this.#setActive(active),
+      });
+    } catch (error) {
+      const failed = this.#active ?? prepared;
+      if (request.kind === 'run') await this.#afterFailedRun(failed, error);
+      const { resource } = this.#state;
+      const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
+      const { runId } = failed;
+      return { resource, outcome: toOutcome(error), runId, ...nothing, error: toRunError(error) };
+    }
+  }
+
+  async #afterFailedRun(failed: ActiveRun, error: unknown): Promise<void> {
+    const { type } = toRunError(error);
+    // No later run can resume from these, so their files are removed.
+    const isDiscardable = toOutcome(error) === 'cancelled' || type === 'Displaced';
+    const isDiscarded = isDiscardable && (await this.#discard(failed));
+    // The run may have written manifests. Until clean-up removes them, its change log looks like a published one.
+    const needsCleanUp = isDiscardable ? !isDiscarded : failed.phase === 'publish';
+    const { unpublished } = this.#state;
+    this.#change({
+      // Once another mirror has published instead, this one stays displaced until it publishes again.
+      displaced: this.#state.displaced || (type === 'Displaced' && failed.phase !== 'begin'),
+      unpublished: needsCleanUp ? [...unpublished, failed.runId].slice(-MAX_UNPUBLISHED) : unpublished,
+      resumable: this.#resumableAfter(failed, error),
+    });
+  }
+
+  #resumableAfter(run: ActiveRun, error: unknown): MirrorState['resumable'] {
+    // A run that failed before it read a page does not affect the pages of an earlier run.
+    if (run.phase === 'begin') return this.#state.resumable;
+    return mayResume(error, run) ? run.runId : null;
+  }
+
+  /** Returns whether all files of the run were removed. */
+  async #discard({ runId }: ActiveRun): Promise<boolean> {
+    const { connection, resource } = this.#state;
+    try {
+      await discardRun({ connection, resource, runId });
+      return true;
+    } catch (error) {
+      log.warn('cleanup of an ended run failed; the next run repeats it', {
+        error: toRunError(error).message,
+      });
+      return false;
+    }
+  }
+
+  #setActive(active: ActiveRun | null): void {
+    this.#active = active;
+    this.showStatus();
+  }
+
+  #change(changes: Partial<MirrorState>): void {
+    this.#state = { ...this.#state, ...changes };
+  }
+}
+
+/** Signals the answer to the requester. A requester that missed it sends its request again. */
+async function reply(workflowId: string | null, answer: RunAnswer): Promise<void> {
+  if (workflowId === null) return;
+  try {
+    // A cancelled mirror still answers its requests.
+    await CancellationScope.nonCancellable(() =>
+      getExternalWorkflowHandle(workflowId).signal(runAnswered, answer),
+    );
+  } catch {
+    log.info('the workflow that requested the run no longer exists', { workflowId });
+  }
+}

@@ -1,0 +1,138 @@
+import { ActivityCancellationType, CancellationScope, proxyActivities } from '@temporalio/workflow';
+import type { RunId } from '../../src/core/brands.js';
+import type {
+  ActiveRun,
+  Activities,
+  MirrorState,
+  PublishedRun,
+  RunRef,
+  RunRequest,
+} from '../../src/core/contract/index.js';
+import { detectDeletes } from './detect-deletes.js';
+import { Extraction } from './extraction.js';
+import { mergeStaged } from './merge-steps.js';
+import { nextPageSize, sizeToTry } from './page-size.js';
+import { mergeSettled } from './reread.js';
+
+/** A worker without a heartbeat for this long counts as lost; a new attempt continues from the staged pages. */
+const HEARTBEAT_TIMEOUT = '10 seconds';
+const RETRY = { initialInterval: '1 second', maximumInterval: '1 minute' } as const;
+
+/** A cancelled run waits until its activities have stopped writing. Only then can its files be removed. */
+const WAIT_UNTIL_STOPPED = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED;
+
+/**
+ * Preparation runs before the workflow knows the configuration. The activity itself gives up after
+ * `retries.giveUpAfter`; these limits are for absent or crashing workers.
+ */
+const preparation = proxyActivities<Activities>({
+  startToCloseTimeout: '15 minutes',
+  scheduleToStartTimeout: '6 hours',
+  scheduleToCloseTimeout: '30 days',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
+  retry: RETRY,
+});
+
+/** Called by a run in progress. */
+export interface RunEvents {
+  /** Called at every step, so that queries show it. */
+  readonly onChange: (active: ActiveRun) => void;
+  /** Called before publishing: from here on the pointer may name the run. */
+  readonly onPublishing: (runId: RunId) => void;
+}
+
+export interface RunResult extends PublishedRun {
+  readonly runId: RunId;
+  readonly pageSize: MirrorState['pageSize'];
+}
+
+/**
+ * The steps of one run of one resource: prepare, extract, merge, publish. Throws the error that ended the run. The next
+ * published run removes what it staged.
+ */
+export async function runSteps(
+  state: MirrorState,
+  request: RunRequest,
+  active: ActiveRun,
+  { onChange, onPublishing }: RunEvents,
+): Promise<RunResult> {
+  const { connection, resource } = state;
+  const { runId, startedAt } = active;
+  const ref: RunRef = { connection, resource, runId };
+  const prepared = await preparation['worktrack.prepareRun']({
+    ...ref,
+    mode: request.mode,
+    reconcile: request.reconcile,
+    adopt: request.adopt,
+    checkpoint: state.checkpoint,
+    since: request.since,
+    publishedRunId: state.published?.runId ?? null,
+    publishingRunId: state.publishing,
+    rollbackRunId: state.rollingBackTo,
+    resumable: state.resumable,
+    displaced: state.displaced,
+    startedAt,
+    nominalStart: request.nominalStart,
+  });
+  const long = proxyActivities<Activities>({
+    startToCloseTimeout: prepared.giveUpAfterMs,
+    scheduleToCloseTimeout: prepared.giveUpAfterMs,
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry: RETRY,
+    cancellationType: WAIT_UNTIL_STOPPED,
+  });
+
+  // Work on the lake has no total time limit: the heartbeat detects a lost worker, and the number of attempts is limited.
+  const work = proxyActivities<Activities>({
+    startToCloseTimeout: '1 day',
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    cancellationType: WAIT_UNTIL_STOPPED,
+    retry: { ...RETRY, maximumAttempts: Math.max(3, Math.ceil(prepared.giveUpAfterMs / 60_000)) },
+  });
+
+  const tried = sizeToTry(state.pageSize, prepared.pageSize);
+  let now: ActiveRun = {
+    ...{ ...active, mode: prepared.mode, phase: 'extract', resumed: prepared.resumed?.runId ?? null },
+    ...{ pages: prepared.resumed?.extracted.pages ?? 0, rows: prepared.resumed?.extracted.rows ?? 0 },
+  };
+  onChange(now);
+  const staged = prepared.restoreRolledBack
+    ? await work['worktrack.restoreRolledBack'](ref)
+    : (prepared.resumed?.extracted ?? null);
+  const extraction = new Extraction(ref, long, { staged, pageSize: tried }, (extracted) => {
+    now = { ...now, pages: extracted.pages, rows: extracted.rows };
+    onChange(now);
+  });
+  await extraction.read('list');
+  const deletes = prepared.reconcile
+    ? await detectDeletes(ref, prepared, { long, work }, extraction)
+    : { gone: null, unproven: 0 };
+  // Resumed pages lack the changes since the earlier run. Delete detection has already read them.
+  if (prepared.resumed !== null && !prepared.reconcile) await extraction.read('catch-up');
+  const { merged, shifted } = await mergeSettled(extraction, (pass) => {
+    onChange({ ...now, phase: 'merge' });
+    return mergeStaged(ref, work, {
+      pass,
+      stage: extraction.stage,
+      gone: deletes.gone,
+      allowDeletes: request.allowDeletes,
+    });
+  });
+  const { plan, results } = merged;
+  const { stage, pageSize } = extraction;
+  const { unproven } = deletes;
+
+  onChange({ ...now, phase: 'publish' });
+  onPublishing(runId);
+  // Not cancellable: if the workflow did not wait for the swap, it would not know which run the pointer names.
+  const published = await CancellationScope.nonCancellable(() =>
+    work['worktrack.publish']({ ...ref, stage, plan, results, shifted, unproven }),
+  );
+  // Resumed pages were read with an earlier page size, so they do not show whether the service accepts the new one.
+  const wasTried = prepared.resumed === null;
+  return {
+    ...published,
+    runId,
+    pageSize: wasTried ? nextPageSize(state.pageSize, prepared.pageSize, pageSize) : state.pageSize,
+  };
+}

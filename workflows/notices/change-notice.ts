@@ -1,0 +1,126 @@
+import { condition, continueAsNew, isCancellation, log, proxyActivities } from '@temporalio/workflow';
+import type { Activities, NoticesState, RunReport } from '../../src/core/contract/index.js';
+import {
+  NOTICE_EVENTS,
+  nextStep,
+  noticeReceived,
+  requestedRunEnded,
+  runRequested,
+} from '../../src/core/notices.js';
+import { parseRunDate } from '../../src/core/run-id.js';
+import { changeNoticeProblem } from '../../src/core/signals.js';
+import { MirrorRequester } from '../export/mirror-requester.js';
+import { shouldContinueAsNew } from '../shared/continue-as-new.js';
+import { toRunError } from '../shared/failures.js';
+import { changeNotice } from '../shared/messages.js';
+import { handleChecked } from '../shared/signals.js';
+
+const { 'worktrack.planExport': planExport } = proxyActivities<Activities>({
+  startToCloseTimeout: '1 minute',
+  scheduleToCloseTimeout: '1 day',
+  retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+});
+
+/** A run id has the second in which the run started, or the next one if that is taken; ms. */
+const MAX_RUN_ID_DELAY_MS = 1_000;
+
+/**
+ * Collects the change notices of one resource and requests increments from its mirror. The mirror receives one request at
+ * a time, so neither many notices nor long runs enlarge a history. Completes when no notice is pending and
+ * `sync.minInterval` has passed since the last run. The next notice starts the workflow again.
+ *
+ * A failed run is not requested again; see `requestedRunEnded`.
+ */
+export async function changeNoticeWorkflow(initial: NoticesState): Promise<void> {
+  const { connection, resource } = initial;
+  let state = initial;
+  const requester = new MirrorRequester(connection);
+  handleChecked(changeNotice, changeNoticeProblem, () => {
+    state = noticeReceived(state, Date.now());
+  });
+  try {
+    for (;;) {
+      if (mustContinue()) await continueInNewHistory();
+      const step = nextStep(state, Date.now());
+      if (step.kind === 'end') return;
+      if (step.kind === 'request-run') {
+        const plan = await orContinue(planExport({ connection, resources: [resource] }));
+        state = runRequested(state, plan, Date.now());
+      } else if (step.kind === 'await-report') {
+        // While the request is being sent, a new history could not know whether to send it again.
+        const report = await orContinue(awaitReport(), () => requester.sent(resource) !== null);
+        state = requestedRunEnded(state, startedAfter(report), Date.now());
+      } else {
+        const mayRest = step.kind === 'rest';
+        await condition(() => (mayRest && state.pending !== null) || mustContinue(), step.ms);
+      }
+    }
+  } catch (error) {
+    if (isCancellation(error)) await requester.withdrawAll();
+    throw error;
+  }
+
+  /** Sends the request unless it is already sent, and waits for its report. @returns `null` if the request failed */
+  async function awaitReport(): Promise<RunReport | null> {
+    const { number, at, plan, sent } = state.requested!;
+    const spec = {
+      kind: 'run',
+      mode: 'increment',
+      reconcile: false,
+      adopt: false,
+      allowDeletes: false,
+      since: null,
+      nominalStart: at,
+      ...(plan.notify === undefined ? {} : { notify: plan.notify }),
+    } as const;
+    try {
+      const report = await requester.request(resource, spec, `notices-${number}`, plan.giveUpAfterMs, sent);
+      if (report.outcome !== 'published')
+        warn(report.error?.message ?? `the run was ${report.outcome}`, report.outcome);
+      return report;
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      warn(toRunError(error).message, 'failed');
+      return null;
+    }
+  }
+
+  function warn(message: string, outcome: string): void {
+    log.warn('a run for change notices was not published; the next run reads the same changes', {
+      connection,
+      resource,
+      outcome,
+      message,
+    });
+  }
+
+  /** Waits for long work. If the history becomes long enough meanwhile, continues as new. */
+  async function orContinue<T>(work: Promise<T>, mayContinue: () => boolean = () => true): Promise<T> {
+    let isDone = false;
+    const done = (): void => {
+      isDone = true;
+    };
+    work.then(done, done);
+    await condition(() => isDone || (mustContinue() && mayContinue()));
+    return isDone ? work : continueInNewHistory();
+  }
+
+  function continueInNewHistory(): Promise<never> {
+    const { requested } = state;
+    return continueAsNew<typeof changeNoticeWorkflow>({
+      ...state,
+      requested:
+        requested === null ? null : { ...requested, sent: requester.sent(resource) ?? requested.sent },
+    });
+  }
+}
+
+function mustContinue(): boolean {
+  return shouldContinueAsNew(NOTICE_EVENTS);
+}
+
+/** A time before which a published run did not start; `null` for a run that was not published. */
+function startedAfter(report: RunReport | null): number | null {
+  if (report?.outcome !== 'published' || report.runId === null) return null;
+  return parseRunDate(report.runId) - MAX_RUN_ID_DELAY_MS;
+}

@@ -1,0 +1,63 @@
+import { setCurrentDetails } from '@temporalio/workflow';
+import type { ExportProgress, MirrorStatus, RunReport } from '../../src/core/contract/index.js';
+
+/** Shows Markdown beside the workflow in Temporal's UI. It adds no event to the history. */
+export function showDetails(markdown: string): void {
+  setCurrentDetails(markdown);
+}
+
+/** A table with one line per resource: outcome and number of rows. */
+export function exportDetails({ connection, runs }: ExportProgress): string {
+  const lines = runs.map(
+    ({ resource, report }) => `| ${resource} | ${outcomeText(report)} | ${rowsText(report)} |`,
+  );
+  return [`**${connection}**`, '', '| resource | outcome | rows |', '|---|---|---:|', ...lines].join('\n');
+}
+
+/** The current activity of a mirror and the outcome of its last run. */
+export function mirrorDetails({
+  connection,
+  resource,
+  active,
+  checkpoint,
+  published,
+  waiting,
+  lastRun,
+}: MirrorStatus): string {
+  const lines: [string, string][] = [
+    [
+      'now',
+      active === null
+        ? 'idle'
+        : `${active.phase}, ${active.pages} pages, ${active.rows} rows (run ${active.runId})`,
+    ],
+    ['waiting', String(waiting)],
+    ['published', published === null ? 'never' : `run ${published.runId}, ${published.rows} rows`],
+    ['checkpoint', checkpoint?.updatedSince ?? 'none'],
+    ['last outcome', outcomeText(lastRun)],
+    ['error', lastRun?.error?.message ?? ''],
+  ];
+  const shown = lines.filter(([, value]) => value !== '');
+  return [
+    `**${resource}** (${connection})`,
+    '',
+    '| | |',
+    '|---|---|',
+    ...shown.map(([name, value]) => `| ${name} | ${cell(value)} |`),
+  ].join('\n');
+}
+
+function outcomeText(report: RunReport | null): string {
+  if (report === null) return 'in progress';
+  return report.warnings.length === 0
+    ? report.outcome
+    : `${report.outcome}, ${report.warnings.length} warnings`;
+}
+
+function rowsText(report: RunReport | null): string {
+  return report?.rows === null || report === null ? '' : String(report.rows);
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+}

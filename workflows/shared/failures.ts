@@ -1,0 +1,71 @@
+import { ActivityFailure, ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow';
+import type { ActiveRun, RunError, RunOutcome } from '../../src/core/contract/index.js';
+
+const KNOWN: readonly string[] = [
+  'Refused',
+  'Configuration',
+  'Transient',
+  'BrokenPromise',
+  'Lake',
+  'Displaced',
+  'VerificationFailed',
+];
+
+/** The error that ended a run, for the report. The innermost failure has the message; the outer ones only wrap it. */
+export function toRunError(error: unknown): RunError {
+  const failure = innermost(error);
+  if (failure instanceof ApplicationFailure) {
+    const [detail] = (failure.details ?? []) as { scope?: RunError['scope'] }[];
+    return {
+      type: KNOWN.includes(failure.type ?? '') ? (failure.type as RunError['type']) : 'Failed',
+      message: failure.message,
+      ...(detail?.scope === undefined ? {} : { scope: detail.scope }),
+    };
+  }
+  if (failure instanceof TimeoutFailure) {
+    const last = lastAttempt(failure);
+    if (last !== null) return last;
+    return { type: 'Transient', message: `gave up: ${failure.message}. Check that a worker is running.` };
+  }
+  return { type: 'Failed', message: failure instanceof Error ? failure.message : String(failure) };
+}
+
+/**
+ * The error of the last attempt before the timeout. The server sends it as the cause of the timeout, but the SDK drops
+ * that cause (seen in 1.24.0). Only the raw failure has it, as plain text unless a codec has encoded its attributes.
+ */
+function lastAttempt({ failure }: TimeoutFailure): RunError | null {
+  const cause = failure?.cause;
+  if (!cause?.message || cause.encodedAttributes) return null;
+  const type = cause.applicationFailureInfo?.type ?? '';
+  return {
+    type: KNOWN.includes(type) ? (type as RunError['type']) : 'Failed',
+    message: `gave up: ${cause.message}`,
+  };
+}
+
+/** Unwraps activity failures and timeouts. The error of the last attempt says more than the timeout. */
+function innermost(error: unknown): unknown {
+  let found = error;
+  while (found instanceof ActivityFailure || (found instanceof TimeoutFailure && found.cause !== undefined)) {
+    if (found.cause === undefined) break;
+    found = found.cause;
+  }
+  return found;
+}
+
+export function toOutcome(error: unknown): Exclude<RunOutcome, 'published'> {
+  if (isCancellation(error)) return 'cancelled';
+  return toRunError(error).type === 'Refused' ? 'refused' : 'failed';
+}
+
+/**
+ * Whether the next run may resume from the staged pages of a failed run. It may if the cause lies outside the pages. If
+ * the pages may be the cause, one more run resumes from them, and the run after that rereads everything.
+ */
+export function mayResume(error: unknown, { resumed }: Pick<ActiveRun, 'resumed'>): boolean {
+  const { type } = toRunError(error);
+  if (toOutcome(error) === 'cancelled') return false;
+  if (type === 'Refused' || type === 'Transient' || type === 'Configuration') return true;
+  return (type === 'Lake' || type === 'Failed') && resumed === null;
+}

@@ -1,0 +1,60 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import {
+  ApplicationFailure,
+  ChildWorkflowCancellationType,
+  type ChildWorkflowOptions,
+  getExternalWorkflowHandle,
+  ParentClosePolicy,
+  type SignalDefinition,
+  startChild,
+  type Workflow,
+} from '@temporalio/workflow';
+
+/** A workflow that outlives its starter. */
+export interface LongLived<W extends Workflow> {
+  readonly workflow: W;
+  readonly workflowId: string;
+  readonly args: Parameters<W>;
+  readonly staticSummary: string;
+  readonly memo: NonNullable<ChildWorkflowOptions['memo']>;
+}
+
+/**
+ * Signals a workflow, and starts it first if it is not running. If the workflow completes between start and signal, both
+ * are repeated once.
+ *
+ * @throws the error of the second signal
+ */
+export async function signalWithStart<W extends Workflow, Argument>(
+  longLived: LongLived<W>,
+  signal: SignalDefinition<[Argument]>,
+  argument: Argument,
+): Promise<void> {
+  const handle = getExternalWorkflowHandle(longLived.workflowId);
+  await ensureStarted(longLived);
+  try {
+    await handle.signal(signal, argument);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    await ensureStarted(longLived);
+    await handle.signal(signal, argument);
+  }
+}
+
+async function ensureStarted<W extends Workflow>({ workflow, ...options }: LongLived<W>): Promise<void> {
+  try {
+    await startChild(workflow as Workflow, {
+      ...options,
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+      // Otherwise the cancellation of the starter would cancel this workflow too.
+      cancellationType: ChildWorkflowCancellationType.ABANDON,
+    });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}
+
+/** The SDK has no error class for this case; its core only sets this text. */
+function isNotFound(error: unknown): boolean {
+  return error instanceof ApplicationFailure && /not found/.test(error.message);
+}

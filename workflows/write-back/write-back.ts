@@ -1,0 +1,202 @@
+import {
+  ActivityCancellationType,
+  ApplicationFailure,
+  CancellationScope,
+  ContinueAsNew,
+  continueAsNew,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+} from '@temporalio/workflow';
+import type { Activities, RunError } from '../../src/core/contract/index.js';
+import {
+  type BatchRef,
+  noRows,
+  type WriteBackInput,
+  type WriteBackOutcome,
+  type WriteBackPlanned,
+  type WriteBackResult,
+  type WriteBackStage,
+  type WrittenResults,
+} from '../../src/core/contract/write-back.js';
+import { MirrorRequester } from '../export/mirror-requester.js';
+import { shouldContinueAsNew } from '../shared/continue-as-new.js';
+import { toOutcome, toRunError } from '../shared/failures.js';
+import { WriteBackLock } from './lock-holder.js';
+import { writeBackProgress } from './messages.js';
+
+const HEARTBEAT_TIMEOUT = '10 seconds';
+const RETRY = { initialInterval: '1 second', maximumInterval: '1 minute' } as const;
+
+/** Work on the lake has no total time limit: the heartbeat detects a lost worker, and the number of attempts is limited. */
+const work = proxyActivities<Activities>({
+  startToCloseTimeout: '1 day',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
+  retry: { ...RETRY, maximumAttempts: 360 },
+});
+
+/**
+ * Writes the rows of one batch to the service, each exactly once, with a receipt for each in `results.csv`
+ * (docs/reference/commands.md). Start it with the id from `writeBackWorkflowId`, so that a batch has one workflow, and with an
+ * input that `stageWriteBack` put into the lake. A second start sends the rows that have no outcome yet.
+ *
+ * @returns `written` or `incomplete`; throws ApplicationFailure `WriteBackFailed` with the result in its details if a
+ *   failure stopped the batch, and CancelledFailure if the batch was cancelled. Receipts are written in each case.
+ */
+export async function writeBackWorkflow(input: WriteBackInput): Promise<WriteBackResult> {
+  const batch = new WriteBackBatch(input);
+  setHandler(writeBackProgress, () => batch.progress());
+  try {
+    return await batch.write();
+  } catch (error) {
+    // The batch is not over: it continues in a new history.
+    if (error instanceof ContinueAsNew) throw error;
+    const failed = await batch.fail(error);
+    if (isCancellation(error)) throw error;
+    throw ApplicationFailure.create({
+      type: 'WriteBackFailed',
+      nonRetryable: true,
+      message: failed.error!.message,
+      details: [failed],
+    });
+  }
+}
+
+class WriteBackBatch {
+  readonly #input: WriteBackInput;
+  readonly #ref: BatchRef;
+  readonly #requester: MirrorRequester;
+  readonly #lock: WriteBackLock;
+  #stage: WriteBackStage = 'plan';
+  #planned: WriteBackPlanned | null;
+  /** Rows with an outcome. */
+  #done = 0;
+  #result: WriteBackResult | null = null;
+
+  constructor(input: WriteBackInput) {
+    const { connection, resource, batchId } = input;
+    this.#input = input;
+    this.#ref = { connection, resource, batchId };
+    this.#requester = new MirrorRequester(connection);
+    this.#lock = new WriteBackLock(connection, resource);
+    this.#planned = input.resume?.planned ?? null;
+  }
+
+  progress() {
+    const { batchId, resource } = this.#ref;
+    const rows = this.#planned?.rows ?? null;
+    return { batchId, resource, stage: this.#stage, rows, done: this.#done, result: this.#result };
+  }
+
+  /** Plans the batch, sends its rows, writes the receipts, and lets the mirror read the written rows. */
+  async write(): Promise<WriteBackResult> {
+    const { input, format, keyColumn, readBack = true } = this.#input;
+    const planned =
+      this.#planned ?? (await work['worktrack.planWriteBack']({ ...this.#ref, input, format, keyColumn }));
+    this.#planned = planned;
+    // An earlier run of the batch has already sent every row.
+    if (planned.results !== null) return this.#conclude(outcomeOf(planned.results), planned.results);
+    const written = await this.#writeRows(planned);
+    const warnings = readBack && planned.mirrored ? await this.#readBack(planned) : [];
+    return this.#conclude(outcomeOf(written), written, { warnings });
+  }
+
+  /** Writes the receipts of a batch that an error has stopped. */
+  async fail(error: unknown): Promise<WriteBackResult> {
+    const written = this.#planned === null ? null : await this.#receipts(this.#planned);
+    return this.#conclude(toOutcome(error), written, { error: toRunError(error) });
+  }
+
+  /** Sends the rows while the batch holds the lock of its resource. */
+  async #writeRows({ plan, giveUpAfterMs }: WriteBackPlanned): Promise<WrittenResults> {
+    const { unknown = 'report' } = this.#input;
+    const send = proxyActivities<Activities>({
+      startToCloseTimeout: giveUpAfterMs,
+      scheduleToCloseTimeout: giveUpAfterMs,
+      heartbeatTimeout: HEARTBEAT_TIMEOUT,
+      // The receipts of a cancelled batch are written after its last response has arrived.
+      cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+      retry: RETRY,
+    });
+    this.#stage = 'wait';
+    let keepsLock = false;
+    try {
+      await this.#lock.acquire();
+      this.#stage = 'send';
+      for (let isSent = false; !isSent; ) {
+        const sent = await send['worktrack.sendRows']({ ...this.#ref, plan, unknown });
+        this.#done = sent.rows;
+        isSent = sent.done;
+        if (isSent || !shouldContinueAsNew()) continue;
+        // The batch keeps the lock: its next history has the same token.
+        keepsLock = true;
+        await continueAsNew<typeof writeBackWorkflow>({
+          ...this.#input,
+          resume: { planned: this.#planned! },
+        });
+      }
+    } finally {
+      if (!keepsLock) await this.#lock.release();
+    }
+    this.#stage = 'results';
+    return work['worktrack.writeResults']({ ...this.#ref, plan });
+  }
+
+  /** Requests an increment, so that the written rows reach the lake. Returns warnings: a failure does not fail the batch. */
+  async #readBack({ giveUpAfterMs }: WriteBackPlanned): Promise<string[]> {
+    this.#stage = 'read-back';
+    const { resource } = this.#ref;
+    const spec = {
+      kind: 'run',
+      mode: 'increment',
+      reconcile: false,
+      adopt: false,
+      allowDeletes: false,
+      since: null,
+      nominalStart: Date.now(),
+    } as const;
+    try {
+      const report = await this.#requester.request(resource, spec, 'read-back', giveUpAfterMs);
+      if (report.outcome === 'published') return [];
+      const why = report.error === null ? '' : `: ${report.error.message}`;
+      return [notInLake(resource, `the read-back was ${report.outcome}${why}`)];
+    } catch (error) {
+      await this.#requester.withdrawAll();
+      const why = isCancellation(error) ? 'was cancelled' : `failed: ${toRunError(error).message}`;
+      return [notInLake(resource, `the read-back ${why}`)];
+    }
+  }
+
+  async #receipts({ plan }: WriteBackPlanned): Promise<WrittenResults | null> {
+    this.#stage = 'results';
+    try {
+      return await CancellationScope.nonCancellable(() =>
+        work['worktrack.writeResults']({ ...this.#ref, plan }),
+      );
+    } catch {
+      return null;
+    }
+  }
+
+  #conclude(
+    outcome: WriteBackOutcome,
+    written: WrittenResults | null,
+    { warnings = [], error = null }: { warnings?: readonly string[]; error?: RunError | null } = {},
+  ): WriteBackResult {
+    this.#stage = 'done';
+    const rows = this.#planned?.rows ?? 0;
+    const { counts, results, unsent } = written ?? { counts: noRows(), results: null, unsent: rows };
+    this.#done = rows - unsent;
+    const { batchId } = this.#ref;
+    this.#result = { batchId, outcome, counts, results, rows, unsent, warnings, error };
+    return this.#result;
+  }
+}
+
+function notInLake(resource: string, why: string): string {
+  return `the written rows are not in the lake yet, because ${why}. Run \`worktrack export --resource ${resource}\``;
+}
+
+function outcomeOf({ counts, unsent }: WrittenResults): WriteBackOutcome {
+  return counts.rejected + counts.unknown + unsent > 0 ? 'incomplete' : 'written';
+}

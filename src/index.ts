@@ -57,6 +57,8 @@ export {
   type WriteBackResult,
   writeBackWorkflowId,
 } from './core/contract/write-back.js';
+export { ERROR_CODES, type ErrorCode, WorktrackError } from './core/errors.js';
+export type { ExitCode } from './core/exit-code.js';
 export { METRICS, type MetricDefinition } from './core/metrics.js';
 export { OutOfReachError, type ReachOptions } from './core/reach.js';
 export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';

@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { RunRef } from '../../src/core/contract/index.js';
+import { errorMessage } from '../../src/core/errors.js';
 import { folderOf, inFolder, REPORT } from '../../src/lake/published/layout.js';
 import { readHistory } from '../../src/lake/published/run-history.js';
 import { REPORTED_RUNS, renderReport, resourceReport } from '../../src/report/index.js';
@@ -29,7 +30,7 @@ export async function writeReport(
     await store.write(key, Buffer.from(page), { contentType: 'text/html; charset=utf-8' });
   } catch (error) {
     Context.current().log.warn('the run was published, but its report could not be written', {
-      error: error instanceof Error ? error.message : String(error),
+      error: errorMessage(error),
     });
   }
 }

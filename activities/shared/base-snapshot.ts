@@ -1,3 +1,4 @@
+import { errorMessage } from '../../src/core/errors.js';
 import { pointerKey } from '../../src/lake/published/layout.js';
 import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
 import { decodePointer, type Pointer } from '../../src/lake/published/pointer.js';
@@ -33,7 +34,7 @@ async function readPointer(store: ObjectStore, resource: string): Promise<FoundP
   try {
     return { pointer: decodePointer(found.body), etag: found.etag };
   } catch (error) {
-    throw finalFailure('Lake', `${store.url}/${pointerKey(resource)}: ${(error as Error).message}`);
+    throw finalFailure('Lake', `${store.url}/${pointerKey(resource)}: ${errorMessage(error)}`);
   }
 }
 

@@ -1,9 +1,7 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
-import { RefusedError, ServiceError, TransientError } from '../../src/api/index.js';
-import { ConfigurationError } from '../../src/core/configuration-error.js';
+import { ServiceError } from '../../src/api/index.js';
 import type { FailureType } from '../../src/core/contract/index.js';
-import { DamagedError } from '../../src/lake/damaged-error.js';
-import { StoreError } from '../../src/lake/store/index.js';
+import { errorMessage, isAbort, WorktrackError } from '../../src/core/errors.js';
 
 /** Creates a failure that Temporal does not retry. */
 export function finalFailure(type: FailureType, message: string, detail?: object): ApplicationFailure {
@@ -15,49 +13,37 @@ export function finalFailure(type: FailureType, message: string, detail?: object
   });
 }
 
+/** Creates a failure that Temporal retries. @param retryAfterMs the wait that the service requested */
+export function transientFailure(message: string, retryAfterMs: number | null = null): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: 'Transient' satisfies FailureType,
+    message,
+    ...(retryAfterMs === null ? {} : { nextRetryDelay: Math.max(retryAfterMs, 1) }),
+  });
+}
+
 /**
- * Converts an error into a failure for Temporal: its type, whether Temporal retries the activity, and after what delay.
- * Causes are dropped, because only messages have been redacted. A cancellation is returned unchanged.
+ * Converts an error into a failure for Temporal. The code of the error decides the type, and with it whether Temporal
+ * retries the activity. Causes are dropped, because only messages have been redacted. A cancellation is returned unchanged.
  */
 export function toFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure || isAbort(error))
     return error;
-  if (error instanceof RefusedError) {
-    return finalFailure('Refused', error.message, {
-      scope: error.scope,
-      status: error.status,
-      resource: error.resource,
-    });
+  const service = error instanceof ServiceError ? error : null;
+  if (error instanceof WorktrackError && error.failureType !== null) {
+    return error.retryable
+      ? transientFailure(error.describe(), service?.retryAfterMs)
+      : finalFailure(error.failureType, error.describe(), service?.failureDetail);
   }
-  if (error instanceof TransientError) {
-    return ApplicationFailure.create({
-      type: 'Transient' satisfies FailureType,
-      message: error.message,
-      ...(error.retryAfterMs === null ? {} : { nextRetryDelay: Math.max(error.retryAfterMs, 1) }),
-    });
-  }
-  if (error instanceof ServiceError)
-    return finalFailure('BrokenPromise', error.message, { resource: error.resource });
-  if (error instanceof ConfigurationError) {
-    return finalFailure('Configuration', [error.message, error.remedy].filter(Boolean).join(' '));
-  }
-  if (error instanceof StoreError) {
-    const type: FailureType = error.retryable ? 'Transient' : 'Lake';
-    return ApplicationFailure.create({ type, message: error.message, nonRetryable: !error.retryable });
-  }
-  if (error instanceof DamagedError || error instanceof SyntaxError)
-    return finalFailure('Lake', error.message);
   // Only the message is kept: the error's other fields have not been redacted.
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
+  // A document in the lake is not valid JSON.
+  if (error instanceof SyntaxError) return finalFailure('Lake', message);
   if (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError) {
     const defect = `Unexpected error in the connector (${error.name}: ${message}). Please report it.`;
     return ApplicationFailure.create({ message: defect, nonRetryable: true });
   }
   return ApplicationFailure.create({ message });
-}
-
-function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === 'AbortError';
 }
 
 /** Wraps an activity so that it throws only failures that workflows can classify. */

@@ -8,8 +8,8 @@ import {
   ServiceError,
   TransientError,
 } from '../../src/api/index.js';
-import { ConfigurationError } from '../../src/core/configuration-error.js';
 import type { WritableResource } from '../../src/core/contract/write-back.js';
+import { errorMessage, WorktrackError } from '../../src/core/errors.js';
 import { type RowReceipt, responseId, toRequest } from '../../src/write-back/index.js';
 import type { OpenConnection } from '../shared/deps.js';
 import type { RowTask } from './open-chunk.js';
@@ -102,7 +102,7 @@ function notSent(error: unknown, before: SentBefore): RequestOutcome {
 
 function inDoubt(error: unknown, signal: AbortSignal): RequestOutcome {
   if (!(error instanceof ServiceError)) {
-    const message = signal.aborted ? 'the batch was stopped before the response arrived' : messageOf(error);
+    const message = signal.aborted ? 'the batch was stopped before the response arrived' : describe(error);
     return { kind: 'in-doubt', status: null, message, stop: signal.aborted ? null : error };
   }
   const message =
@@ -113,7 +113,6 @@ function inDoubt(error: unknown, signal: AbortSignal): RequestOutcome {
   return { kind: 'in-doubt', status: error.status, message, stop: stops ? error : null };
 }
 
-function messageOf(error: unknown): string {
-  if (error instanceof ConfigurationError) return [error.message, error.remedy].filter(Boolean).join(' ');
-  return error instanceof Error ? error.message : String(error);
+function describe(error: unknown): string {
+  return error instanceof WorktrackError ? error.describe() : errorMessage(error);
 }

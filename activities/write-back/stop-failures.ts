@@ -1,7 +1,6 @@
-import { ApplicationFailure } from '@temporalio/activity';
+import type { ApplicationFailure } from '@temporalio/activity';
 import { REFUSAL_REMEDY, RefusedError, ServiceError, TransientError } from '../../src/api/index.js';
-import type { FailureType } from '../../src/core/contract/index.js';
-import { finalFailure } from '../shared/failures.js';
+import { finalFailure, transientFailure } from '../shared/failures.js';
 
 /**
  * Converts an error that stopped a batch into a failure for Temporal. The failure contains neither the request's URL nor
@@ -18,12 +17,7 @@ export function stopFailure(error: unknown, resource: string): unknown {
       { scope, status, resource },
     );
   }
-  const { retryAfterMs } = error;
-  return ApplicationFailure.create({
-    type: 'Transient' satisfies FailureType,
-    message: `${resource}: ${describeCause(error)}`,
-    ...(retryAfterMs === null ? {} : { nextRetryDelay: Math.max(retryAfterMs, 1) }),
-  });
+  return transientFailure(`${resource}: ${describeCause(error)}`, error.retryAfterMs);
 }
 
 function describeCause(error: ServiceError): string {
@@ -38,10 +32,9 @@ function describeCause(error: ServiceError): string {
 
 /** The failure of an attempt with rows that have no outcome, after all rows were tried. */
 export function unsettledFailure(resource: string, rows: number): ApplicationFailure {
-  return ApplicationFailure.create({
-    type: 'Transient' satisfies FailureType,
-    message: `${resource}: ${rows} ${rows === 1 ? 'row has' : 'rows have'} no known outcome; see results.csv`,
-  });
+  return transientFailure(
+    `${resource}: ${rows} ${rows === 1 ? 'row has' : 'rows have'} no known outcome; see results.csv`,
+  );
 }
 
 export function endpointMissing(resource: string, path: string, rows: number): ApplicationFailure {

@@ -1,16 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import { type ByteString, readByteString, toByteString } from '../core/brands.js';
+import { type ErrorCode, WorktrackError } from '../core/errors.js';
 import { decoders } from './content-coding.js';
 
 /** Why a body cannot be read. A retry can help for all of them except `too-large`. */
 export type BodyFault = 'too-large' | 'truncated' | 'unknown-coding' | 'undecodable';
 
-export class BodyError extends Error {
-  static {
-    BodyError.prototype.name = 'BodyError';
-  }
-  readonly code = 'BODY';
+export class BodyError extends WorktrackError {
+  readonly code: ErrorCode;
   readonly fault: BodyFault;
   /** The limit for `too-large`; otherwise 0. */
   readonly maxBytes: number;
@@ -18,9 +16,10 @@ export class BodyError extends Error {
   constructor(
     fault: BodyFault,
     message: string,
-    options: ErrorOptions & { readonly maxBytes?: number } = {},
+    options: { readonly cause?: unknown; readonly maxBytes?: number } = {},
   ) {
     super(message, options);
+    this.code = fault === 'too-large' ? 'SERVICE_BODY_TOO_LARGE' : 'SERVICE_TRANSIENT';
     this.fault = fault;
     this.maxBytes = options.maxBytes ?? 0;
   }

@@ -1,9 +1,8 @@
+import { WorktrackError } from '../core/errors.js';
+
 /** A response was not complete within `http.responseTimeout`, although bytes kept arriving. */
-export class ResponseTimeoutError extends Error {
-  static {
-    ResponseTimeoutError.prototype.name = 'ResponseTimeoutError';
-  }
-  readonly code = 'RESPONSE_TIMEOUT';
+export class ResponseTimeoutError extends WorktrackError {
+  readonly code = 'SERVICE_TRANSIENT';
 
   constructor(limitMs: number) {
     super(

@@ -1,16 +1,14 @@
 import type { Cursor, UtcSeconds } from '../core/brands.js';
 import { ConfigurationError } from '../core/configuration-error.js';
+import { WorktrackError } from '../core/errors.js';
 import { isUtcSeconds } from '../core/utc-time.js';
 
 /** The base path of the spec, including the version. */
 export const API_PATH = '/api/public/v2';
 
 /** The request cannot be written as a URL or header, so it was not sent. */
-export class UnsendableError extends RangeError {
-  static {
-    UnsendableError.prototype.name = 'UnsendableError';
-  }
-  readonly code = 'UNSENDABLE';
+export class UnsendableError extends WorktrackError {
+  readonly code = 'SERVICE_REJECTED';
 }
 
 /**

@@ -3,9 +3,6 @@ import type { SettingsProblem } from './problems.js';
 
 /** All problems of a configuration file, in the order of its lines. `path` is that of the first problem. */
 export class SettingsError extends ConfigurationError {
-  static {
-    SettingsError.prototype.name = 'SettingsError';
-  }
   readonly problems: readonly SettingsProblem[];
 
   constructor(source: string, problems: readonly SettingsProblem[]) {

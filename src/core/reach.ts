@@ -1,13 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { WorktrackError } from './errors.js';
 
 /** How long a server may be unreachable before a command gives up (docs/reference/exit-codes.md), in milliseconds. */
 export const REACH_TIMEOUT_MS = 60_000;
 const RETRY_EVERY_MS = 1_000;
 
 /** Temporal or the object store did not answer within the time limit. */
-export class OutOfReachError extends Error {
-  override readonly name = 'OutOfReachError';
+export class OutOfReachError extends WorktrackError {
   readonly code = 'OUT_OF_REACH';
+
+  constructor(message: string) {
+    super(message, {
+      remedy:
+        'Check that it is running and that its address is correct (`worktrack doctor` checks both). To wait longer, set WORKTRACK_REACH_TIMEOUT=5m.',
+    });
+  }
 }
 
 export interface ReachOptions {
@@ -73,10 +80,11 @@ export async function reach<T>(
     try {
       return await withTimeout(attempt(), outage.remainingMs());
     } catch (error) {
-      if (!(error instanceof NoAnswerError) && !isOutage(error)) throw error;
+      const isTimeout = error instanceof OutOfReachError;
+      if (!isTimeout && !isOutage(error)) throw error;
       // Without an answer, the outage begins at the call and not at the timeout.
-      if (error instanceof NoAnswerError) outage.failed('no answer', began);
-      outage.failed(error instanceof NoAnswerError ? 'no answer' : describe(error));
+      if (isTimeout) outage.failed('no answer', began);
+      outage.failed(isTimeout ? 'no answer' : describe(error));
     }
     await delay(Math.max(10, Math.min(RETRY_EVERY_MS, outage.remainingMs())), undefined, {
       signal: options.signal,
@@ -84,13 +92,18 @@ export async function reach<T>(
   }
 }
 
-class NoAnswerError extends Error {}
-
-/** Bounds a call that may never return. The call itself continues; its result is dropped. */
-async function withTimeout<T>(call: Promise<T>, ms: number): Promise<T> {
+/**
+ * Bounds a call that may never return. The call itself continues; its result is dropped.
+ *
+ * @throws OutOfReachError after `ms`; otherwise what the call throws
+ */
+export async function withTimeout<T>(call: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new NoAnswerError()), Math.max(ms, 1));
+    timer = setTimeout(
+      () => reject(new OutOfReachError(`no response within ${seconds(ms)}`)),
+      Math.max(ms, 1),
+    );
   });
   call.catch(() => {});
   try {

@@ -1,22 +1,20 @@
 import { randomBytes } from 'node:crypto';
+import { errorMessage } from '../core/errors.js';
+import { EXIT } from '../core/exit-code.js';
+import { OutOfReachError, withTimeout } from '../core/reach.js';
 import type { ConnectionSettings } from '../core/settings.js';
-import { type ObjectStore, openStore, StoreError, toObjectKey } from '../lake/store/index.js';
-
+import {
+  type ObjectStore,
+  openStore,
+  StoreError,
+  type StoreErrorKind,
+  toObjectKey,
+} from '../lake/store/index.js';
 import { clockFinding } from './clock.js';
 import { type Finding, ok, problem } from './finding.js';
-import { NoResponseError, withTimeout } from './timeout.js';
-
-type Kind = StoreError['kind'];
 
 /** After these errors, further requests fail the same way. */
-const FATAL: readonly Kind[] = ['missing-bucket', 'bad-credentials', 'unreachable', 'clock-skew'];
-const CONFIGURATION: readonly Kind[] = [
-  'missing-bucket',
-  'bad-credentials',
-  'access-denied',
-  'invalid-key',
-  'clock-skew',
-];
+const FATAL: readonly StoreErrorKind[] = ['missing-bucket', 'bad-credentials', 'unreachable', 'clock-skew'];
 
 interface Step {
   readonly what: string;
@@ -42,7 +40,7 @@ export async function checkLake({ lake }: ConnectionSettings, timeoutMs: number)
   try {
     for (const { what, run } of stepsOf(store)) {
       try {
-        findings.push(...(await withTimeout(timeoutMs, run())));
+        findings.push(...(await withTimeout(run(), timeoutMs)));
         passed.push(what);
       } catch (error) {
         findings.push(failed(what, error));
@@ -125,26 +123,22 @@ function inconsistent(what: string): Finding {
 }
 
 function isFatal(error: unknown): boolean {
-  return error instanceof NoResponseError || (error instanceof StoreError && FATAL.includes(error.kind));
+  return error instanceof OutOfReachError || (error instanceof StoreError && FATAL.includes(error.kind));
 }
 
 function failed(what: string, error: unknown): Finding {
   if (error instanceof StoreError) {
-    const cause = CONFIGURATION.includes(error.kind)
-      ? 'configuration'
-      : error.retryable
-        ? 'out-of-reach'
-        : 'other';
+    const cause =
+      error.exitCode === EXIT.usage ? 'configuration' : error.retryable ? 'out-of-reach' : 'other';
     const message = error.message.replace(`. ${error.remedy}`, '');
     return problem('lake', cause, message, error.remedy);
   }
-  if (error instanceof NoResponseError)
+  if (error instanceof OutOfReachError)
     return problem(
       'lake',
       'out-of-reach',
       `${what}: ${error.message}`,
       'Check lake.endpoint, the network, and that the store is running.',
     );
-  const message = error instanceof Error ? error.message : String(error);
-  return problem('lake', 'other', `${what}: ${message}`, 'Check `lake` in the configuration.');
+  return problem('lake', 'other', `${what}: ${errorMessage(error)}`, 'Check `lake` in the configuration.');
 }

@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../core/configuration-error.js';
+import { errorMessage } from '../core/errors.js';
 import { resolveSecret } from '../core/secrets.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { MaskingKey } from '../lake/rows/masking-key.js';
@@ -37,7 +38,7 @@ export async function checkMasking(connection: ConnectionSettings): Promise<Find
       problem(
         'masking',
         'configuration',
-        `the masking secret cannot be used: ${error instanceof Error ? error.message : String(error)}`,
+        `the masking secret cannot be used: ${errorMessage(error)}`,
         `${remedy ?? 'Put the secret in place again.'} The doctor reads it from the same place as the worker: run it where the worker runs.`,
       ),
     ];

@@ -1,4 +1,5 @@
 import { NotFoundError, RejectedError } from '../api/index.js';
+import { errorMessage } from '../core/errors.js';
 import type { ResourceSettings } from '../core/settings.js';
 import { type Finding, ok, problem, warning } from './finding.js';
 import type { RequestPage } from './service.js';
@@ -38,7 +39,7 @@ export async function checkPageSize(
       return problem(
         'page size',
         'other',
-        error instanceof Error ? error.message : String(error),
+        errorMessage(error),
         `A page of one record works and a page of ${size} does not. Set a smaller \`sync.pageSize\`.`,
       );
     }

@@ -1,4 +1,6 @@
 import { createRequire } from 'node:module';
+import { ConfigurationError } from '../core/configuration-error.js';
+import { errorMessage, WorktrackError } from '../core/errors.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { VERSION } from '../core/version.js';
 import { type ConnectionFinding, type Finding, ok, problem, warning } from './finding.js';
@@ -63,15 +65,9 @@ async function findingOnError(check: Finding['check'], run: () => Promise<Findin
   try {
     return await run();
   } catch (error) {
-    const { message, code, remedy } = error as { message?: unknown; code?: unknown; remedy?: unknown };
-    return [
-      problem(
-        check,
-        code === 'CONFIGURATION' ? 'configuration' : 'other',
-        typeof message === 'string' ? message : String(error),
-        typeof remedy === 'string' ? remedy : 'Unexpected error. Please report it.',
-      ),
-    ];
+    const cause = error instanceof ConfigurationError ? 'configuration' : 'other';
+    const remedy = error instanceof WorktrackError ? error.remedy : null;
+    return [problem(check, cause, errorMessage(error), remedy ?? 'Unexpected error. Please report it.')];
   }
 }
 

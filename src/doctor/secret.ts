@@ -1,5 +1,6 @@
 import { resolveSecret } from '../api/index.js';
 import { ConfigurationError } from '../core/configuration-error.js';
+import { errorMessage } from '../core/errors.js';
 import type { ConnectionSettings, SecretRef } from '../core/settings.js';
 import { type Finding, ok, problem, warning } from './finding.js';
 
@@ -14,7 +15,7 @@ export async function checkSecret({ name, apiKey }: ConnectionSettings): Promise
     return problem(
       'key',
       'configuration',
-      error instanceof Error ? error.message : String(error),
+      errorMessage(error),
       `${remedy ?? 'Provide the key again.'} The doctor reads the key from the same place as the worker, so run it where the worker runs.`,
     );
   }

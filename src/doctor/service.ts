@@ -8,6 +8,7 @@ import {
   TransientError,
 } from '../api/index.js';
 import { type ListEnvelope, readListPage } from '../api/json/page.js';
+import { errorMessage } from '../core/errors.js';
 import type { ConnectionSettings, ResourceSettings } from '../core/settings.js';
 import { ColumnSet } from '../lake/rows/schema.js';
 import { clockFinding } from './clock.js';
@@ -103,7 +104,7 @@ function classify(error: unknown, resource: ResourceSettings): Pick<ListCheck, '
       problem('grant', 'configuration', `${name}: the service has no list at "${path}" (404)`, remedy),
     );
   }
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   if (error instanceof TransientError) {
     const { reason, status } = error;
     if (status === 429 || reason === 'hold')

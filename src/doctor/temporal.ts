@@ -1,3 +1,4 @@
+import { OutOfReachError, withTimeout } from '../core/reach.js';
 import {
   type ConnectOptions,
   connectTemporal,
@@ -5,9 +6,7 @@ import {
   type TemporalClient,
 } from '../temporal/client/connect.js';
 import { grpcMessage, isDenied, isNamespaceMissing, isUnreachable } from '../temporal/client/grpc.js';
-
 import { type Finding, ok, problem, warning } from './finding.js';
-import { NoResponseError, withTimeout } from './timeout.js';
 
 /** A poll lasts at most a minute, so a worker that has not polled for two minutes has stopped. */
 const WORKER_GONE_MS = 120_000;
@@ -23,14 +22,14 @@ export async function checkTemporal(place: TemporalPlace, timeoutMs: number): Pr
   const connecting = connectTemporal(place);
   let temporal: TemporalClient;
   try {
-    temporal = await withTimeout(timeoutMs, connecting);
+    temporal = await withTimeout(connecting, timeoutMs);
   } catch (error) {
     connecting.then((late) => late.close()).catch(() => {});
     return [failed(error, place)];
   }
   try {
-    const reached = await withTimeout(timeoutMs, server(temporal));
-    return [reached, await withTimeout(timeoutMs, worker(temporal, place))];
+    const reached = await withTimeout(server(temporal), timeoutMs);
+    return [reached, await withTimeout(worker(temporal, place), timeoutMs)];
   } catch (error) {
     return [failed(error, place)];
   } finally {
@@ -69,8 +68,8 @@ function failed(error: unknown, { address, namespace }: TemporalPlace): Finding 
     const remedy = 'Correct TEMPORAL_NAMESPACE or --namespace, or create the namespace.';
     return problem('temporal', 'configuration', `${where} has no namespace "${namespace}"`, remedy);
   }
-  if (error instanceof NoResponseError || isUnreachable(error)) {
-    const why = error instanceof NoResponseError ? error.message : grpcMessage(error);
+  if (error instanceof OutOfReachError || isUnreachable(error)) {
+    const why = error instanceof OutOfReachError ? error.message : grpcMessage(error);
     const remedy =
       'Check TEMPORAL_ADDRESS or --address, the network, and that the server is running. `worktrack export --local` needs no server.';
     return problem('temporal', 'out-of-reach', `${where} is unreachable: ${why}`, remedy);

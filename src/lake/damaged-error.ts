@@ -1,17 +1,14 @@
 import type { ObjectKey } from '../core/brands.js';
+import { WorktrackError } from '../core/errors.js';
 
 /** An object in the lake does not match what was written, or a write would break the lake. A retry gives the same result. */
-export class DamagedError extends Error {
-  static {
-    // Set on the prototype, so that stack traces show the name and `inspect` does not repeat it.
-    DamagedError.prototype.name = 'DamagedError';
-  }
+export class DamagedError extends WorktrackError {
+  readonly code = 'LAKE_DAMAGED';
 }
 
 /** The error for an object that does not match what was written. The message names the object and how to recover. */
 export function damagedObject(key: ObjectKey, problem: string, cause?: unknown): DamagedError {
-  const message = `${key} is damaged: ${problem}. ${recoveryOf(key)}`;
-  return new DamagedError(message, cause === undefined ? undefined : { cause });
+  return new DamagedError(`${key} is damaged: ${problem}. ${recoveryOf(key)}`, { cause });
 }
 
 /** How to recover from a damaged object, as sentences for a person (docs/reference/commands.md#worktrack-verify). */

@@ -1,7 +1,8 @@
+import { WorktrackError } from '../core/errors.js';
+
 /** An environment variable names a file that cannot be executed. No other source is tried, because the user chose this one. */
-export class ServerEnvironmentError extends Error {
-  override readonly name = 'ServerEnvironmentError';
-  readonly code = 'WORKTRACK_SERVER_ENVIRONMENT';
+export class ServerEnvironmentError extends WorktrackError {
+  readonly code = 'SERVER_ENVIRONMENT';
   readonly variable: string;
 
   constructor(variable: string, value: string, why: string) {

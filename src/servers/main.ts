@@ -1,4 +1,4 @@
-import { errorMessage } from './install/command.js';
+import { errorMessage } from '../core/errors.js';
 import { isServerKind, type ServerKind, serverKinds } from './install/kinds.js';
 import { resolveServer } from './install/resolve.js';
 

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { errorMessage } from './http/reply.js';
 import { startSimulator } from './http/server.js';
 import { DEMO_KEY, DEMO_ORGANIZATION, type SimulatorOptions } from './options.js';
 
@@ -89,6 +90,6 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`simulator: ${error instanceof Error ? error.message : error}\n`);
+  process.stderr.write(`simulator: ${errorMessage(error)}\n`);
   process.exitCode = 2;
 });

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { errorMessage } from '../core/errors.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type Answer, refusal, unavailable, write } from './answer.js';
 import { BodyReader } from './body.js';
@@ -76,7 +77,7 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
       respond(request).then(
         (answer) => (answer === null ? response.destroy() : write(response, answer)),
         (error: unknown) => {
-          warnings.warn(`a notice could not be processed: ${messageOf(error)}`);
+          warnings.warn(`a notice could not be processed: ${errorMessage(error)}`);
           write(response, unavailable('the receiver cannot accept notices now'));
         },
       );
@@ -144,7 +145,7 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
       }
       return { status: 202, body: { resources } };
     } catch (error) {
-      warnings.warn(`${connection}: Temporal did not accept a notice; answered 503: ${messageOf(error)}`);
+      warnings.warn(`${connection}: Temporal did not accept a notice; answered 503: ${errorMessage(error)}`);
       return unavailable('the notice could not be stored');
     } finally {
       timer.abort();
@@ -177,8 +178,4 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
 
 function notAllowed(allow: string): Answer {
   return { ...refusal(405, `allowed: ${allow}`), headers: { Allow: allow }, close: true };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

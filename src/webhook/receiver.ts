@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { SecretReader } from '../api/index.js';
+import { errorMessage } from '../core/errors.js';
 import type { ConnectionSettings, SignatureSettings, WebhookSettings } from '../core/settings.js';
 import { type Answer, refusal, unavailable } from './answer.js';
 import type { NoticeRules } from './notice.js';
@@ -54,7 +55,7 @@ export class Receiver {
       secret = await this.#readSecret();
     } catch (error) {
       // The notice may be valid, so the sender should retry.
-      this.#context.warn(`${this.name}: ${error instanceof Error ? error.message : String(error)}`);
+      this.#context.warn(`${this.name}: ${errorMessage(error)}`);
       return unavailable('the receiver cannot check signatures now');
     }
     const header = (name: string) => headerOf(request, name);

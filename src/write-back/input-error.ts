@@ -12,9 +12,6 @@ export interface InputPosition {
  * history.
  */
 export class InputError extends ConfigurationError {
-  static {
-    InputError.prototype.name = 'InputError';
-  }
   readonly line: number | null;
   readonly column: number | null;
 

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { ByteString } from '../core/brands.js';
+import { ConfigurationError } from '../core/configuration-error.js';
 import { JsonScanner } from '../json/scanner.js';
 
 /** A field of a row. */
@@ -12,7 +13,7 @@ export interface Field {
 }
 
 /** An error in a JSON text, with its byte offset. */
-export class JsonTextError extends Error {
+export class JsonTextError extends ConfigurationError {
   constructor(
     message: string,
     readonly at: number,

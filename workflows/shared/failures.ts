@@ -1,15 +1,12 @@
 import { ActivityFailure, ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow';
-import type { ActiveRun, RunError, RunOutcome } from '../../src/core/contract/index.js';
-
-const KNOWN: readonly string[] = [
-  'Refused',
-  'Configuration',
-  'Transient',
-  'BrokenPromise',
-  'Lake',
-  'Displaced',
-  'VerificationFailed',
-];
+import {
+  type ActiveRun,
+  FAILURES,
+  type RunError,
+  type RunOutcome,
+  runErrorType,
+} from '../../src/core/contract/index.js';
+import { errorMessage } from '../../src/core/errors.js';
 
 /** The error that ended a run, for the report. The innermost failure has the message; the outer ones only wrap it. */
 export function toRunError(error: unknown): RunError {
@@ -17,7 +14,7 @@ export function toRunError(error: unknown): RunError {
   if (failure instanceof ApplicationFailure) {
     const [detail] = (failure.details ?? []) as { scope?: RunError['scope'] }[];
     return {
-      type: KNOWN.includes(failure.type ?? '') ? (failure.type as RunError['type']) : 'Failed',
+      type: runErrorType(failure.type),
       message: failure.message,
       ...(detail?.scope === undefined ? {} : { scope: detail.scope }),
     };
@@ -27,7 +24,7 @@ export function toRunError(error: unknown): RunError {
     if (last !== null) return last;
     return { type: 'Transient', message: `gave up: ${failure.message}. Check that a worker is running.` };
   }
-  return { type: 'Failed', message: failure instanceof Error ? failure.message : String(failure) };
+  return { type: 'Failed', message: errorMessage(failure) };
 }
 
 /**
@@ -37,11 +34,7 @@ export function toRunError(error: unknown): RunError {
 function lastAttempt({ failure }: TimeoutFailure): RunError | null {
   const cause = failure?.cause;
   if (!cause?.message || cause.encodedAttributes) return null;
-  const type = cause.applicationFailureInfo?.type ?? '';
-  return {
-    type: KNOWN.includes(type) ? (type as RunError['type']) : 'Failed',
-    message: `gave up: ${cause.message}`,
-  };
+  return { type: runErrorType(cause.applicationFailureInfo?.type), message: `gave up: ${cause.message}` };
 }
 
 /** Unwraps activity failures and timeouts. The error of the last attempt says more than the timeout. */
@@ -55,8 +48,7 @@ function innermost(error: unknown): unknown {
 }
 
 export function toOutcome(error: unknown): Exclude<RunOutcome, 'published'> {
-  if (isCancellation(error)) return 'cancelled';
-  return toRunError(error).type === 'Refused' ? 'refused' : 'failed';
+  return isCancellation(error) ? 'cancelled' : FAILURES[toRunError(error).type].outcome;
 }
 
 /**

@@ -3,9 +3,6 @@ import type { ServiceErrorOptions } from './service-error.js';
 
 /** One response is larger than `http.maxBody`. A smaller page may fit; a retry does not help. */
 export class BodyTooLargeError extends BrokenPromiseError {
-  static {
-    BodyTooLargeError.prototype.name = 'BodyTooLargeError';
-  }
   override readonly code = 'SERVICE_BODY_TOO_LARGE';
   readonly maxBodyBytes: number;
 

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../core/errors.js';
 import { ServiceError, type ServiceErrorOptions } from './service-error.js';
 
 export interface BrokenPromiseErrorOptions extends ServiceErrorOptions {
@@ -7,11 +8,7 @@ export interface BrokenPromiseErrorOptions extends ServiceErrorOptions {
 
 /** A well-formed response that violates the spec, such as a list without `data`. A retry does not help. */
 export class BrokenPromiseError extends ServiceError {
-  static {
-    // On the prototype: stack traces show it, and `inspect` does not repeat it.
-    BrokenPromiseError.prototype.name = 'BrokenPromiseError';
-  }
-  override readonly code: string = 'SERVICE_BROKEN_PROMISE';
+  readonly code: ErrorCode = 'SERVICE_BROKEN_PROMISE';
   override readonly kind = 'broken-promise';
   readonly row: number | null;
 

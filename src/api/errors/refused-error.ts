@@ -5,16 +5,16 @@ export type RefusalScope = 'key' | 'plan' | 'grant';
 
 /** The service refuses the request until a person changes the key, its grants or the plan. */
 export class RefusedError extends ServiceError {
-  static {
-    // On the prototype: stack traces show it, and `inspect` does not repeat it.
-    RefusedError.prototype.name = 'RefusedError';
-  }
-  override readonly code = 'SERVICE_REFUSED';
+  readonly code = 'SERVICE_REFUSED';
   override readonly kind = 'refused';
   readonly scope: RefusalScope;
 
   constructor(message: string, options: ServiceErrorOptions & { readonly scope: RefusalScope }) {
     super(message, options);
     this.scope = options.scope;
+  }
+
+  override get failureDetail(): object {
+    return { scope: this.scope, status: this.status, resource: this.resource };
   }
 }

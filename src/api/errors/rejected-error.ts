@@ -5,10 +5,6 @@ import { ServiceError } from './service-error.js';
  * caller decides how to continue. `status` is null when the request cannot be written as a URL and was never sent.
  */
 export class RejectedError extends ServiceError {
-  static {
-    // On the prototype: stack traces show it, and `inspect` does not repeat it.
-    RejectedError.prototype.name = 'RejectedError';
-  }
-  override readonly code = 'SERVICE_REJECTED';
+  readonly code = 'SERVICE_REJECTED';
   override readonly kind = 'rejected';
 }

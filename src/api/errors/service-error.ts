@@ -1,4 +1,5 @@
 import type { Cursor } from '../../core/brands.js';
+import { WorktrackError } from '../../core/errors.js';
 
 /** How a caller handles an error of the service (docs/explanation/semantics.md#errors). */
 export type ServiceErrorKind = 'refused' | 'transient' | 'broken-promise' | 'not-found' | 'rejected';
@@ -24,9 +25,8 @@ export interface ServiceErrorOptions {
   readonly cause?: unknown;
 }
 
-/** Base of all errors of a request to the service. `code` and `kind` are stable; the message is not. */
-export abstract class ServiceError extends Error {
-  abstract readonly code: string;
+/** Base of all errors of a request to the service. */
+export abstract class ServiceError extends WorktrackError {
   abstract readonly kind: ServiceErrorKind;
   readonly method: string | null;
   readonly resource: string | null;
@@ -38,7 +38,7 @@ export abstract class ServiceError extends Error {
   readonly retryAfterMs: number | null;
 
   constructor(message: string, options: ServiceErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(message, options);
     const request = options.request ?? null;
     this.method = request?.method ?? null;
     this.resource = request?.resource ?? null;
@@ -48,5 +48,10 @@ export abstract class ServiceError extends Error {
     this.status = options.status ?? null;
     this.serviceMessage = options.serviceMessage ?? null;
     this.retryAfterMs = options.retryAfterMs ?? null;
+  }
+
+  /** What the failure of an activity says besides the message. */
+  get failureDetail(): object {
+    return { resource: this.resource };
   }
 }

@@ -11,11 +11,7 @@ export type TransientReason = 'network' | 'timeout' | 'status' | 'redirect' | 'b
  * long. `retryAfterMs` is then the time for a durable wait, if the service gave one.
  */
 export class TransientError extends ServiceError {
-  static {
-    // On the prototype: stack traces show it, and `inspect` does not repeat it.
-    TransientError.prototype.name = 'TransientError';
-  }
-  override readonly code = 'SERVICE_TRANSIENT';
+  readonly code = 'SERVICE_TRANSIENT';
   override readonly kind = 'transient';
   readonly reason: TransientReason;
 

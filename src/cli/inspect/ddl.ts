@@ -34,7 +34,7 @@ export async function runDdl(options: DdlCommandOptions): Promise<ExitCode> {
   checkNames(resources);
   const { found, missing } = await withLake(connection, (lake) => snapshotsOf(lake, resources, dt));
   if (missing.length > 0 && (options.resource !== undefined || found.length === 0)) throw missing[0];
-  for (const error of missing) output.note(`Skipped: ${error.message}. ${error.remedy}`);
+  for (const error of missing) output.note(`Skipped: ${error.describe('. ')}`);
   const inputs = found.map(([resource, snapshot]): DdlInput => {
     const { dialect } = options;
     return { dialect, lake: connection.lake, ...inputOf(resource, snapshot, dt) };

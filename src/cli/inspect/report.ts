@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { selectResources } from '../../config/index.js';
 import type { RunId } from '../../core/brands.js';
+import { errorMessage } from '../../core/errors.js';
 import { isRunId } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { createReport } from '../../report/index.js';
@@ -57,7 +58,7 @@ async function save(file: string, page: string): Promise<void> {
   try {
     await writeFile(file, page);
   } catch (error) {
-    throw new UsageError(`cannot write --out ${file}: ${(error as Error).message}`);
+    throw new UsageError(`cannot write --out ${file}: ${errorMessage(error)}`);
   }
 }
 

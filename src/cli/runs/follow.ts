@@ -1,5 +1,6 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { ExportResult } from '../../core/contract/index.js';
+import { OutOfReachError } from '../../core/reach.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { followExport } from '../../temporal/follow/follow.js';
@@ -84,9 +85,7 @@ export async function followToEnd(temporal: TemporalClient, followed: Followed):
 
 /** Adds to an unreachable-server error how to follow the run again; the run continues without this command. */
 export function withHint(error: unknown, hint: string): unknown {
-  if (error instanceof Error && 'code' in error && error.code === 'OUT_OF_REACH') {
-    error.message += `\n${hint}`;
-  }
+  if (error instanceof OutOfReachError) error.message += `\n${hint}`;
   return error;
 }
 

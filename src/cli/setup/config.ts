@@ -1,4 +1,5 @@
 import { configJsonSchema } from '../../config/index.js';
+import { errorMessage } from '../../core/errors.js';
 import { resolveSecret } from '../../core/secrets.js';
 import { plainHashWarning } from '../../doctor/index.js';
 import { readSettings } from '../shared/context.js';
@@ -21,10 +22,7 @@ export async function runConfigCheck(options: GlobalOptions): Promise<ExitCode> 
     output.out(`  ${name}: ${baseUrl} -> ${lake.url}`);
     output.out(`    ${resources.map((resource) => resource.name).join(', ')}`);
     // Only the worker needs the key, so a key that this shell cannot read is a note and not an error.
-    const why = await resolveSecret(apiKey).then(
-      () => null,
-      (error: unknown) => (error instanceof Error ? error.message : String(error)),
-    );
+    const why = await resolveSecret(apiKey).then(() => null, errorMessage);
     if (why !== null) output.note(`    This shell cannot read the API key, which the worker needs: ${why}`);
     const plain = plainHashWarning(connection);
     if (plain !== null) output.note(`    warning: ${plain.join('. ')}`);

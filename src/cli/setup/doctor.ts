@@ -1,4 +1,5 @@
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
+import { errorMessage, WorktrackError } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import {
   type Cause,
@@ -11,7 +12,6 @@ import {
 import { colorsFor } from '../shared/colors.js';
 import { readSettings, selectConnections, temporalTarget } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
-import { failureOf } from '../shared/failure.js';
 import { type GlobalOptions, reachTimeoutMs } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
 import { printable } from '../shared/printable.js';
@@ -66,11 +66,9 @@ function readPlace(
 }
 
 function invalidConfiguration(error: unknown): ConnectionFinding {
-  const { remedy } = error as { remedy?: unknown };
-  const text =
-    typeof remedy === 'string' ? remedy : 'Correct the file and check it with `worktrack config check`.';
-  const message = (error instanceof Error ? error.message : failureOf(error, {}).message).trim();
-  return { connection: null, ...problem('configuration', 'configuration', message, text) };
+  const remedy = error instanceof WorktrackError ? error.remedy : null;
+  const text = remedy ?? 'Correct the file and check it with `worktrack config check`.';
+  return { connection: null, ...problem('configuration', 'configuration', errorMessage(error).trim(), text) };
 }
 
 /** The object that `doctor --json` prints. */

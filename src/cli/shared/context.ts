@@ -1,3 +1,4 @@
+import { ScheduleNotFoundError } from '@temporalio/client';
 import { loadSettings, selectConnection } from '../../config/index.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
 import { OutOfReachError, reach } from '../../core/reach.js';
@@ -120,6 +121,9 @@ export async function withTemporal<T>(
 
 /** Converts an error of Temporal that the user can fix; returns any other error unchanged. */
 export function toUserError(error: unknown, target: { address: string; namespace: string }): unknown {
+  if (error instanceof ScheduleNotFoundError) {
+    return new ConfigurationError('There is no schedule yet; create it with: worktrack schedule apply');
+  }
   if (isDenied(error)) {
     return new ConfigurationError(
       `Temporal at ${target.address} rejected the credentials: ${grpcMessage(error)}`,

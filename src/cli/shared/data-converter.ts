@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { errorMessage } from '../../core/errors.js';
 import type { DataConverter } from '../../temporal/client/connect.js';
 import type { GlobalOptions } from './options.js';
 import { UsageError } from './usage-error.js';
@@ -32,7 +33,7 @@ async function load(file: string, origin: string): Promise<{ dataConverter?: unk
   try {
     return (await import(pathToFileURL(resolve(file)).href)) as object;
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = errorMessage(cause);
     throw new UsageError(`${file}, which ${origin} names, cannot be loaded: ${why}`);
   }
 }

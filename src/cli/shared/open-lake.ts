@@ -1,3 +1,4 @@
+import { errorMessage } from '../../core/errors.js';
 import { reach } from '../../core/reach.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { parseIsoTime } from '../../core/utc-time.js';
@@ -32,7 +33,7 @@ export async function withLake<T>(
           `The lake ${lake.url}`,
           attempt,
           (error) => error instanceof StoreError && error.retryable,
-          (error) => (error instanceof Error ? error.message : String(error)),
+          errorMessage,
           { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note },
         ),
     });

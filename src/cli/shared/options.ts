@@ -1,4 +1,5 @@
 import { parseDuration } from '../../core/duration.js';
+import { errorMessage } from '../../core/errors.js';
 import { UsageError } from './usage-error.js';
 
 /** Options of all commands. */
@@ -36,8 +37,6 @@ export function reachTimeoutMs(env: Readonly<Record<string, string | undefined>>
   try {
     return parseDuration(text);
   } catch (error) {
-    throw new UsageError(
-      `WORKTRACK_REACH_TIMEOUT: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new UsageError(`WORKTRACK_REACH_TIMEOUT: ${errorMessage(error)}`);
   }
 }

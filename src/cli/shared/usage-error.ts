@@ -1,9 +1,16 @@
-/** The command line is not valid. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
+import { WorktrackError } from '../../core/errors.js';
+
+/** The command line is not valid. A message that ends with a period says what to do; to any other, a hint is added. */
+export class UsageError extends WorktrackError {
+  readonly code = 'USAGE';
+
+  constructor(message: string) {
+    const remedy = message.endsWith('.') ? null : 'Add --help to the command to see its options.';
+    super(message, { remedy });
+  }
 }
 
 /** The user pressed Ctrl-C: the command ends, but the run in Temporal continues. */
-export class DetachedError extends Error {
-  override readonly name = 'DetachedError';
+export class DetachedError extends WorktrackError {
+  readonly code = 'DETACHED';
 }

@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { readListen } from '../../config/index.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
+import { errorMessage } from '../../core/errors.js';
 import type { WorkerState } from '../../temporal/worker/worker.js';
 import { startWebhookServer, type WebhookServer } from '../../webhook/index.js';
 import { UsageError } from '../shared/usage-error.js';
@@ -16,7 +17,7 @@ export function readHealth(text: string): { host: string; port: number } {
   try {
     return readListen(/^\d+$/.test(text) ? `127.0.0.1:${text}` : text);
   } catch (error) {
-    throw new UsageError(`--health: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UsageError(`--health: ${errorMessage(error)}`);
   }
 }
 

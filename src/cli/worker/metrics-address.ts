@@ -1,5 +1,6 @@
 import { readListen } from '../../config/index.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
+import { errorMessage } from '../../core/errors.js';
 import { UsageError } from '../shared/usage-error.js';
 
 /** Parses `--metrics` into the form that the SDK accepts. @throws UsageError */
@@ -22,7 +23,7 @@ export function startMetrics<T>(address: string | undefined, start: () => T): T 
     return start();
   } catch (cause) {
     if (address === undefined) throw cause;
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = errorMessage(cause);
     throw new ConfigurationError(`cannot serve metrics on ${address}: ${why}`, {
       remedy: 'Choose an unused address and port of this machine with --metrics.',
       cause,

@@ -1,4 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
+import { TransportError } from '@temporalio/worker';
+import { errorMessage, isAbort } from '../../core/errors.js';
 import { reach } from '../../core/reach.js';
 import { grpcMessage, isDenied } from '../../temporal/client/grpc.js';
 import {
@@ -80,7 +82,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     return EXIT.done;
   } catch (error) {
     // Stopped before it was connected: there is nothing to drain.
-    if (stopping.signal.aborted && error instanceof Error && error.name === 'AbortError') return EXIT.done;
+    if (stopping.signal.aborted && isAbort(error)) return EXIT.done;
     throw toUserError(error, place);
   } finally {
     release();
@@ -131,10 +133,7 @@ function listenForStop(stopping: AbortController): () => void {
 
 /** The native client throws its own error class for an unreachable server. */
 function isTransport(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    (error.name === 'TransportError' || /connect|transport|timed? ?out/i.test(error.message))
-  );
+  return error instanceof TransportError || /connect|transport|timed? ?out/i.test(errorMessage(error));
 }
 
 function oneOf<T extends string>(option: string, text: string, allowed: readonly T[]): T {

@@ -1,5 +1,6 @@
 import { selectConnection } from '../../config/index.js';
 import type { InputFormat, WriteBackInput, WriteBackResult } from '../../core/contract/write-back.js';
+import { errorMessage } from '../../core/errors.js';
 import { OutOfReachError, reach } from '../../core/reach.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { pointerKey } from '../../lake/published/layout.js';
@@ -99,7 +100,7 @@ function reachLake({ lake }: ConnectionSettings, store: ObjectStore, resource: s
     `The lake ${lake.url}`,
     () => store.head(pointerKey(resource)),
     isStoreUnreachable,
-    (error) => (error instanceof Error ? error.message : String(error)),
+    errorMessage,
     { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note },
   );
 }
@@ -109,7 +110,7 @@ async function withLake<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (isStoreUnreachable(error)) throw new OutOfReachError((error as Error).message);
+    if (isStoreUnreachable(error)) throw new OutOfReachError(errorMessage(error));
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
+import { EXIT, type ExitCode } from '../exit-code.js';
 
 /** Rows (docs/explanation/semantics.md#verification). */
 export interface RunCounts {
@@ -15,18 +16,30 @@ export interface RunCounts {
 export type RunMode = 'full' | 'increment';
 export type RunOutcome = 'published' | 'failed' | 'refused' | 'cancelled';
 
-/** Types of the failures that activities throw. Only `Transient` is retried (docs/explanation/semantics.md#errors). */
-export type FailureType =
-  | 'Refused'
-  | 'Configuration'
-  | 'Transient'
-  | 'BrokenPromise'
-  | 'Lake'
-  | 'Displaced'
-  | 'VerificationFailed';
+/**
+ * The types of failures and their effect on a run and on the exit code. Activities throw all but `Failed`, which is any
+ * other failure. Only `Transient` is retried (docs/explanation/semantics.md#errors).
+ */
+export const FAILURES = {
+  Refused: { outcome: 'refused', exitCode: EXIT.refused },
+  Configuration: { outcome: 'failed', exitCode: EXIT.usage },
+  Transient: { outcome: 'failed', exitCode: EXIT.failed },
+  BrokenPromise: { outcome: 'failed', exitCode: EXIT.failed },
+  Lake: { outcome: 'failed', exitCode: EXIT.failed },
+  Displaced: { outcome: 'failed', exitCode: EXIT.failed },
+  VerificationFailed: { outcome: 'failed', exitCode: EXIT.failed },
+  Failed: { outcome: 'failed', exitCode: EXIT.failed },
+} as const satisfies Record<string, { outcome: RunOutcome; exitCode: ExitCode }>;
+
+export type FailureType = Exclude<keyof typeof FAILURES, 'Failed'>;
+
+/** The type of a run's error for the type of a failure. */
+export function runErrorType(type: string | null | undefined): RunError['type'] {
+  return Object.hasOwn(FAILURES, type ?? '') ? (type as FailureType) : 'Failed';
+}
 
 export interface RunError {
-  readonly type: FailureType | 'Failed';
+  readonly type: keyof typeof FAILURES;
   readonly message: string;
   /** Of a refusal: `key` and `plan` affect every resource. */
   readonly scope?: 'key' | 'plan' | 'grant';

@@ -1,4 +1,5 @@
 import type { ByteString } from '../../core/brands.js';
+import { errorMessage } from '../../core/errors.js';
 import { DamagedError } from '../damaged-error.js';
 import type { PublishedPart } from '../published/manifest.js';
 import type { ObjectStore } from '../store/index.js';
@@ -49,7 +50,7 @@ async function* readable(key: string, pieces: AsyncGenerator<Buffer>): AsyncGene
     yield* pieces;
   } catch (cause) {
     throw new DamagedError(
-      `${key} is not a complete gzip file: ${(cause as Error).message}. Check the lake with: worktrack verify`,
+      `${key} is not a complete gzip file: ${errorMessage(cause)}. Check the lake with: worktrack verify`,
       { cause },
     );
   }

@@ -1,5 +1,6 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type { RunCounts, RunMode } from '../../core/contract/index.js';
+import { errorMessage } from '../../core/errors.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
 import { DamagedError, damagedObject } from '../damaged-error.js';
 import type { Profile } from '../rows/profile.js';
@@ -223,7 +224,7 @@ function decoded(body: Buffer, folder: ObjectKey, checksum: 'checked' | 'uncheck
   try {
     manifest = JSON.parse(body.toString('utf8')) as { worktrack?: Encoded } | null;
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = errorMessage(cause);
     throw damagedObject(key, `it cannot be read: ${why}`, cause);
   }
   const { worktrack } = manifest ?? {};

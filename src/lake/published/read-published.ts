@@ -1,4 +1,5 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
+import { errorMessage } from '../../core/errors.js';
 import { DamagedError } from '../damaged-error.js';
 import type { ObjectStore } from '../store/index.js';
 import { publishedRuns, RunChain } from './chain.js';
@@ -87,7 +88,7 @@ function read<T>(key: ObjectKey, decode: () => T): T {
     return decode();
   } catch (cause) {
     if (cause instanceof DamagedError) throw cause;
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = errorMessage(cause);
     throw new DamagedError(`${key} cannot be read: ${why}`, { cause });
   }
 }

@@ -1,5 +1,6 @@
 import type { ByteString } from '../../core/brands.js';
 import { fromByteString, toByteString } from '../../core/brands.js';
+import { ConfigurationError } from '../../core/configuration-error.js';
 
 /** The metadata columns at the start of every row, in order (docs/explanation/semantics.md#header). */
 export const META_COLUMNS = ['_run_id', '_synced_at', '_deleted_at'] as const;
@@ -42,9 +43,7 @@ export const MAX_COLUMNS = 10_000;
 const MAX_CACHED_FIELDS = 4 * MAX_COLUMNS;
 
 /** A list has more fields than a resource may have columns. The message omits their names, which may be record content. */
-export class TooManyColumnsError extends Error {
-  override readonly name = 'TooManyColumnsError';
-
+export class TooManyColumnsError extends ConfigurationError {
   constructor() {
     super(`its records have more than ${MAX_COLUMNS} different fields, which is the limit for a resource`);
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ObjectKey, RunId } from '../../core/brands.js';
+import { errorMessage } from '../../core/errors.js';
 import { isRunId } from '../../core/run-id.js';
 import { DamagedError } from '../damaged-error.js';
 import { checksumState, manifestChecksumState, matchesNamedChecksum } from '../published/checksums.js';
@@ -229,7 +230,7 @@ function parse<T>(body: Buffer, shape: z.ZodType<T>, at: ObjectKey): Decoded<T> 
   try {
     json = JSON.parse(body.toString('utf8'));
   } catch (error) {
-    return { problems: [`${at} is not JSON: ${(error as Error).message}`] };
+    return { problems: [`${at} is not JSON: ${errorMessage(error)}`] };
   }
   const read = shape.safeParse(json);
   if (read.success) return { value: read.data, problems: [] };

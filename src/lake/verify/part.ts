@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ByteString, ObjectKey } from '../../core/brands.js';
+import { errorMessage } from '../../core/errors.js';
 import { framingOf } from '../part/framing.js';
 import { gunzipper, plainUnpacker } from '../part/gunzip.js';
 import { decodeIndex, indexKey, type PartIndex } from '../part/index-file.js';
@@ -106,7 +107,7 @@ async function readObject(
     } catch (error) {
       readable = false;
       const what = error instanceof RangeError ? 'cannot be read as CSV' : 'is not a complete gzip file';
-      findings.add('unpack', `${part.key} ${what}: ${(error as Error).message}`);
+      findings.add('unpack', `${part.key} ${what}: ${errorMessage(error)}`);
     }
   };
   try {
@@ -160,7 +161,7 @@ async function readIndex(
     if (problem === null) return index;
     findings.add('bad index', `${key} does not match its part: ${problem}`);
   } catch (error) {
-    findings.add('bad index', `${key} is not a block index: ${(error as Error).message}`);
+    findings.add('bad index', `${key} is not a block index: ${errorMessage(error)}`);
   }
   return null;
 }

@@ -2,10 +2,6 @@ import { spawn } from 'node:child_process';
 import { killWithHost } from '../start/host-exit.js';
 import type { Environment } from './cache.js';
 
-export function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 export interface CommandOptions {
   readonly env: Environment;
   readonly cwd?: string;

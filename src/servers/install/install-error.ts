@@ -1,3 +1,4 @@
+import { WorktrackError } from '../../core/errors.js';
 import type { ServerSpec } from './kinds.js';
 
 /** A failed attempt to find or install a server. */
@@ -8,9 +9,8 @@ export interface FailedAttempt {
 }
 
 /** A server could not be found or installed. The message lists all attempts and what to do. */
-export class ServerInstallError extends Error {
-  override readonly name = 'ServerInstallError';
-  readonly code = 'WORKTRACK_SERVER_INSTALL';
+export class ServerInstallError extends WorktrackError {
+  readonly code = 'SERVER_INSTALL';
   readonly attempts: readonly FailedAttempt[];
 
   constructor(spec: ServerSpec, attempts: readonly FailedAttempt[], remedies: readonly string[]) {

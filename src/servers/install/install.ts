@@ -1,8 +1,8 @@
 import { chmod, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorMessage } from '../../core/errors.js';
 import { whyNotRunning } from '../start/probe.js';
 import { cachedExecutable, type Environment, versionFolder } from './cache.js';
-import { errorMessage } from './command.js';
 import { downloadRelease } from './download.js';
 import { goInstall } from './go-install.js';
 import type { InstallContext } from './install-context.js';

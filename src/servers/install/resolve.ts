@@ -1,8 +1,9 @@
 import { join, resolve } from 'node:path';
+import { errorMessage } from '../../core/errors.js';
 import { ServerEnvironmentError } from '../environment-error.js';
 import { whyNotRunning } from '../start/probe.js';
 import { cachedExecutable, cacheRoot, type Environment, usableHome } from './cache.js';
-import { errorMessage, runCommand } from './command.js';
+import { runCommand } from './command.js';
 import { findExecutable, pathFolders, whyNotExecutable } from './executables.js';
 import { type InstallSource, install, installers } from './install.js';
 import { type FailedAttempt, ServerInstallError } from './install-error.js';

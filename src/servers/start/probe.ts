@@ -1,5 +1,6 @@
+import { errorMessage } from '../../core/errors.js';
 import type { Environment } from '../install/cache.js';
-import { errorMessage, runCommand } from '../install/command.js';
+import { runCommand } from '../install/command.js';
 import { whyNotExecutable } from '../install/executables.js';
 import type { ServerSpec } from '../install/kinds.js';
 

@@ -1,7 +1,8 @@
+import { WorktrackError } from '../../core/errors.js';
+
 /** A server did not start. The message ends with the last lines of its log. */
-export class ServerStartError extends Error {
-  override readonly name = 'ServerStartError';
-  readonly code = 'WORKTRACK_SERVER_START';
+export class ServerStartError extends WorktrackError {
+  readonly code = 'SERVER_START';
   readonly logFile: string;
 
   constructor(title: string, why: string, logFile: string, lastLines: string, options?: ErrorOptions) {

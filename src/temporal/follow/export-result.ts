@@ -6,18 +6,14 @@ import {
   TimeoutFailure,
   WorkflowFailedError,
 } from '@temporalio/client';
-import type { ExportResult, FailureType, RunError, RunReport } from '../../core/contract/index.js';
+import {
+  type ExportResult,
+  FAILURES,
+  type RunError,
+  type RunReport,
+  runErrorType,
+} from '../../core/contract/index.js';
 import type { ResourceView } from './export-view.js';
-
-const FAILURE_TYPES: Readonly<Record<FailureType, true>> = {
-  Refused: true,
-  Configuration: true,
-  Transient: true,
-  BrokenPromise: true,
-  Lake: true,
-  Displaced: true,
-  VerificationFailed: true,
-};
 
 /**
  * The result of an export that did not return one. The failure of a failed export contains all outcomes; for an export
@@ -33,15 +29,14 @@ export function exportResultOf(error: unknown, views: readonly ResourceView[]): 
     const [result] = (cause.details ?? []) as ExportResult[];
     if (result !== undefined) return result;
   }
-  const cancelled = cause instanceof CancelledFailure;
-  const why = cancelled ? null : reasonOf(cause);
-  const runs = views.map((view) => view.report ?? unfinished(view, why));
-  return { outcome: cancelled ? 'cancelled' : why?.type === 'Refused' ? 'refused' : 'failed', runs };
-}
-
-function unfinished({ resource, runId }: ResourceView, error: RunError | null): RunReport {
-  const outcome = error === null ? 'cancelled' : error.type === 'Refused' ? 'refused' : 'failed';
-  return { resource, outcome, runId, rows: null, counts: null, snapshot: null, warnings: [], error };
+  const why = cause instanceof CancelledFailure ? null : reasonOf(cause);
+  const outcome = why === null ? 'cancelled' : FAILURES[why.type].outcome;
+  const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
+  const runs = views.map(
+    ({ resource, runId, report }): RunReport =>
+      report ?? { resource, outcome, runId, ...nothing, error: why },
+  );
+  return { outcome, runs };
 }
 
 function reasonOf(cause: unknown): RunError {
@@ -51,9 +46,8 @@ function reasonOf(cause: unknown): RunError {
   if (cause instanceof TimeoutFailure)
     return { type: 'Failed', message: 'the export exceeded its time limit' };
   const inner = cause instanceof ActivityFailure && cause.cause !== undefined ? cause.cause : cause;
-  const type = inner instanceof ApplicationFailure ? (inner.type ?? '') : '';
   return {
-    type: Object.hasOwn(FAILURE_TYPES, type) ? (type as FailureType) : 'Failed',
+    type: runErrorType(inner instanceof ApplicationFailure ? inner.type : null),
     message: inner instanceof Error ? inner.message : 'the export failed without a message',
   };
 }

@@ -1,5 +1,6 @@
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
+import { errorMessage } from '../../core/errors.js';
 import { readHistoryJson } from './history-json.js';
 
 /** A history to replay and its name. */
@@ -33,7 +34,7 @@ export function parseHistory(name: string, text: string): RecordedHistory {
   try {
     return { name, history: readHistoryJson(events) };
   } catch (cause) {
-    throw invalidHistory(name, cause instanceof Error ? cause.message : String(cause), cause);
+    throw invalidHistory(name, errorMessage(cause), cause);
   }
 }
 

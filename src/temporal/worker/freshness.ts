@@ -1,3 +1,4 @@
+import { errorMessage } from '../../core/errors.js';
 import type { Meter } from '../../core/metrics.js';
 import type { Settings } from '../../core/settings.js';
 import { pointerKey } from '../../lake/published/layout.js';
@@ -63,8 +64,6 @@ async function measure(
   } catch (error) {
     if (failing.has(id)) return;
     failing.add(id);
-    onError(
-      `cannot measure the freshness of ${id}: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    onError(`cannot measure the freshness of ${id}: ${errorMessage(error)}`);
   }
 }

@@ -3,6 +3,7 @@ import type { WorkflowClientInterceptor } from '@temporalio/client';
 import type { WorkerOptions } from '@temporalio/worker';
 import type { WorkflowInfo } from '@temporalio/workflow';
 import { ConfigurationError } from '../../core/configuration-error.js';
+import { errorMessage } from '../../core/errors.js';
 import { VERSION } from '../../core/version.js';
 import { fileOf } from './bundle.js';
 import { runAttributes } from './log-context.js';
@@ -34,7 +35,7 @@ const FLUSH_TIMEOUT_MS = 5_000;
 export async function openTraces(env: Environment, onError: (message: string) => void): Promise<Traces> {
   checkOtlpEnvironment(env);
   const { api, sdk, resources, exporter, temporal } = await load().catch((cause: unknown) => {
-    const why = cause instanceof Error ? cause.message.split('\n')[0] : String(cause);
+    const why = errorMessage(cause).split('\n')[0];
     throw new ConfigurationError(`cannot load the OpenTelemetry packages that traces need: ${why}`, {
       remedy: `Install them next to temporal-worktrack: ${INSTALL}`,
       cause,

@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { exitCodeOf } from '../../../src/cli/shared/exit-code.js';
 import { failureOf } from '../../../src/cli/shared/failure.js';
-import { DetachedError, UsageError } from '../../../src/cli/shared/usage-error.js';
+import { UsageError } from '../../../src/cli/shared/usage-error.js';
 import { ConfigurationError } from '../../../src/core/configuration-error.js';
-import { OutOfReachError } from '../../../src/core/reach.js';
-import { StoreError, type StoreErrorKind } from '../../../src/lake/store/index.js';
 import { failed, report } from './support.js';
 
 describe('the exit code of an export', () => {
@@ -30,26 +28,18 @@ describe('the exit code of an export', () => {
 });
 
 describe('an error that ends a command', () => {
-  const store = (kind: StoreErrorKind) =>
-    new StoreError({ kind, operation: 'read', key: null, bucket: 's3://b', problem: 'no', remedy: 'Do it.' });
-
-  it.each([
-    [new UsageError('wrong'), 2],
-    [new ConfigurationError('wrong', { remedy: 'Mend it.' }), 2],
-    [store('access-denied'), 2],
-    [store('missing-bucket'), 2],
-    [store('checksum'), 1],
-    [new OutOfReachError('gone'), 4],
-    [new DetachedError('left'), 130],
-    [new Error('surprise'), 1],
-  ])('%s has its code', (error, code) => {
-    expect(failureOf(error, {}).code).toBe(code);
-  });
-
   it('shows the remedy and no stack', () => {
     const { message } = failureOf(new ConfigurationError('The key is wrong.', { remedy: 'Mend it.' }), {});
     expect(message).toBe('The key is wrong.\nMend it.');
-    expect(failureOf(new Error('surprise'), {}).message).not.toContain('at ');
+    const surprise = failureOf(new Error('surprise'), {});
+    expect(surprise.code).toBe(1);
+    expect(surprise.message).not.toContain('at ');
+  });
+
+  it('shows how to list the options after a message that does not say what to do', () => {
+    const hint = 'Add --help to the command to see its options.';
+    expect(failureOf(new UsageError('--dt is wrong'), {}).message).toBe(`--dt is wrong\n${hint}`);
+    expect(failureOf(new UsageError('Correct --dt.'), {}).message).toBe('Correct --dt.');
   });
 
   it('shows the stack of an unexpected error with WORKTRACK_DEBUG', () => {

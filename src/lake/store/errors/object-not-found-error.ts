@@ -2,8 +2,6 @@ import { StoreError } from './store-error.js';
 
 /** The requested object does not exist. */
 export class ObjectNotFoundError extends StoreError {
-  override readonly name = 'ObjectNotFoundError';
-
   constructor(details: { operation: string; key: string; bucket: string; cause?: unknown }) {
     super({
       ...details,

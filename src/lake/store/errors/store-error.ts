@@ -1,33 +1,24 @@
-/** Kinds of failures, grouped by what to do about them. */
-export type StoreErrorKind =
-  | 'access-denied'
-  | 'missing-bucket'
-  | 'clock-skew'
-  | 'bad-credentials'
-  | 'expired-credentials'
-  | 'unreachable'
-  | 'throttled'
-  | 'checksum'
-  | 'damaged'
-  | 'unclear'
-  | 'upload-gone'
-  | 'invalid-key'
-  | 'not-found'
-  | 'other';
+import { type ErrorCode, WorktrackError } from '../../../core/errors.js';
 
-/**
- * Kinds that can succeed on a retry. After `clock-skew`, the AWS SDK has learned the clock difference from the response and
- * uses it for the next request. After `expired-credentials`, the credentials are read again.
- */
-const RETRYABLE: ReadonlySet<StoreErrorKind> = new Set([
-  'unreachable',
-  'throttled',
-  'checksum',
-  'unclear',
-  'upload-gone',
-  'clock-skew',
-  'expired-credentials',
-]);
+/** The kinds of failures, grouped by what to do about them, and their codes. */
+const CODES = {
+  'access-denied': 'STORE_ACCESS_DENIED',
+  'missing-bucket': 'STORE_MISSING_BUCKET',
+  'clock-skew': 'STORE_CLOCK_SKEW',
+  'bad-credentials': 'STORE_BAD_CREDENTIALS',
+  'expired-credentials': 'STORE_EXPIRED_CREDENTIALS',
+  unreachable: 'STORE_UNREACHABLE',
+  throttled: 'STORE_THROTTLED',
+  checksum: 'STORE_CHECKSUM',
+  damaged: 'STORE_DAMAGED',
+  unclear: 'STORE_UNCLEAR',
+  'upload-gone': 'STORE_UPLOAD_GONE',
+  'invalid-key': 'STORE_INVALID_KEY',
+  'not-found': 'STORE_NOT_FOUND',
+  other: 'STORE_OTHER',
+} as const satisfies Record<string, ErrorCode>;
+
+export type StoreErrorKind = keyof typeof CODES;
 
 export interface StoreErrorDetails {
   readonly kind: StoreErrorKind;
@@ -45,30 +36,27 @@ export interface StoreErrorDetails {
 }
 
 /** A store operation failed. The message says what happened, where, and what to do next. It never contains credentials. */
-export class StoreError extends Error {
-  override readonly name: string = 'StoreError';
+export class StoreError extends WorktrackError {
+  readonly code: ErrorCode;
   readonly kind: StoreErrorKind;
   readonly operation: string;
   readonly key: string | null;
   readonly bucket: string;
-  readonly remedy: string;
+  declare readonly remedy: string;
 
   constructor(details: StoreErrorDetails) {
     const target =
       details.key === null ? details.bucket : `${JSON.stringify(details.key)} in ${details.bucket}`;
-    super(
-      `${details.operation} of ${target} failed: ${details.problem}. ${details.remedy}`,
-      details.cause === undefined ? undefined : { cause: details.cause },
-    );
+    super(`${details.operation} of ${target} failed: ${details.problem}. ${details.remedy}`, details);
+    this.code = CODES[details.kind];
     this.kind = details.kind;
     this.operation = details.operation;
     this.key = details.key;
     this.bucket = details.bucket;
-    this.remedy = details.remedy;
   }
 
-  /** Whether the same call can succeed later without action by a person. */
-  get retryable(): boolean {
-    return RETRYABLE.has(this.kind);
+  /** The message, which says what to do next. */
+  override describe(): string {
+    return this.message;
   }
 }

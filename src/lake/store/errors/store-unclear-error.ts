@@ -5,8 +5,6 @@ import { StoreError } from './store-error.js';
  * (docs/explanation/architecture.md#atomic-publishing).
  */
 export class StoreUnclearError extends StoreError {
-  override readonly name = 'StoreUnclearError';
-
   constructor(details: { operation: string; key: string; bucket: string; problem: string; cause?: unknown }) {
     super({
       ...details,

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../../core/errors.js';
 import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
 import { StoreError, type StoreErrorKind } from '../errors/store-error.js';
 
@@ -32,7 +33,7 @@ export function toFileStoreError(error: unknown, context: FileContext): StoreErr
     return new ObjectNotFoundError({ ...where, key: context.key });
   const [kind, problem, remedy] = (code === null ? undefined : VERDICTS[code]) ?? [
     'other',
-    error instanceof Error ? error.message : String(error),
+    errorMessage(error),
     'See the cause.',
   ];
   return new StoreError({ ...where, kind, problem, remedy });

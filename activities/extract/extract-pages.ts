@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities, ExtractHeartbeat, ExtractResult } from '../../src/core/contract/index.js';
+import { MINUTE_MS } from '../../src/core/duration.js';
 import type { Stage } from '../../src/lake/run/stage.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readRun } from '../shared/documents.js';
@@ -14,7 +15,7 @@ import { Stager } from './stager.js';
 
 /** Chunks after which a call ends and the workflow starts the next one. This bounds the size of a stage document. */
 const MAX_CHUNKS_PER_CALL = 240;
-const MAX_CALL_MS = 20 * 60_000;
+const MAX_CALL_MS = 20 * MINUTE_MS;
 const HEARTBEAT_MS = 1000;
 
 /**

@@ -1,4 +1,5 @@
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
+import { DAY_MS } from '../../src/core/duration.js';
 import { stagingFolder } from '../../src/lake/published/layout.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { Stage } from '../../src/lake/run/stage.js';
@@ -6,7 +7,7 @@ import type { ObjectStore } from '../../src/lake/store/index.js';
 import { readDocument, readRunIfThere } from '../shared/documents.js';
 
 /** Older staged pages are not reused, because the list may have changed too much. */
-const MAX_AGE_MS = 24 * 60 * 60_000;
+const MAX_AGE_MS = DAY_MS;
 
 /** The inputs that must be equal for a run to reuse the pages of another run. */
 type ReadRequest = Pick<

@@ -12,6 +12,7 @@ import {
   type RunReport,
   type Sent,
 } from '../../src/core/contract/index.js';
+import { DAY_MS } from '../../src/core/duration.js';
 import { newMirror } from '../../src/core/mirror.js';
 import { mirrorRequestProblem, runAnswerProblem } from '../../src/core/signals.js';
 import { resourceMirrorWorkflow } from '../mirror/resource-mirror.js';
@@ -22,7 +23,6 @@ import { handleChecked } from '../shared/signals.js';
 /** An unanswered request is sent again at these intervals, ms. The mirror recognizes it by its id. */
 const FIRST_RESEND_MS = 5 * 60_000;
 const MAX_RESEND_MS = 60 * 60_000;
-const DAY_MS = 24 * 60 * 60_000;
 
 /** A request without the fields that `MirrorRequester` adds: its id and the workflow to answer. */
 export type RequestSpec = WithoutSender<MirrorRequest>;

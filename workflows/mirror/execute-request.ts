@@ -11,6 +11,7 @@ import type {
   RunReport,
   RunRequest,
 } from '../../src/core/contract/index.js';
+import { HOUR_MS } from '../../src/core/duration.js';
 import { beganAfter } from '../../src/core/run-id.js';
 import { toRunError } from '../shared/failures.js';
 import { runSteps } from './run-steps.js';
@@ -31,7 +32,7 @@ const amend = proxyActivities<Activities>({
 });
 
 /** How long after a purge a delayed write of its activity may still arrive at the store, ms. */
-const SWEEP_MS = 60 * 60_000;
+const SWEEP_MS = HOUR_MS;
 
 /** What a request reads and changes in its mirror. */
 export interface Mirror {

@@ -8,6 +8,7 @@ import type {
   RunRef,
   RunRequest,
 } from '../../src/core/contract/index.js';
+import { MINUTE_MS } from '../../src/core/duration.js';
 import { detectDeletes } from './detect-deletes.js';
 import { Extraction } from './extraction.js';
 import { mergeStaged } from './merge-steps.js';
@@ -87,7 +88,7 @@ export async function runSteps(
     startToCloseTimeout: '1 day',
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     cancellationType: WAIT_UNTIL_STOPPED,
-    retry: { ...RETRY, maximumAttempts: Math.max(3, Math.ceil(prepared.giveUpAfterMs / 60_000)) },
+    retry: { ...RETRY, maximumAttempts: Math.max(3, Math.ceil(prepared.giveUpAfterMs / MINUTE_MS)) },
   });
 
   const tried = sizeToTry(state.pageSize, prepared.pageSize);

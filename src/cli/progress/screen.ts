@@ -1,4 +1,5 @@
 import pc from 'picocolors';
+import { MINUTE_MS } from '../../core/duration.js';
 import type { ExportView } from '../../temporal/follow/export-view.js';
 import { printable } from '../shared/printable.js';
 import { clip } from '../shared/text.js';
@@ -64,7 +65,7 @@ function cut(line: string, width: number): string {
 
 /** A plain line is written if the stage changes, every 5 s if the line changed, and every 60 s otherwise. */
 const PLAIN_EVERY_MS = 5_000;
-const PLAIN_UNCHANGED_MS = 60_000;
+const PLAIN_UNCHANGED_MS = MINUTE_MS;
 
 function plainProgress(screen: Screen): ProgressView {
   const meter = new RateMeter();

@@ -1,10 +1,9 @@
 import type { RunId } from '../../core/brands.js';
+import { HOUR_MS } from '../../core/duration.js';
 import type { RetentionSettings } from '../../core/settings.js';
 
-const HOUR = 60 * 60_000;
-
 /** How long a superseded snapshot is kept for readers that still use it, in ms (docs/reference/lake.md). */
-export const READER_GRACE_MS = 24 * HOUR;
+export const READER_GRACE_MS = 24 * HOUR_MS;
 
 /** A run's folder among a resource's snapshots. */
 export interface SnapshotRun {

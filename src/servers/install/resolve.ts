@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { MINUTE_MS } from '../../core/duration.js';
 import { ServerEnvironmentError } from '../environment-error.js';
 import { whyNotRunning } from '../start/probe.js';
 import { cachedExecutable, cacheRoot, type Environment, usableHome } from './cache.js';
@@ -43,7 +44,7 @@ export interface ResolveProbes {
   readonly install: typeof install;
 }
 
-const defaultTimeoutMs = 20 * 60_000;
+const defaultTimeoutMs = 20 * MINUTE_MS;
 
 /** The folders of `go install`: GOBIN, else the bin folder of each GOPATH entry. Asks Go for its defaults if it is installed. */
 async function goFolders(env: Environment): Promise<string[]> {

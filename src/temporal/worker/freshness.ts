@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../core/duration.js';
 import type { Meter } from '../../core/metrics.js';
 import type { Settings } from '../../core/settings.js';
 import { pointerKey } from '../../lake/published/layout.js';
@@ -34,7 +35,7 @@ export function watchFreshness(options: FreshnessOptions): { stop(): Promise<voi
     });
   };
   read();
-  const timer = setInterval(read, options.everyMs ?? 60_000);
+  const timer = setInterval(read, options.everyMs ?? MINUTE_MS);
   timer.unref();
   return {
     async stop() {

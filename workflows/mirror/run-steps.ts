@@ -47,6 +47,17 @@ export interface RunResult extends PublishedRun {
   readonly pageSize: MirrorState['pageSize'];
 }
 
+/** Identifies a run, and the runs of this mirror that the pointer may name. */
+export function fenced(state: MirrorState, { runId }: ActiveRun) {
+  const { connection, resource, published, publishing, rollingBackTo, displaced } = state;
+  return {
+    ...{ connection, resource, runId, displaced },
+    publishedRunId: published?.runId ?? null,
+    publishingRunId: publishing,
+    rollbackRunId: rollingBackTo,
+  };
+}
+
 /**
  * The steps of one run of one resource: prepare, extract, merge, publish. Throws the error that ended the run. The next
  * published run removes what it staged.
@@ -61,17 +72,13 @@ export async function runSteps(
   const { runId, startedAt } = active;
   const ref: RunRef = { connection, resource, runId };
   const prepared = await preparation['worktrack.prepareRun']({
-    ...ref,
+    ...fenced(state, active),
     mode: request.mode,
     reconcile: request.reconcile,
     adopt: request.adopt,
     checkpoint: state.checkpoint,
     since: request.since,
-    publishedRunId: state.published?.runId ?? null,
-    publishingRunId: state.publishing,
-    rollbackRunId: state.rollingBackTo,
     resumable: state.resumable,
-    displaced: state.displaced,
     startedAt,
     nominalStart: request.nominalStart,
   });

@@ -1,5 +1,6 @@
 import { ActivityFailure, ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow';
-import type { ActiveRun, RunError, RunOutcome } from '../../src/core/contract/index.js';
+import type { RunId } from '../../src/core/brands.js';
+import type { ActiveRun, RunError, RunOutcome, RunReport } from '../../src/core/contract/index.js';
 
 const KNOWN: readonly string[] = [
   'Refused',
@@ -57,6 +58,12 @@ function innermost(error: unknown): unknown {
 export function toOutcome(error: unknown): Exclude<RunOutcome, 'published'> {
   if (isCancellation(error)) return 'cancelled';
   return toRunError(error).type === 'Refused' ? 'refused' : 'failed';
+}
+
+/** The report of a run, or of a request, that ended with an error. */
+export function failedReport(resource: string, runId: RunId | null, error: unknown): RunReport {
+  const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
+  return { resource, outcome: toOutcome(error), runId, ...nothing, error: toRunError(error) };
 }
 
 /**

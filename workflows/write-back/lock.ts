@@ -2,9 +2,9 @@ import { condition, continueAsNew, getExternalWorkflowHandle, isCancellation } f
 import type { LockState, LockTicket } from '../../src/core/contract/write-back.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { idProblem, lockTicketProblem } from '../../src/core/signals.js';
-import { shouldContinueAsNew } from '../shared/continue-as-new.js';
+import { shouldContinueAsNew } from '../shared/long-lived.js';
+import { acquireLock, lockGranted, releaseLock } from '../shared/messages.js';
 import { handleChecked, wellFormed } from '../shared/signals.js';
-import { acquireLock, lockGranted, releaseLock } from './messages.js';
 
 /** An unused lock completes after this time; the next batch starts it again. */
 const IDLE = '1 minute';

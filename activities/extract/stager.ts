@@ -1,5 +1,4 @@
-import type { ObjectKey } from '../../src/core/brands.js';
-import type { Cells } from '../../src/core/cells.js';
+import type { Cells, ObjectKey } from '../../src/core/brands.js';
 import type { ExtractInput } from '../../src/core/contract/index.js';
 import { RowBuffer } from '../../src/lake/chunk/row-buffer.js';
 import { writeChunk } from '../../src/lake/chunk/write.js';

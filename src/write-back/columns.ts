@@ -1,5 +1,9 @@
 import { type ByteString, fromByteString } from '../core/brands.js';
+import { pointerKey } from '../lake/published/layout.js';
+import { readManifest } from '../lake/published/manifest.js';
+import { decodePointer } from '../lake/published/pointer.js';
 import { type Column, columnName, typeNames } from '../lake/rows/schema.js';
+import type { ObjectStore } from '../lake/store/index.js';
 import { InputError } from './input-error.js';
 
 /** The JSON type of a CSV column's cells in requests. */
@@ -103,4 +107,12 @@ function changedType(name: string, fixed: CellType, suffix: CellType, line: numb
 /** The types to fix for the rest of the batch. */
 export function typesOf(columns: readonly InputColumn[]): CellTypes {
   return Object.fromEntries(columns.map(({ name, type }) => [fromByteString(name), type]));
+}
+
+/** Columns of a resource's published snapshot with the JSON types of their values; empty without a snapshot. */
+export async function publishedColumns(store: ObjectStore, resource: string): Promise<readonly Column[]> {
+  const pointer = await store.readIfExists(pointerKey(resource));
+  if (pointer === null) return [];
+  const { snapshot } = decodePointer(pointer.body);
+  return (await readManifest(store, snapshot))?.columns ?? [];
 }

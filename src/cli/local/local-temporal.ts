@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isAlive } from '../../core/process-identity.js';
 import type { Settings } from '../../core/settings.js';
 import { resolveServer, startTemporalDevServer } from '../../servers/index.js';
 import { connectTemporal, type TemporalClient } from '../../temporal/client/connect.js';
@@ -76,15 +77,6 @@ export async function startLocalTemporal(options: LocalTemporalOptions): Promise
   } catch (error) {
     await server.stop();
     throw error;
-  }
-}
-
-/** Whether the process still runs; it may have been killed or have run out of memory. */
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
   }
 }
 

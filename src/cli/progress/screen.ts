@@ -1,7 +1,7 @@
 import pc from 'picocolors';
 import { MINUTE_MS } from '../../core/duration.js';
 import type { ExportView } from '../../temporal/follow/export-view.js';
-import { printable } from '../shared/printable.js';
+import { printable } from '../shared/output.js';
 import { clip } from '../shared/text.js';
 import { resourceLine, workerLine } from './lines.js';
 import { RateMeter } from './rate.js';

@@ -8,7 +8,7 @@ import {
 } from '@temporalio/worker';
 
 import { prometheusMetrics } from '../../temporal/worker/telemetry.js';
-import { printable, printableJson } from '../shared/printable.js';
+import { printable, printableJson } from '../shared/output.js';
 
 export const LOG_FORMATS = ['text', 'json'] as const;
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;

@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { reach } from '../../core/reach.js';
+import { worldReadableWarnings } from '../../doctor/index.js';
 import { grpcMessage, isDenied } from '../../temporal/client/grpc.js';
 import {
   createWorker,
@@ -12,7 +13,6 @@ import { readDataConverter } from '../shared/data-converter.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { type GlobalOptions, positive, reachTimeoutMs } from '../shared/options.js';
 import { output, writeStderrSync } from '../shared/output.js';
-import { warnOfReadableSecrets } from '../shared/secret-warnings.js';
 import { readTraces } from '../shared/traces.js';
 import { UsageError } from '../shared/usage-error.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
@@ -52,7 +52,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   const settings = readSettings(options);
   const place = temporalTarget(options);
   const { taskQueue } = options;
-  await warnOfReadableSecrets(settings.connections);
+  for (const warning of await worldReadableWarnings(settings.connections)) output.note(warning);
   const logger = startMetrics(metrics, () => installRuntime({ format, level, metrics }));
   const traces = await readTraces(options, (message) => logger.warn(message));
   const traced = traces === null ? {} : { worker: traces.worker };

@@ -3,7 +3,7 @@ import type { WriteBackView } from '../../temporal/follow/follow-write-back.js';
 import { workerLine } from '../progress/lines.js';
 import { RateMeter } from '../progress/rate.js';
 import type { Screen } from '../progress/screen.js';
-import { printable } from '../shared/printable.js';
+import { printable } from '../shared/output.js';
 import { clip, count } from '../shared/text.js';
 
 const PLAIN_EVERY_MS = 5_000;

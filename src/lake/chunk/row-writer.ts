@@ -1,4 +1,4 @@
-import type { Cells } from '../../core/cells.js';
+import type { Cells } from '../../core/brands.js';
 import { eachRow } from '../rows/csv.js';
 import { cellRule, type Profile } from '../rows/profile.js';
 import { type SortKey, sortKey } from '../rows/row.js';

@@ -1,7 +1,6 @@
 import type { ByteString } from '../../core/brands.js';
 import { DamagedError } from '../damaged-error.js';
-import type { Block } from '../part/index-file.js';
-import type { PackedBlocks } from '../part/packed-blocks.js';
+import type { Block, PackedBlocks } from '../part/index-file.js';
 import type { BlockReader } from '../part/reader.js';
 import { RowScanner } from '../rows/csv.js';
 import type { SortKey } from '../rows/row.js';

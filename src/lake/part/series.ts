@@ -1,7 +1,7 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
 import type { SortKey } from '../rows/row.js';
 import type { ObjectStore } from '../store/index.js';
-import { type PackedBlocks, sliceBlocks } from './packed-blocks.js';
+import { type PackedBlocks, sliceBlocks } from './index-file.js';
 import type { PartOptions, WrittenPart } from './writer.js';
 import { BLOCK_BYTES, PartWriter } from './writer.js';
 

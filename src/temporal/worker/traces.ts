@@ -5,7 +5,7 @@ import type { WorkflowInfo } from '@temporalio/workflow';
 import { ConfigurationError } from '../../core/configuration-error.js';
 import { VERSION } from '../../core/version.js';
 import { fileOf } from './bundle.js';
-import { runAttributes } from './log-context.js';
+import { runAttributes } from './interceptors.js';
 import { checkOtlpEnvironment, type Environment } from './otlp-environment.js';
 
 /** The tracing interceptors for the client and the worker of one process. */

@@ -25,7 +25,7 @@ const MAX_REQUEST_DELAY_MS = HOUR_MS;
 const TREES = ['snapshots', 'changes'] as const;
 const CONCURRENCY = 8;
 
-export interface CleanUpTask {
+interface CleanUpTask {
   readonly store: ObjectStore;
   readonly input: CleanUpInput;
   readonly run: RunFile;

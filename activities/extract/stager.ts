@@ -21,7 +21,7 @@ const CHUNK_BODY_BYTES = 4 * 1024 * 1024;
 /** Rows are also staged after this time: a killed worker loses no more reading than this (docs/explanation/architecture.md#one-run). */
 const CHUNK_MS = 5000;
 
-export interface StagerOptions {
+interface StagerOptions {
   readonly store: ObjectStore;
   readonly run: RunFile;
   readonly input: ExtractInput;

@@ -15,7 +15,7 @@ import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { openSources } from './sources.js';
 
-export interface TaskInput {
+interface TaskInput {
   readonly store: ObjectStore;
   readonly run: RunFile;
   readonly plan: MergePlan;

@@ -16,7 +16,7 @@ type ReadRequest = Pick<
 >;
 
 /** The staged pages of a failed run, and the time from which they were read. */
-export interface Resumable {
+interface Resumable {
   readonly resumed: NonNullable<RunFile['resumed']>;
   readonly readSince: number;
 }

@@ -1,4 +1,4 @@
-export interface ConfigurationErrorOptions {
+interface ConfigurationErrorOptions {
   /** Path in the configuration file, such as `connections.acme.apiKey`, as far as it is known. */
   readonly path?: string | null | undefined;
   /** How to fix it, in one sentence. */

@@ -3,7 +3,7 @@ import type { HmacSettings, SignatureSettings, TokenSettings } from '../core/set
 import { parseIsoTime } from '../core/utc-time.js';
 
 /** The parts of a notice that its signature covers. */
-export interface SignedNotice {
+interface SignedNotice {
   /** The value of a header; `null` if the notice does not have it. */
   readonly header: (name: string) => string | null;
   /** The raw bytes. */

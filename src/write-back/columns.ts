@@ -7,7 +7,7 @@ import type { ObjectStore } from '../lake/store/index.js';
 import { InputError } from './input-error.js';
 
 /** The JSON type of a CSV column's cells in requests. */
-export const CELL_TYPES = ['string', 'integer', 'number', 'boolean', 'json'] as const;
+const CELL_TYPES = ['string', 'integer', 'number', 'boolean', 'json'] as const;
 export type CellType = (typeof CELL_TYPES)[number];
 
 /** Column types by field name. */

@@ -43,7 +43,7 @@ export function planKey(batchId: string, plan: string): ObjectKey {
 }
 
 /** The folder of a plan. @param plan key of `plan.json` */
-export function planFolder(plan: ObjectKey): string {
+function planFolder(plan: ObjectKey): string {
   return plan.slice(0, plan.lastIndexOf('/'));
 }
 

@@ -17,7 +17,7 @@ export const RESULT_COLUMNS = [
 ] as const;
 
 /** The outcome of a row for `results.csv`. */
-export interface RowResult {
+interface RowResult {
   readonly outcome: RowOutcome;
   readonly status: number | null;
   readonly id: string | null;
@@ -42,7 +42,7 @@ export function resultsHeader(): ByteString {
   return `${RESULT_COLUMNS.join(',')}\n` as ByteString;
 }
 
-export interface ResultLineOptions {
+interface ResultLineOptions {
   /** `csv.escapeFormulas`: users open receipts in spreadsheets. No program reads them, so keys are escaped too. */
   readonly escapeFormulas: boolean;
 }

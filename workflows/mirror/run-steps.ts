@@ -35,14 +35,14 @@ const preparation = proxyActivities<Activities>({
 });
 
 /** Called by a run in progress. */
-export interface RunEvents {
+interface RunEvents {
   /** Called at every step, so that queries show it. */
   readonly onChange: (active: ActiveRun) => void;
   /** Called before publishing: from here on the pointer may name the run. */
   readonly onPublishing: (runId: RunId) => void;
 }
 
-export interface RunResult extends PublishedRun {
+interface RunResult extends PublishedRun {
   readonly runId: RunId;
   readonly pageSize: MirrorState['pageSize'];
 }

@@ -22,7 +22,7 @@ export interface PageOptions {
   readonly flatten: ByteString | null;
 }
 
-export interface ScanOptions extends PageOptions {
+interface ScanOptions extends PageOptions {
   /** Receives the records in order, in batches, before the end of the page is known to be valid. */
   readonly take: (records: Cells[]) => void;
   /** The most records in a batch. It can change as columns are added. The scan yields after each batch. */

@@ -5,7 +5,7 @@ import type { ExitCode } from '../shared/exit-code.js';
 export type OnEnd = (code: ExitCode) => void;
 
 /** Adds a command without arguments to the program or to a parent command. */
-export type AddCommand = <Options extends object>(
+type AddCommand = <Options extends object>(
   parent: Command,
   name: string,
   text: string,

@@ -13,7 +13,7 @@ export function demoCounts(timeEntries: number): Readonly<Record<string, number>
 }
 
 /** Records created and changed between the two exports. */
-export interface DemoChanges {
+interface DemoChanges {
   readonly created: number;
   readonly changed: number;
 }

@@ -10,7 +10,7 @@ import { createWorker } from '../../temporal/worker/worker.js';
 import { clientInterceptors } from '../shared/traces.js';
 import { installRuntime } from '../worker/runtime.js';
 
-export interface LocalTemporalOptions {
+interface LocalTemporalOptions {
   /** For logs and, with `keepState`, the state. */
   readonly folder: string;
   /** Keep the server's state in `temporal.db`, so that the next start continues from it. */

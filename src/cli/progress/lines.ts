@@ -17,7 +17,7 @@ export function resourceLine(view: ResourceView, rate: number | null, now: numbe
 }
 
 /** Why a resource is waiting; `null` if it is not. */
-export function waitText({ waitingUntil, failure }: ResourceView, now: number): string | null {
+function waitText({ waitingUntil, failure }: ResourceView, now: number): string | null {
   if (failure !== null) {
     const next = failure.retry === 'waiting' ? 'will retry' : 'retrying';
     return `attempt ${failure.attempt} failed, ${next}: ${clip(failure.message, 160)}`;

@@ -14,7 +14,7 @@ export interface Screen {
 }
 
 /** Shows the progress of an export. */
-export interface ProgressView {
+interface ProgressView {
   show(view: ExportView, now?: number): void;
   /** Keeps the last state on the screen; later output goes below it. */
   end(): void;

@@ -72,7 +72,7 @@ function invalidConfiguration(error: unknown): ConnectionFinding {
 }
 
 /** The object that `doctor --json` prints. */
-export function doctorJson(findings: readonly ConnectionFinding[]): object {
+function doctorJson(findings: readonly ConnectionFinding[]): object {
   return {
     outcome: stateOf(findings),
     checks: findings.map(({ connection, check, state, message, remedy }) => ({
@@ -86,7 +86,7 @@ export function doctorJson(findings: readonly ConnectionFinding[]): object {
 }
 
 /** A line for each finding with its remedy below, and a summary at the end. */
-export function doctorLines(findings: readonly ConnectionFinding[]): string[] {
+function doctorLines(findings: readonly ConnectionFinding[]): string[] {
   const several = new Set(findings.flatMap(({ connection }) => connection ?? [])).size > 1;
   const cells = findings.map(({ state, check, connection, message }) => [
     state,

@@ -49,7 +49,7 @@ export function temporalTarget(options: GlobalOptions): { address: string; names
  *
  * @throws OutOfReachError after `WORKTRACK_REACH_TIMEOUT`; ConfigurationError if it rejects the credentials
  */
-export async function openTemporal(
+async function openTemporal(
   options: GlobalOptions,
   timeoutMs: number = reachTimeoutMs(process.env),
   onOutage: (message: string) => void = output.note,

@@ -1,12 +1,12 @@
 /** Signal handling of a command that follows a run. */
-export interface Interrupts {
+interface Interrupts {
   /** Aborts when the command must end; the run continues. */
   readonly detach: AbortSignal;
   /** Removes the signal handlers. */
   release(): void;
 }
 
-export interface InterruptOptions {
+interface InterruptOptions {
   /** Time for a second Ctrl-C after the first, in milliseconds. */
   readonly windowMs: number;
   /** Called on the first Ctrl-C: prints how to follow again, and that a second one cancels. */

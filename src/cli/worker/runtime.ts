@@ -15,7 +15,7 @@ export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 export type LogFormat = (typeof LOG_FORMATS)[number];
 export type LogLevelName = (typeof LOG_LEVELS)[number];
 
-export interface LogOptions {
+interface LogOptions {
   readonly format: LogFormat;
   readonly level: LogLevelName;
   /** The log is appended to this file. Default: stderr. */

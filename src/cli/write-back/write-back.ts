@@ -18,7 +18,7 @@ import { followBatch } from './follow.js';
 import { diagnosticLines, resultLines } from './result-lines.js';
 import { withInputFile } from './stdin.js';
 
-export interface WriteBackOptions extends GlobalOptions {
+interface WriteBackOptions extends GlobalOptions {
   readonly dryRun?: boolean;
   readonly keyColumn?: string;
   readonly batchId?: string;

@@ -5,7 +5,7 @@ import { type SortKey, sortKey } from '../rows/row.js';
 import type { RowBuffer } from './row-buffer.js';
 
 /** A record without a key, with its position in the batch of records. */
-export interface Keyless {
+interface Keyless {
   readonly at: number;
   readonly cells: Cells;
 }

@@ -12,7 +12,7 @@ export interface KeyRange {
   readonly to: SortKey | null;
 }
 
-export interface SourceOptions {
+interface SourceOptions {
   /** 0 for the base snapshot. Staged chunks count from 1, in the order in which they were fetched. */
   readonly age: number;
   readonly blocks: readonly Block[];

@@ -13,7 +13,7 @@ export interface RowOutput {
   flush(): Promise<void>;
 }
 
-export interface SeriesOptions extends PartOptions {
+interface SeriesOptions extends PartOptions {
   /** Key of part `n` of this series, from 0. */
   readonly partKey: (n: number) => ObjectKey;
   /** The most parts. The last part takes all remaining rows. */

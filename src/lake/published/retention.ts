@@ -14,7 +14,7 @@ export interface SnapshotRun {
   readonly publishedAt: number;
 }
 
-export interface RetentionInput {
+interface RetentionInput {
   /** Runs on the chain of `latest.json`, in any order. */
   readonly published: readonly SnapshotRun[];
   /** Folders of runs that are not on the chain: they lost the swap, failed before it, or were rolled back. */
@@ -30,7 +30,7 @@ export interface RetentionInput {
 const RECENT_DATES = 10;
 
 /** Days to check for snapshots to remove, as folder names. */
-export interface DatesToCheck {
+interface DatesToCheck {
   /** Days older than the retention time. */
   readonly old: readonly string[];
   readonly recent: readonly string[];

@@ -4,7 +4,7 @@ import type { ByteRange } from './port.js';
 
 /** S3 allows 1024 bytes for a key. Stores on file systems allow 255 bytes for a segment. */
 export const MAX_KEY_BYTES = 1024;
-export const MAX_SEGMENT_BYTES = 255;
+const MAX_SEGMENT_BYTES = 255;
 
 /** Control characters, backslashes and lone surrogates (which UTF-8 cannot encode). */
 const FORBIDDEN = /[\p{Cc}\p{Cs}\\]/u;

@@ -6,7 +6,7 @@ export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-export interface CommandOptions {
+interface CommandOptions {
   readonly env: Environment;
   readonly cwd?: string;
   /** Terminates the command (SIGTERM) when aborted. */

@@ -6,7 +6,7 @@ import type { InstallContext } from './install-context.js';
 import type { ServerSpec } from './kinds.js';
 
 /** A command that `go install` can build. */
-export interface GoCommand {
+interface GoCommand {
   /** Import path without the version. */
   readonly package: string;
   readonly ldflags: string;

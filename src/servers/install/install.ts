@@ -38,7 +38,7 @@ export interface InstallOptions {
   report(step: string): void;
 }
 
-export type InstallOutcome =
+type InstallOutcome =
   | { readonly source: InstallSource; readonly path: string }
   | { readonly source: null; readonly attempts: readonly FailedAttempt[] };
 

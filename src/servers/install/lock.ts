@@ -9,7 +9,7 @@ interface Owner extends ProcessIdentity {
   readonly token: string;
 }
 
-export interface LockOptions {
+interface LockOptions {
   readonly signal: AbortSignal;
   /** Called once with the process id of the owner if the lock is taken. */
   readonly onWait?: (pid: number) => void;

@@ -30,7 +30,7 @@ export interface RunningServer {
 }
 
 /** One attempt to start a server; each attempt may use other ports. */
-export interface StartPlan<T> {
+interface StartPlan<T> {
   readonly command: ServerCommand;
   /** Sends a real request. Resolves if the server is ready; after a rejection, it is called again. */
   readonly checkReady: (signal: AbortSignal) => Promise<unknown>;

@@ -18,7 +18,7 @@ export interface SeedFacts {
 }
 
 /** Ids of other seeded records. */
-export interface SeedReferences {
+interface SeedReferences {
   readonly projects: readonly string[];
   readonly tasks: readonly string[];
   readonly members: readonly string[];

@@ -37,7 +37,7 @@ export interface LoggedRun {
   readonly error: RunError | null;
 }
 
-export interface RunLogOptions {
+interface RunLogOptions {
   readonly resources: readonly string[];
   /** Maximum number of runs per resource. */
   readonly limit: number;

@@ -6,7 +6,7 @@ import { decodePointer } from '../../lake/published/pointer.js';
 import { fromUtcSeconds } from '../../lake/run/watermark.js';
 import type { Connections } from './connections.js';
 
-export interface FreshnessOptions {
+interface FreshnessOptions {
   readonly settings: Settings;
   readonly connections: Connections;
   readonly meter: Meter;

@@ -29,7 +29,7 @@ const RETRYABLE: ReadonlySet<StoreErrorKind> = new Set([
   'expired-credentials',
 ]);
 
-export interface StoreErrorDetails {
+interface StoreErrorDetails {
   readonly kind: StoreErrorKind;
   /** Name of the `ObjectStore` operation: `read`, `write`, `swap`, ... */
   readonly operation: string;

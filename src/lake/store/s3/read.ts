@@ -13,7 +13,7 @@ import { fullCrc32, headObject, sendOptions } from './head.js';
 const MAX_IDLE_BREAKS = 4;
 
 /** The version that is being read. */
-export interface ReadVersion {
+interface ReadVersion {
   etag: string;
 }
 

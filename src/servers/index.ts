@@ -2,7 +2,7 @@
 
 export { ServerEnvironmentError } from './environment-error.js';
 export { ServerInstallError } from './install/install-error.js';
-export { type ServerKind, serverSpec } from './install/kinds.js';
+export { serverSpec } from './install/kinds.js';
 export { resolveServer } from './install/resolve.js';
 export { freePort } from './start/ports.js';
 export { ensureBucket, type S3Access, s3ClientConfig } from './start/s3-access.js';

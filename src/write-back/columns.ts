@@ -1,14 +1,13 @@
 import { type ByteString, fromByteString } from '../core/brands.js';
-import { pointerKey } from '../lake/published/layout.js';
 import { readManifest } from '../lake/published/manifest.js';
-import { decodePointer } from '../lake/published/pointer.js';
+import { readPointer } from '../lake/published/pointer.js';
 import { type Column, columnName, typeNames } from '../lake/rows/schema.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { InputError } from './input-error.js';
 
 /** The JSON type of a CSV column's cells in requests. */
 const CELL_TYPES = ['string', 'integer', 'number', 'boolean', 'json'] as const;
-export type CellType = (typeof CELL_TYPES)[number];
+type CellType = (typeof CELL_TYPES)[number];
 
 /** Column types by field name. */
 export type CellTypes = Readonly<Record<string, CellType>>;
@@ -111,8 +110,6 @@ export function typesOf(columns: readonly InputColumn[]): CellTypes {
 
 /** Columns of a resource's published snapshot with the JSON types of their values; empty without a snapshot. */
 export async function publishedColumns(store: ObjectStore, resource: string): Promise<readonly Column[]> {
-  const pointer = await store.readIfExists(pointerKey(resource));
-  if (pointer === null) return [];
-  const { snapshot } = decodePointer(pointer.body);
-  return (await readManifest(store, snapshot))?.columns ?? [];
+  const pointer = await readPointer(store, resource);
+  return (pointer && (await readManifest(store, pointer.snapshot)))?.columns ?? [];
 }

@@ -72,7 +72,7 @@ export async function reach<T>(
   for (;;) {
     options.signal?.throwIfAborted();
     try {
-      return await withTimeout(attempt(), outage.remainingMs());
+      return await withTimeout(attempt(), outage.remainingMs(), () => new NoAnswerError());
     } catch (error) {
       if (!(error instanceof NoAnswerError) && !isOutage(error)) throw error;
       // Without an answer, the outage begins at the call and not at the timeout.
@@ -87,11 +87,11 @@ export async function reach<T>(
 
 class NoAnswerError extends Error {}
 
-/** Bounds a call that may never return. The call itself continues; its result is dropped. */
-async function withTimeout<T>(call: Promise<T>, ms: number): Promise<T> {
+/** Bounds a call that may never return. The call itself continues; its result is dropped. @throws what `timedOut` returns */
+export async function withTimeout<T>(call: Promise<T>, ms: number, timedOut: () => Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new NoAnswerError()), Math.max(ms, 1));
+    timer = setTimeout(() => reject(timedOut()), Math.max(ms, 1));
   });
   call.catch(() => {});
   try {

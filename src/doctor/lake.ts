@@ -4,7 +4,7 @@ import { type ObjectStore, openStore, StoreError, toObjectKey } from '../lake/st
 
 import { clockFinding } from './clock.js';
 import { type Finding, ok, problem } from './finding.js';
-import { NoResponseError, withTimeout } from './timeout.js';
+import { answerWithin, NoResponseError } from './timeout.js';
 
 type Kind = StoreError['kind'];
 
@@ -42,7 +42,7 @@ export async function checkLake({ lake }: ConnectionSettings, timeoutMs: number)
   try {
     for (const { what, run } of stepsOf(store)) {
       try {
-        findings.push(...(await withTimeout(timeoutMs, run())));
+        findings.push(...(await answerWithin(timeoutMs, run())));
         passed.push(what);
       } catch (error) {
         findings.push(failed(what, error));

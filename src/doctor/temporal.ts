@@ -7,7 +7,7 @@ import {
 import { grpcMessage, isDenied, isNamespaceMissing, isUnreachable } from '../temporal/client/grpc.js';
 
 import { type Finding, ok, problem, warning } from './finding.js';
-import { NoResponseError, withTimeout } from './timeout.js';
+import { answerWithin, NoResponseError } from './timeout.js';
 
 /** A poll lasts at most a minute, so a worker that has not polled for two minutes has stopped. */
 const WORKER_GONE_MS = 120_000;
@@ -23,14 +23,14 @@ export async function checkTemporal(place: TemporalPlace, timeoutMs: number): Pr
   const connecting = connectTemporal(place);
   let temporal: TemporalClient;
   try {
-    temporal = await withTimeout(timeoutMs, connecting);
+    temporal = await answerWithin(timeoutMs, connecting);
   } catch (error) {
     connecting.then((late) => late.close()).catch(() => {});
     return [failed(error, place)];
   }
   try {
-    const reached = await withTimeout(timeoutMs, server(temporal));
-    return [reached, await withTimeout(timeoutMs, worker(temporal, place))];
+    const reached = await answerWithin(timeoutMs, server(temporal));
+    return [reached, await answerWithin(timeoutMs, worker(temporal, place))];
   } catch (error) {
     return [failed(error, place)];
   } finally {

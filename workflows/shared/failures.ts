@@ -1,16 +1,12 @@
 import { ActivityFailure, ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow';
 import type { RunId } from '../../src/core/brands.js';
-import type { ActiveRun, RunError, RunOutcome, RunReport } from '../../src/core/contract/index.js';
-
-const KNOWN: readonly string[] = [
-  'Refused',
-  'Configuration',
-  'Transient',
-  'BrokenPromise',
-  'Lake',
-  'Displaced',
-  'VerificationFailed',
-];
+import {
+  type ActiveRun,
+  type RunError,
+  type RunOutcome,
+  type RunReport,
+  toErrorType,
+} from '../../src/core/contract/index.js';
 
 /** The error that ended a run, for the report. The innermost failure has the message; the outer ones only wrap it. */
 export function toRunError(error: unknown): RunError {
@@ -18,7 +14,7 @@ export function toRunError(error: unknown): RunError {
   if (failure instanceof ApplicationFailure) {
     const [detail] = (failure.details ?? []) as { scope?: RunError['scope'] }[];
     return {
-      type: KNOWN.includes(failure.type ?? '') ? (failure.type as RunError['type']) : 'Failed',
+      type: toErrorType(failure.type),
       message: failure.message,
       ...(detail?.scope === undefined ? {} : { scope: detail.scope }),
     };
@@ -38,11 +34,7 @@ export function toRunError(error: unknown): RunError {
 function lastAttempt({ failure }: TimeoutFailure): RunError | null {
   const cause = failure?.cause;
   if (!cause?.message || cause.encodedAttributes) return null;
-  const type = cause.applicationFailureInfo?.type ?? '';
-  return {
-    type: KNOWN.includes(type) ? (type as RunError['type']) : 'Failed',
-    message: `gave up: ${cause.message}`,
-  };
+  return { type: toErrorType(cause.applicationFailureInfo?.type), message: `gave up: ${cause.message}` };
 }
 
 /** Unwraps activity failures and timeouts. The error of the last attempt says more than the timeout. */

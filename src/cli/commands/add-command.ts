@@ -13,14 +13,9 @@ type AddCommand = <Options extends object>(
 ) => Command;
 
 export function commandAdder(onEnd: OnEnd): AddCommand {
-  return <Options extends object>(
-    parent: Command,
-    name: string,
-    text: string,
-    run: (options: Options) => Promise<ExitCode>,
-  ): Command =>
+  return (parent, name, text, run) =>
     parent
       .command(name)
       .description(text)
-      .action(async (_: object, command: Command) => onEnd(await run(command.optsWithGlobals<Options>())));
+      .action(async (_: object, command: Command) => onEnd(await run(command.optsWithGlobals())));
 }

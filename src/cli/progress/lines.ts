@@ -22,6 +22,11 @@ function waitText({ waitingUntil, failure }: ResourceView, now: number): string 
     const next = failure.retry === 'waiting' ? 'will retry' : 'retrying';
     return `attempt ${failure.attempt} failed, ${next}: ${clip(failure.message, 160)}`;
   }
+  return rateLimitText(waitingUntil, now);
+}
+
+/** That the service asked not to send requests until a time; `null` if there is none, or it has passed. */
+export function rateLimitText(waitingUntil: number | null, now: number): string | null {
   if (waitingUntil === null || waitingUntil <= now) return null;
   return `waiting ${Math.ceil((waitingUntil - now) / 1000)} s, as requested by the service`;
 }

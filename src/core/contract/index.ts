@@ -7,5 +7,5 @@ export type { Activities } from './activities.js';
 export type * from './mirror.js';
 export * from './names.js';
 export type * from './notices.js';
-export type * from './runs.js';
+export * from './runs.js';
 export type * from './steps.js';

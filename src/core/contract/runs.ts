@@ -16,20 +16,27 @@ export type RunMode = 'full' | 'increment';
 export type RunOutcome = 'published' | 'failed' | 'refused' | 'cancelled';
 
 /** Types of the failures that activities throw. Only `Transient` is retried (docs/explanation/semantics.md#errors). */
-export type FailureType =
-  | 'Refused'
-  | 'Configuration'
-  | 'Transient'
-  | 'BrokenPromise'
-  | 'Lake'
-  | 'Displaced'
-  | 'VerificationFailed';
+const FAILURE_TYPES = [
+  'Refused',
+  'Configuration',
+  'Transient',
+  'BrokenPromise',
+  'Lake',
+  'Displaced',
+  'VerificationFailed',
+] as const;
+export type FailureType = (typeof FAILURE_TYPES)[number];
 
 export interface RunError {
   readonly type: FailureType | 'Failed';
   readonly message: string;
   /** Of a refusal: `key` and `plan` affect every resource. */
   readonly scope?: 'key' | 'plan' | 'grant';
+}
+
+/** The type of a failure as a report names it: `Failed` for one that this connector does not define. */
+export function toErrorType(type: string | null | undefined): RunError['type'] {
+  return FAILURE_TYPES.find((known) => known === type) ?? 'Failed';
 }
 
 /** The result of one resource's run; one element of `export --json` (docs/reference/commands.md). */

@@ -6,18 +6,8 @@ import {
   TimeoutFailure,
   WorkflowFailedError,
 } from '@temporalio/client';
-import type { ExportResult, FailureType, RunError, RunReport } from '../../core/contract/index.js';
+import { type ExportResult, type RunError, type RunReport, toErrorType } from '../../core/contract/index.js';
 import type { ResourceView } from './export-view.js';
-
-const FAILURE_TYPES: Readonly<Record<FailureType, true>> = {
-  Refused: true,
-  Configuration: true,
-  Transient: true,
-  BrokenPromise: true,
-  Lake: true,
-  Displaced: true,
-  VerificationFailed: true,
-};
 
 /**
  * The result of an export that did not return one. The failure of a failed export contains all outcomes; for an export
@@ -51,9 +41,8 @@ function reasonOf(cause: unknown): RunError {
   if (cause instanceof TimeoutFailure)
     return { type: 'Failed', message: 'the export exceeded its time limit' };
   const inner = cause instanceof ActivityFailure && cause.cause !== undefined ? cause.cause : cause;
-  const type = inner instanceof ApplicationFailure ? (inner.type ?? '') : '';
   return {
-    type: Object.hasOwn(FAILURE_TYPES, type) ? (type as FailureType) : 'Failed',
+    type: toErrorType(inner instanceof ApplicationFailure ? inner.type : null),
     message: inner instanceof Error ? inner.message : 'the export failed without a message',
   };
 }

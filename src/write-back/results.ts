@@ -6,15 +6,7 @@ import type { RowState } from './chunk-log.js';
 import type { ChunkRow } from './plan-file.js';
 
 /** Columns of `results.csv` (docs/reference/commands.md). */
-export const RESULT_COLUMNS = [
-  'row',
-  'key',
-  'idempotency_key',
-  'outcome',
-  'http_status',
-  'id',
-  'message',
-] as const;
+const RESULT_COLUMNS = ['row', 'key', 'idempotency_key', 'outcome', 'http_status', 'id', 'message'] as const;
 
 /** The outcome of a row for `results.csv`. */
 interface RowResult {

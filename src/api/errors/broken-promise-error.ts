@@ -1,6 +1,6 @@
 import { ServiceError, type ServiceErrorOptions } from './service-error.js';
 
-export interface BrokenPromiseErrorOptions extends ServiceErrorOptions {
+interface BrokenPromiseErrorOptions extends ServiceErrorOptions {
   /** Index of the invalid record in `data`, from 0. */
   readonly row?: number | null | undefined;
 }

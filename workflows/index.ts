@@ -7,15 +7,18 @@ export { purgeWorkflow, rollbackWorkflow } from './export/rollback-and-purge.js'
 export { resourceMirrorWorkflow } from './mirror/resource-mirror.js';
 export { changeNoticeWorkflow } from './notices/change-notice.js';
 export {
+  acquireLock,
   changeNotice,
   exportProgress,
+  lockGranted,
   mirrorStatus,
+  releaseLock,
   requestAnswer,
   requestRun,
   runAnswered,
   sync,
   withdrawRequest,
+  writeBackProgress,
 } from './shared/messages.js';
 export { writeBackLockWorkflow } from './write-back/lock.js';
-export { acquireLock, lockGranted, releaseLock, writeBackProgress } from './write-back/messages.js';
 export { writeBackWorkflow } from './write-back/write-back.js';

@@ -1,8 +1,8 @@
 import { Context } from '@temporalio/activity';
 import type { Activities, RunRef } from '../../src/core/contract/index.js';
 import { RunChain, readChain } from '../../src/lake/published/chain.js';
-import { pointerKey, stagingFolder } from '../../src/lake/published/layout.js';
-import { decodePointer } from '../../src/lake/published/pointer.js';
+import { stagingFolder } from '../../src/lake/published/layout.js';
+import { readPointer } from '../../src/lake/published/pointer.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readRunIfThere } from '../shared/documents.js';
@@ -20,8 +20,7 @@ export function createDiscardRun(deps: ActivityDeps): Activities['worktrack.disc
       const { store } = deps.connection(input.connection);
       const { resource, runId } = input;
       const signal = Context.current().cancellationSignal;
-      const found = await store.readIfExists(pointerKey(resource));
-      const pointer = found === null ? null : { ...decodePointer(found.body), resource };
+      const pointer = await readPointer(store, resource);
       if (pointer !== null) {
         const asked = { wanted: [runId], since: null };
         const chain = await readChain(pointer, new RunChain(store, pointer), asked);

@@ -1,4 +1,5 @@
 import type { RunId } from '../../src/core/brands.js';
+import { DAY_MS } from '../../src/core/duration.js';
 import { parseRunDate } from '../../src/core/run-id.js';
 import type { RetentionSettings } from '../../src/core/settings.js';
 import { publishedRuns } from '../../src/lake/published/chain.js';
@@ -16,7 +17,6 @@ import { removeFolder } from '../shared/remove-folders.js';
 
 /** Folders that one call removes at most. The clean-up of the next run removes the rest. */
 const MAX_RUNS_PER_CALL = 50;
-const DAY_MS = 24 * 60 * 60_000;
 
 /**
  * Removes snapshots beyond their retention (`snapshotsToRemove` holds the rule) and returns their runs. The work does

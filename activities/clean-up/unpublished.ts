@@ -1,5 +1,6 @@
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
 import type { CleanUpInput, RunRef } from '../../src/core/contract/index.js';
+import { DAY_MS, HOUR_MS } from '../../src/core/duration.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { beganAfter, parseRunDate } from '../../src/core/run-id.js';
 import { type ChainPart, readChain } from '../../src/lake/published/chain.js';
@@ -19,13 +20,12 @@ import type { LastRun } from '../shared/published-run.js';
 import { removeFolder, removeStrayParts } from '../shared/remove-folders.js';
 import { archiveChangeLogs } from './archive-change-logs.js';
 
-const DAY_MS = 24 * 60 * 60_000;
 /** A delayed request arrives within this time: S3 rejects signatures that are older than 15 minutes. */
-const MAX_REQUEST_DELAY_MS = 60 * 60_000;
+const MAX_REQUEST_DELAY_MS = HOUR_MS;
 const TREES = ['snapshots', 'changes'] as const;
 const CONCURRENCY = 8;
 
-export interface CleanUpTask {
+interface CleanUpTask {
   readonly store: ObjectStore;
   readonly input: CleanUpInput;
   readonly run: RunFile;

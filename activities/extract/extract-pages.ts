@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import type { ObjectKey } from '../../src/core/brands.js';
-import type { Activities, ExtractHeartbeat, ExtractResult } from '../../src/core/contract/index.js';
-import type { Stage } from '../../src/lake/run/stage.js';
+import type { Activities, ExtractHeartbeat } from '../../src/core/contract/index.js';
+import { MINUTE_MS } from '../../src/core/duration.js';
+import { toExtractResult } from '../../src/lake/run/stage.js';
+import { HEARTBEAT_MS } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readRun } from '../shared/documents.js';
 import { withMaskingKey } from '../shared/masking.js';
@@ -14,8 +15,7 @@ import { Stager } from './stager.js';
 
 /** Chunks after which a call ends and the workflow starts the next one. This bounds the size of a stage document. */
 const MAX_CHUNKS_PER_CALL = 240;
-const MAX_CALL_MS = 20 * 60_000;
-const HEARTBEAT_MS = 1000;
+const MAX_CALL_MS = 20 * MINUTE_MS;
 
 /**
  * Continues from the last staged position and reads and stages pages until the list or the call ends
@@ -32,7 +32,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
     const run = await readRun(store, input);
     const position = await findPosition(store, input, run, attempt);
     let { key } = position;
-    if (key !== null && position.stage.done) return result(key, position.stage);
+    if (key !== null && position.stage.done) return toExtractResult(key, position.stage);
 
     const resource = await withMaskingKey(settings, run.resource);
     const reader = new PageReader({ ...run, resource }, position.stage.columns);
@@ -89,7 +89,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
       }
       const { key: last, stage } = await stager.finish();
       context.log.info('pages are staged', { pages: stage.pages, rows: stage.fetched, done: stage.done });
-      return result(last, stage);
+      return toExtractResult(last, stage);
     } catch (error) {
       // Stage what has been read, whatever the error, so that the next attempt does not read it again.
       await stager.finish().then(beat, () => {});
@@ -121,9 +121,4 @@ async function stagePages(
     await stager.add(page, cursor === null ? null : cursorHash(cursor));
     if (last) return;
   }
-}
-
-function result(key: ObjectKey, stage: Stage): ExtractResult {
-  const { done, cursor, pages, fetched, pageSize, shifted } = stage;
-  return { stage: key, done, cursor, pages, rows: fetched, pageSize, shifted };
 }

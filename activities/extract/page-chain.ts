@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { NotFoundError, type Received, RejectedError, type ServiceClient } from '../../src/api/index.js';
-import { peekNextCursor } from '../../src/api/json/peek.js';
+import { peekNextCursor } from '../../src/api/json/page.js';
 import type { ByteString, UtcSeconds } from '../../src/core/brands.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import { updatedSinceAfterSetback } from '../../src/lake/run/watermark.js';

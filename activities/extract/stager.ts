@@ -1,5 +1,4 @@
-import type { ObjectKey } from '../../src/core/brands.js';
-import type { Cells } from '../../src/core/cells.js';
+import type { Cells, ObjectKey } from '../../src/core/brands.js';
 import type { ExtractInput } from '../../src/core/contract/index.js';
 import { RowBuffer } from '../../src/lake/chunk/row-buffer.js';
 import { writeChunk } from '../../src/lake/chunk/write.js';
@@ -22,7 +21,7 @@ const CHUNK_BODY_BYTES = 4 * 1024 * 1024;
 /** Rows are also staged after this time: a killed worker loses no more reading than this (docs/explanation/architecture.md#one-run). */
 const CHUNK_MS = 5000;
 
-export interface StagerOptions {
+interface StagerOptions {
   readonly store: ObjectStore;
   readonly run: RunFile;
   readonly input: ExtractInput;

@@ -8,7 +8,7 @@ import type { BatchResult, MergePlan, MergeTask, TaskResult } from '../../src/la
 import { encodeIndex, indexKey } from '../../src/lake/part/index-file.js';
 import { readIndexBody } from '../../src/lake/part/read-index.js';
 import { rebuildIndex } from '../../src/lake/part/rebuild-index.js';
-import { dateOf, inFolder, nameOf, runFolder } from '../../src/lake/published/layout.js';
+import { inFolder, nameOf } from '../../src/lake/published/layout.js';
 import type { PublishedPart } from '../../src/lake/published/manifest.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
@@ -17,6 +17,7 @@ import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readDocument, readRunWith, stagedKey, writeDocument } from '../shared/documents.js';
 import { withMaskingKey } from '../shared/masking.js';
+import { folderIn } from '../shared/published-run.js';
 import { mergeTask } from './task.js';
 
 const COPIES_AT_ONCE = 16;
@@ -58,7 +59,7 @@ async function carry(
   { number, part }: Extract<MergeTask, { kind: 'carry' }>,
   signal: AbortSignal,
 ): Promise<TaskResult> {
-  const folder = runFolder(run.resource.name, 'snapshots', dateOf(run.nominalStart), run.runId);
+  const folder = folderIn(run, 'snapshots');
   // The name keeps its token, so all attempts copy the part to the same object.
   const name = nameOf(part.key).replace(/^part-\d+/, `part-${String(number).padStart(5, '0')}`);
   const key = inFolder(folder, name);

@@ -22,7 +22,7 @@ const READ_AHEAD_BYTES = 16 * 1024 * 1024;
 const MAX_READ_BYTES = 1024 * 1024;
 const OPENED_AT_ONCE = 16;
 
-export interface SourcesInput {
+interface SourcesInput {
   readonly store: ObjectStore;
   readonly run: RunFile;
   /** The current data columns. `null` leaves rows unchanged, for callers that only inspect them. */

@@ -4,7 +4,7 @@ import { mergeRows, type Tally } from '../../src/lake/merge/merge.js';
 import type { MergePlan, MergeTask, TaskResult } from '../../src/lake/merge/plan.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { PartSeries } from '../../src/lake/part/series.js';
-import { dateOf, inFolder, nameOf, partName, runFolder, type Tree } from '../../src/lake/published/layout.js';
+import { inFolder, nameOf, partName, type Tree } from '../../src/lake/published/layout.js';
 import { type PublishedPart, toPublished } from '../../src/lake/published/manifest.js';
 import { writeRows } from '../../src/lake/rows/csv.js';
 import { newerRows } from '../../src/lake/rows/newer.js';
@@ -13,9 +13,10 @@ import { headerCells } from '../../src/lake/rows/schema.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import { folderIn } from '../shared/published-run.js';
 import { openSources } from './sources.js';
 
-export interface TaskInput {
+interface TaskInput {
   readonly store: ObjectStore;
   readonly run: RunFile;
   readonly plan: MergePlan;
@@ -74,7 +75,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
 
 function series({ store, run, plan, task, token, signal }: TaskInput, tree: Tree): PartSeries {
   const framing = framingOf(run.resource.csv);
-  const folder = runFolder(run.resource.name, tree, dateOf(run.nominalStart), run.runId);
+  const folder = folderIn(run, tree);
   return new PartSeries(store, {
     framing,
     header: writeRows([headerCells(plan.columns)], run.resource.csv.delimiter),
@@ -93,7 +94,7 @@ async function copyParts(
   run: RunFile,
   parts: readonly PublishedPart[],
 ): Promise<PublishedPart[]> {
-  const folder = runFolder(run.resource.name, 'changes', dateOf(run.nominalStart), run.runId);
+  const folder = folderIn(run, 'changes');
   return inParallel(parts, 8, async (part) => {
     const key = inFolder(folder, nameOf(part.key));
     await store.copy(part.key, key);

@@ -1,4 +1,5 @@
 import type { ObjectKey } from '../../src/core/brands.js';
+import { DAY_MS } from '../../src/core/duration.js';
 import { type ConditionalWrites, type ObjectStore, PROBES } from '../../src/lake/store/index.js';
 import { finalFailure } from '../shared/failures.js';
 
@@ -6,7 +7,7 @@ import { finalFailure } from '../shared/failures.js';
 const answers = new WeakMap<ObjectStore, Promise<ConditionalWrites>>();
 
 /** An older probe object was left by a worker that died during the probe. One day allows for clocks that differ. */
-const OLD_MS = 24 * 60 * 60_000;
+const OLD_MS = DAY_MS;
 
 /**
  * Rejects a store that ignores the conditions of conditional writes, before anything is written to it. On such a store

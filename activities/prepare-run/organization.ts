@@ -3,9 +3,9 @@ import { fromByteString } from '../../src/core/brands.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { readPartIndex } from '../../src/lake/part/read-index.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
-import { folderOf, pointerKey } from '../../src/lake/published/layout.js';
+import { folderOf } from '../../src/lake/published/layout.js';
 import { decodeManifest, type Manifest, type PublishedPart } from '../../src/lake/published/manifest.js';
-import { decodePointer } from '../../src/lake/published/pointer.js';
+import { readPointer } from '../../src/lake/published/pointer.js';
 import { hasPlainId } from '../../src/lake/rows/profile.js';
 import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -108,9 +108,9 @@ function belongsToAnother(projects: string, unknown: number, store: ObjectStore)
 
 /** Reads ids of live rows from the first and the last block of the published snapshot. */
 async function knownIds(store: ObjectStore, resource: string): Promise<string[]> {
-  const pointer = await store.readIfExists(pointerKey(resource));
+  const pointer = await readPointer(store, resource);
   if (pointer === null) return [];
-  const { snapshot } = decodePointer(pointer.body);
+  const { snapshot } = pointer;
   const manifest = decodeManifest(await store.read(snapshot), folderOf(snapshot));
   const parts = manifest.parts.filter((part) => part.rows > 0);
   if (parts.length === 0) return [];

@@ -1,12 +1,13 @@
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
+import { DAY_MS } from '../../src/core/duration.js';
 import { stagingFolder } from '../../src/lake/published/layout.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
-import type { Stage } from '../../src/lake/run/stage.js';
+import { type Stage, toExtractResult } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { readDocument, readRunIfThere } from '../shared/documents.js';
 
 /** Older staged pages are not reused, because the list may have changed too much. */
-const MAX_AGE_MS = 24 * 60 * 60_000;
+const MAX_AGE_MS = DAY_MS;
 
 /** The inputs that must be equal for a run to reuse the pages of another run. */
 type ReadRequest = Pick<
@@ -15,7 +16,7 @@ type ReadRequest = Pick<
 >;
 
 /** The staged pages of a failed run, and the time from which they were read. */
-export interface Resumable {
+interface Resumable {
   readonly resumed: NonNullable<RunFile['resumed']>;
   readonly readSince: number;
 }
@@ -39,33 +40,15 @@ export async function findResumable(
   const key = (await lastStage(store, resource.name, failed)) ?? run.resumed?.extracted.stage ?? null;
   const found = key === null ? null : await firstReading(store, key);
   if (found === null) return null;
-  const { stage } = found;
-  const { done, cursor, pages, fetched, pageSize, shifted } = stage;
-  const extracted = { stage: found.key, done, cursor, pages, rows: fetched, pageSize, shifted };
+  const extracted = toExtractResult(found.key, found.stage);
   return { resumed: { runId: failed, extracted }, readSince: run.readSince };
 }
 
-function fingerprintOf({
-  connection,
-  baseUrl,
-  resource,
-  mode,
-  updatedSince,
-  checkpoint,
-  before,
-  rolledBackRuns,
-}: ReadRequest): string {
+function fingerprintOf(run: ReadRequest): string {
+  const { connection, baseUrl, resource, mode, updatedSince, checkpoint, before, rolledBackRuns } = run;
   const snapshot = before === null ? null : [before.runId, before.etag];
-  return JSON.stringify([
-    connection,
-    baseUrl,
-    resource,
-    mode,
-    updatedSince,
-    checkpoint,
-    snapshot,
-    rolledBackRuns,
-  ]);
+  const service = [connection, baseUrl, resource];
+  return JSON.stringify([...service, mode, updatedSince, checkpoint, snapshot, rolledBackRuns]);
 }
 
 /** Names sort by call and attempt, and each stage continues the one before, so the last name is the newest stage. */

@@ -5,7 +5,7 @@ import type { Column } from '../../src/lake/rows/schema.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 
 /** What the first run after a rollback uses of the rolled-back runs. */
-export interface RolledBackRuns {
+interface RolledBackRuns {
   /** Columns are never removed, not even by a rollback (docs/explanation/semantics.md#header). */
   readonly columns: readonly Column[];
   /** Manifests of their change logs, oldest first. */

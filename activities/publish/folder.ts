@@ -35,7 +35,7 @@ export async function listStrays(
 }
 
 /** A manifest in the lake. */
-export interface WrittenManifest {
+interface WrittenManifest {
   readonly key: ObjectKey;
   readonly manifest: Manifest;
   /** 64 lower-case hex digits. */

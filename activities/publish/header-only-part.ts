@@ -1,12 +1,13 @@
 import type { MergePlan } from '../../src/lake/merge/plan.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { PartWriter } from '../../src/lake/part/writer.js';
-import { dateOf, inFolder, partName, runFolder, type Tree } from '../../src/lake/published/layout.js';
+import { inFolder, partName, type Tree } from '../../src/lake/published/layout.js';
 import { type PublishedPart, toPublished } from '../../src/lake/published/manifest.js';
 import { writeRows } from '../../src/lake/rows/csv.js';
 import { headerCells } from '../../src/lake/rows/schema.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import { folderIn } from '../shared/published-run.js';
 
 /** Writes the only part of a snapshot or change log without rows: a header, so that readers see the columns (docs/explanation/semantics.md#header). */
 export async function headerOnlyPart(
@@ -16,7 +17,7 @@ export async function headerOnlyPart(
   tree: Tree,
 ): Promise<PublishedPart> {
   const framing = framingOf(run.resource.csv);
-  const folder = runFolder(run.resource.name, tree, dateOf(run.nominalStart), run.runId);
+  const folder = folderIn(run, tree);
   // All attempts of a run write the same bytes, so they can share the name.
   const writer = new PartWriter(store, inFolder(folder, partName(0, '00000000', framing.extension)), {
     framing,

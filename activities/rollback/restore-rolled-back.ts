@@ -12,7 +12,7 @@ import { writeRows } from '../../src/lake/rows/csv.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { headerCells } from '../../src/lake/rows/schema.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
-import { firstStage, type StagedChunk } from '../../src/lake/run/stage.js';
+import { firstStage, type StagedChunk, toExtractResult } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
@@ -43,8 +43,7 @@ export function createRestoreRolledBack(deps: ActivityDeps): Activities['worktra
       const stage = { ...firstStage(run, null), chunks, fetched };
       const key = stagedKey(input, `left-${info.attempt}.json`);
       await writeDocument(store, key, stage);
-      const { cursor, pageSize, shifted } = stage;
-      return { stage: key, done: false, cursor, pages: 0, rows: fetched, pageSize, shifted };
+      return toExtractResult(key, stage);
     });
 }
 

@@ -1,7 +1,7 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { finalFailure, toFailure } from './failures.js';
 
-const HEARTBEAT_MS = 1000;
+export const HEARTBEAT_MS = 1000;
 
 /**
  * Temporal's clock, in milliseconds since 1970: the time at which Temporal scheduled this attempt, plus the time elapsed

@@ -7,7 +7,7 @@ import {
 } from '../../src/api/index.js';
 
 /** The service's answer to a request for one record by its id. */
-export type RecordAnswer = 'found' | 'gone' | 'unclear';
+type RecordAnswer = 'found' | 'gone' | 'unclear';
 
 /**
  * Requests one record. The spec does not define the status of a deleted record. So an answer that is neither the record

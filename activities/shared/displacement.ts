@@ -2,8 +2,7 @@ import { ApplicationFailure } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
 import type { FailureType, RunRef } from '../../src/core/contract/index.js';
 import { beganAfter } from '../../src/core/run-id.js';
-import { pointerKey } from '../../src/lake/published/layout.js';
-import { decodePointer } from '../../src/lake/published/pointer.js';
+import { readPointer } from '../../src/lake/published/pointer.js';
 import type { ActivityDeps } from './deps.js';
 import { readRunIfThere } from './documents.js';
 import { finalFailure } from './failures.js';
@@ -45,9 +44,9 @@ export function reportDisplacement<Input extends RunRef, Output>(
 /** Returns the run that another mirror published since this run began; `null` if there is none. */
 async function findDisplacingRun(deps: ActivityDeps, ref: RunRef): Promise<RunId | null> {
   const { store } = deps.connection(ref.connection);
-  const found = await store.readIfExists(pointerKey(ref.resource));
-  if (found === null) return null;
-  const { runId } = decodePointer(found.body);
+  const pointer = await readPointer(store, ref.resource);
+  if (pointer === null) return null;
+  const { runId } = pointer;
   const run = await readRunIfThere(store, ref);
   // Without the run file, compare start times: a mirror has one run at a time, so a later run belongs to another mirror.
   const before = run === null ? beganAfter(ref.runId, runId) : runId === run.before?.runId;

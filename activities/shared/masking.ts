@@ -11,7 +11,7 @@ type Masking = Pick<ConnectionSettings, 'name' | 'masking'>;
  *
  * @throws ConfigurationError when it cannot be read
  */
-export async function readMaskingKey({ name, masking }: Masking): Promise<MaskingKey | null> {
+async function readMaskingKey({ name, masking }: Masking): Promise<MaskingKey | null> {
   if (masking === null) return null;
   const path = `connections.${name}.masking.secret`;
   try {

@@ -1,8 +1,8 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { RunRef } from '../../src/core/contract/index.js';
 import { RunChain } from '../../src/lake/published/chain.js';
-import { dateOf, pointerKey, runFolder, type Tree } from '../../src/lake/published/layout.js';
-import { decodePointer, type Pointer } from '../../src/lake/published/pointer.js';
+import { dateOf, runFolder, type Tree } from '../../src/lake/published/layout.js';
+import { type Pointer, readPointer } from '../../src/lake/published/pointer.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 
@@ -14,8 +14,7 @@ export interface LastRun {
 
 /** @returns `null` when `latest.json` names another run; the caller decides what that means */
 export async function readLastRun(store: ObjectStore, { resource, runId }: RunRef): Promise<LastRun | null> {
-  const found = await store.readIfExists(pointerKey(resource));
-  const pointer = found === null ? null : { ...decodePointer(found.body), resource };
+  const pointer = await readPointer(store, resource);
   return pointer?.runId === runId ? { pointer, chain: new RunChain(store, pointer) } : null;
 }
 

@@ -38,7 +38,7 @@ export async function removeFolder(
  *
  * @param parts the parts that the manifest named when it was last read; it is read again if anything else is found
  */
-export async function listStrayParts(
+async function listStrayParts(
   store: ObjectStore,
   { folder, parts, by }: { readonly folder: ObjectKey; readonly parts: Parts | null; readonly by: RunId },
 ): Promise<ObjectKey[]> {

@@ -13,7 +13,7 @@ import {
 import { readDocument } from '../shared/documents.js';
 
 /** The keys of one chunk's logs. */
-export interface ChunkLogKeys {
+interface ChunkLogKeys {
   /** The log with a receipt for every row; `null` while the chunk is incomplete. */
   readonly done: ObjectKey | null;
   readonly open: readonly ObjectKey[];

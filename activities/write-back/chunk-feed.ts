@@ -16,7 +16,7 @@ export interface SendAttemptOptions {
   readonly endBefore: number;
 }
 
-export interface FeedEvents {
+interface FeedEvents {
   /** The open log of a chunk is in the lake, so its rows may be sent. */
   readonly onOpen: (chunk: OpenChunk, tasks: number) => void;
   /** A row has an outcome and is not sent. */

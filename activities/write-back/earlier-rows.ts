@@ -13,7 +13,7 @@ import { type LoadedChunk, type LogIndex, loadChunk, readLogIndex } from './atte
 import type { StoredPlan } from './stored-plans.js';
 
 /** The result of a row in earlier plans of its batch. */
-export interface EarlierRow {
+interface EarlierRow {
   readonly content: string;
   readonly receipt: RowReceipt | null;
   /** When the row was sent without a known outcome; `null`: it was not sent. */

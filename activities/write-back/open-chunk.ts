@@ -12,7 +12,7 @@ import {
 import { writeDocument } from '../shared/documents.js';
 import type { LoadedChunk } from './attempt-logs.js';
 
-export interface OpenChunkOptions {
+interface OpenChunkOptions {
   readonly store: ObjectStore;
   readonly plan: ObjectKey;
   readonly chunk: LoadedChunk;

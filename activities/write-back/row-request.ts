@@ -29,7 +29,7 @@ export type RequestOutcome =
   /** The service answered 404 or 405: there may be no endpoint at the path. */
   | { readonly kind: 'endpoint-missing'; readonly receipt: RowReceipt };
 
-export interface RowRequestOptions {
+interface RowRequestOptions {
   readonly connection: OpenConnection;
   readonly resource: WritableResource;
   readonly signal: AbortSignal;

@@ -1,14 +1,15 @@
 import { Context } from '@temporalio/activity';
 import type { Activities } from '../../src/core/contract/index.js';
 import type { SendHeartbeat } from '../../src/core/contract/write-back.js';
+import { HOUR_MS } from '../../src/core/duration.js';
 import type { PlanFile } from '../../src/write-back/index.js';
+import { HEARTBEAT_MS } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readDocument } from '../shared/documents.js';
 import { readLogIndex } from './attempt-logs.js';
 import { SendAttempt } from './send-attempt.js';
 
-const HEARTBEAT_MS = 1000;
-const MAX_CALL_MS = 60 * 60_000;
+const MAX_CALL_MS = HOUR_MS;
 
 /**
  * Sends the rows of a plan that have no outcome yet. It reads the progress of earlier attempts from the lake and not from

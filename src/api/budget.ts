@@ -1,6 +1,6 @@
 import { fasterPace, type Pace, slowerPace } from './pace.js';
 
-export interface RateBudgetOptions {
+interface RateBudgetOptions {
   /** Most concurrent requests. */
   readonly concurrency: number;
   /** Most requests per second, evenly spaced; null: no limit. */
@@ -29,7 +29,7 @@ export type Acquired =
   | { readonly kind: 'granted'; readonly lease: Lease }
   | { readonly kind: 'held'; readonly untilMs: number };
 
-export interface AcquireOptions {
+interface AcquireOptions {
   readonly signal?: AbortSignal | undefined;
   /** Longest hold to wait for; a longer one returns `held`. */
   readonly maxHoldMs: number;
@@ -38,7 +38,7 @@ export interface AcquireOptions {
 }
 
 /** For progress displays and metrics. */
-export interface RateBudgetState {
+interface RateBudgetState {
   /** End of the current hold, in ms since the epoch; null without a hold. */
   readonly waitingUntil: number | null;
   readonly inFlight: number;

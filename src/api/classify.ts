@@ -1,7 +1,7 @@
 import type { ErrorMapping, StatusPattern } from '../core/settings.js';
 import type { RefusalScope } from './errors/refused-error.js';
 
-export type StatusClass = 'success' | 'redirect' | 'refused' | 'transient' | 'not-found' | 'rejected';
+type StatusClass = 'success' | 'redirect' | 'refused' | 'transient' | 'not-found' | 'rejected';
 
 /**
  * Classifies a status (docs/explanation/semantics.md#errors; the spec leaves the codes open). Order of precedence: a

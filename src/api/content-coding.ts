@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 
 /** Decodes one content coding. */
-export type Decoder = (source: AsyncIterable<Buffer>) => AsyncIterable<Buffer>;
+type Decoder = (source: AsyncIterable<Buffer>) => AsyncIterable<Buffer>;
 
 /** More codings on one body have no legitimate use. */
 const MAX_CODINGS = 3;

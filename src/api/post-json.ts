@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import { TransientError } from './errors/transient-error.js';
 
-export interface JsonPost {
+interface JsonPost {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: object;

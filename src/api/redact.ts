@@ -2,7 +2,7 @@
 export const REDACTED = '[redacted]';
 
 /** Longest message that is quoted from the service, in characters. */
-export const MAX_MESSAGE_CHARS = 500;
+const MAX_MESSAGE_CHARS = 500;
 
 export type Redactor = (text: string) => string;
 

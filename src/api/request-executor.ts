@@ -2,7 +2,7 @@ import type { Agent } from 'undici';
 import type { ByteString, Cursor } from '../core/brands.js';
 import { SecretReader } from '../core/secrets.js';
 import type { ErrorMapping, HttpSettings } from '../core/settings.js';
-import { backoffDelayMs } from './backoff.js';
+import { backoffDelayMs, wait } from './backoff.js';
 import { type Lease, type LeaseOutcome, RateBudget } from './budget.js';
 import type { RequestContext, ServiceError } from './errors/service-error.js';
 import { TransientError } from './errors/transient-error.js';
@@ -17,7 +17,6 @@ import type {
   ServiceEvent,
   WaitReason,
 } from './service-client.js';
-import { wait } from './wait.js';
 
 /** A request to the service, without the headers that every request has. */
 export interface Operation {

@@ -1,7 +1,8 @@
+import { DAY_MS } from '../core/duration.js';
 import { parseHttpDate } from './http-date.js';
 
 /** Longest accepted wait, one day: a wrong date must not stop a worker for a year. */
-export const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1000;
+export const MAX_RETRY_AFTER_MS = DAY_MS;
 
 /**
  * Parses `Retry-After` (RFC 9110 10.2.3) in both forms, delay-seconds and HTTP-date. Values outside the grammar, such as

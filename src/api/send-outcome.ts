@@ -27,7 +27,7 @@ export type SendAnswer<T> =
   | { readonly verdict: 'rejected'; readonly error: RejectedError };
 
 /** A failed write. */
-export interface SendFailure {
+interface SendFailure {
   readonly error: unknown;
   /** How many times this call handed the request to a connection. */
   readonly sends: number;

@@ -1,10 +1,11 @@
 import type { Cursor, UtcSeconds } from '../core/brands.js';
 import { ConfigurationError } from '../core/configuration-error.js';
 import { WorktrackError } from '../core/errors.js';
+import { isLoopback } from '../core/notify.js';
 import { isUtcSeconds } from '../core/utc-time.js';
 
 /** The base path of the spec, including the version. */
-export const API_PATH = '/api/public/v2';
+const API_PATH = '/api/public/v2';
 
 /** The request cannot be written as a URL or header, so it was not sent. */
 export class UnsendableError extends WorktrackError {
@@ -24,7 +25,7 @@ export function apiRoot(baseUrl: string, plainHttp: 'loopback-only' | 'allowed')
       remedy: 'Use only scheme, host and optionally port and path; put the key under apiKey.',
     });
   }
-  if (url.protocol === 'http:' && plainHttp === 'loopback-only' && !isLoopback(url.hostname)) {
+  if (url.protocol === 'http:' && plainHttp === 'loopback-only' && !isLocal(url.hostname)) {
     throw new ConfigurationError(
       `baseUrl is plain http:// to ${url.host}: the API key would be sent unencrypted.`,
       {
@@ -55,13 +56,12 @@ function parseBase(baseUrl: string): URL {
   return url;
 }
 
-function isLoopback(hostname: string): boolean {
-  if (hostname === '[::1]' || hostname === 'localhost' || hostname.endsWith('.localhost')) return true;
-  return /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
+function isLocal(hostname: string): boolean {
+  return isLoopback(hostname) || hostname.endsWith('.localhost');
 }
 
 /** A segment with a record id. Its value is used only in the request; messages show the placeholder. */
-export interface RecordSegment {
+interface RecordSegment {
   readonly value: string;
   /** The placeholder, such as `<id>`. */
   readonly shown: string;

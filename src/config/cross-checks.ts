@@ -1,4 +1,5 @@
 import { formatDuration } from '../core/duration.js';
+import { isLoopback } from '../core/notify.js';
 import { columnConflicts } from './column-checks.js';
 import { type LakePlace, lakesOverlap } from './lake-url.js';
 import { readName } from './names.js';
@@ -6,7 +7,6 @@ import { formatPath, type PathPart, type RawProblem } from './problems.js';
 import { withNameDefaults } from './resource-defaults.js';
 import { baseUrl, errors, lake, overlap } from './schema.js';
 import { type ParsedResource, resource } from './schema-resource.js';
-import { isLoopback } from './urls.js';
 import { get, isMap, parseOrUndefined } from './values.js';
 import { checkWebhook } from './webhook-checks.js';
 

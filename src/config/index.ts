@@ -1,7 +1,4 @@
-export { parseBytes } from '../core/bytes.js';
-export { formatDuration, parseDuration } from '../core/duration.js';
-
-export { CONFIG_FILES, type LoadOptions, loadSettings } from './load.js';
+export { type LoadOptions, loadSettings } from './load.js';
 export { parseSettings } from './parse.js';
 export type { SettingsProblem } from './problems.js';
 export { configJsonSchema } from './schema.js';

@@ -1,5 +1,6 @@
+import { isLoopback } from '../core/notify.js';
 import { hasControls } from './scalars.js';
-import { isLoopback, wrongUrl } from './urls.js';
+import { wrongUrl } from './urls.js';
 
 const ALLOWED = 's3://bucket, s3://bucket/prefix or file:///absolute/folder';
 

@@ -5,7 +5,7 @@ import type { Settings } from '../core/settings.js';
 import { parseSettings } from './parse.js';
 
 /** Default file names in the working directory, in the order of the search (docs/reference/configuration.md). */
-export const CONFIG_FILES = ['worktrack.yaml', 'worktrack.yml', 'worktrack.json'] as const;
+const CONFIG_FILES = ['worktrack.yaml', 'worktrack.yml', 'worktrack.json'] as const;
 
 export interface LoadOptions {
   /** The value of `--config`. */

@@ -1,9 +1,8 @@
+import { DAY_MS } from '../core/duration.js';
 import type { ParsedResource } from './schema-resource.js';
 
 /** The resources in the spec, mirrored if the file names none. */
 export const DEFAULT_RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries'];
-
-const DAY = 86_400_000;
 
 interface NameDefaults {
   readonly key?: readonly string[];
@@ -14,8 +13,8 @@ interface NameDefaults {
 /** Defaults from the spec: windows of 90 days, the compound key of calendar entries, and fetch by id for projects only. */
 const BY_NAME: ReadonlyMap<string, NameDefaults> = new Map<string, NameDefaults>([
   ['projects', { fetchById: true }],
-  ['time-entries', { windowMs: 90 * DAY }],
-  ['calendar-entries', { windowMs: 90 * DAY, key: ['source', 'sourceKey'] }],
+  ['time-entries', { windowMs: 90 * DAY_MS }],
+  ['calendar-entries', { windowMs: 90 * DAY_MS, key: ['source', 'sourceKey'] }],
 ]);
 
 /** The settings of a resource whose defaults depend on its name. */

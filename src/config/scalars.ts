@@ -33,7 +33,7 @@ export function parsedString<T>(
 }
 
 /** The unit and bounds of a duration. */
-export interface DurationOptions {
+interface DurationOptions {
   /** The unit to suggest for a number without a unit. */
   readonly unit: 'ms' | 's' | 'm' | 'h' | 'd';
   /** Milliseconds. */

@@ -17,7 +17,7 @@ export const name = parsedString('a name of a-z, 0-9, - and _', readName, quoteH
 export const path = parsedString('a path such as calendar-entries', readPath);
 
 /** `window`, in milliseconds or `null`. */
-export const windowLength = durationOr('none', { unit: 'd', min: 1 });
+const windowLength = durationOr('none', { unit: 'd', min: 1 });
 
 const field = singleLine('the name of a field');
 const fields = z
@@ -46,7 +46,7 @@ const columns = section({
 });
 
 /** A resource as a map. `resolve.ts` sets the defaults, because they depend on the name and the connection. */
-export const resourceMap = section({
+const resourceMap = section({
   name: name.describe(
     'Name in commands, and folder in the lake. A resource without other keys may be written as its name alone.',
   ),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DAY_MS } from '../core/duration.js';
 import type { SignatureSettings, WebhookSettings } from '../core/settings.js';
 import { readName, readPointer } from './names.js';
 import { byteSize, choice, duration, hasControls, parsedString } from './scalars.js';
@@ -15,7 +16,7 @@ const timestamp = section({
   header: header('X-Webhook-Timestamp').describe(
     'Header with the send time: Unix seconds or milliseconds, or ISO 8601 in UTC.',
   ),
-  tolerance: duration({ unit: 'm', min: 1000, max: 24 * 3_600_000 })
+  tolerance: duration({ unit: 'm', min: 1000, max: DAY_MS })
     .prefault('5m')
     .describe("Maximum difference from the receiver's clock, in either direction."),
   signs: choice(['timestamp.body', 'body'])

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { HOUR_MS } from '../core/duration.js';
 import { readCron, readTimezone } from './cron.js';
 import { readLakeUrl } from './lake-url.js';
 import { DEFAULT_RESOURCES } from './resource-defaults.js';
@@ -11,8 +12,6 @@ import { secretRef } from './secret-ref.js';
 import { section } from './section.js';
 import { readBaseUrl, readEndpoint } from './urls.js';
 import { invalidValue } from './values.js';
-
-const HOUR = 3_600_000;
 
 export const baseUrl = parsedString('an http or https URL such as https://tracker.example.com', readBaseUrl);
 
@@ -76,16 +75,16 @@ export const http = section({
     .describe(
       'Maximum requests per second per worker process. With `null`, only 429 responses slow requests down.',
     ),
-  connectTimeout: duration({ unit: 's', min: 1, max: HOUR })
+  connectTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
     .prefault('10s')
     .describe('Timeout for opening a connection.'),
-  headersTimeout: duration({ unit: 's', min: 1, max: HOUR })
+  headersTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
     .prefault('60s')
     .describe('Timeout for the response headers.'),
-  bodyTimeout: duration({ unit: 's', min: 1, max: HOUR })
+  bodyTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
     .prefault('60s')
     .describe('Timeout between two chunks of a response body.'),
-  responseTimeout: duration({ unit: 's', min: 1, max: HOUR })
+  responseTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
     .prefault('5m')
     .describe('Timeout for one complete response, even if its bytes arrive steadily.'),
   maxBody: byteSize(1024, 1024 ** 3)
@@ -96,7 +95,7 @@ export const http = section({
     .describe('Allow a `baseUrl` with `http://` on another machine. The key is then sent unencrypted.'),
 });
 
-export const overlap = duration({ unit: 'm', max: 7 * 24 * HOUR });
+export const overlap = duration({ unit: 'm', max: 7 * 24 * HOUR_MS });
 
 const sync = section({
   pageSize: count(1, 100_000)

@@ -1,3 +1,4 @@
+import { isLoopback } from '../core/notify.js';
 import { hasControls } from './scalars.js';
 import { describeFound, invalidValue } from './values.js';
 
@@ -19,11 +20,6 @@ export function readBaseUrl(text: string): string {
 export function readEndpoint(text: string): string {
   const url = readHttpUrl(text, ENDPOINT, 'provide S3 credentials as for the AWS SDK');
   return url.origin + url.pathname.replace(/\/+$/, '');
-}
-
-/** Whether the host of a URL is this machine: localhost, 127.0.0.0/8 or [::1]. */
-export function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 
 /** Like `isLoopback`, for a listen address: IPv6 without brackets. */

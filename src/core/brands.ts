@@ -38,3 +38,6 @@ export function toByteString(text: string): ByteString {
 export function fromByteString(bytes: ByteString): string {
   return Buffer.from(bytes, 'latin1').toString('utf8');
 }
+
+/** A record's values by column: `null` or a hole for a missing value, `''` for the empty string. */
+export type Cells = (ByteString | null | undefined)[];

@@ -1,6 +1,6 @@
 import { WorktrackError, type WorktrackErrorOptions } from './errors.js';
 
-export interface ConfigurationErrorOptions extends WorktrackErrorOptions {
+interface ConfigurationErrorOptions extends WorktrackErrorOptions {
   /** Path in the configuration file, such as `connections.acme.apiKey`, as far as it is known. */
   readonly path?: string | null | undefined;
 }

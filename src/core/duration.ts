@@ -1,9 +1,15 @@
+/** A day is 24 hours. */
+export const SECOND_MS = 1000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
 const UNITS: readonly (readonly [unit: string, ms: number])[] = [
-  ['w', 604_800_000],
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1000],
+  ['w', 7 * DAY_MS],
+  ['d', DAY_MS],
+  ['h', HOUR_MS],
+  ['m', MINUTE_MS],
+  ['s', SECOND_MS],
   ['ms', 1],
 ];
 

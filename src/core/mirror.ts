@@ -1,4 +1,25 @@
-import type { MirrorState } from './contract/index.js';
+import type { MirrorRequest, MirrorState, RunRequest } from './contract/index.js';
+
+/** A request without its id and the workflow to answer. */
+export type RequestSpec = WithoutSender<MirrorRequest>;
+type WithoutSender<Request> = Request extends unknown ? Omit<Request, 'requestId' | 'replyTo'> : never;
+
+/** A request for a run: an increment from the checkpoint, apart from `changes`. @param nominalStart milliseconds since 1970 */
+export function runSpec(
+  nominalStart: number,
+  changes: Partial<WithoutSender<RunRequest>> = {},
+): WithoutSender<RunRequest> {
+  return {
+    kind: 'run',
+    mode: 'increment',
+    reconcile: false,
+    adopt: false,
+    allowDeletes: false,
+    since: null,
+    nominalStart,
+    ...changes,
+  };
+}
 
 /** The state of a mirror before its first run. */
 export function newMirror(connection: string, resource: string): MirrorState {

@@ -28,7 +28,7 @@ export function noticeReceived(state: NoticesState, now: number): NoticesState {
 }
 
 /** The next action of the workflow. */
-export type NextStep =
+type NextStep =
   | { readonly kind: 'await-report' }
   | { readonly kind: 'request-run' }
   | { readonly kind: 'wait'; readonly ms: number }

@@ -26,7 +26,10 @@ export function notifyUrlProblem(text: string): string | null {
   if (url.username !== '' || url.password !== '') return 'contains credentials; use `headers` for them';
   if (url.protocol === 'https:') return null;
   if (url.protocol !== 'http:') return 'is not an http or https URL';
-  const { hostname } = url;
-  const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
-  return loopback ? null : 'is plain http to another machine; use https';
+  return isLoopback(url.hostname) ? null : 'is plain http to another machine; use https';
+}
+
+/** Whether the host of a URL is this machine: localhost, 127.0.0.0/8 or [::1]. */
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }

@@ -32,7 +32,8 @@ export function stateOf({ pid, host, started }: ProcessIdentity): 'alive' | 'dea
   return now === started ? 'alive' : 'dead';
 }
 
-function isAlive(pid: number): boolean {
+/** Whether a process with this id exists; it may be a later one. */
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { MINUTE_MS, SECOND_MS } from './duration.js';
 import { WorktrackError } from './errors.js';
 
 /** How long a server may be unreachable before a command gives up (docs/reference/exit-codes.md), in milliseconds. */
-export const REACH_TIMEOUT_MS = 60_000;
-const RETRY_EVERY_MS = 1_000;
+export const REACH_TIMEOUT_MS = MINUTE_MS;
+const RETRY_EVERY_MS = SECOND_MS;
 
 /** Temporal or the object store did not answer within the time limit. */
 export class OutOfReachError extends WorktrackError {

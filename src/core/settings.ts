@@ -110,7 +110,7 @@ export interface ScheduleSettings {
 }
 
 /** The sending time of a signed notice, which protects against replay. */
-export interface TimestampSettings {
+interface TimestampSettings {
   /** Contains Unix time in seconds or milliseconds, or an ISO 8601 time in UTC. */
   readonly header: string;
   /** Maximum difference from the receiver's clock, in either direction. */
@@ -165,7 +165,7 @@ export interface NotifySettings {
 }
 
 /** Where an upsert of a calendar entry puts `source` and `sourceKey`. The spec leaves this open (docs/reference/configuration.md). */
-export type UpsertStyle = 'put-path' | 'put-body' | 'post-body';
+type UpsertStyle = 'put-path' | 'put-body' | 'post-body';
 
 /** By resource. Default of a path: the path of the mirrored resource with the same name. */
 export interface WriteBackSettings {

@@ -1,5 +1,5 @@
 /** The checks of `worktrack doctor`. */
-export type CheckName =
+type CheckName =
   | 'configuration'
   | 'key'
   | 'masking'

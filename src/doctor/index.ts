@@ -1,13 +1,4 @@
-export {
-  type Cause,
-  type ConnectionFinding,
-  type Finding,
-  ok,
-  problem,
-  warning,
-  worstCause,
-} from './finding.js';
+export { type Cause, type ConnectionFinding, ok, problem, worstCause } from './finding.js';
 export { plainHashWarning } from './masking.js';
-export { type DoctorInput, runChecks } from './run-checks.js';
+export { runChecks } from './run-checks.js';
 export { worldReadableWarnings } from './secret.js';
-export type { TemporalPlace } from './temporal.js';

@@ -10,7 +10,7 @@ import { checkOtherSecrets, checkSecret } from './secret.js';
 import { checkService } from './service.js';
 import { checkTemporal, type TemporalPlace } from './temporal.js';
 
-export interface DoctorInput {
+interface DoctorInput {
   readonly connections: readonly ConnectionSettings[];
   /** `null`: the configuration of Temporal cannot be read, which the caller reports. */
   readonly temporal: TemporalPlace | null;

@@ -48,14 +48,15 @@ export async function checkOtherSecrets(connection: ConnectionSettings): Promise
   return warnings.map((texts) => warning('key', ...texts));
 }
 
-/**
- * Warnings for world-readable files with secrets of a connection: messages and remedies. Ignores a file that does not
- * exist here.
- */
-export function worldReadableWarnings(
-  connection: ConnectionSettings,
-): Promise<[message: string, remedy: string][]> {
-  return warningsOf([{ what: API_KEY, ref: connection.apiKey }, ...otherSecrets(connection)]);
+/** Warnings for files with secrets that every user of this machine can read. Ignores a file that does not exist here. */
+export async function worldReadableWarnings(connections: readonly ConnectionSettings[]): Promise<string[]> {
+  const warnings: string[] = [];
+  for (const connection of connections) {
+    const secrets = [{ what: API_KEY, ref: connection.apiKey }, ...otherSecrets(connection)];
+    for (const [message, remedy] of await warningsOf(secrets))
+      warnings.push(`warning: ${connection.name}: ${message}. ${remedy}`);
+  }
+  return warnings;
 }
 
 async function warningsOf(secrets: readonly NamedSecret[]): Promise<[string, string][]> {

@@ -98,6 +98,21 @@ export class JsonScanner {
     return decoded.value;
   }
 
+  /** Yields the member names of the object at `pos`. The caller must read the value after each name. */
+  *members(): Generator<ByteString, void> {
+    this.pos++;
+    if (this.peek() === 0x7d) return void this.pos++;
+    for (;;) {
+      const name = this.string();
+      this.expect(0x3a);
+      this.peek();
+      yield name;
+      if (this.peek() === 0x7d) return void this.pos++;
+      this.expect(0x2c);
+      this.peek();
+    }
+  }
+
   /** Reads a number and returns its literal. */
   number(): ByteString {
     const { text } = this;

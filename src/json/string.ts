@@ -11,7 +11,7 @@ const SHORT: Readonly<Record<string, string>> = {
   t: '\t',
 };
 
-export interface DecodedString {
+interface DecodedString {
   readonly value: ByteString;
   /** Number of lone surrogates, which UTF-8 cannot encode, replaced by U+FFFD (docs/explanation/semantics.md#values). */
   readonly replaced: number;

@@ -9,7 +9,7 @@ export interface Bar {
 
 export type PieceKind = 'rows' | 'inserted' | 'updated' | 'deleted' | 'time';
 
-export interface Chart {
+interface Chart {
   /** Text for screen readers: what the chart shows, and the newest value. */
   readonly label: string;
   /** Oldest first. */

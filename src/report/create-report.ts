@@ -1,8 +1,7 @@
 import type { RunId } from '../core/brands.js';
 import { DamagedError } from '../lake/damaged-error.js';
 import { RunChain } from '../lake/published/chain.js';
-import { pointerKey } from '../lake/published/layout.js';
-import { decodePointer } from '../lake/published/pointer.js';
+import { readPointer } from '../lake/published/pointer.js';
 import { readHistory, readHistoryAt } from '../lake/published/run-history.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { renderReport } from './html.js';
@@ -39,9 +38,8 @@ async function readResource(
   runId: RunId | null,
 ): Promise<ResourceReport | null> {
   try {
-    const found = await store.readIfExists(pointerKey(resource));
-    if (found === null) return runId === null ? withoutRuns(resource, null) : null;
-    const pointer = { ...decodePointer(found.body), resource };
+    const pointer = await readPointer(store, resource);
+    if (pointer === null) return runId === null ? withoutRuns(resource, null) : null;
     const chain = new RunChain(store, pointer);
     const most = REPORTED_RUNS;
     const runs =

@@ -1,10 +1,3 @@
 export { createReport, type ReportRequest } from './create-report.js';
 export { renderReport } from './html.js';
-export {
-  REPORTED_RUNS,
-  type Report,
-  type ReportedRun,
-  type ResourceReport,
-  resourceReport,
-  withoutRuns,
-} from './model.js';
+export { REPORTED_RUNS, type Report, resourceReport, withoutRuns } from './model.js';

@@ -1,7 +1,7 @@
 import type { RunId, UtcSeconds } from '../core/brands.js';
 import type { RunCounts, RunMode } from '../core/contract/index.js';
 import type { Manifest } from '../lake/published/manifest.js';
-import { schemaChanges } from '../lake/rows/schema.js';
+import { isSchemaChange, schemaChanges } from '../lake/rows/schema.js';
 import type { Gap } from '../lake/run/watermark.js';
 
 /** Maximum number of runs per resource in a report. */
@@ -54,9 +54,7 @@ export function withoutRuns(resource: string, problem: string | null): ResourceR
 function reportedRun(run: Manifest, before: Manifest | undefined): ReportedRun {
   // Warnings of schema changes appear under the schema changes only.
   const changes =
-    before === undefined
-      ? run.warnings.filter((warning) => SCHEMA.test(warning))
-      : schemaChanges(before.columns, run.columns);
+    before === undefined ? run.warnings.filter(isSchemaChange) : schemaChanges(before.columns, run.columns);
   const shown = new Set(changes);
   return {
     runId: run.runId,
@@ -79,6 +77,3 @@ function reportedRun(run: Manifest, before: Manifest | undefined): ReportedRun {
 function isGapWarning({ gap }: Manifest, warning: string): boolean {
   return gap !== null && warning.startsWith('gap: ');
 }
-
-/** Matches the texts of `schemaChanges`. */
-const SCHEMA = /^new column "|^".*" was .* and is now also /s;

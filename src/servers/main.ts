@@ -3,8 +3,8 @@ import { isServerKind, type ServerKind, serverKinds } from './install/kinds.js';
 import { resolveServer } from './install/resolve.js';
 
 /**
- * `node dist/src/servers/main.js [temporal] [test-server] [versitygw]`: finds or installs the servers (default: all), so
- * that tests and the demo do not wait for a download. Exit code 0 if all are available, 1 if one is not (prints what to
+ * `node dist/src/servers/main.js [temporal] [versitygw]`: finds or installs the servers (default: all), so that tests and
+ * the demo do not wait for a download. Exit code 0 if all are available, 1 if one is not (prints what to
  * do), 2 for an unknown name.
  */
 async function main(args: readonly string[]): Promise<number> {

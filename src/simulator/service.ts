@@ -1,5 +1,5 @@
 import { RequestStats } from './admin/stats.js';
-import { ServiceClock } from './data/clock.js';
+import { HOUR_MS, ServiceClock } from './data/clock.js';
 import { Dataset, type DatasetContext } from './data/dataset.js';
 import { IdempotencyStore, Journal, readJournal } from './data/journal.js';
 import { BUILT_IN_RESOURCES, type ResourceDefinition } from './data/resources.js';
@@ -16,7 +16,6 @@ import {
   tunableOptions,
 } from './options.js';
 
-const HOUR_MS = 3_600_000;
 const DEMO_KEYS = [{ key: DEMO_KEY, name: 'demo', organization: DEMO_ORGANIZATION, grants: ['*'] }];
 
 /** All state of a running simulator. */

@@ -6,7 +6,7 @@ export interface Clock {
   after(ms: number, run: () => void): void;
 }
 
-export interface CoalescerOptions {
+interface CoalescerOptions {
   /** Sends one signal for all waiting notices; resolves when it is durable. */
   readonly send: (key: string, notices: number) => Promise<void>;
   /** Least time from the start of one signal of a key to the start of the next, in milliseconds. */
@@ -32,7 +32,7 @@ const REAL_CLOCK: Clock = {
 };
 
 /** Least time between two signals of one resource, in milliseconds. */
-export const SPACING_MS = 1_000;
+const SPACING_MS = 1_000;
 
 /**
  * Combines many notices into few signals. A notice is confirmed by a signal that starts after it arrived, never by one

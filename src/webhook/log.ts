@@ -1,10 +1,11 @@
+import { MINUTE_MS } from '../core/duration.js';
 /** The receiver's log. No message contains a secret, a signature or a body. */
 export interface WebhookLog {
   info(message: string): void;
   warn(message: string): void;
 }
 
-const EVERY_MS = 60_000;
+const EVERY_MS = MINUTE_MS;
 
 /** Logs each warning at once, then at most once a minute with the number of repetitions, because many senders may fail. */
 export class WarningLog {

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { MINUTE_MS } from '../core/duration.js';
 
 export interface WebhookServerOptions {
   readonly handle: RequestListener;
@@ -27,7 +28,7 @@ export interface WebhookServer {
 const MAX_HEADER_BYTES = 16 * 1024;
 const KEEP_ALIVE_MS = 30_000;
 /** Longer than any notice waits, so that only a sender that does not read the response is disconnected. */
-const IDLE_MS = 60_000;
+const IDLE_MS = MINUTE_MS;
 const CLOSE_MS = 15_000;
 
 /**

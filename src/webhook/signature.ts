@@ -1,9 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { HmacSettings, SignatureSettings, TokenSettings } from '../core/settings.js';
-import { parseTimestamp } from './timestamp.js';
+import { parseIsoTime } from '../core/utc-time.js';
 
 /** The parts of a notice that its signature covers. */
-export interface SignedNotice {
+interface SignedNotice {
   /** The value of a header; `null` if the notice does not have it. */
   readonly header: (name: string) => string | null;
   /** The raw bytes. */
@@ -65,4 +65,21 @@ function decode(text: string, encoding: HmacSettings['encoding']): Buffer | null
 
 function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
+}
+
+/** A number from here on is in milliseconds: in seconds, it would be after the year 5000. */
+const MILLISECONDS_FROM = 100_000_000_000;
+
+/**
+ * Parses a timestamp header: Unix time in seconds or milliseconds, or an ISO 8601 time in UTC.
+ *
+ * @returns milliseconds since 1970; `null` for anything else
+ */
+export function parseTimestamp(text: string): number | null {
+  if (/^\d{1,15}$/.test(text)) {
+    const value = Number(text);
+    return value < MILLISECONDS_FROM ? value * 1000 : value;
+  }
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)$/.test(text)) return null;
+  return parseIsoTime(text);
 }

@@ -1,10 +1,13 @@
 import { type ByteString, fromByteString } from '../core/brands.js';
+import { readManifest } from '../lake/published/manifest.js';
+import { readPointer } from '../lake/published/pointer.js';
 import { type Column, columnName, typeNames } from '../lake/rows/schema.js';
+import type { ObjectStore } from '../lake/store/index.js';
 import { InputError } from './input-error.js';
 
 /** The JSON type of a CSV column's cells in requests. */
-export const CELL_TYPES = ['string', 'integer', 'number', 'boolean', 'json'] as const;
-export type CellType = (typeof CELL_TYPES)[number];
+const CELL_TYPES = ['string', 'integer', 'number', 'boolean', 'json'] as const;
+type CellType = (typeof CELL_TYPES)[number];
 
 /** Column types by field name. */
 export type CellTypes = Readonly<Record<string, CellType>>;
@@ -103,4 +106,10 @@ function changedType(name: string, fixed: CellType, suffix: CellType, line: numb
 /** The types to fix for the rest of the batch. */
 export function typesOf(columns: readonly InputColumn[]): CellTypes {
   return Object.fromEntries(columns.map(({ name, type }) => [fromByteString(name), type]));
+}
+
+/** Columns of a resource's published snapshot with the JSON types of their values; empty without a snapshot. */
+export async function publishedColumns(store: ObjectStore, resource: string): Promise<readonly Column[]> {
+  const pointer = await readPointer(store, resource);
+  return (pointer && (await readManifest(store, pointer.snapshot)))?.columns ?? [];
 }

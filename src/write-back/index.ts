@@ -1,15 +1,15 @@
 /** The rules of write-back: inputs, row keys, requests, plans and receipts. */
 
 export { checkBatch, readBatch, textColumns } from './batch-file.js';
-export { checkBatchId } from './batch-id.js';
 export { type ChunkLog, type LoggedRow, mergeLogs, type RowState } from './chunk-log.js';
-export { type CellType, type CellTypes, type InputColumn, type TypeSources, typesOf } from './columns.js';
+export { type CellTypes, type InputColumn, publishedColumns, type TypeSources, typesOf } from './columns.js';
 export { formatOf } from './format.js';
 export { HashTable } from './hash-table.js';
 export { BatchHash, idempotencyKey, textHash, uuidV5 } from './identity.js';
 export { InputError } from './input-error.js';
 export {
   batchKey,
+  checkBatchId,
   chunkKey,
   inputKey,
   logKey,
@@ -33,9 +33,8 @@ export {
   type PlanFile,
   type RowReceipt,
 } from './plan-file.js';
-export { type BatchIdentity, BatchPlanner, PAIR, type PlannedRow, type Verdict } from './planner.js';
-export { publishedColumns } from './published.js';
-export { type RowRequest, responseId, toRequest } from './request.js';
-export { RESULT_COLUMNS, resultLines, resultOf, resultsHeader } from './results.js';
-export { type InputRow, type ReadRowsOptions, readRows } from './rows.js';
+export { BatchPlanner, type PlannedRow } from './planner.js';
+export { responseId, toRequest } from './request.js';
+export { resultLines, resultOf, resultsHeader } from './results.js';
+export { type InputRow, readRows } from './rows.js';
 export { type InputSource, openSource } from './source.js';

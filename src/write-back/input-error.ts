@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../core/configuration-error.js';
 
 /** The position of an error in an input, from 1. */
-export interface InputPosition {
+interface InputPosition {
   readonly line: number;
   /** In characters; `null` for a whole line. */
   readonly column?: number | null;

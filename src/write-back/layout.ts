@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../core/brands.js';
 import type { InputFormat } from '../core/contract/write-back.js';
+import { InputError } from './input-error.js';
 
 /** The objects of a batch in the lake (docs/reference/lake.md). Objects below `_batch/` are internal. */
 
@@ -42,7 +43,7 @@ export function planKey(batchId: string, plan: string): ObjectKey {
 }
 
 /** The folder of a plan. @param plan key of `plan.json` */
-export function planFolder(plan: ObjectKey): string {
+function planFolder(plan: ObjectKey): string {
   return plan.slice(0, plan.lastIndexOf('/'));
 }
 
@@ -68,4 +69,14 @@ export function parseLogKey(log: ObjectKey): { chunk: number; state: 'open' | 'd
 
 function pad(chunk: number): string {
   return String(chunk).padStart(6, '0');
+}
+
+/** Validates a batch id, which is part of a lake folder and of a workflow id. @throws InputError */
+export function checkBatchId(text: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(text)) return text;
+  throw new InputError(
+    `${JSON.stringify(text.slice(0, 120))} is not a valid batch id`,
+    null,
+    'Use 1 to 100 letters, digits, dots, hyphens and underscores, starting with a letter or a digit.',
+  );
 }

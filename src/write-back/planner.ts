@@ -30,7 +30,7 @@ export interface PlannedRow {
   readonly verdict: Verdict | null;
 }
 
-export interface BatchIdentity {
+interface BatchIdentity {
   readonly connection: string;
   readonly resource: WritableResource;
   readonly batchId: string;

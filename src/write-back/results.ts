@@ -6,18 +6,10 @@ import type { RowState } from './chunk-log.js';
 import type { ChunkRow } from './plan-file.js';
 
 /** Columns of `results.csv` (docs/reference/commands.md). */
-export const RESULT_COLUMNS = [
-  'row',
-  'key',
-  'idempotency_key',
-  'outcome',
-  'http_status',
-  'id',
-  'message',
-] as const;
+const RESULT_COLUMNS = ['row', 'key', 'idempotency_key', 'outcome', 'http_status', 'id', 'message'] as const;
 
 /** The outcome of a row for `results.csv`. */
-export interface RowResult {
+interface RowResult {
   readonly outcome: RowOutcome;
   readonly status: number | null;
   readonly id: string | null;
@@ -42,7 +34,7 @@ export function resultsHeader(): ByteString {
   return `${RESULT_COLUMNS.join(',')}\n` as ByteString;
 }
 
-export interface ResultLineOptions {
+interface ResultLineOptions {
   /** `csv.escapeFormulas`: users open receipts in spreadsheets. No program reads them, so keys are escaped too. */
   readonly escapeFormulas: boolean;
 }

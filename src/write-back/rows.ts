@@ -15,7 +15,7 @@ export interface InputRow {
   readonly fields: readonly Field[];
 }
 
-export interface ReadRowsOptions {
+interface ReadRowsOptions {
   readonly format: InputFormat;
   readonly types: TypeSources;
   /** Called with a CSV's columns before the first row. */

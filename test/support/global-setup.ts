@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { resolveServer, startTemporalDevServer, startVersitygw } from '../../src/servers/index.js';
 import { type Frictionless, findFrictionless } from './frictionless.js';
+import { TEST_SERVER } from './time-skipping-server.js';
 
 /** The addresses of the servers that all integration tests share. Each test uses unique names on them. */
 export interface SharedServers {
@@ -27,14 +28,14 @@ declare module 'vitest' {
 }
 
 /**
- * Starts the servers once for all files. They were installed in a step before (`npm run servers`); the validator, which
- * only tests need, is installed here, where no test counts the time.
+ * Starts the servers once for all files. They were installed in a step before (`npm run servers`). The time-skipping
+ * server and the validator, which only tests need, are installed here, where no test counts the time.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'worktrack-test-'));
   const temporalCli = (await resolveServer('temporal')).path;
   const versitygw = (await resolveServer('versitygw')).path;
-  const testServer = (await resolveServer('test-server')).path;
+  const testServer = (await resolveServer(TEST_SERVER)).path;
   const frictionless = await findFrictionless();
   const temporal = await startTemporalDevServer({
     executable: temporalCli,

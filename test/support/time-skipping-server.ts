@@ -1,5 +1,5 @@
 import { Connection } from '@temporalio/client';
-import { serverSpec } from '../../src/servers/index.js';
+import type { ServerSpec } from '../../src/servers/install/kinds.js';
 import { freePort, loopback } from '../../src/servers/start/ports.js';
 import {
   logFileOr,
@@ -7,6 +7,33 @@ import {
   type ServerOptions,
   startServer,
 } from '../../src/servers/start/start-server.js';
+import { mavenInstaller } from './maven-install.js';
+
+/** The time-skipping server. Only tests use it. */
+export const TEST_SERVER: ServerSpec = {
+  title: 'Temporal time-skipping test server',
+  version: '1.32.1',
+  variable: 'WORKTRACK_TEST_SERVER',
+  command: 'temporal-test-server',
+  probeArgs: null,
+  release: {
+    repository: 'temporalio/sdk-java',
+    file: (version, { platform, cpu }) =>
+      `temporal-test-server_${version}_${platform === 'linux' ? 'linux' : 'macOS'}_${cpu}.tar.gz`,
+    // The releases have no list of checksums. These are from a public Nix package for the same version.
+    digests: {
+      'temporal-test-server_1.32.1_linux_amd64.tar.gz':
+        '987f375a8d4290a8378a998dccfaba6b31b3b99ad3757af283c6955a6afd829f',
+      'temporal-test-server_1.32.1_linux_arm64.tar.gz':
+        'd8d56ef74e450f9cdbbfe6570e34b8167651dfdff3590d592619dab446055b17',
+      'temporal-test-server_1.32.1_macOS_amd64.tar.gz':
+        '26601c8b27c9834cb3ffd17bd63bf90126b38dcf308dbccdfb2667fb92aacaf8',
+      'temporal-test-server_1.32.1_macOS_arm64.tar.gz':
+        '85edd53045910bec350dd0d9afbffc56797fa33810a5a07763f3a14a8e9300a3',
+    },
+  },
+  installer: mavenInstaller,
+};
 
 /**
  * The options with which `TestWorkflowEnvironment.createTimeSkipping` starts and stops an installed executable. An
@@ -23,11 +50,11 @@ export interface TimeSkippingServer extends RunningServer {
   readonly address: string;
 }
 
-/** Starts the test server of `resolveServer('test-server')` and waits until it answers. @throws ServerStartError */
+/** Starts the test server of `resolveServer(TEST_SERVER)` and waits until it answers. @throws ServerStartError */
 export async function startTimeSkippingServer(options: ServerOptions): Promise<TimeSkippingServer> {
   const logFile = logFileOr(options.logFile, 'test-server');
   return startServer<TimeSkippingServer>({
-    title: serverSpec('test-server').title,
+    title: TEST_SERVER.title,
     fixedPort: options.port,
     signal: options.signal,
     logFile,

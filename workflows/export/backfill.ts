@@ -1,4 +1,5 @@
 import type { BackfillInput, ExportResult } from '../../src/core/contract/index.js';
+import { runSpec } from '../../src/core/mirror.js';
 import { requestRuns } from './request-runs.js';
 
 /**
@@ -8,13 +9,12 @@ import { requestRuns } from './request-runs.js';
  * @throws ApplicationFailure `ExportFailed` if a resource was not published, with every outcome in its details
  */
 export async function backfillWorkflow(input: BackfillInput): Promise<ExportResult> {
-  return requestRuns(input, {
-    kind: 'run',
-    mode: input.since === undefined || input.reconcile === true ? 'full' : 'increment',
-    reconcile: input.reconcile === true,
-    adopt: false,
+  const reconcile = input.reconcile === true;
+  const changes = {
+    mode: input.since === undefined || reconcile ? 'full' : 'increment',
+    reconcile,
     allowDeletes: input.allowDeletes === true,
-    since: input.reconcile === true ? null : (input.since ?? null),
-    nominalStart: Date.now(),
-  });
+    since: reconcile ? null : (input.since ?? null),
+  } as const;
+  return requestRuns(input, runSpec(Date.now(), changes));
 }

@@ -1,5 +1,6 @@
 import { workflowInfo } from '@temporalio/workflow';
 import type { ExportInput, ExportResult } from '../../src/core/contract/index.js';
+import { runSpec } from '../../src/core/mirror.js';
 import { requestRuns } from './request-runs.js';
 
 /**
@@ -8,16 +9,15 @@ import { requestRuns } from './request-runs.js';
  * @throws ApplicationFailure `ExportFailed` if a resource was not published, with every outcome in its details
  */
 export async function exportWorkflow(input: ExportInput): Promise<ExportResult> {
-  return requestRuns(input, {
-    kind: 'run',
+  const allowDeletes = input.allowDeletes === true;
+  const changes = {
     mode: input.full === true ? 'full' : 'increment',
     // An export that allows deletes must also detect them, even if no reconciliation is due tonight.
-    reconcile: input.allowDeletes === true,
+    reconcile: allowDeletes,
     adopt: input.adopt === true,
-    allowDeletes: input.allowDeletes === true,
-    since: null,
-    nominalStart: nominalTime(),
-  });
+    allowDeletes,
+  } as const;
+  return requestRuns(input, runSpec(nominalTime(), changes));
 }
 
 /** The scheduled time if a Schedule started this run, else now; milliseconds since 1970. */

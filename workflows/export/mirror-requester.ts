@@ -12,21 +12,13 @@ import {
   type RunReport,
   type Sent,
 } from '../../src/core/contract/index.js';
-import { newMirror } from '../../src/core/mirror.js';
+import { DAY_MS } from '../../src/core/duration.js';
+import { newMirror, type RequestSpec } from '../../src/core/mirror.js';
 import { mirrorRequestProblem, runAnswerProblem } from '../../src/core/signals.js';
 import { resourceMirrorWorkflow } from '../mirror/resource-mirror.js';
+import { nextResendMs, signalWithStart } from '../shared/long-lived.js';
 import { requestRun, runAnswered, withdrawRequest } from '../shared/messages.js';
-import { signalWithStart } from '../shared/signal-child.js';
 import { handleChecked } from '../shared/signals.js';
-
-/** An unanswered request is sent again at these intervals, ms. The mirror recognizes it by its id. */
-const FIRST_RESEND_MS = 5 * 60_000;
-const MAX_RESEND_MS = 60 * 60_000;
-const DAY_MS = 24 * 60 * 60_000;
-
-/** A request without the fields that `MirrorRequester` adds: its id and the workflow to answer. */
-export type RequestSpec = WithoutSender<MirrorRequest>;
-type WithoutSender<Request> = Request extends unknown ? Omit<Request, 'requestId' | 'replyTo'> : never;
 
 /**
  * Sends requests of this workflow to the mirrors of a connection and collects their reports. Use one per workflow: it
@@ -58,7 +50,7 @@ export class MirrorRequester {
   }
 
   /**
-   * Sends a request until its report arrives. A failed run has a report, too. Send one request per resource at a time.
+   * Sends a request until its report arrives; the mirror recognizes a repeated request by its id. A failed run has a report, too. Send one request per resource at a time.
    *
    * @param name distinguishes the requests of one workflow; the same name is the same request
    * @param giveUpAfterMs the time limit of one run
@@ -105,8 +97,7 @@ export class MirrorRequester {
   async #send(resource: string, request: MirrorRequest, previous: Sent | null): Promise<Sent> {
     const now = Date.now();
     await signalWithStart(mirrorOf(this.#connection, resource), requestRun, request);
-    const wait = previous === null ? FIRST_RESEND_MS : Math.min(2 * previous.wait, MAX_RESEND_MS);
-    return { first: previous?.first ?? now, last: Date.now(), wait };
+    return { first: previous?.first ?? now, last: Date.now(), wait: nextResendMs(previous?.wait) };
   }
 
   /** Withdraws all unanswered requests, also in a cancelled workflow. */

@@ -1,9 +1,10 @@
 import { ApplicationFailure, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { Activities, ExportInput, ExportResult, RunReport } from '../../src/core/contract/index.js';
+import type { RequestSpec } from '../../src/core/mirror.js';
 import { exportDetails, showDetails } from '../shared/details.js';
-import { toRunError } from '../shared/failures.js';
+import { failedReport } from '../shared/failures.js';
 import { exportProgress } from '../shared/messages.js';
-import { MirrorRequester, type RequestSpec } from './mirror-requester.js';
+import { MirrorRequester } from './mirror-requester.js';
 
 const { 'worktrack.planExport': planExport } = proxyActivities<Activities>({
   startToCloseTimeout: '1 minute',
@@ -52,8 +53,7 @@ export async function requestRuns(
       await requester.request(resource, request, resource, plan.giveUpAfterMs);
     } catch (error) {
       if (isCancellation(error)) throw error;
-      const nothing = { runId: null, rows: null, counts: null, snapshot: null, warnings: [] };
-      unanswered.set(resource, { resource, outcome: 'failed', ...nothing, error: toRunError(error) });
+      unanswered.set(resource, failedReport(resource, null, error));
     }
     showDetails(exportDetails(progress()));
   }

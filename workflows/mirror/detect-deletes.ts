@@ -3,7 +3,7 @@ import type { PreparedRun, RunRef } from '../../src/core/contract/index.js';
 import type { Extraction, LongActivities } from './extraction.js';
 
 /** Deletes among the records that the list no longer shows. */
-export interface DetectedDeletes {
+interface DetectedDeletes {
   /** The document with the keys of deleted records; `null`: none. */
   readonly gone: ObjectKey | null;
   /** Absent records whose deletion could be neither confirmed nor ruled out. */

@@ -11,9 +11,10 @@ import type {
   RunReport,
   RunRequest,
 } from '../../src/core/contract/index.js';
+import { HOUR_MS } from '../../src/core/duration.js';
 import { beganAfter } from '../../src/core/run-id.js';
 import { toRunError } from '../shared/failures.js';
-import { runSteps } from './run-steps.js';
+import { fenced, runSteps } from './run-steps.js';
 
 const cleanUp = proxyActivities<Activities>({
   startToCloseTimeout: '1 hour',
@@ -31,7 +32,7 @@ const amend = proxyActivities<Activities>({
 });
 
 /** How long after a purge a delayed write of its activity may still arrive at the store, ms. */
-const SWEEP_MS = 60 * 60_000;
+const SWEEP_MS = HOUR_MS;
 
 /** What a request reads and changes in its mirror. */
 export interface Mirror {
@@ -74,11 +75,10 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
     resumable: null,
     published: { runId, snapshot, rows: counts.rows, publishedAt },
   });
-  const ref = refOf(mirror, active);
-  const { cleanedUpTo, unpublished } = before;
+  const { connection, resource, cleanedUpTo, unpublished } = before;
   try {
     const { complete } = await CancellationScope.nonCancellable(() =>
-      cleanUp['worktrack.cleanUp']({ ...ref, cleanedUpTo, unpublished }),
+      cleanUp['worktrack.cleanUp']({ connection, resource, runId, cleanedUpTo, unpublished }),
     );
     const upTo = active.startedAt < (before.sweepUntil ?? 0) ? null : runId;
     if (complete) mirror.onState({ cleanedUpTo: upTo, unpublished: [] });
@@ -88,21 +88,12 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
     });
   }
   const { rows } = counts;
-  return {
-    resource: ref.resource,
-    outcome: 'published',
-    runId,
-    rows,
-    counts,
-    snapshot,
-    warnings,
-    error: null,
-  };
+  return { resource, outcome: 'published', runId, rows, counts, snapshot, warnings, error: null };
 }
 
 async function rollBack({ to }: RollbackRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
   mirror.onChange({ ...active, phase: 'roll-back' });
-  const input = { ...fenced(mirror, active), to };
+  const input = { ...fenced(mirror.state(), active), to };
   // From here on the pointer may name the target, even if the activity's result is lost. The rolled-back runs are newer
   // than the target, so the next clean-up must check them again.
   mirror.onState({ rollingBackTo: to, cleanedUpTo: olderOf(mirror.state().cleanedUpTo, to) });
@@ -115,7 +106,7 @@ async function rollBack({ to }: RollbackRequest, active: ActiveRun, mirror: Mirr
 
 async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
   mirror.onChange({ ...active, phase: 'purge' });
-  const input = { ...fenced(mirror, active), key };
+  const input = { ...fenced(mirror.state(), active), key };
   // A timed-out attempt may leave parts in any folder, so the next clean-up checks every folder.
   mirror.onState({ cleanedUpTo: null, sweepUntil: Date.now() + SWEEP_MS });
   const { published, checkpoint, purged } = await CancellationScope.nonCancellable(() =>
@@ -133,22 +124,6 @@ function amendedReport(resource: string, published: MirrorState['published']): R
 
 function olderOf(a: RunId | null, b: RunId): RunId | null {
   return a === null || beganAfter(b, a) ? a : b;
-}
-
-function refOf(mirror: Mirror, { runId }: ActiveRun): RunRef {
-  const { connection, resource } = mirror.state();
-  return { connection, resource, runId };
-}
-
-function fenced(mirror: Mirror, active: ActiveRun) {
-  const { published, publishing, rollingBackTo, displaced } = mirror.state();
-  return {
-    ...refOf(mirror, active),
-    publishedRunId: published?.runId ?? null,
-    publishingRunId: publishing,
-    rollbackRunId: rollingBackTo,
-    displaced,
-  };
 }
 
 /** Removes the files of a run that was cancelled or displaced. */

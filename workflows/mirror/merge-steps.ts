@@ -7,7 +7,7 @@ import type { LongActivities } from './extraction.js';
 const MERGES_AT_ONCE = 2;
 
 /** Input of one merge. */
-export interface MergeInput {
+interface MergeInput {
   /** Number of the merge within the run, from 0. */
   readonly pass: number;
   readonly stage: ObjectKey;

@@ -3,7 +3,7 @@ import type { Extraction } from './extraction.js';
 import type { Merged } from './merge-steps.js';
 
 /** A merge, and whether the list shifted during its last read. */
-export interface SettledMerge {
+interface SettledMerge {
   readonly merged: Merged;
   readonly shifted: boolean;
 }

@@ -19,9 +19,9 @@ import type {
 import { newMirror } from '../../src/core/mirror.js';
 import { newRunId, untilOwnSecond } from '../../src/core/run-id.js';
 import { idProblem, mirrorRequestProblem } from '../../src/core/signals.js';
-import { shouldContinueAsNew } from '../shared/continue-as-new.js';
 import { mirrorDetails, showDetails } from '../shared/details.js';
-import { mayResume, toOutcome, toRunError } from '../shared/failures.js';
+import { failedReport, mayResume, toOutcome, toRunError } from '../shared/failures.js';
+import { shouldContinueAsNew } from '../shared/long-lived.js';
 import {
   mirrorStatus,
   requestAnswer,
@@ -30,11 +30,10 @@ import {
   sync,
   withdrawRequest,
 } from '../shared/messages.js';
-import { countRun } from '../shared/metrics.js';
 import { handleChecked, wellFormed } from '../shared/signals.js';
 import { discardRun, executeRequest } from './execute-request.js';
-import { notifyRunEnded } from './notify.js';
 import { answerOf, type Batch, enqueue, nextBatch, remember } from './queue.js';
+import { countRun, notifyRunEnded } from './run-ended.js';
 import { checkSyncInput, syncRequest } from './sync-request.js';
 
 /** Unpublished runs that the state lists for the next clean-up. Clean-up finds older ones by the chain of change logs. */
@@ -203,10 +202,7 @@ class ResourceMirror {
     } catch (error) {
       const failed = this.#active ?? prepared;
       if (request.kind === 'run') await this.#afterFailedRun(failed, error);
-      const { resource } = this.#state;
-      const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
-      const { runId } = failed;
-      return { resource, outcome: toOutcome(error), runId, ...nothing, error: toRunError(error) };
+      return failedReport(this.#state.resource, failed.runId, error);
     }
   }
 

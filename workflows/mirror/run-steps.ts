@@ -8,6 +8,7 @@ import type {
   RunRef,
   RunRequest,
 } from '../../src/core/contract/index.js';
+import { MINUTE_MS } from '../../src/core/duration.js';
 import { detectDeletes } from './detect-deletes.js';
 import { Extraction } from './extraction.js';
 import { mergeStaged } from './merge-steps.js';
@@ -34,16 +35,27 @@ const preparation = proxyActivities<Activities>({
 });
 
 /** Called by a run in progress. */
-export interface RunEvents {
+interface RunEvents {
   /** Called at every step, so that queries show it. */
   readonly onChange: (active: ActiveRun) => void;
   /** Called before publishing: from here on the pointer may name the run. */
   readonly onPublishing: (runId: RunId) => void;
 }
 
-export interface RunResult extends PublishedRun {
+interface RunResult extends PublishedRun {
   readonly runId: RunId;
   readonly pageSize: MirrorState['pageSize'];
+}
+
+/** Identifies a run, and the runs of this mirror that the pointer may name. */
+export function fenced(state: MirrorState, { runId }: ActiveRun) {
+  const { connection, resource, published, publishing, rollingBackTo, displaced } = state;
+  return {
+    ...{ connection, resource, runId, displaced },
+    publishedRunId: published?.runId ?? null,
+    publishingRunId: publishing,
+    rollbackRunId: rollingBackTo,
+  };
 }
 
 /**
@@ -60,17 +72,13 @@ export async function runSteps(
   const { runId, startedAt } = active;
   const ref: RunRef = { connection, resource, runId };
   const prepared = await preparation['worktrack.prepareRun']({
-    ...ref,
+    ...fenced(state, active),
     mode: request.mode,
     reconcile: request.reconcile,
     adopt: request.adopt,
     checkpoint: state.checkpoint,
     since: request.since,
-    publishedRunId: state.published?.runId ?? null,
-    publishingRunId: state.publishing,
-    rollbackRunId: state.rollingBackTo,
     resumable: state.resumable,
-    displaced: state.displaced,
     startedAt,
     nominalStart: request.nominalStart,
   });
@@ -87,7 +95,7 @@ export async function runSteps(
     startToCloseTimeout: '1 day',
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     cancellationType: WAIT_UNTIL_STOPPED,
-    retry: { ...RETRY, maximumAttempts: Math.max(3, Math.ceil(prepared.giveUpAfterMs / 60_000)) },
+    retry: { ...RETRY, maximumAttempts: Math.max(3, Math.ceil(prepared.giveUpAfterMs / MINUTE_MS)) },
   });
 
   const tried = sizeToTry(state.pageSize, prepared.pageSize);

@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { RunRequest, SyncInput } from '../../src/core/contract/index.js';
+import { runSpec } from '../../src/core/mirror.js';
 import { isUtcSeconds } from '../../src/core/utc-time.js';
 
 const FIELDS: readonly string[] = ['mode', 'reconcile', 'since'];
@@ -28,15 +29,10 @@ function problemOf(input: SyncInput): string | null {
 /** @param now milliseconds since 1970 */
 export function syncRequest(input: SyncInput | undefined, requestId: string, now: number): RunRequest {
   const { mode, reconcile, since } = input ?? {};
-  return {
-    kind: 'run',
-    requestId,
-    replyTo: null,
+  const changes = {
     mode: reconcile === true ? 'full' : (mode ?? 'increment'),
     reconcile: reconcile === true,
-    adopt: false,
-    allowDeletes: false,
     since: since ?? null,
-    nominalStart: now,
-  };
+  } as const;
+  return { ...runSpec(now, changes), requestId, replyTo: null };
 }

@@ -1,5 +1,6 @@
 import { condition, continueAsNew, isCancellation, log, proxyActivities } from '@temporalio/workflow';
 import type { Activities, NoticesState, RunReport } from '../../src/core/contract/index.js';
+import { runSpec } from '../../src/core/mirror.js';
 import {
   NOTICE_EVENTS,
   nextStep,
@@ -10,8 +11,8 @@ import {
 import { parseRunDate } from '../../src/core/run-id.js';
 import { changeNoticeProblem } from '../../src/core/signals.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
-import { shouldContinueAsNew } from '../shared/continue-as-new.js';
 import { toRunError } from '../shared/failures.js';
+import { shouldContinueAsNew } from '../shared/long-lived.js';
 import { changeNotice } from '../shared/messages.js';
 import { handleChecked } from '../shared/signals.js';
 
@@ -63,16 +64,7 @@ export async function changeNoticeWorkflow(initial: NoticesState): Promise<void>
   /** Sends the request unless it is already sent, and waits for its report. @returns `null` if the request failed */
   async function awaitReport(): Promise<RunReport | null> {
     const { number, at, plan, sent } = state.requested!;
-    const spec = {
-      kind: 'run',
-      mode: 'increment',
-      reconcile: false,
-      adopt: false,
-      allowDeletes: false,
-      since: null,
-      nominalStart: at,
-      ...(plan.notify === undefined ? {} : { notify: plan.notify }),
-    } as const;
+    const spec = runSpec(at, plan.notify === undefined ? {} : { notify: plan.notify });
     try {
       const report = await requester.request(resource, spec, `notices-${number}`, plan.giveUpAfterMs, sent);
       if (report.outcome !== 'published')

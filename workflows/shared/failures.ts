@@ -1,9 +1,11 @@
 import { ActivityFailure, ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow';
+import type { RunId } from '../../src/core/brands.js';
 import {
   type ActiveRun,
   FAILURES,
   type RunError,
   type RunOutcome,
+  type RunReport,
   runErrorType,
 } from '../../src/core/contract/index.js';
 import { errorMessage } from '../../src/core/errors.js';
@@ -49,6 +51,12 @@ function innermost(error: unknown): unknown {
 
 export function toOutcome(error: unknown): Exclude<RunOutcome, 'published'> {
   return isCancellation(error) ? 'cancelled' : FAILURES[toRunError(error).type].outcome;
+}
+
+/** The report of a run, or of a request, that ended with an error. */
+export function failedReport(resource: string, runId: RunId | null, error: unknown): RunReport {
+  const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
+  return { resource, outcome: toOutcome(error), runId, ...nothing, error: toRunError(error) };
 }
 
 /**

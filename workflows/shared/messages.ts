@@ -10,6 +10,7 @@ import {
   type SyncAccepted,
   type SyncInput,
 } from '../../src/core/contract/index.js';
+import type { LockTicket, WriteBackProgress } from '../../src/core/contract/write-back.js';
 
 /** To a mirror: run this request. A repeated id is the same request. */
 export const requestRun = defineSignal<[MirrorRequest]>('requestRun');
@@ -20,6 +21,13 @@ export const runAnswered = defineSignal<[RunAnswer]>('runAnswered');
 /** To the workflow that collects the change notices of a resource. */
 export const changeNotice = defineSignal<[ChangeNotice]>(CHANGE_NOTICE_SIGNAL);
 
+/** To the lock: queue this batch for the resource. A repeated ticket has no effect. */
+export const acquireLock = defineSignal<[LockTicket]>('acquireLock');
+/** To the lock: the batch is done, or no longer waits. */
+export const releaseLock = defineSignal<[token: string]>('releaseLock');
+/** To a batch: it holds the lock. Repeated periodically to check that the batch still runs. */
+export const lockGranted = defineSignal<[token: string]>('lockGranted');
+
 /** To a mirror: start a run. Returns the id of the request immediately; the query `answer` returns its report. */
 export const sync = defineUpdate<SyncAccepted, [SyncInput]>('sync');
 
@@ -27,3 +35,4 @@ export const sync = defineUpdate<SyncAccepted, [SyncInput]>('sync');
 export const requestAnswer = defineQuery<RunReport | null, [string]>('answer');
 export const mirrorStatus = defineQuery<MirrorStatus>('status');
 export const exportProgress = defineQuery<ExportProgress>('progress');
+export const writeBackProgress = defineQuery<WriteBackProgress>('progress');

@@ -13,14 +13,10 @@ import {
 } from '../../src/core/contract/write-back.js';
 import { idProblem } from '../../src/core/signals.js';
 import { toRunError } from '../shared/failures.js';
-import { signalWithStart } from '../shared/signal-child.js';
+import { nextResendMs, signalWithStart } from '../shared/long-lived.js';
+import { acquireLock, lockGranted, releaseLock } from '../shared/messages.js';
 import { handleChecked } from '../shared/signals.js';
 import { writeBackLockWorkflow } from './lock.js';
-import { acquireLock, lockGranted, releaseLock } from './messages.js';
-
-/** A waiting batch repeats its request at these intervals, in case the lock workflow was terminated; ms. */
-const FIRST_RESEND_MS = 5 * 60_000;
-const MAX_RESEND_MS = 60 * 60_000;
 
 /** The write-back lock of one resource. Use one per workflow: it handles the signal `lockGranted`. */
 export class WriteBackLock {
@@ -42,7 +38,7 @@ export class WriteBackLock {
   /** Waits until no other batch of the resource is writing. */
   async acquire(): Promise<void> {
     const ticket = { workflowId: workflowInfo().workflowId, token: this.#token };
-    for (let wait = FIRST_RESEND_MS; !this.#isHeld; wait = Math.min(2 * wait, MAX_RESEND_MS)) {
+    for (let wait = nextResendMs(); !this.#isHeld; wait = nextResendMs(wait)) {
       try {
         await signalWithStart(this.#lockWorkflow(), acquireLock, ticket);
       } catch (error) {

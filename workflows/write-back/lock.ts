@@ -1,15 +1,16 @@
 import { condition, continueAsNew, getExternalWorkflowHandle, isCancellation } from '@temporalio/workflow';
 import type { LockState, LockTicket } from '../../src/core/contract/write-back.js';
+import { MINUTE_MS } from '../../src/core/duration.js';
 import { idProblem, lockTicketProblem } from '../../src/core/signals.js';
-import { shouldContinueAsNew } from '../shared/continue-as-new.js';
+import { shouldContinueAsNew } from '../shared/long-lived.js';
+import { acquireLock, lockGranted, releaseLock } from '../shared/messages.js';
 import { handleChecked, wellFormed } from '../shared/signals.js';
-import { acquireLock, lockGranted, releaseLock } from './messages.js';
 
 /** An unused lock completes after this time; the next batch starts it again. */
 const IDLE = '1 minute';
 /** How often the holder is checked while other batches wait, ms. */
-const FIRST_CHECK_MS = 60_000;
-const MAX_CHECK_MS = 30 * 60_000;
+const FIRST_CHECK_MS = MINUTE_MS;
+const MAX_CHECK_MS = 30 * MINUTE_MS;
 
 /**
  * Lets the batches of one resource write one at a time, in the order of their requests. A batch that was terminated

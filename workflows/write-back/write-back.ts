@@ -19,11 +19,12 @@ import {
   type WriteBackStage,
   type WrittenResults,
 } from '../../src/core/contract/write-back.js';
+import { runSpec } from '../../src/core/mirror.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
-import { shouldContinueAsNew } from '../shared/continue-as-new.js';
 import { toOutcome, toRunError } from '../shared/failures.js';
+import { shouldContinueAsNew } from '../shared/long-lived.js';
+import { writeBackProgress } from '../shared/messages.js';
 import { WriteBackLock } from './lock-holder.js';
-import { writeBackProgress } from './messages.js';
 
 const HEARTBEAT_TIMEOUT = '10 seconds';
 const RETRY = { initialInterval: '1 second', maximumInterval: '1 minute' } as const;
@@ -146,17 +147,8 @@ class WriteBackBatch {
   async #readBack({ giveUpAfterMs }: WriteBackPlanned): Promise<string[]> {
     this.#stage = 'read-back';
     const { resource } = this.#ref;
-    const spec = {
-      kind: 'run',
-      mode: 'increment',
-      reconcile: false,
-      adopt: false,
-      allowDeletes: false,
-      since: null,
-      nominalStart: Date.now(),
-    } as const;
     try {
-      const report = await this.#requester.request(resource, spec, 'read-back', giveUpAfterMs);
+      const report = await this.#requester.request(resource, runSpec(Date.now()), 'read-back', giveUpAfterMs);
       if (report.outcome === 'published') return [];
       const why = report.error === null ? '' : `: ${report.error.message}`;
       return [notInLake(resource, `the read-back was ${report.outcome}${why}`)];

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../core/errors.js';
 import { ServiceError, type ServiceErrorOptions } from './service-error.js';
 
-export interface BrokenPromiseErrorOptions extends ServiceErrorOptions {
+interface BrokenPromiseErrorOptions extends ServiceErrorOptions {
   /** Index of the invalid record in `data`, from 0. */
   readonly row?: number | null | undefined;
 }

@@ -1,6 +1,4 @@
-import type { ByteString, Cursor } from '../../core/brands.js';
-import { fromByteString } from '../../core/brands.js';
-import type { Cells } from '../../core/cells.js';
+import { type ByteString, type Cells, type Cursor, fromByteString } from '../../core/brands.js';
 import { JsonScanner } from '../../json/scanner.js';
 import { BrokenPromiseError } from '../errors/broken-promise-error.js';
 import type { FieldColumns } from './record.js';
@@ -24,7 +22,7 @@ export interface PageOptions {
   readonly flatten: ByteString | null;
 }
 
-export interface ScanOptions extends PageOptions {
+interface ScanOptions extends PageOptions {
   /** Receives the records in order, in batches, before the end of the page is known to be valid. */
   readonly take: (records: Cells[]) => void;
   /** The most records in a batch. It can change as columns are added. The scan yields after each batch. */
@@ -62,7 +60,7 @@ export function* scanListPage(
   let page: PageFields | null = null;
 
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(body, 'the body is not an object');
-  for (const name of members(scanner)) {
+  for (const name of scanner.members()) {
     if (name === 'data') {
       if (hasData) options.forget();
       hasData = true;
@@ -126,7 +124,7 @@ function* readData(
 function readPageFields(scanner: JsonScanner): PageFields {
   const fields: PageFields = { limit: null, nextCursor: null };
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(scanner.text, '"page" is not an object');
-  for (const name of members(scanner)) {
+  for (const name of scanner.members()) {
     const code = scanner.peek();
     if (name === 'nextCursor') fields.nextCursor = readCursor(scanner, code);
     else if (name === 'limit' && code >= 0x30 && code <= 0x39) fields.limit = Number(scanner.number());
@@ -149,28 +147,6 @@ function readCursor(scanner: JsonScanner, code: number): Cursor | null {
   return rejectEnvelope(scanner.text, '"page.nextCursor" is neither a string nor null');
 }
 
-/** Yields the member names of the object at `pos`. The caller must read the value after each name. */
-function* members(scanner: JsonScanner): Generator<ByteString, void> {
-  scanner.pos++;
-  if (scanner.peek() === 0x7d) {
-    scanner.pos++;
-    return;
-  }
-  for (;;) {
-    scanner.peek();
-    const name = scanner.string();
-    scanner.expect(0x3a);
-    scanner.peek();
-    yield name;
-    const code = scanner.peek();
-    if (code === 0x7d) {
-      scanner.pos++;
-      return;
-    }
-    scanner.expect(0x2c);
-  }
-}
-
 /** Throws BrokenPromiseError for a well-formed body, and SyntaxError for a truncated or malformed one. */
 function rejectEnvelope(body: ByteString, what: string, row: number | null = null): never {
   const scanner = new JsonScanner(body);
@@ -181,4 +157,19 @@ function rejectEnvelope(body: ByteString, what: string, row: number | null = nul
     `the service's response is not the list envelope of the specification: ${what}`,
     { row },
   );
+}
+
+/** Number of characters to search at the end of the body: `page` follows `data` in the envelope. */
+const TAIL = 4096;
+
+/** Matches a `nextCursor` without escapes, followed by simple members up to the end of the envelope. */
+const AT_THE_END =
+  /"nextCursor"\s*:\s*"([\x20\x21\x23-\x5b\x5d-\x7e]+)"\s*(?:,\s*"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[\w.+-]+)\s*)*\}\s*\}\s*$/;
+
+/**
+ * Guesses the next cursor without reading the page, so that the next page can be requested immediately. Only
+ * `readListPage` returns the actual cursor. `null` if no cursor is found.
+ */
+export function peekNextCursor(body: ByteString): Cursor | null {
+  return (AT_THE_END.exec(body.slice(-TAIL))?.[1] as Cursor | undefined) ?? null;
 }

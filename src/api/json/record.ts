@@ -1,5 +1,4 @@
-import type { ByteString } from '../../core/brands.js';
-import type { Cells } from '../../core/cells.js';
+import type { ByteString, Cells } from '../../core/brands.js';
 import type { JsonScanner } from '../../json/scanner.js';
 
 /** JSON types, one bit each, so that the set of types of a column is one number. */

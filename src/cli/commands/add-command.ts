@@ -5,7 +5,7 @@ import type { ExitCode } from '../shared/exit-code.js';
 export type OnEnd = (code: ExitCode) => void;
 
 /** Adds a command without arguments to the program or to a parent command. */
-export type AddCommand = <Options extends object>(
+type AddCommand = <Options extends object>(
   parent: Command,
   name: string,
   text: string,
@@ -13,14 +13,9 @@ export type AddCommand = <Options extends object>(
 ) => Command;
 
 export function commandAdder(onEnd: OnEnd): AddCommand {
-  return <Options extends object>(
-    parent: Command,
-    name: string,
-    text: string,
-    run: (options: Options) => Promise<ExitCode>,
-  ): Command =>
+  return (parent, name, text, run) =>
     parent
       .command(name)
       .description(text)
-      .action(async (_: object, command: Command) => onEnd(await run(command.optsWithGlobals<Options>())));
+      .action(async (_: object, command: Command) => onEnd(await run(command.optsWithGlobals())));
 }

@@ -57,7 +57,7 @@ export function addSetupCommands(program: Command, onEnd: OnEnd): void {
     .allowUnknownOption()
     .allowExcessArguments()
     .action(async (_words: string[], _options: object, command: Command) => {
-      const { runSimulator } = await import('../demo/simulator.js');
+      const { runSimulator } = await import('../demo/service.js');
       onEnd(await runSimulator(command.args));
     });
 }

@@ -1,4 +1,5 @@
 import type { Simulator } from '../../simulator/index.js';
+import { EXIT, type ExitCode } from '../shared/exit-code.js';
 
 /** Number of records per resource in the simulated service, scaled by the number of time entries. */
 export function demoCounts(timeEntries: number): Readonly<Record<string, number>> {
@@ -12,7 +13,7 @@ export function demoCounts(timeEntries: number): Readonly<Record<string, number>
 }
 
 /** Records created and changed between the two exports. */
-export interface DemoChanges {
+interface DemoChanges {
   readonly created: number;
   readonly changed: number;
 }
@@ -54,4 +55,13 @@ function spread(items: readonly string[], count: number): string[] {
   const old = items.slice(0, Math.max(1, items.length - 100));
   const step = Math.max(1, Math.floor(old.length / count));
   return old.filter((_, i) => i % step === 0).slice(0, count);
+}
+
+/** `worktrack simulator`: runs the entry point of the simulated service until a signal stops it. */
+export async function runSimulator(args: readonly string[]): Promise<ExitCode> {
+  process.argv.splice(2, Number.POSITIVE_INFINITY, ...args);
+  await import('../../simulator/main.js');
+  // The entry point ends the process itself, unless it failed to start.
+  await new Promise((resolve) => process.once('beforeExit', resolve));
+  return process.exitCode === EXIT.usage ? EXIT.usage : EXIT.done;
 }

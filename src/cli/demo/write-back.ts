@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { WriteBackResult } from '../../core/contract/write-back.js';
+import { HOUR_MS } from '../../core/duration.js';
 import { folderOf, pointerKey } from '../../lake/published/layout.js';
 import { decodePointer } from '../../lake/published/pointer.js';
 import { startWriteBack } from '../../temporal/client/start-write-back.js';
@@ -45,7 +46,7 @@ export async function writeBackDemo(servers: DemoServers, folder: string): Promi
 
 function demoCsv(now: number): string {
   const rows = Array.from({ length: ROWS }, (_, n) => {
-    const start = new Date(now - (n + 1) * 3_600_000).toISOString();
+    const start = new Date(now - (n + 1) * HOUR_MS).toISOString();
     return `"Written back by the demo, no. ${n + 1}",${start},${900 * (1 + (n % 4))},${n % 3 === 0}\n`;
   });
   return `description,startedAt,durationSeconds:integer,billable:boolean\n${rows.join('')}`;

@@ -11,7 +11,7 @@ import type { GlobalOptions } from '../shared/options.js';
 import { writeAll } from '../shared/stdout.js';
 import { UsageError } from '../shared/usage-error.js';
 
-export interface CatOptions extends GlobalOptions {
+interface CatOptions extends GlobalOptions {
   readonly limit: string;
   readonly dt?: string;
   readonly json?: boolean;

@@ -1,4 +1,5 @@
 import { formatDuration } from '../../core/duration.js';
+import { toUtcSeconds } from '../../lake/run/watermark.js';
 import type { LoggedRun } from '../../temporal/status/run-log.js';
 import { clip, count, table } from '../shared/text.js';
 import type { ResourceHistory } from './history.js';
@@ -34,7 +35,7 @@ export function historyLines(histories: readonly ResourceHistory[], now: number)
     const title = [...(i === 0 ? [] : ['']), name];
     if (runs.length === 0) return [...title, '  no runs yet'];
     const reasons = runs.flatMap(({ error, startedAt }) =>
-      error === null ? [] : [`  ${moment(startedAt)}: ${clip(error.message, LONGEST_REASON)}`],
+      error === null ? [] : [`  ${toUtcSeconds(startedAt)}: ${clip(error.message, LONGEST_REASON)}`],
     );
     const lines = table([HEADER, ...runs.map((run) => cells(run, now))], NUMBERS);
     return [...title, ...lines.map((line) => `  ${line}`), ...reasons];
@@ -48,7 +49,7 @@ function cells(
   const number = (value: number | undefined): string => (value === undefined ? '-' : count(value));
   const end = outcome === 'running' ? now : endedAt;
   return [
-    moment(startedAt),
+    toUtcSeconds(startedAt),
     mode ?? '-',
     outcome,
     number(counts?.rows),
@@ -59,8 +60,4 @@ function cells(
     warnings.length === 0 ? '-' : count(warnings.length),
     runId ?? '-',
   ];
-}
-
-function moment(time: number): string {
-  return new Date(time).toISOString().replace(/\.\d+Z$/, 'Z');
 }

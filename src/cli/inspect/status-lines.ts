@@ -1,4 +1,5 @@
 import { isSchemaChange } from '../../lake/rows/schema.js';
+import { toUtcSeconds } from '../../lake/run/watermark.js';
 import type { NextScheduled } from '../../temporal/schedule/schedule.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
 import { age, count, table } from '../shared/text.js';
@@ -62,8 +63,8 @@ function labelled(resource: string, warning: string): string {
 function scheduleLine(schedule: NextScheduled | null, now: number): string[] {
   switch (schedule?.state) {
     case 'due': {
-      const at = schedule.at.toISOString().replace(/\.\d+Z$/, 'Z');
-      return [`  next scheduled run: ${at}, in ${age(schedule.at.getTime() - now)}`];
+      const at = schedule.at.getTime();
+      return [`  next scheduled run: ${toUtcSeconds(at)}, in ${age(at - now)}`];
     }
     case 'paused': {
       const why = schedule.note === null ? '' : ` (${schedule.note})`;

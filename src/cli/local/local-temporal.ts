@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isAlive } from '../../core/process-identity.js';
 import type { Settings } from '../../core/settings.js';
 import { resolveServer, startTemporalDevServer } from '../../servers/index.js';
 import { connectTemporal, type TemporalClient } from '../../temporal/client/connect.js';
@@ -9,7 +10,7 @@ import { createWorker } from '../../temporal/worker/worker.js';
 import { clientInterceptors } from '../shared/traces.js';
 import { installRuntime } from '../worker/runtime.js';
 
-export interface LocalTemporalOptions {
+interface LocalTemporalOptions {
   /** For logs and, with `keepState`, the state. */
   readonly folder: string;
   /** Keep the server's state in `temporal.db`, so that the next start continues from it. */
@@ -76,15 +77,6 @@ export async function startLocalTemporal(options: LocalTemporalOptions): Promise
   } catch (error) {
     await server.stop();
     throw error;
-  }
-}
-
-/** Whether the process still runs; it may have been killed or have run out of memory. */
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
   }
 }
 

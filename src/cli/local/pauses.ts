@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ExportResult, RunReport } from '../../core/contract/index.js';
+import { MINUTE_MS } from '../../core/duration.js';
 import { parseRunDate } from '../../core/run-id.js';
 
 /** A period in which no server and no worker of this folder ran; milliseconds since 1970. */
@@ -8,7 +9,7 @@ type Pause = readonly [from: number, to: number];
 
 const HEARTBEAT_MS = 5_000;
 /** A heartbeat later than this means that the machine slept. */
-const SLEEP_THRESHOLD_MS = 60_000;
+const SLEEP_THRESHOLD_MS = MINUTE_MS;
 const MAX_PAUSES = 100;
 
 /** Records when `export --local` did not run although it had state: between commands, or while the machine slept. */
@@ -95,7 +96,7 @@ export function failedByPause(
 }
 
 /** Time limit for planning an export, in which the worker reads its configuration. */
-const PLAN_LIMIT_MS = 10 * 60_000;
+const PLAN_LIMIT_MS = 10 * MINUTE_MS;
 
 function read(file: string): { aliveAt: number | null; pauses: readonly Pause[] } {
   try {

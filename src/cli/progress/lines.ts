@@ -17,11 +17,16 @@ export function resourceLine(view: ResourceView, rate: number | null, now: numbe
 }
 
 /** Why a resource is waiting; `null` if it is not. */
-export function waitText({ waitingUntil, failure }: ResourceView, now: number): string | null {
+function waitText({ waitingUntil, failure }: ResourceView, now: number): string | null {
   if (failure !== null) {
     const next = failure.retry === 'waiting' ? 'will retry' : 'retrying';
     return `attempt ${failure.attempt} failed, ${next}: ${clip(failure.message, 160)}`;
   }
+  return rateLimitText(waitingUntil, now);
+}
+
+/** That the service asked not to send requests until a time; `null` if there is none, or it has passed. */
+export function rateLimitText(waitingUntil: number | null, now: number): string | null {
   if (waitingUntil === null || waitingUntil <= now) return null;
   return `waiting ${Math.ceil((waitingUntil - now) / 1000)} s, as requested by the service`;
 }

@@ -1,6 +1,7 @@
 import pc from 'picocolors';
+import { MINUTE_MS } from '../../core/duration.js';
 import type { ExportView } from '../../temporal/follow/export-view.js';
-import { printable } from '../shared/printable.js';
+import { printable } from '../shared/output.js';
 import { clip } from '../shared/text.js';
 import { resourceLine, workerLine } from './lines.js';
 import { RateMeter } from './rate.js';
@@ -13,7 +14,7 @@ export interface Screen {
 }
 
 /** Shows the progress of an export. */
-export interface ProgressView {
+interface ProgressView {
   show(view: ExportView, now?: number): void;
   /** Keeps the last state on the screen; later output goes below it. */
   end(): void;
@@ -64,7 +65,7 @@ function cut(line: string, width: number): string {
 
 /** A plain line is written if the stage changes, every 5 s if the line changed, and every 60 s otherwise. */
 const PLAIN_EVERY_MS = 5_000;
-const PLAIN_UNCHANGED_MS = 60_000;
+const PLAIN_UNCHANGED_MS = MINUTE_MS;
 
 function plainProgress(screen: Screen): ProgressView {
   const meter = new RateMeter();

@@ -1,12 +1,12 @@
 import { selectConnection, selectResources } from '../../config/index.js';
 import type { ExportInput, ExportResult } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { worldReadableWarnings } from '../../doctor/index.js';
 import { startExport } from '../../temporal/client/start.js';
 import { readSettings, withTemporal } from '../shared/context.js';
 import { type ExitCode, exitCodeOf } from '../shared/exit-code.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
-import { warnOfReadableSecrets } from '../shared/secret-warnings.js';
 import { UsageError } from '../shared/usage-error.js';
 import { followToEnd } from './follow.js';
 import { diagnosticLines, publishedLines } from './result-lines.js';
@@ -28,7 +28,7 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
   const settings = readSettings(options);
   const connection = selectConnection(settings, options.connection);
   const input = inputOf(options, connection);
-  await warnOfReadableSecrets([connection]);
+  for (const warning of await worldReadableWarnings([connection])) output.note(warning);
   if (options.local === true) {
     if (options.follow !== undefined) throw new UsageError('--follow and --local exclude each other');
     const { runLocalExport } = await import('../local/local.js');

@@ -1,10 +1,7 @@
 import type { ExportResult } from '../../core/contract/index.js';
-import { reach } from '../../core/reach.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
-import { grpcMessage, isUnreachable } from '../../temporal/client/grpc.js';
 import { manualId, type StartOptions } from '../../temporal/client/start.js';
-import { withTemporal } from '../shared/context.js';
-import { reachTimeoutMs } from '../shared/options.js';
+import { reachTemporal, withTemporal } from '../shared/context.js';
 import { output } from '../shared/output.js';
 import { type Followed, followToEnd } from './follow.js';
 
@@ -16,13 +13,7 @@ export function startAndFollow(followed: Omit<Followed, 'workflowId'>, start: St
   return withTemporal(options, async (temporal) => {
     // All attempts use one id, so that a start whose response was lost does not start a second workflow.
     const workflowId = manualId(connection.name, what);
-    await reach(
-      `Temporal at ${temporal.address}`,
-      () => start(temporal, { workflowId, taskQueue: options.taskQueue }),
-      isUnreachable,
-      grpcMessage,
-      { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note },
-    );
+    await reachTemporal(temporal, () => start(temporal, { workflowId, taskQueue: options.taskQueue }));
     output.note(`${what[0]!.toUpperCase()}${what.slice(1)} of ${connection.name}: ${workflowId}`);
     return followToEnd(temporal, { ...followed, workflowId });
   });

@@ -9,12 +9,10 @@ import {
   runChecks,
   worstCause,
 } from '../../doctor/index.js';
-import { colorsFor } from '../shared/colors.js';
 import { readSettings, selectConnections, temporalTarget } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { type GlobalOptions, reachTimeoutMs } from '../shared/options.js';
-import { output, printJson } from '../shared/output.js';
-import { printable } from '../shared/printable.js';
+import { colorsFor, output, printable, printJson } from '../shared/output.js';
 import { counted, table } from '../shared/text.js';
 
 /** Time limit of one check. It is short because the user is waiting. */
@@ -72,7 +70,7 @@ function invalidConfiguration(error: unknown): ConnectionFinding {
 }
 
 /** The object that `doctor --json` prints. */
-export function doctorJson(findings: readonly ConnectionFinding[]): object {
+function doctorJson(findings: readonly ConnectionFinding[]): object {
   return {
     outcome: stateOf(findings),
     checks: findings.map(({ connection, check, state, message, remedy }) => ({
@@ -86,7 +84,7 @@ export function doctorJson(findings: readonly ConnectionFinding[]): object {
 }
 
 /** A line for each finding with its remedy below, and a summary at the end. */
-export function doctorLines(findings: readonly ConnectionFinding[]): string[] {
+function doctorLines(findings: readonly ConnectionFinding[]): string[] {
   const several = new Set(findings.flatMap(({ connection }) => connection ?? [])).size > 1;
   const cells = findings.map(({ state, check, connection, message }) => [
     state,

@@ -1,13 +1,13 @@
 import { createInterface } from 'node:readline/promises';
 import { DetachedError } from '../shared/usage-error.js';
 
-export interface Terminal {
+interface Terminal {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
 }
 
 /** One question to the user. */
-export interface Question {
+interface Question {
   readonly text: string;
   /** The value of an empty answer; absent: an answer is required. */
   readonly fallback?: string | undefined;

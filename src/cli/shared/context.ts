@@ -4,7 +4,7 @@ import { ConfigurationError } from '../../core/configuration-error.js';
 import { OutOfReachError, reach } from '../../core/reach.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
 import { connectTemporal, type TemporalClient, temporalConfig } from '../../temporal/client/connect.js';
-import { grpcMessage, isDenied, isNamespaceMissing } from '../../temporal/client/grpc.js';
+import { grpcMessage, isDenied, isNamespaceMissing, isUnreachable } from '../../temporal/client/grpc.js';
 import type { Traces } from '../../temporal/worker/traces.js';
 import { readDataConverter } from './data-converter.js';
 import { type GlobalOptions, reachTimeoutMs } from './options.js';
@@ -50,7 +50,7 @@ export function temporalTarget(options: GlobalOptions): { address: string; names
  *
  * @throws OutOfReachError after `WORKTRACK_REACH_TIMEOUT`; ConfigurationError if it rejects the credentials
  */
-export async function openTemporal(
+async function openTemporal(
   options: GlobalOptions,
   timeoutMs: number = reachTimeoutMs(process.env),
   onOutage: (message: string) => void = output.note,
@@ -102,6 +102,12 @@ export async function tryTemporal(options: GlobalOptions, instead: string): Prom
     output.note(`${error.message}. ${instead}`);
     return null;
   }
+}
+
+/** Repeats a start until Temporal answers. @throws OutOfReachError */
+export function reachTemporal<T>({ address }: TemporalClient, start: () => Promise<T>): Promise<T> {
+  const options = { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note };
+  return reach(`Temporal at ${address}`, start, isUnreachable, grpcMessage, options);
 }
 
 /** Runs a command's work with a client. Converts errors that the user can fix to ConfigurationError. */

@@ -1,12 +1,15 @@
+import { EXIT } from './exit-code.js';
+import { output, writeStderrSync } from './output.js';
+
 /** Signal handling of a command that follows a run. */
-export interface Interrupts {
+interface Interrupts {
   /** Aborts when the command must end; the run continues. */
   readonly detach: AbortSignal;
   /** Removes the signal handlers. */
   release(): void;
 }
 
-export interface InterruptOptions {
+interface InterruptOptions {
   /** Time for a second Ctrl-C after the first, in milliseconds. */
   readonly windowMs: number;
   /** Called on the first Ctrl-C: prints how to follow again, and that a second one cancels. */
@@ -48,6 +51,36 @@ export function listenForInterrupts(options: InterruptOptions): Interrupts {
       source.off('SIGINT', onInterrupt);
       source.off('SIGTERM', onTerminate);
       source.off('SIGHUP', onTerminate);
+    },
+  };
+}
+
+/**
+ * For a command that serves until SIGTERM or Ctrl-C. A second signal ends the process at once.
+ *
+ * @param stopping what the command does after the first signal
+ * @param ended what the second signal means for the work in progress
+ * @returns `signal` aborts on the first signal
+ */
+export function stopOnSignal(
+  stopping: string,
+  ended: string,
+): { readonly signal: AbortSignal; release(): void } {
+  const signals = ['SIGTERM', 'SIGINT'] as const;
+  const stop = new AbortController();
+  const onSignal = (name: NodeJS.Signals): void => {
+    if (stop.signal.aborted) {
+      writeStderrSync(`${name} again: stopping immediately. ${ended}`);
+      process.exit(EXIT.failed);
+    }
+    output.note(`${name}: ${stopping} A second signal stops immediately.`);
+    stop.abort();
+  };
+  for (const name of signals) process.on(name, onSignal);
+  return {
+    signal: stop.signal,
+    release() {
+      for (const name of signals) process.off(name, onSignal);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../core/duration.js';
+import { MINUTE_MS, parseDuration } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import { UsageError } from './usage-error.js';
 
@@ -33,7 +33,7 @@ export function positive(option: string, text: string): number {
  */
 export function reachTimeoutMs(env: Readonly<Record<string, string | undefined>>): number {
   const text = env.WORKTRACK_REACH_TIMEOUT;
-  if (text === undefined || text === '') return 60_000;
+  if (text === undefined || text === '') return MINUTE_MS;
   try {
     return parseDuration(text);
   } catch (error) {

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { printable, printableJson } from './printable.js';
+import pc from 'picocolors';
 
 /** The output of a command: results go to stdout, everything else to stderr. */
 export interface Output {
@@ -32,4 +32,37 @@ export function writeStderrSync(text: string): void {
   } catch {
     // The reader has closed stderr.
   }
+}
+
+/** C0 without line feed and tab, DEL, and C1 with the one-byte CSI (U+009B): terminals interpret them. */
+const CONTROLS = /(?![\n\t])\p{Cc}/gu;
+
+/**
+ * Escapes each control character in a text for a terminal, such as `\x1b`. Names, messages, warnings and ids come from
+ * the service, the lake and other workers. They must not move the cursor, change the title or hide a line.
+ */
+export function printable(text: string): string {
+  return text.replace(CONTROLS, (control) => `\\x${hex(control, 2)}`);
+}
+
+/** Escapes control characters in JSON for a terminal, because `JSON.stringify` escapes only C0. The values stay equal. */
+export function printableJson(json: string): string {
+  return json.replace(CONTROLS, (control) => `\\u${hex(control, 4)}`);
+}
+
+function hex(character: string, digits: number): string {
+  return character.charCodeAt(0).toString(16).padStart(digits, '0');
+}
+
+/**
+ * Colors for a stream: on a terminal or with `FORCE_COLOR`, never with `NO_COLOR` (https://no-color.org). By default the
+ * library would color all output in CI, including files.
+ */
+export function colorsFor(
+  { isTTY }: { readonly isTTY?: boolean },
+  env: NodeJS.ProcessEnv = process.env,
+): ReturnType<typeof pc.createColors> {
+  const forced = env.FORCE_COLOR !== undefined && !['', '0', 'false'].includes(env.FORCE_COLOR);
+  const terminal = isTTY === true && env.TERM !== 'dumb';
+  return pc.createColors(!env.NO_COLOR && (forced || terminal));
 }

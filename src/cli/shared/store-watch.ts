@@ -10,7 +10,7 @@ const PROBE_EVERY_MS = 5_000;
 const STALL_MS = 10_000;
 
 /** Detects that a run is waiting for the lake. */
-export interface StoreWatch {
+interface StoreWatch {
   /** Call it with each new state of the export. */
   look(view: ExportView): void;
   /** Aborts with an OutOfReachError when the lake has been out of reach until the time limit. */

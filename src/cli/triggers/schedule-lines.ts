@@ -1,3 +1,4 @@
+import { toUtcSeconds } from '../../lake/run/watermark.js';
 import type { AppliedSchedule, DescribedSchedule } from '../../temporal/schedule/schedule.js';
 import type { SkippedNight } from '../../temporal/schedule/skipped-night.js';
 import { table } from '../shared/text.js';
@@ -29,7 +30,7 @@ export function describedLines(described: DescribedSchedule): string[] {
     ...(lastRuns.length === 0 ? ['  no runs yet'] : ['  last runs:']),
     ...table(
       lastRuns.map(({ scheduledAt, outcome, workflowId }) => [
-        `    ${iso(scheduledAt)}`,
+        `    ${toUtcSeconds(scheduledAt.getTime())}`,
         outcome,
         workflowId,
       ]),
@@ -38,9 +39,7 @@ export function describedLines(described: DescribedSchedule): string[] {
 }
 
 function nextLine(times: readonly Date[]): string[] {
-  return times.length === 0 ? [] : [`  next runs: ${times.map(iso).join(', ')}`];
-}
-
-function iso(time: Date): string {
-  return time.toISOString().replace(/\.\d+Z$/, 'Z');
+  return times.length === 0
+    ? []
+    : [`  next runs: ${times.map((time) => toUtcSeconds(time.getTime())).join(', ')}`];
 }

@@ -1,6 +1,7 @@
-import { isLoopbackAddress, readListen, selectConnection } from '../../config/index.js';
+import { isLoopbackAddress, readListen } from '../../config/index.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
 import type { ConnectionSettings, Settings, WebhookSettings } from '../../core/settings.js';
+import { selectConnections } from '../shared/context.js';
 import { UsageError } from '../shared/usage-error.js';
 
 /** A listen address. */
@@ -19,7 +20,7 @@ export function webhookConnections(
   settings: Settings,
   name: string | undefined,
 ): readonly WebhookConnection[] {
-  const chosen = name === undefined ? settings.connections : [selectConnection(settings, name)];
+  const chosen = selectConnections(settings, name);
   const served = chosen.filter((connection): connection is WebhookConnection => connection.webhook !== null);
   if (served.length > 0) return served;
   throw new ConfigurationError(

@@ -1,11 +1,13 @@
+import { once } from 'node:events';
 import { ConfigurationError } from '../../core/configuration-error.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { createNoticeSender, pingTemporal } from '../../temporal/client/notices.js';
 import { createWebhookHandler, startWebhookServer, type WebhookServer } from '../../webhook/index.js';
 import { readSettings, withTemporal } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
+import { stopOnSignal } from '../shared/interrupt.js';
 import type { GlobalOptions } from '../shared/options.js';
-import { output, writeStderrSync } from '../shared/output.js';
+import { output } from '../shared/output.js';
 import {
   type Address,
   type Listener,
@@ -24,14 +26,18 @@ export async function runWebhook(options: WebhookOptions): Promise<ExitCode> {
     webhookConnections(readSettings(options), options.connection),
     options.listen,
   );
-  const stop = onStopSignal();
+  const stop = stopOnSignal(
+    'accepting no more notices and finishing those in flight.',
+    'Senders of notices in flight get no response.',
+  );
+  const stopped = once(stop.signal, 'abort');
   let isConnected = false;
   const serving = withTemporal(options, async (temporal) => {
     isConnected = true;
-    return serve(temporal, listeners, { ...options, until: stop.requested });
+    return serve(temporal, listeners, { ...options, until: stopped });
   });
   try {
-    await Promise.race([serving, stop.requested]);
+    await Promise.race([serving, stopped]);
     // Stopped before the connection to Temporal was open: there is nothing to finish.
     if (!isConnected) {
       serving.catch(() => {});
@@ -46,7 +52,7 @@ export async function runWebhook(options: WebhookOptions): Promise<ExitCode> {
 async function serve(
   temporal: TemporalClient,
   listeners: readonly Listener[],
-  { taskQueue, until }: Pick<GlobalOptions, 'taskQueue'> & { readonly until: Promise<void> },
+  { taskQueue, until }: Pick<GlobalOptions, 'taskQueue'> & { readonly until: Promise<unknown> },
 ): Promise<ExitCode> {
   const servers: WebhookServer[] = [];
   try {
@@ -92,31 +98,4 @@ function announce({ url }: WebhookServer, connections: readonly WebhookConnectio
         : `${signature.algorithm} in ${signature.header}`;
     output.note(`  POST /hooks/${name} (${proof})`);
   }
-}
-
-function onStopSignal(): { readonly requested: Promise<void>; release(): void } {
-  const signals = ['SIGTERM', 'SIGINT'] as const;
-  let stop = (): void => {};
-  let isStopping = false;
-  const requested = new Promise<void>((resolve) => {
-    stop = resolve;
-  });
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (isStopping) {
-      writeStderrSync(`${signal} again: stopping immediately. Senders of notices in flight get no response.`);
-      process.exit(EXIT.failed);
-    }
-    isStopping = true;
-    output.note(
-      `${signal}: accepting no more notices and finishing those in flight. A second signal stops immediately.`,
-    );
-    stop();
-  };
-  for (const signal of signals) process.on(signal, onSignal);
-  return {
-    requested,
-    release() {
-      for (const signal of signals) process.off(signal, onSignal);
-    },
-  };
 }

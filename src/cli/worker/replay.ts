@@ -12,7 +12,7 @@ import { counted } from '../shared/text.js';
 import { UsageError } from '../shared/usage-error.js';
 import { silenceRuntime } from './runtime.js';
 
-export interface ReplayCommandOptions extends GlobalOptions {
+interface ReplayCommandOptions extends GlobalOptions {
   readonly fromServer?: boolean;
   readonly workflowId?: string;
   readonly limit?: string;

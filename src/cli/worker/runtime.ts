@@ -8,14 +8,12 @@ import {
 } from '@temporalio/worker';
 
 import { prometheusMetrics } from '../../temporal/worker/telemetry.js';
-import { printable, printableJson } from '../shared/printable.js';
+import { printable, printableJson } from '../shared/output.js';
 
-export const LOG_FORMATS = ['text', 'json'] as const;
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
-export type LogFormat = (typeof LOG_FORMATS)[number];
-export type LogLevelName = (typeof LOG_LEVELS)[number];
+export type LogFormat = 'text' | 'json';
+export type LogLevelName = 'trace' | 'debug' | 'info' | 'warn' | 'error';
 
-export interface LogOptions {
+interface LogOptions {
   readonly format: LogFormat;
   readonly level: LogLevelName;
   /** The log is appended to this file. Default: stderr. */

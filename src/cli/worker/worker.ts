@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { TransportError } from '@temporalio/worker';
 import { errorMessage, isAbort } from '../../core/errors.js';
 import { reach } from '../../core/reach.js';
+import { worldReadableWarnings } from '../../doctor/index.js';
 import { grpcMessage, isDenied } from '../../temporal/client/grpc.js';
 import {
   createWorker,
@@ -12,19 +13,18 @@ import {
 import { readSettings, temporalTarget, toUserError } from '../shared/context.js';
 import { readDataConverter } from '../shared/data-converter.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
+import { stopOnSignal } from '../shared/interrupt.js';
 import { type GlobalOptions, positive, reachTimeoutMs } from '../shared/options.js';
-import { output, writeStderrSync } from '../shared/output.js';
-import { warnOfReadableSecrets } from '../shared/secret-warnings.js';
+import { output } from '../shared/output.js';
 import { readTraces } from '../shared/traces.js';
-import { UsageError } from '../shared/usage-error.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { type HealthServer, readHealth, startHealthServer } from './health.js';
 import { readMetricsAddress, startMetrics } from './metrics-address.js';
-import { installRuntime, LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevelName } from './runtime.js';
+import { installRuntime, type LogFormat, type LogLevelName } from './runtime.js';
 
 export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
-  readonly logFormat: string;
-  readonly logLevel: string;
+  readonly logFormat: LogFormat;
+  readonly logLevel: LogLevelName;
   readonly metrics?: string;
   readonly maxActivities?: string;
   readonly maxCachedWorkflows?: string;
@@ -41,8 +41,7 @@ const HEAP_GROWING_PERCENT = 50;
 /** `worktrack worker`: runs until SIGTERM or Ctrl-C, then drains; a second signal stops it immediately. */
 export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode> {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`);
-  const format = oneOf<LogFormat>('--log-format', options.logFormat, LOG_FORMATS);
-  const level = oneOf<LogLevelName>('--log-level', options.logLevel, LOG_LEVELS);
+  const { logFormat: format, logLevel: level } = options;
   const limits = {
     maxConcurrentActivities: optional('--max-activities', options.maxActivities),
     maxCachedWorkflows: optional('--max-cached-workflows', options.maxCachedWorkflows),
@@ -54,14 +53,16 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   const settings = readSettings(options);
   const place = temporalTarget(options);
   const { taskQueue } = options;
-  await warnOfReadableSecrets(settings.connections);
+  for (const warning of await worldReadableWarnings(settings.connections)) output.note(warning);
   const logger = startMetrics(metrics, () => installRuntime({ format, level, metrics }));
   const traces = await readTraces(options, (message) => logger.warn(message));
   const traced = traces === null ? {} : { worker: traces.worker };
-  const stopping = new AbortController();
-  const release = listenForStop(stopping);
+  const stop = stopOnSignal(
+    'draining. Running activities save their position.',
+    'Other workers take over after the heartbeat timeout.',
+  );
   let worker: WorktrackWorker | null = null;
-  const state = (): WorkerState => (stopping.signal.aborted ? 'draining' : (worker?.state ?? 'connecting'));
+  const state = (): WorkerState => (stop.signal.aborted ? 'draining' : (worker?.state ?? 'connecting'));
   let health: HealthServer | null = null;
   try {
     // Starts before Temporal is reached, so that an orchestrator does not kill a worker that is still connecting.
@@ -72,20 +73,20 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
       () => createWorker({ ...place, taskQueue, settings, ...limits, deployment, dataConverter, ...traced }),
       (error) => !isDenied(error) && isTransport(error),
       grpcMessage,
-      { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note, signal: stopping.signal },
+      { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note, signal: stop.signal },
     );
     worker = created;
     if (format === 'text') announce(created, settings, deployment);
-    if (stopping.signal.aborted) created.stop();
-    else stopping.signal.addEventListener('abort', () => created.stop(), { once: true });
+    if (stop.signal.aborted) created.stop();
+    else stop.signal.addEventListener('abort', () => created.stop(), { once: true });
     await created.run();
     return EXIT.done;
   } catch (error) {
     // Stopped before it was connected: there is nothing to drain.
-    if (stopping.signal.aborted && isAbort(error)) return EXIT.done;
+    if (stop.signal.aborted && isAbort(error)) return EXIT.done;
     throw toUserError(error, place);
   } finally {
-    release();
+    stop.release();
     await health?.close();
     await traces?.close();
   }
@@ -111,33 +112,7 @@ function optional(option: string, text: string | undefined): number | undefined 
   return text === undefined ? undefined : positive(option, text);
 }
 
-function listenForStop(stopping: AbortController): () => void {
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (stopping.signal.aborted) {
-      writeStderrSync(
-        `${signal} again: stopping immediately. Other workers take over after the heartbeat timeout.`,
-      );
-      process.exit(EXIT.failed);
-    }
-    output.note(
-      `${signal}: draining. Running activities save their position. A second signal stops immediately.`,
-    );
-    stopping.abort();
-  };
-  const signals = ['SIGTERM', 'SIGINT'] as const;
-  for (const signal of signals) process.on(signal, onSignal);
-  return () => {
-    for (const signal of signals) process.off(signal, onSignal);
-  };
-}
-
 /** The native client throws its own error class for an unreachable server. */
 function isTransport(error: unknown): boolean {
   return error instanceof TransportError || /connect|transport|timed? ?out/i.test(errorMessage(error));
-}
-
-function oneOf<T extends string>(option: string, text: string, allowed: readonly T[]): T {
-  const found = allowed.find((one) => one === text);
-  if (found !== undefined) return found;
-  throw new UsageError(`${option} must be one of ${allowed.join(', ')}; found ${JSON.stringify(text)}`);
 }

@@ -13,7 +13,7 @@ import { BatchProgress } from './progress.js';
 
 const CONTINUES = 'The batch continues. To follow it again, run the same command.';
 
-export interface FollowedBatch {
+interface FollowedBatch {
   readonly workflowId: string;
   readonly connection: ConnectionSettings;
   readonly input: WriteBackInput;

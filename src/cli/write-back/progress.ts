@@ -1,9 +1,9 @@
 import pc from 'picocolors';
 import type { WriteBackView } from '../../temporal/follow/follow-write-back.js';
-import { workerLine } from '../progress/lines.js';
+import { rateLimitText, workerLine } from '../progress/lines.js';
 import { RateMeter } from '../progress/rate.js';
 import type { Screen } from '../progress/screen.js';
-import { printable } from '../shared/printable.js';
+import { printable } from '../shared/output.js';
 import { clip, count } from '../shared/text.js';
 
 const PLAIN_EVERY_MS = 5_000;
@@ -62,7 +62,6 @@ export function viewLine(view: WriteBackView, rate: number | null, now: number):
   if (stage === 'send' && rate !== null && rate > 0) parts.push(`${count(rate)} rows/s`);
   if (failure !== null)
     parts.push(`attempt ${failure.attempt} failed, retrying: ${clip(failure.message, 160)}`);
-  else if (waitingUntil !== null && waitingUntil > now)
-    parts.push(`waiting ${Math.ceil((waitingUntil - now) / 1000)} s, as requested by the service`);
-  return parts.join('  ');
+  else parts.push(rateLimitText(waitingUntil, now) ?? '');
+  return parts.filter(Boolean).join('  ');
 }

@@ -6,10 +6,9 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import { pointerKey } from '../../lake/published/layout.js';
 import { type ObjectStore, openStore, StoreError } from '../../lake/store/index.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
-import { grpcMessage, isUnreachable } from '../../temporal/client/grpc.js';
 import { startWriteBack } from '../../temporal/client/start-write-back.js';
 import { checkWriteBack, copyInput, writableResource } from '../../write-back/stage.js';
-import { readSettings, withTemporal } from '../shared/context.js';
+import { reachTemporal, readSettings, withTemporal } from '../shared/context.js';
 import { type ExitCode, writeBackExitCode } from '../shared/exit-code.js';
 import { type GlobalOptions, reachTimeoutMs } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
@@ -19,7 +18,7 @@ import { followBatch } from './follow.js';
 import { diagnosticLines, resultLines } from './result-lines.js';
 import { withInputFile } from './stdin.js';
 
-export interface WriteBackOptions extends GlobalOptions {
+interface WriteBackOptions extends GlobalOptions {
   readonly dryRun?: boolean;
   readonly keyColumn?: string;
   readonly batchId?: string;
@@ -69,12 +68,8 @@ async function startAndFollowBatch(
     ...(options.readBack === false ? { readBack: false } : {}),
   };
   for (;;) {
-    const { workflowId, isOther } = await reach(
-      `Temporal at ${temporal.address}`,
-      () => startWriteBack(temporal, input, { taskQueue: options.taskQueue }),
-      isUnreachable,
-      grpcMessage,
-      { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note },
+    const { workflowId, isOther } = await reachTemporal(temporal, () =>
+      startWriteBack(temporal, input, { taskQueue: options.taskQueue }),
     );
     output.note(`Workflow: ${workflowId}`);
     if (isOther)

@@ -33,7 +33,7 @@ export const FAILURES = {
 
 export type FailureType = Exclude<keyof typeof FAILURES, 'Failed'>;
 
-/** The type of a run's error for the type of a failure. */
+/** The type of a failure as a report names it: `Failed` for one that this connector does not define. */
 export function runErrorType(type: string | null | undefined): RunError['type'] {
   return Object.hasOwn(FAILURES, type ?? '') ? (type as FailureType) : 'Failed';
 }

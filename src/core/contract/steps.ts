@@ -159,7 +159,7 @@ export interface PublishedRun {
 }
 
 /** Identifies this mirror to the fence (docs/explanation/architecture.md#one-writer). */
-export interface Fenced extends RunRef {
+interface Fenced extends RunRef {
   readonly publishedRunId: RunId | null;
   readonly publishingRunId: RunId | null;
   /** Target of a rollback whose result is unknown: the pointer may name it. */

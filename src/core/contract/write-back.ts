@@ -44,7 +44,7 @@ export interface WriteBackInput {
   readonly resume?: WriteBackResume;
 }
 
-export interface WriteBackResume {
+interface WriteBackResume {
   readonly planned: WriteBackPlanned;
 }
 
@@ -104,7 +104,7 @@ export interface SendRowsInput extends BatchRef {
   readonly unknown: UnknownPolicy;
 }
 
-export interface SentRows {
+interface SentRows {
   /** Whether every row has been sent. */
   readonly done: boolean;
   /** Rows with an outcome, over all calls. */
@@ -118,7 +118,7 @@ export interface SendHeartbeat {
   readonly waitingUntil: number | null;
 }
 
-export interface WriteResultsInput extends BatchRef {
+interface WriteResultsInput extends BatchRef {
   readonly plan: ObjectKey;
 }
 

@@ -1,11 +1,11 @@
-import type { Cells } from '../../core/cells.js';
+import type { Cells } from '../../core/brands.js';
 import { eachRow } from '../rows/csv.js';
 import { cellRule, type Profile } from '../rows/profile.js';
 import { type SortKey, sortKey } from '../rows/row.js';
 import type { RowBuffer } from './row-buffer.js';
 
 /** A record without a key, with its position in the batch of records. */
-export interface Keyless {
+interface Keyless {
   readonly at: number;
   readonly cells: Cells;
 }

@@ -8,7 +8,7 @@ import type { StagedChunk } from '../run/stage.js';
 import type { ObjectStore } from '../store/index.js';
 import type { RowBuffer } from './row-buffer.js';
 
-export interface ChunkOptions {
+interface ChunkOptions {
   readonly profile: Profile;
   readonly signal?: AbortSignal | undefined;
   /** Whether the first row is newer than the second by its "updated at" field; `null` where the field does not decide. */
@@ -16,7 +16,7 @@ export interface ChunkOptions {
 }
 
 /** The staged chunk, and the number of rows that a newer row of the same key replaced. */
-export interface WrittenChunk {
+interface WrittenChunk {
   readonly chunk: StagedChunk;
   readonly duplicates: number;
 }

@@ -12,7 +12,7 @@ import type { MergeSource } from './source.js';
 
 export { addCounts, type MergeCounts, zeroCounts } from './counts.js';
 
-export interface MergeOptions {
+interface MergeOptions {
   /** At most one has age 0, the base snapshot. The others are staged chunks. */
   readonly sources: readonly MergeSource[];
   readonly snapshot: RowOutput;

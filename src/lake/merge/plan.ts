@@ -39,7 +39,7 @@ export interface MergePlan {
   readonly hasBefore: boolean;
 }
 
-export type KeysOfBlock = (chunk: number, block: number) => Promise<readonly SortKey[]>;
+type KeysOfBlock = (chunk: number, block: number) => Promise<readonly SortKey[]>;
 
 export interface PlanInput {
   readonly before: readonly PublishedPart[];

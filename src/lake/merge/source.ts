@@ -1,7 +1,6 @@
 import type { ByteString } from '../../core/brands.js';
 import { DamagedError } from '../damaged-error.js';
-import type { Block } from '../part/index-file.js';
-import type { PackedBlocks } from '../part/packed-blocks.js';
+import type { Block, PackedBlocks } from '../part/index-file.js';
 import type { BlockReader } from '../part/reader.js';
 import { RowScanner } from '../rows/csv.js';
 import type { SortKey } from '../rows/row.js';
@@ -13,7 +12,7 @@ export interface KeyRange {
   readonly to: SortKey | null;
 }
 
-export interface SourceOptions {
+interface SourceOptions {
   /** 0 for the base snapshot. Staged chunks count from 1, in the order in which they were fetched. */
   readonly age: number;
   readonly blocks: readonly Block[];

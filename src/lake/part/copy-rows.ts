@@ -3,7 +3,7 @@ import type { SortKey } from '../rows/row.js';
 import { payloadAt, rowKey } from '../rows/row.js';
 import { BLOCK_BYTES, type PartWriter } from './writer.js';
 
-export interface CopyOptions {
+interface CopyOptions {
   readonly keyColumns: number;
   /** Delimiter of the input rows. */
   readonly delimiter: string;

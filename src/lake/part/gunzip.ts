@@ -4,7 +4,7 @@ import { createGunzip, type Gunzip } from 'node:zlib';
 const SLICE_BYTES = 16 * 1024;
 
 /** Decompresses pushed chunks. It does not modify them, so the caller can also use the compressed bytes. */
-export interface Unpacker {
+interface Unpacker {
   /** @throws Error if the bytes are not gzip data */
   push(chunk: Buffer): AsyncGenerator<Buffer>;
   /** @throws Error if the file is truncated or its checksum is wrong */

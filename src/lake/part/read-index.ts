@@ -10,7 +10,7 @@ import { type PartLayout, rebuildIndex } from './rebuild-index.js';
 /** Number of attempts. A second read fixes damage in transit. */
 const READS = 2;
 
-export type ReadIndexBody =
+type ReadIndexBody =
   | { readonly state: 'whole'; readonly body: Buffer }
   /** The manifest has no CRC-32 for the object, because version 0.1 wrote it. */
   | { readonly state: 'unchecked'; readonly body: Buffer }

@@ -3,8 +3,7 @@ import { damagedObject } from '../damaged-error.js';
 import { crc32 } from '../store/crc32.js';
 import type { ObjectStore } from '../store/index.js';
 import type { Framing } from './framing.js';
-import type { Block } from './index-file.js';
-import { type PackedBlocks, sliceBlocks } from './packed-blocks.js';
+import { type Block, type PackedBlocks, sliceBlocks } from './index-file.js';
 
 interface Batch {
   readonly from: number;

@@ -6,7 +6,7 @@ import type { ObjectStore } from '../store/index.js';
 import { gunzipper, plainUnpacker } from './gunzip.js';
 import { RowSplitter } from './row-splitter.js';
 
-export interface RowsOptions {
+interface RowsOptions {
   readonly compression: 'gzip' | 'none';
   readonly signal?: AbortSignal | undefined;
 }

@@ -1,7 +1,7 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
 import type { SortKey } from '../rows/row.js';
 import type { ObjectStore } from '../store/index.js';
-import { type PackedBlocks, sliceBlocks } from './packed-blocks.js';
+import { type PackedBlocks, sliceBlocks } from './index-file.js';
 import type { PartOptions, WrittenPart } from './writer.js';
 import { BLOCK_BYTES, PartWriter } from './writer.js';
 
@@ -13,7 +13,7 @@ export interface RowOutput {
   flush(): Promise<void>;
 }
 
-export interface SeriesOptions extends PartOptions {
+interface SeriesOptions extends PartOptions {
   /** Key of part `n` of this series, from 0. */
   readonly partKey: (n: number) => ObjectKey;
   /** The most parts. The last part takes all remaining rows. */

@@ -4,9 +4,7 @@ import { detached, type SortKey } from '../rows/row.js';
 import { crc32, crc32Combine } from '../store/crc32.js';
 import type { ObjectStore, ObjectWriter, WrittenObject } from '../store/index.js';
 import type { Framing } from './framing.js';
-import type { Block } from './index-file.js';
-import { encodeIndex, indexKey } from './index-file.js';
-import type { PackedBlocks } from './packed-blocks.js';
+import { type Block, encodeIndex, indexKey, type PackedBlocks } from './index-file.js';
 
 /** Target size of a block before compression. It is small, so that a merge can copy most blocks of a part unchanged. */
 export const BLOCK_BYTES = 64 * 1024;

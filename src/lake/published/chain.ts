@@ -1,12 +1,11 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
+import { DAY_MS } from '../../core/duration.js';
 import { beganAfter, parseRunDate } from '../../core/run-id.js';
 import type { ObjectStore } from '../store/index.js';
 import { dateOf, inFolder, MANIFEST, runFolder } from './layout.js';
 import { type Manifest, readManifest } from './manifest.js';
 import type { Pointer } from './pointer.js';
 import { listDates, listRuns, manifestOf, type RunFolders } from './run-folders.js';
-
-const DAY_MS = 24 * 60 * 60_000;
 
 /** A published run. */
 export interface ChainedRun {

@@ -1,5 +1,7 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
+import type { ObjectStore } from '../store/index.js';
 import { checksumState, type ManifestChecksums, withChecksum } from './checksums.js';
+import { pointerKey } from './layout.js';
 
 /** `latest.json`: names the current snapshot (docs/reference/lake.md). */
 export interface Pointer {
@@ -29,6 +31,12 @@ export interface RolledBackRun {
   readonly runId: RunId;
   /** Key of its change log's `_datapackage.json`. Change logs are never removed; snapshots are. */
   readonly changes: ObjectKey;
+}
+
+/** Reads the pointer of a resource; `null` if nothing is published. @throws SyntaxError as `decodePointer` */
+export async function readPointer(store: ObjectStore, resource: string): Promise<Pointer | null> {
+  const found = await store.readIfExists(pointerKey(resource));
+  return found === null ? null : { ...decodePointer(found.body), resource };
 }
 
 /** Encodes a pointer with its checksum. */

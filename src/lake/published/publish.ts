@@ -9,7 +9,7 @@ import {
 import { pointerKey } from './layout.js';
 import { decodePointer, encodePointer, type Pointer } from './pointer.js';
 
-export type Swapped =
+type Swapped =
   | { readonly outcome: 'published' }
   /** The pointer names another run. */
   | { readonly outcome: 'lost'; readonly to: RunId };
@@ -64,7 +64,7 @@ function sameVersion(a: Expected, b: Expected): boolean {
 }
 
 /** The expected size and checksum of an object. */
-export interface ExpectedObject {
+interface ExpectedObject {
   readonly key: ObjectKey;
   readonly bytes: number;
   readonly crc32: string;

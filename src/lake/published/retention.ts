@@ -1,10 +1,9 @@
 import type { RunId } from '../../core/brands.js';
+import { HOUR_MS } from '../../core/duration.js';
 import type { RetentionSettings } from '../../core/settings.js';
 
-const HOUR = 60 * 60_000;
-
 /** How long a superseded snapshot is kept for readers that still use it, in ms (docs/reference/lake.md). */
-export const READER_GRACE_MS = 24 * HOUR;
+export const READER_GRACE_MS = 24 * HOUR_MS;
 
 /** A run's folder among a resource's snapshots. */
 export interface SnapshotRun {
@@ -15,7 +14,7 @@ export interface SnapshotRun {
   readonly publishedAt: number;
 }
 
-export interface RetentionInput {
+interface RetentionInput {
   /** Runs on the chain of `latest.json`, in any order. */
   readonly published: readonly SnapshotRun[];
   /** Folders of runs that are not on the chain: they lost the swap, failed before it, or were rolled back. */
@@ -31,7 +30,7 @@ export interface RetentionInput {
 const RECENT_DATES = 10;
 
 /** Days to check for snapshots to remove, as folder names. */
-export interface DatesToCheck {
+interface DatesToCheck {
   /** Days older than the retention time. */
   readonly old: readonly string[];
   readonly recent: readonly string[];

@@ -97,7 +97,7 @@ export function maskedColumns(profile: Profile, names: readonly string[]): strin
 }
 
 /** Converts the values of a column (masking, escaping); `null`, the common case, for no conversion. */
-export type CellRule = ((cell: ByteString) => ByteString) | null;
+type CellRule = ((cell: ByteString) => ByteString) | null;
 
 type RuleName = 'hash' | 'redact' | 'lineBreaks' | 'formulas';
 

@@ -1,5 +1,4 @@
-import { type ObjectKey, toByteString } from '../../core/brands.js';
-import type { Cells } from '../../core/cells.js';
+import { type Cells, type ObjectKey, toByteString } from '../../core/brands.js';
 import type { CsvSettings } from '../../core/settings.js';
 import type { ObjectStore } from '../store/index.js';
 import { type Cell, writeRows } from './csv.js';

@@ -6,8 +6,8 @@ import { ConfigurationError } from '../../core/configuration-error.js';
 export const META_COLUMNS = ['_run_id', '_synced_at', '_deleted_at'] as const;
 
 /** JSON types, in the order of their bits in `Column.types`. */
-export const TYPE_NAMES = ['null', 'boolean', 'integer', 'number', 'string', 'object', 'array'] as const;
-export type TypeName = (typeof TYPE_NAMES)[number];
+const TYPE_NAMES = ['null', 'boolean', 'integer', 'number', 'string', 'object', 'array'] as const;
+type TypeName = (typeof TYPE_NAMES)[number];
 
 /** A data column, as recorded in the manifest. */
 export interface Column {

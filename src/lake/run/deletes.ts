@@ -1,4 +1,5 @@
 import type { ByteString } from '../../core/brands.js';
+import { DAY_MS } from '../../core/duration.js';
 import type { ResourceSettings } from '../../core/settings.js';
 import { columnReader } from '../rows/newer.js';
 import type { Column } from '../rows/schema.js';
@@ -12,7 +13,6 @@ export function exceedsDeleteLimit(deletes: number, rows: number): boolean {
   return deletes > DELETE_LIMIT_ROWS && deletes > DELETE_LIMIT_SHARE * rows;
 }
 
-const DAY_MS = 24 * 60 * 60_000;
 /** Rows this close to the window's edge may leave the window during the run. */
 const EDGE_MS = 2 * DAY_MS;
 

@@ -18,7 +18,7 @@ export interface Claim {
   readonly adopt: boolean;
 }
 
-export type Fence =
+type Fence =
   | { readonly outcome: 'ours' | 'empty' }
   /** `movedFrom`: the base URL in the pointer, if the configuration now has another one. */
   | { readonly outcome: 'adopted'; readonly movedFrom?: string }

@@ -1,8 +1,9 @@
 import type { RunMode } from '../../core/contract/index.js';
+import { HOUR_MS } from '../../core/duration.js';
 import type { FullRead } from '../published/manifest.js';
 
 /** Shortest time between full reads of a list that shifts in every reading, in ms: each attempt takes several full reads. */
-const SHIFTING_REREAD_MS = 20 * 60 * 60_000;
+const SHIFTING_REREAD_MS = 20 * HOUR_MS;
 
 const NEVER = new Date(0).toISOString();
 

@@ -1,5 +1,5 @@
 import type { Cursor, ObjectKey, UtcSeconds } from '../../core/brands.js';
-import type { ListRead } from '../../core/contract/index.js';
+import type { ExtractResult, ListRead } from '../../core/contract/index.js';
 import type { SortKey } from '../rows/row.js';
 import type { Column } from '../rows/schema.js';
 import type { Mark } from './marks.js';
@@ -91,4 +91,10 @@ export function firstStage(run: RunFile, pageSize: number | null): Stage {
     pageSize: pageSize ?? run.sync.pageSize,
     columns: run.columns,
   };
+}
+
+/** The result of a call that ends with this stage. @param key where the stage is stored */
+export function toExtractResult(key: ObjectKey, stage: Stage): ExtractResult {
+  const { done, cursor, pages, fetched, pageSize, shifted } = stage;
+  return { stage: key, done, cursor, pages, rows: fetched, pageSize, shifted };
 }

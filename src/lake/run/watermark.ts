@@ -10,7 +10,7 @@ export function fromUtcSeconds(time: UtcSeconds): number {
   return Date.parse(time);
 }
 
-export interface RunClocks {
+interface RunClocks {
   /** Start of the run on the workflow's clock, milliseconds since 1970. */
   readonly startedAt: number;
   /** `Date` header of the run's first response, milliseconds since 1970; `null` if it has none. */

@@ -1,9 +1,10 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { StoreError } from './errors/store-error.js';
+import type { ByteRange } from './port.js';
 
 /** S3 allows 1024 bytes for a key. Stores on file systems allow 255 bytes for a segment. */
 export const MAX_KEY_BYTES = 1024;
-export const MAX_SEGMENT_BYTES = 255;
+const MAX_SEGMENT_BYTES = 255;
 
 /** Control characters, backslashes and lone surrogates (which UTF-8 cannot encode). */
 const FORBIDDEN = /[\p{Cc}\p{Cs}\\]/u;
@@ -63,4 +64,14 @@ function invalidKey(text: string, problem: string): StoreError {
     problem: `the key is not allowed: ${problem}`,
     remedy: 'Check the names of connections and resources, which are parts of keys.',
   });
+}
+
+/** Checks a byte range. @throws RangeError unless the offset is an integer of at least 0 and the length one of at least 1 */
+export function checkRange(range: ByteRange): void {
+  if (!Number.isSafeInteger(range.offset) || range.offset < 0) {
+    throw new RangeError(`A range's offset must be an integer of at least 0, found ${range.offset}`);
+  }
+  if (!Number.isSafeInteger(range.length) || range.length < 1) {
+    throw new RangeError(`A range's length must be an integer of at least 1, found ${range.length}`);
+  }
 }

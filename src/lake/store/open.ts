@@ -4,7 +4,7 @@ import { parseLocation } from './location.js';
 import type { ObjectStore, StoreLogger } from './port.js';
 import { S3Store } from './s3/store.js';
 
-export interface OpenStoreOptions {
+interface OpenStoreOptions {
   /** Default: warnings are dropped. */
   readonly logger?: StoreLogger | undefined;
 }

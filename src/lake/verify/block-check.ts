@@ -4,7 +4,7 @@ import { crc32 } from '../store/crc32.js';
 import type { Findings } from './findings.js';
 
 /** The manifest values that a block index must match. */
-export interface IndexedPart {
+interface IndexedPart {
   readonly bytes: number;
   readonly rows: number;
   /** Data columns of the header. */

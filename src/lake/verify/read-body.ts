@@ -2,7 +2,7 @@ import type { ObjectKey } from '../../core/brands.js';
 import { type ObjectStore, StoreError } from '../store/index.js';
 
 /** A document as stored. */
-export interface FoundBody {
+interface FoundBody {
   readonly body: Buffer;
   /** The error if the store's own checksum does not match; `null` for none. */
   readonly damaged: string | null;

@@ -4,7 +4,7 @@ import { payloadAt, rowKey, type SortKey } from '../rows/row.js';
 import type { Findings } from './findings.js';
 import { cellsOf, prefixPattern } from './row-shape.js';
 
-export interface RowRules {
+interface RowRules {
   /** The part's key, for messages. */
   readonly at: string;
   /** The header's text with its LF. */

@@ -18,7 +18,7 @@ export interface NamedManifest {
 }
 
 /** The result of reading a document. */
-export interface ReadDocument<T> {
+interface ReadDocument<T> {
   /** `null` if it cannot be read. */
   readonly value: T | null;
   readonly problems: readonly Problem[];

@@ -1,4 +1,5 @@
 import type { ObjectKey } from '../../core/brands.js';
+import { inParallel } from '../../core/in-parallel.js';
 import type { PublishedPart } from '../published/manifest.js';
 import { writeRows } from '../rows/csv.js';
 import { headerCells } from '../rows/schema.js';
@@ -40,17 +41,13 @@ export async function verifyTree(
     index,
     signal,
   };
-  const read: ReadPart[] = new Array(parts.length);
   const notes: string[] = [];
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    for (let at = next++; at < parts.length; at = next++) {
-      signal?.throwIfAborted();
-      read[at] = await readTwice(store, parts[at]!, rules, notes);
-      onPart?.(read[at]!.bytes);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(partsAtOnce, parts.length) }, worker));
+  const read = await inParallel(parts, partsAtOnce, async (part) => {
+    signal?.throwIfAborted();
+    const found = await readTwice(store, part, rules, notes);
+    onPart?.(found.bytes);
+    return found;
+  });
 
   const problems: Problem[] = [];
   let last: ReadPart['last'] = null;

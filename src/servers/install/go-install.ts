@@ -2,42 +2,31 @@ import { join } from 'node:path';
 import { type Environment, usableHome } from './cache.js';
 import { runCommand } from './command.js';
 import { findExecutable, pathFolders } from './executables.js';
-import type { InstallContext } from './install-context.js';
-import type { ServerSpec } from './kinds.js';
+import type { BuildInstaller, InstallContext } from './install-context.js';
 
 /** A command that `go install` can build. */
-export interface GoCommand {
+interface GoCommand {
   /** Import path without the version. */
   readonly package: string;
-  readonly ldflags: string;
+  /** The variable of the package that the build sets to the version. */
+  readonly versionVariable: string;
   /** Minimum Go version of its `go.mod`, such as `1.25`. */
   readonly needsGo: string;
 }
 
-/** The Go package of a server, or null if it is not written in Go. */
-export function goCommand(spec: ServerSpec): GoCommand | null {
-  switch (spec.kind) {
-    case 'temporal':
-      return {
-        package: 'github.com/temporalio/cli/cmd/temporal',
-        // Same as the official builds. Without it, the CLI reports version 0.0.0-DEV.
-        ldflags: `-s -w -X github.com/temporalio/cli/temporalcli.Version=${spec.version}`,
-        needsGo: '1.25',
-      };
-    case 'versitygw':
-      return {
-        package: 'github.com/versity/versitygw/cmd/versitygw',
-        ldflags: `-s -w -X main.Version=${spec.version}`,
-        needsGo: '1.25',
-      };
-    case 'test-server':
-      return null;
-  }
+/** Builds a server with the installed Go toolchain. */
+export function goInstaller(command: GoCommand): BuildInstaller {
+  return {
+    source: 'go install',
+    remedy: `install Go ${command.needsGo} or newer (https://go.dev/dl), allow access to proxy.golang.org (or a GOPROXY), and run this again`,
+    run: (spec, context) => goInstall(command, spec.version, context),
+  };
 }
 
 /** The arguments of `go` that build a version of a command. */
 export function goInstallArgs(command: GoCommand, version: string): string[] {
-  return ['install', '-ldflags', command.ldflags, `${command.package}@v${version}`];
+  const ldflags = `-s -w -X ${command.versionVariable}=${version}`;
+  return ['install', '-ldflags', ldflags, `${command.package}@v${version}`];
 }
 
 /** Whether version `have` is at least `need`, by major and minor number. Accepts `go1.26.8` and `1.25`. */
@@ -72,10 +61,7 @@ export function goEnvironment(env: Environment, home: string | null, root: strin
   };
 }
 
-/** Builds the server with the installed Go toolchain into `context.target`. */
-export async function goInstall(spec: ServerSpec, context: InstallContext): Promise<void> {
-  const command = goCommand(spec);
-  if (command === null) throw new Error(`${spec.title} is not written in Go`);
+async function goInstall(command: GoCommand, version: string, context: InstallContext): Promise<void> {
   const folders = pathFolders(context.env);
   const go = await findExecutable(
     'go',
@@ -87,15 +73,15 @@ export async function goInstall(spec: ServerSpec, context: InstallContext): Prom
   const run = (args: readonly string[], env: Environment) =>
     runCommand(go, args, { env, cwd: context.target, signal: context.signal });
 
-  const version = (await run(['env', 'GOVERSION'], { ...base, GOTOOLCHAIN: 'local' })).trim();
-  const recent = isGoAtLeast(version, command.needsGo);
+  const installed = (await run(['env', 'GOVERSION'], { ...base, GOTOOLCHAIN: 'local' })).trim();
+  const recent = isGoAtLeast(installed, command.needsGo);
   // Go 1.21 and newer download the toolchain that a module requires, unless GOTOOLCHAIN is `local`.
-  if (!recent && !isGoAtLeast(version, '1.21')) {
+  if (!recent && !isGoAtLeast(installed, '1.21')) {
     throw new Error(
-      `${go} is ${version}, but Go ${command.needsGo} or newer is required (https://go.dev/dl)`,
+      `${go} is ${installed}, but Go ${command.needsGo} or newer is required (https://go.dev/dl)`,
     );
   }
-  await run(goInstallArgs(command, spec.version), {
+  await run(goInstallArgs(command, version), {
     ...base,
     GOBIN: context.target,
     ...(recent ? {} : { GOTOOLCHAIN: 'auto' }),

@@ -4,30 +4,16 @@ import { errorMessage } from '../../core/errors.js';
 import { whyNotRunning } from '../start/probe.js';
 import { cachedExecutable, type Environment, versionFolder } from './cache.js';
 import { downloadRelease } from './download.js';
-import { goInstall } from './go-install.js';
-import type { InstallContext } from './install-context.js';
+import type { Installer } from './install-context.js';
 import type { FailedAttempt } from './install-error.js';
 import type { ServerSpec } from './kinds.js';
 import { withLock } from './lock.js';
-import { mavenInstall } from './maven-install.js';
-
-/** How a server was installed. `another process`: it was installed while this process waited for the lock. */
-export type InstallSource = 'download' | 'go install' | 'Maven' | 'another process';
-
-/** One method of installation. */
-export interface Installer {
-  readonly source: Exclude<InstallSource, 'another process'>;
-  run(spec: ServerSpec, context: InstallContext): Promise<void>;
-}
 
 /** The installers of a server in the order of the attempts. With `WORKTRACK_OFFLINE=1`, there is no download. */
-export function installers(spec: ServerSpec, env: Environment): Installer[] {
-  const download: Installer = { source: 'download', run: downloadRelease };
-  const manager: Installer =
-    spec.kind === 'test-server'
-      ? { source: 'Maven', run: mavenInstall }
-      : { source: 'go install', run: goInstall };
-  return env.WORKTRACK_OFFLINE === '1' ? [manager] : [download, manager];
+export function installers({ installer }: ServerSpec, env: Environment): Installer[] {
+  return env.WORKTRACK_OFFLINE === '1'
+    ? [installer]
+    : [{ source: 'download', run: downloadRelease }, installer];
 }
 
 export interface InstallOptions {
@@ -38,8 +24,9 @@ export interface InstallOptions {
   report(step: string): void;
 }
 
-export type InstallOutcome =
-  | { readonly source: InstallSource; readonly path: string }
+/** `another process`: the server was installed while this process waited for the lock. */
+type InstallOutcome =
+  | { readonly source: string; readonly path: string }
   | { readonly source: null; readonly attempts: readonly FailedAttempt[] };
 
 /** Installs into a temporary folder and renames it, so that the cache never contains an incomplete server. */

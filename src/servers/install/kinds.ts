@@ -1,8 +1,12 @@
-/** The servers that this project uses. */
-export type ServerKind = 'temporal' | 'test-server' | 'versitygw';
+import { goInstaller } from './go-install.js';
+import type { BuildInstaller } from './install-context.js';
+import type { Release } from './releases.js';
 
+/** The servers of the demo and of `export --local`. */
+export type ServerKind = 'temporal' | 'versitygw';
+
+/** How to find, install and probe a server. */
 export interface ServerSpec {
-  readonly kind: ServerKind;
   /** Name in progress lines and errors. */
   readonly title: string;
   /** The tested version. */
@@ -13,37 +17,50 @@ export interface ServerSpec {
   readonly command: string;
   /** Arguments with which the executable prints something and exits; null if there are none. */
   readonly probeArgs: readonly string[] | null;
+  readonly release: Release;
+  /** Installs the server if its release cannot be downloaded. */
+  readonly installer: BuildInstaller;
 }
 
 const specs: Readonly<Record<ServerKind, ServerSpec>> = {
   temporal: {
-    kind: 'temporal',
     title: 'Temporal dev server',
     version: '1.5.1',
     variable: 'WORKTRACK_TEMPORAL_CLI',
     command: 'temporal',
     probeArgs: ['--version'],
-  },
-  'test-server': {
-    kind: 'test-server',
-    title: 'Temporal time-skipping test server',
-    version: '1.32.1',
-    variable: 'WORKTRACK_TEST_SERVER',
-    command: 'temporal-test-server',
-    probeArgs: null,
+    release: {
+      repository: 'temporalio/cli',
+      file: (version, { platform, cpu }) => `temporal_cli_${version}_${platform}_${cpu}.tar.gz`,
+    },
+    installer: goInstaller({
+      package: 'github.com/temporalio/cli/cmd/temporal',
+      // Same as the official builds. Without it, the CLI reports version 0.0.0-DEV.
+      versionVariable: 'github.com/temporalio/cli/temporalcli.Version',
+      needsGo: '1.25',
+    }),
   },
   versitygw: {
-    kind: 'versitygw',
     title: 'S3 server versitygw',
     version: '1.8.0',
     variable: 'WORKTRACK_VERSITYGW',
     command: 'versitygw',
     probeArgs: ['--version'],
+    release: {
+      repository: 'versity/versitygw',
+      file: (version, { platform, cpu }) =>
+        `versitygw_v${version}_${platform === 'linux' ? 'Linux' : 'Darwin'}_${cpu === 'amd64' ? 'x86_64' : cpu}.tar.gz`,
+    },
+    installer: goInstaller({
+      package: 'github.com/versity/versitygw/cmd/versitygw',
+      versionVariable: 'main.Version',
+      needsGo: '1.25',
+    }),
   },
 };
 
 /** All kinds, in the order in which they are resolved. */
-export const serverKinds: readonly ServerKind[] = ['temporal', 'test-server', 'versitygw'];
+export const serverKinds: readonly ServerKind[] = ['temporal', 'versitygw'];
 
 export function serverSpec(kind: ServerKind): ServerSpec {
   return specs[kind];

@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { MINUTE_MS } from '../../core/duration.js';
 import { ownIdentity, type ProcessIdentity, stateOf } from '../../core/process-identity.js';
 
 interface Owner extends ProcessIdentity {
   readonly token: string;
 }
 
-export interface LockOptions {
+interface LockOptions {
   readonly signal: AbortSignal;
   /** Called once with the process id of the owner if the lock is taken. */
   readonly onWait?: (pid: number) => void;
@@ -21,7 +22,7 @@ export interface LockOptions {
  * owner is known to be alive: a suspended process keeps its lock.
  */
 const touchEveryMs = 5_000;
-const staleAfterMs = 60_000;
+const staleAfterMs = MINUTE_MS;
 const defaultRetryEveryMs = 500;
 
 /** `null` for a lock that is being released, or whose owner cannot be read. */

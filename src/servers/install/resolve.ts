@@ -1,26 +1,22 @@
 import { join, resolve } from 'node:path';
+import { MINUTE_MS } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import { ServerEnvironmentError } from '../environment-error.js';
 import { whyNotRunning } from '../start/probe.js';
 import { cachedExecutable, cacheRoot, type Environment, usableHome } from './cache.js';
 import { runCommand } from './command.js';
 import { findExecutable, pathFolders, whyNotExecutable } from './executables.js';
-import { type InstallSource, install, installers } from './install.js';
+import { install, installers } from './install.js';
 import { type FailedAttempt, ServerInstallError } from './install-error.js';
 import { type ServerKind, type ServerSpec, serverSpec } from './kinds.js';
 import { type ProgressOutput, startProgress } from './progress.js';
 import { remedies } from './remedies.js';
 
-/** Where an executable was found. */
-export type ServerSource = 'environment' | 'PATH' | 'cache' | InstallSource;
-
-export interface ResolvedServer {
-  readonly kind: ServerKind;
+interface ResolvedServer {
   /** The absolute path of the executable. */
   readonly path: string;
-  readonly source: ServerSource;
-  /** Time to find or install it, in milliseconds. */
-  readonly elapsedMs: number;
+  /** `environment`, `PATH`, `cache`, an installer, or `another process`, which has just installed it. */
+  readonly source: string;
 }
 
 export interface ResolveOptions {
@@ -44,7 +40,7 @@ export interface ResolveProbes {
   readonly install: typeof install;
 }
 
-const defaultTimeoutMs = 20 * 60_000;
+const defaultTimeoutMs = 20 * MINUTE_MS;
 
 /** The folders of `go install`: GOBIN, else the bin folder of each GOPATH entry. Asks Go for its defaults if it is installed. */
 async function goFolders(env: Environment): Promise<string[]> {
@@ -76,7 +72,7 @@ async function findServer(
   root: string,
   probes: ResolveProbes,
   attempts: FailedAttempt[],
-): Promise<{ source: ServerSource; path: string } | null> {
+): Promise<{ source: string; path: string } | null> {
   const named = env[spec.variable];
   if (named) {
     const why = await probes.whyNotExecutable(named);
@@ -105,18 +101,20 @@ async function findServer(
  * @throws ServerEnvironmentError if the server's variable names a file that cannot be executed
  * @throws ServerInstallError with all attempts and what to do, if none succeeded
  */
-export async function resolveServer(kind: ServerKind, options: ResolveOptions = {}): Promise<ResolvedServer> {
-  const spec = serverSpec(kind);
+export async function resolveServer(
+  server: ServerKind | ServerSpec,
+  options: ResolveOptions = {},
+): Promise<ResolvedServer> {
+  const spec = typeof server === 'string' ? serverSpec(server) : server;
   const env = options.env ?? process.env;
   const output = options.output ?? process.stderr;
   const probes = { ...defaultProbes, ...options.probes };
   const root = cacheRoot(env);
   const started = performance.now();
-  const resolved = (source: ServerSource, path: string): ResolvedServer => {
-    const elapsedMs = performance.now() - started;
-    const seconds = (elapsedMs / 1000).toFixed(1);
+  const resolved = (source: string, path: string): ResolvedServer => {
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
     output.write(`${spec.title}: ${path} (${source}, ${seconds} s)\n`);
-    return { kind, source, path, elapsedMs };
+    return { source, path };
   };
 
   const attempts: FailedAttempt[] = [];

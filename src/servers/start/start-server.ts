@@ -2,6 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { MINUTE_MS } from '../../core/duration.js';
 import { isPortFree } from './ports.js';
 import { type ServerCommand, type ServerProcess, startProcess } from './server-process.js';
 import { ServerStartError } from './start-error.js';
@@ -29,7 +30,7 @@ export interface RunningServer {
 }
 
 /** One attempt to start a server; each attempt may use other ports. */
-export interface StartPlan<T> {
+interface StartPlan<T> {
   readonly command: ServerCommand;
   /** Sends a real request. Resolves if the server is ready; after a rejection, it is called again. */
   readonly checkReady: (signal: AbortSignal) => Promise<unknown>;
@@ -47,7 +48,7 @@ export interface StartOptions<T> {
 }
 
 /** Loading an executable of 250 MB for the first time takes some seconds. */
-const readyTimeoutMs = 60_000;
+const readyTimeoutMs = MINUTE_MS;
 const checkTimeoutMs = 5_000;
 const checkEveryMs = 100;
 const portWaitMs = 5_000;

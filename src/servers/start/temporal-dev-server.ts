@@ -7,7 +7,7 @@ import { freePort, loopback } from './ports.js';
 import { logFileOr, type RunningServer, type ServerOptions, startServer } from './start-server.js';
 
 /** Options of the dev server. The executable is that of `resolveServer('temporal')`. */
-export interface TemporalDevServerOptions extends ServerOptions {
+interface TemporalDevServerOptions extends ServerOptions {
   /** SQLite file for the state, which survives a restart, even after kill -9. Default: in memory. */
   readonly dbFile?: string | undefined;
   /** Namespace to create at the start. Default: `default`. */

@@ -9,7 +9,7 @@ import { type S3Access, s3ClientConfig } from './s3-access.js';
 import { logFileOr, type RunningServer, type ServerOptions, startServer } from './start-server.js';
 
 /** Options of versitygw. The executable is that of `resolveServer('versitygw')`. */
-export interface VersitygwOptions extends ServerOptions {
+interface VersitygwOptions extends ServerOptions {
   /** Data folder, created if missing. Buckets are folders in it, and objects are plain files. */
   readonly dataDir: string;
   /** Folder of the accounts, created if missing. It must be outside `dataDir`, where it would be a bucket. */
@@ -24,7 +24,7 @@ export interface VersitygwOptions extends ServerOptions {
   readonly accessLog?: string | undefined;
 }
 
-export interface Versitygw extends S3Access, RunningServer {
+interface Versitygw extends S3Access, RunningServer {
   readonly port: number;
 }
 

@@ -1,7 +1,7 @@
 import { mix } from './deterministic.js';
 
 /** The awkward values of a row: its text (description, title or name), and fields that plain rows do not have. */
-export interface Awkwardness {
+interface Awkwardness {
   /** JSON literal, or undefined for the plain text. */
   readonly text?: string;
   /** JSON text of further fields, starting with a comma; or empty. */

@@ -1,5 +1,6 @@
 /** Milliseconds. */
-export const DAY_MS = 86_400_000;
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
 
 /** The service's clock. It runs in real time until a test sets it; then it is stopped until it is advanced or started. */
 export class ServiceClock {

@@ -1,4 +1,5 @@
 import { awkwardSourceKey } from './awkward.js';
+import { HOUR_MS } from './clock.js';
 
 /** The input for a seeded row of any resource. */
 export interface SeedFacts {
@@ -17,7 +18,7 @@ export interface SeedFacts {
 }
 
 /** Ids of other seeded records. */
-export interface SeedReferences {
+interface SeedReferences {
   readonly projects: readonly string[];
   readonly tasks: readonly string[];
   readonly members: readonly string[];
@@ -51,7 +52,6 @@ const CURRENCIES = ['EUR', 'USD', 'GBP', 'CHF'];
 const SOURCES = ['web', 'mobile', 'desktop', 'import'];
 const CALENDARS = ['google', 'outlook', 'ical'];
 const TAGS = ['[]', '["internal"]', '["client","urgent"]', '["travel"]'];
-const HOUR_MS = 3_600_000;
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 const pick = <T>(items: readonly T[], random: number): T => items[random % items.length] as T;

@@ -5,7 +5,7 @@ import { type SeedFacts, seedWriter } from './seed-rows.js';
 import type { Table } from './table.js';
 
 /** The input of the seeded rows of a table. Equal inputs give equal bytes. */
-export interface SeedInput {
+interface SeedInput {
   readonly seed: number;
   readonly resource: string;
   readonly count: number;

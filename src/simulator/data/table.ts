@@ -18,7 +18,7 @@ export interface RowVersion {
 }
 
 /** The parameters of a page. */
-export interface PageQuery {
+interface PageQuery {
   readonly after: Position | null;
   /** Number of listed rows to skip after `after` (cursor style `offset`). */
   readonly skip: number;

@@ -34,7 +34,7 @@ export function faultReply(fault: Fault, nowMs: number, message: string): Reply 
 }
 
 /** Whether a body is compressed. */
-export interface GzipChoice {
+interface GzipChoice {
   readonly mode: 'large' | 'always' | 'off';
   readonly accepted: string | undefined;
 }

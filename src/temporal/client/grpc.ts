@@ -9,7 +9,7 @@ const code = {
 } as const;
 
 /** The gRPC status in the cause chain of an SDK error; `null` if there is none. */
-export function grpcCode(error: unknown): number | null {
+function grpcCode(error: unknown): number | null {
   return grpcCause(error)?.code ?? null;
 }
 

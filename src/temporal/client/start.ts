@@ -25,12 +25,10 @@ export interface StartOptions {
   readonly workflowId?: string | undefined;
 }
 
+type ManualRun = 'export' | 'backfill' | 'rollback' | 'purge';
+
 /** A unique id for a workflow that a user starts. */
-export function manualId(
-  connection: string,
-  what: 'export' | 'backfill' | 'rollback' | 'purge',
-  now: number = Date.now(),
-): string {
+export function manualId(connection: string, what: ManualRun, now: number = Date.now()): string {
   const stamp = new Date(now).toISOString().replace(/[-:]|\.\d+/g, '');
   return `worktrack/${connection}/${what}/${stamp}-${randomBytes(4).toString('hex')}`;
 }
@@ -45,11 +43,7 @@ export function startExport(
   options: StartOptions = {},
 ): Promise<string> {
   const summary = `${input.full === true ? 'Full export' : 'Export'} of ${named(input)} (${input.connection})`;
-  return start(temporal, EXPORT_WORKFLOW, input, {
-    workflowId: manualId(input.connection, 'export'),
-    ...defined(options),
-    summary,
-  });
+  return start(temporal, EXPORT_WORKFLOW, 'export', input, options, summary);
 }
 
 /** Starts a backfill (`backfillWorkflow`), a manual reread that never moves a checkpoint back. */
@@ -60,11 +54,7 @@ export function startBackfill(
 ): Promise<string> {
   const how = input.since === undefined ? '' : ` since ${input.since}`;
   const summary = `${input.reconcile === true ? 'Reconciliation' : 'Backfill'} of ${named(input)}${how} (${input.connection})`;
-  return start(temporal, BACKFILL_WORKFLOW, input, {
-    workflowId: manualId(input.connection, 'backfill'),
-    ...defined(options),
-    summary,
-  });
+  return start(temporal, BACKFILL_WORKFLOW, 'backfill', input, options, summary);
 }
 
 /** Starts a rollback (`rollbackWorkflow`). */
@@ -73,11 +63,8 @@ export function startRollback(
   input: RollbackInput,
   options: StartOptions = {},
 ): Promise<string> {
-  return start(temporal, ROLLBACK_WORKFLOW, input, {
-    workflowId: manualId(input.connection, 'rollback'),
-    ...defined(options),
-    summary: `Rollback of ${input.resource} to ${input.to} (${input.connection})`,
-  });
+  const summary = `Rollback of ${input.resource} to ${input.to} (${input.connection})`;
+  return start(temporal, ROLLBACK_WORKFLOW, 'rollback', input, options, summary);
 }
 
 /** Starts a purge (`purgeWorkflow`). */
@@ -86,11 +73,8 @@ export function startPurge(
   input: PurgeInput,
   options: StartOptions = {},
 ): Promise<string> {
-  return start(temporal, PURGE_WORKFLOW, input, {
-    workflowId: manualId(input.connection, 'purge'),
-    ...defined(options),
-    summary: `Purge of one record of ${input.resource} (${input.connection})`,
-  });
+  const summary = `Purge of one record of ${input.resource} (${input.connection})`;
+  return start(temporal, PURGE_WORKFLOW, 'purge', input, options, summary);
 }
 
 /**
@@ -102,13 +86,13 @@ export function startPurge(
 export function requestSync(
   temporal: TemporalClient,
   { connection, resource, ...input }: SyncInput & { readonly connection: string; readonly resource: string },
-  { taskQueue }: Pick<StartOptions, 'taskQueue'> = {},
+  { taskQueue = DEFAULT_TASK_QUEUE }: Pick<StartOptions, 'taskQueue'> = {},
 ): Promise<SyncAccepted> {
   return temporal.client.workflow.executeUpdateWithStart<Workflow, SyncAccepted, [SyncInput]>('sync', {
     args: [input],
     startWorkflowOperation: new WithStartWorkflowOperation(MIRROR_WORKFLOW, {
       workflowId: mirrorWorkflowId(connection, resource),
-      taskQueue: taskQueue ?? DEFAULT_TASK_QUEUE,
+      taskQueue,
       args: [newMirror(connection, resource)],
       workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
       staticSummary: `Mirror of ${resource} (${connection})`,
@@ -120,25 +104,20 @@ export function requestSync(
 async function start(
   temporal: TemporalClient,
   workflow: string,
+  what: ManualRun,
   input: { readonly connection: string },
-  { workflowId, taskQueue, summary }: { workflowId: string; taskQueue?: string; summary: string },
+  { workflowId = manualId(input.connection, what), taskQueue = DEFAULT_TASK_QUEUE }: StartOptions,
+  summary: string,
 ): Promise<string> {
   await temporal.client.workflow.start(workflow, {
     workflowId,
-    taskQueue: taskQueue ?? DEFAULT_TASK_QUEUE,
+    taskQueue,
     args: [input],
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
     staticSummary: summary,
     memo: { connection: input.connection },
   });
   return workflowId;
-}
-
-function defined({ workflowId, taskQueue }: StartOptions): { workflowId?: string; taskQueue?: string } {
-  return {
-    ...(workflowId === undefined ? {} : { workflowId }),
-    ...(taskQueue === undefined ? {} : { taskQueue }),
-  };
 }
 
 function named({ resources }: Pick<ExportInput, 'resources'>): string {

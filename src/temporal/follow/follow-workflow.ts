@@ -13,7 +13,7 @@ export interface FollowedView {
 }
 
 /** How to follow one type of workflow. */
-export interface Follower<View extends FollowedView, Result> {
+interface Follower<View extends FollowedView, Result> {
   /** Queries the current view; `null` if no worker answers. */
   refresh(before: View, described: WorkflowExecutionDescription): Promise<View | null>;
   /** The result of a workflow that has ended, successfully or not. */

@@ -4,7 +4,7 @@ import type { TemporalClient } from '../client/connect.js';
 import { decodePayload, failureMessage } from '../client/payloads.js';
 
 /** A pending activity in the server's format. */
-export type PendingActivity = NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number];
+type PendingActivity = NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number];
 
 /** The failure of the last attempt of an activity. */
 export interface AttemptFailure {

@@ -3,9 +3,7 @@ import type { TemporalClient } from '../client/connect.js';
 import type { RecordedHistory } from './parse-history.js';
 
 /** The workflow types of this package. */
-export const WORKFLOW_TYPES: readonly string[] = Object.keys(workflows).filter((name) =>
-  name.endsWith('Workflow'),
-);
+const WORKFLOW_TYPES: readonly string[] = Object.keys(workflows).filter((name) => name.endsWith('Workflow'));
 
 export interface ServerHistoriesOptions {
   readonly taskQueue: string;

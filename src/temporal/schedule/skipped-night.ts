@@ -1,6 +1,6 @@
+import { DAY_MS, MINUTE_MS } from '../../core/duration.js';
 import type { ScheduleSettings } from '../../core/settings.js';
 
-const DAY_MS = 24 * 60 * 60_000;
 /** More than a year, so that every change to daylight saving time is found. */
 const DAYS_AHEAD = 400;
 
@@ -34,7 +34,7 @@ export function nextSkippedNight(
   const local = (at: number): string => format.format(at).replace(', ', 'T');
   const today = Math.floor(from / DAY_MS) * DAY_MS;
   for (let day = 1; day <= DAYS_AHEAD; day++) {
-    const asUtc = today + day * DAY_MS + (Number(hour) * 60 + Number(minute)) * 60_000;
+    const asUtc = today + day * DAY_MS + (Number(hour) * 60 + Number(minute)) * MINUTE_MS;
     const date = new Date(asUtc).toISOString().slice(0, 10);
     // The time exists if one of the zone's offsets around it leads to this local time.
     const offsets = [asUtc - DAY_MS, asUtc + DAY_MS].map((at) => Date.parse(`${local(at)}:00Z`) - at);

@@ -12,9 +12,8 @@ import { inParallel } from '../../core/in-parallel.js';
 import { parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { RunChain } from '../../lake/published/chain.js';
-import { pointerKey } from '../../lake/published/layout.js';
 import { type Manifest, readManifest } from '../../lake/published/manifest.js';
-import { decodePointer } from '../../lake/published/pointer.js';
+import { readPointer } from '../../lake/published/pointer.js';
 import { readHistory } from '../../lake/published/run-history.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { TemporalClient } from '../client/connect.js';
@@ -37,7 +36,7 @@ export interface LoggedRun {
   readonly error: RunError | null;
 }
 
-export interface RunLogOptions {
+interface RunLogOptions {
   readonly resources: readonly string[];
   /** Maximum number of runs per resource. */
   readonly limit: number;
@@ -80,9 +79,8 @@ export async function readRunLog(
 }
 
 async function publishedRuns(store: ObjectStore, resource: string, limit: number): Promise<LoggedRun[]> {
-  const found = await store.readIfExists(pointerKey(resource));
-  if (found === null) return [];
-  const pointer = { ...decodePointer(found.body), resource };
+  const pointer = await readPointer(store, resource);
+  if (pointer === null) return [];
   const runs = await readHistory(new RunChain(store, pointer), limit);
   // Without a readable change log, the last run is still published.
   const last = runs.length > 0 ? null : await readManifest(store, pointer.snapshot);

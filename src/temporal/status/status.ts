@@ -7,9 +7,8 @@ import type {
   RunOutcome,
 } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { pointerKey } from '../../lake/published/layout.js';
 import { readManifest } from '../../lake/published/manifest.js';
-import { decodePointer } from '../../lake/published/pointer.js';
+import { readPointer } from '../../lake/published/pointer.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { TemporalClient } from '../client/connect.js';
 import { queryMirror } from '../follow/mirror-view.js';
@@ -106,11 +105,11 @@ function fromMirror({
 }
 
 async function fromLake(store: ObjectStore, name: string): Promise<ResourceStatus> {
-  const found = await store.readIfExists(pointerKey(name));
+  const pointer = await readPointer(store, name);
   const nothing = { name, error: null, active: null, pageSize: null, from: 'latest.json' } as const;
-  if (found === null)
+  if (pointer === null)
     return { ...nothing, checkpoint: null, rows: null, lastRun: null, snapshotAt: null, warnings: [] };
-  const { runId, checkpoint, rows, publishedAt, snapshot } = decodePointer(found.body);
+  const { runId, checkpoint, rows, publishedAt, snapshot } = pointer;
   const manifest = await readManifest(store, snapshot);
   const warnings = manifest?.warnings ?? [`${snapshot} is missing, although latest.json names it`];
   const lastRun = { runId, outcome: 'published', publishedAt } as const;

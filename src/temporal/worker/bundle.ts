@@ -5,7 +5,7 @@ import { PACKAGE_ROOT } from '../../core/version.js';
 import type { DataConverter } from '../client/connect.js';
 
 /** The entry point of the bundle: with versioning behaviours, or without (see workflows/versioned.ts). */
-export type WorkflowList = 'index' | 'versioned';
+type WorkflowList = 'index' | 'versioned';
 
 /** The bundles that the build creates, so that a worker starts in one second instead of ten. */
 export const SHIPPED_BUNDLES: Readonly<Record<WorkflowList, string>> = {
@@ -14,7 +14,7 @@ export const SHIPPED_BUNDLES: Readonly<Record<WorkflowList, string>> = {
 };
 
 /** The user's modules that run in the workflow sandbox. */
-export interface UserModules {
+interface UserModules {
   readonly converter?: DataConverter | undefined;
   /** Paths of modules with workflow interceptors, such as those of a tracing library. */
   readonly interceptorModules?: readonly string[] | undefined;

@@ -12,7 +12,7 @@ export interface Connections extends ActivityDeps {
   close(): Promise<void>;
 }
 
-export interface ConnectionsOptions {
+interface ConnectionsOptions {
   readonly logger?: StoreLogger | undefined;
   /** Whether activities must save their position and stop. Default: never. */
   readonly draining?: (() => boolean) | undefined;

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import type { Meter } from '../../core/metrics.js';
 import type { Settings } from '../../core/settings.js';
@@ -6,7 +7,7 @@ import { decodePointer } from '../../lake/published/pointer.js';
 import { fromUtcSeconds } from '../../lake/run/watermark.js';
 import type { Connections } from './connections.js';
 
-export interface FreshnessOptions {
+interface FreshnessOptions {
   readonly settings: Settings;
   readonly connections: Connections;
   readonly meter: Meter;
@@ -35,7 +36,7 @@ export function watchFreshness(options: FreshnessOptions): { stop(): Promise<voi
     });
   };
   read();
-  const timer = setInterval(read, options.everyMs ?? 60_000);
+  const timer = setInterval(read, options.everyMs ?? MINUTE_MS);
   timer.unref();
   return {
     async stop() {

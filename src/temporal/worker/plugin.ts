@@ -4,10 +4,9 @@ import { createActivities } from '../../../activities/index.js';
 import { loadSettings } from '../../config/index.js';
 import type { Activities } from '../../core/contract/index.js';
 import type { Settings } from '../../core/settings.js';
-import { manyAbortListeners } from './abort-listeners.js';
 import { type Connections, openConnections } from './connections.js';
 import { watchFreshness } from './freshness.js';
-import { logContext } from './log-context.js';
+import { logContext, manyAbortListeners } from './interceptors.js';
 import { exportsMetrics, runtimeLogger, runtimeMeter } from './telemetry.js';
 
 /** Time for activities to save their position when the worker stops. */

@@ -6,7 +6,7 @@ import { ConfigurationError } from '../../core/configuration-error.js';
 import { errorMessage } from '../../core/errors.js';
 import { VERSION } from '../../core/version.js';
 import { fileOf } from './bundle.js';
-import { runAttributes } from './log-context.js';
+import { runAttributes } from './interceptors.js';
 import { checkOtlpEnvironment, type Environment } from './otlp-environment.js';
 
 /** The tracing interceptors for the client and the worker of one process. */

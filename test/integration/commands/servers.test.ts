@@ -12,14 +12,17 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   ensureBucket,
   resolveServer,
-  type ServerKind,
   ServerStartError,
   s3ClientConfig,
   startTemporalDevServer,
   startVersitygw,
 } from '../../../src/servers/index.js';
 import { parentDeathPrefix } from '../../../src/servers/start/parent-death.js';
-import { startTimeSkippingServer, timeSkippingOptions } from '../../support/time-skipping-server.js';
+import {
+  startTimeSkippingServer,
+  TEST_SERVER,
+  timeSkippingOptions,
+} from '../../support/time-skipping-server.js';
 
 const run = promisify(execFile);
 let folder: string;
@@ -28,8 +31,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const executable = async (kind: ServerKind) =>
-  (await resolveServer(kind, { output: { write: () => true } })).path;
+const executable = async (server: Parameters<typeof resolveServer>[0]) =>
+  (await resolveServer(server, { output: { write: () => true } })).path;
 
 /** Whether a process is there; one that has ended and only waits to be reaped is not. */
 async function isRunning(pid: number): Promise<boolean> {
@@ -103,14 +106,14 @@ describe('the Temporal dev server', { timeout: 120_000 }, () => {
 
 describe('the time-skipping test server', { timeout: 120_000 }, () => {
   it('answers when started by itself, and leaves no process', async () => {
-    const server = await startTimeSkippingServer({ executable: await executable('test-server') });
+    const server = await startTimeSkippingServer({ executable: await executable(TEST_SERVER) });
     await server.stop();
     expect(await isRunning(server.pid)).toBe(false);
   });
 
   it('skips thirty days in the environment of the SDK', async () => {
     const env = await TestWorkflowEnvironment.createTimeSkipping(
-      timeSkippingOptions(await executable('test-server')),
+      timeSkippingOptions(await executable(TEST_SERVER)),
     );
     try {
       const before = await env.currentTimeMs();

@@ -44,7 +44,9 @@ describe('masking by hash', () => {
     const second = await stack.startWorker(keyed);
     const changed = await stack.export();
     expect(changed.runs[0]).toMatchObject({ outcome: 'published', counts: { updated: 30 } });
-    expect(changed.runs[0]!.warnings.join()).toContain('the masking secret differs from the one of the base snapshot');
+    expect(changed.runs[0]!.warnings.join()).toContain(
+      'the masking secret differs from the one of the base snapshot',
+    );
     expect(await emails()).toEqual(new Set([hmac('ann@example.com')]));
     // Once: an increment that finds nothing rewrites nothing.
     const again = await stack.export();

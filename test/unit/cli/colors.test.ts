@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { colorsFor } from '../../../src/cli/shared/colors.js';
+import { colorsFor } from '../../../src/cli/shared/output.js';
 
 describe('colours', () => {
   it.each([

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { progressOn } from '../../../src/cli/progress/screen.js';
-import { output, printJson } from '../../../src/cli/shared/output.js';
-import { printable, printableJson } from '../../../src/cli/shared/printable.js';
+import { output, printable, printableJson, printJson } from '../../../src/cli/shared/output.js';
 import { jsonLine, textLine } from '../../../src/cli/worker/runtime.js';
 import type { ResourceView } from '../../../src/temporal/follow/export-view.js';
 

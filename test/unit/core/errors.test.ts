@@ -3,8 +3,8 @@ import { join, resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { BodyError } from '../../../src/api/body.js';
+import { BodyTooLargeError } from '../../../src/api/errors/body-too-large-error.js';
 import {
-  BodyTooLargeError,
   BrokenPromiseError,
   NotFoundError,
   RefusedError,

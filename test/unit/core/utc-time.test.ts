@@ -5,7 +5,7 @@ import type { RunId } from '../../../src/core/brands.js';
 import { isRunId, parseRunDate } from '../../../src/core/run-id.js';
 import { parseIsoTime } from '../../../src/core/utc-time.js';
 import { isLater } from '../../../src/lake/rows/newer.js';
-import { parseTimestamp } from '../../../src/webhook/timestamp.js';
+import { parseTimestamp } from '../../../src/webhook/signature.js';
 import { checkSyncInput } from '../../../workflows/mirror/sync-request.js';
 
 const MISSING = ['2026-02-30', '2026-02-29', '2026-04-31', '2026-13-01', '2026-00-10', '2026-01-00'];

@@ -3,13 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cachedExecutable, versionFolder } from '../../../src/servers/install/cache.js';
-import {
-  type Installer,
-  type InstallOptions,
-  install,
-  installers,
-} from '../../../src/servers/install/install.js';
+import { type InstallOptions, install, installers } from '../../../src/servers/install/install.js';
+import type { Installer } from '../../../src/servers/install/install-context.js';
 import { serverSpec } from '../../../src/servers/install/kinds.js';
+import { TEST_SERVER } from '../../support/time-skipping-server.js';
 
 const spec = serverSpec('versitygw');
 let root: string;
@@ -100,7 +97,7 @@ describe('installing a server into the cache', () => {
 
   it('offers Maven for the test server, and no download when offline', () => {
     const sources = (env: Record<string, string>) =>
-      installers(serverSpec('test-server'), env).map((installer) => installer.source);
+      installers(TEST_SERVER, env).map((installer) => installer.source);
     expect(sources({})).toEqual(['download', 'Maven']);
     expect(sources({ WORKTRACK_OFFLINE: '1' })).toEqual(['Maven']);
   });

@@ -49,7 +49,7 @@ describe('resolving a server', () => {
   it('uses the executable in its variable before anything else', async () => {
     const here = machine(['/mine', '/bin/versitygw', cached], nothing);
     const server = await here.resolve({ WORKTRACK_VERSITYGW: '/mine' });
-    expect(server).toMatchObject({ kind: 'versitygw', path: '/mine', source: 'environment' });
+    expect(server).toMatchObject({ path: '/mine', source: 'environment' });
   });
 
   it('refuses a variable that names nothing executable, and does not look elsewhere', async () => {

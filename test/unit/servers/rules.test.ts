@@ -1,19 +1,15 @@
 import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { cacheRoot, versionFolder } from '../../../src/servers/install/cache.js';
-import {
-  goCommand,
-  goEnvironment,
-  goInstallArgs,
-  isGoAtLeast,
-} from '../../../src/servers/install/go-install.js';
+import { goEnvironment, goInstallArgs, isGoAtLeast } from '../../../src/servers/install/go-install.js';
 import { serverSpec } from '../../../src/servers/install/kinds.js';
-import { javaWrapper, mavenArgs, testServerPom } from '../../../src/servers/install/maven-install.js';
 import { startProgress } from '../../../src/servers/install/progress.js';
 import { digestFromList, releaseArchive } from '../../../src/servers/install/releases.js';
 import { isBindConflict } from '../../../src/servers/start/start-server.js';
 import { temporalArgs, temporalEnvironment } from '../../../src/servers/start/temporal-dev-server.js';
 import { versitygwArgs, versitygwEnvironment } from '../../../src/servers/start/versitygw.js';
+import { javaWrapper, mavenArgs, testServerPom } from '../../support/maven-install.js';
+import { TEST_SERVER } from '../../support/time-skipping-server.js';
 
 describe('the cache folder', () => {
   it('is the configured one, else the XDG one, else under HOME', () => {
@@ -40,7 +36,7 @@ describe('official releases', () => {
     expect(releaseArchive(serverSpec('temporal'), linux)?.file).toBe('temporal_cli_1.5.1_linux_amd64.tar.gz');
     expect(releaseArchive(serverSpec('versitygw'), linux)?.file).toBe('versitygw_v1.8.0_Linux_x86_64.tar.gz');
     expect(releaseArchive(serverSpec('versitygw'), mac)?.file).toBe('versitygw_v1.8.0_Darwin_arm64.tar.gz');
-    expect(releaseArchive(serverSpec('test-server'), mac)).toMatchObject({
+    expect(releaseArchive(TEST_SERVER, mac)).toMatchObject({
       file: 'temporal-test-server_1.32.1_macOS_arm64.tar.gz',
       checksum: { sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
     });
@@ -62,10 +58,11 @@ describe('official releases', () => {
 
 describe('building with Go', () => {
   it('requests the exact version', () => {
-    const command = goCommand(serverSpec('versitygw'));
-    expect(command && goInstallArgs(command, '1.8.0').at(-1)).toBe(
-      'github.com/versity/versitygw/cmd/versitygw@v1.8.0',
-    );
+    const command = { package: 'example.com/cmd/server', versionVariable: 'main.Version', needsGo: '1.25' };
+    expect(goInstallArgs(command, '1.8.0')).toEqual([
+      ...['install', '-ldflags', '-s -w -X main.Version=1.8.0'],
+      'example.com/cmd/server@v1.8.0',
+    ]);
   });
 
   it('compares Go versions by number', () => {

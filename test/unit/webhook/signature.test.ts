@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { HmacSettings, SignatureSettings } from '../../../src/core/settings.js';
-import { signatureFailure } from '../../../src/webhook/signature.js';
-import { parseTimestamp } from '../../../src/webhook/timestamp.js';
+import { parseTimestamp, signatureFailure } from '../../../src/webhook/signature.js';
 
 const SECRET = 'a-secret';
 const BODY = Buffer.from('{"resource":"täsks"}');

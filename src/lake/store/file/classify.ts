@@ -2,7 +2,7 @@ import { errorMessage } from '../../../core/errors.js';
 import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
 import { StoreError, type StoreErrorKind } from '../errors/store-error.js';
 
-export interface FileContext {
+interface FileContext {
   readonly operation: string;
   readonly key: string | null;
   /** The lake's folder. */

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, rmdirSync, statSync, unlinkSync } from 'node:f
 import { link, open, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MINUTE_MS } from '../../../core/duration.js';
 import { ownIdentity, type ProcessIdentity, stateOf } from '../../../core/process-identity.js';
 import { StoreError } from '../errors/store-error.js';
 import { codeOf } from './classify.js';
@@ -10,7 +11,7 @@ import { type LakeFolder, syncFolder } from './folder.js';
 import { lockName, temporaryName } from './names.js';
 
 /** A lock is held for milliseconds. An older one whose holder is not known to be alive is stale; its process id may be reused. */
-const STALE_MS = 60_000;
+const STALE_MS = MINUTE_MS;
 const GIVE_UP_MS = 90_000;
 
 interface Holder extends ProcessIdentity {

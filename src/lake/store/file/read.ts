@@ -1,8 +1,8 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import type { ObjectKey } from '../../../core/brands.js';
 import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
+import { checkRange } from '../key.js';
 import type { ReadOptions } from '../port.js';
-import { checkRange } from '../range.js';
 import { isAbsent, toFileStoreError } from './classify.js';
 import type { LakeFolder } from './folder.js';
 

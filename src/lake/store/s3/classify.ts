@@ -2,7 +2,7 @@ import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
 import { StoreError, type StoreErrorKind } from '../errors/store-error.js';
 import { readAnswer, type S3Answer, toCause } from './answer.js';
 
-export interface S3Context {
+interface S3Context {
   readonly operation: string;
   /** Relative to the lake's root; null if the operation concerns no object. */
   readonly key: string | null;

@@ -1,10 +1,11 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
+import { MINUTE_MS } from '../../../core/duration.js';
 import type { LakeSettings } from '../../../core/settings.js';
 
 /** Idle timeout: long enough for a busy store to complete a large upload, short enough to detect a dead peer. */
-const SOCKET_TIMEOUT_MS = 60_000;
+const SOCKET_TIMEOUT_MS = MINUTE_MS;
 const CONNECT_TIMEOUT_MS = 5_000;
 const MAX_SOCKETS = 64;
 /** The SDK waits at most 0.1 to 1.6 s between attempts, about 3 s in total. Temporal retries longer outages. */

@@ -14,7 +14,7 @@ import { S3Writer } from './writer.js';
 const MAX_COPY_BYTES = 5 * 1024 ** 3;
 const COPY_PART_BYTES = 1024 ** 3;
 
-export interface CopyLimits {
+interface CopyLimits {
   readonly maxCopyBytes: number;
   readonly partBytes: number;
 }

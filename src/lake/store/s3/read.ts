@@ -3,8 +3,8 @@ import type { ObjectKey } from '../../../core/brands.js';
 import { recoveryOf } from '../../damaged-error.js';
 import { crc32, crc32ToHex } from '../crc32.js';
 import { StoreError } from '../errors/store-error.js';
+import { checkRange } from '../key.js';
 import type { ReadOptions } from '../port.js';
-import { checkRange } from '../range.js';
 import { readAnswer } from './answer.js';
 import type { S3Connection } from './connection.js';
 import { fullCrc32, headObject, sendOptions } from './head.js';
@@ -13,7 +13,7 @@ import { fullCrc32, headObject, sendOptions } from './head.js';
 const MAX_IDLE_BREAKS = 4;
 
 /** The version that is being read. */
-export interface ReadVersion {
+interface ReadVersion {
   etag: string;
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { peekNextCursor } from '../../../../src/api/json/peek.js';
+import { peekNextCursor } from '../../../../src/api/json/page.js';
 import { toByteString } from '../../../../src/core/brands.js';
 import { anyGaps, anyRecord, readText, recordsPage, spaced } from './support.js';
 

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { type ListEnvelope, readListPage } from '../../../../src/api/json/page.js';
 import type { FieldColumns } from '../../../../src/api/json/record.js';
-import { type ByteString, fromByteString, toByteString } from '../../../../src/core/brands.js';
-import type { Cells } from '../../../../src/core/cells.js';
+import { type ByteString, type Cells, fromByteString, toByteString } from '../../../../src/core/brands.js';
 
 /** Columns in the order first met, nothing left out. */
 export class AllColumns implements FieldColumns {

@@ -8,10 +8,26 @@ import {
   type SignalDefinition,
   startChild,
   type Workflow,
+  workflowInfo,
 } from '@temporalio/workflow';
+import { HOUR_MS, MINUTE_MS } from '../../src/core/duration.js';
+
+/** Far below the server's own suggestion, so that a history stays quick to read and to replay. */
+const MAX_EVENTS = 1000;
+
+/** Whether the history is long enough to continue as new. */
+export function shouldContinueAsNew(maxEvents: number = MAX_EVENTS): boolean {
+  const { historyLength, continueAsNewSuggested } = workflowInfo();
+  return continueAsNewSuggested || historyLength >= maxEvents;
+}
+
+/** Time until a request without an answer is sent again, in case its receiver was terminated; ms. It doubles up to an hour. */
+export function nextResendMs(previous: number | null = null): number {
+  return previous === null ? 5 * MINUTE_MS : Math.min(2 * previous, HOUR_MS);
+}
 
 /** A workflow that outlives its starter. */
-export interface LongLived<W extends Workflow> {
+interface LongLived<W extends Workflow> {
   readonly workflow: W;
   readonly workflowId: string;
   readonly args: Parameters<W>;

@@ -1,5 +1,6 @@
-import { CancellationScope, log, proxyActivities } from '@temporalio/workflow';
+import { CancellationScope, log, metricMeter, proxyActivities } from '@temporalio/workflow';
 import type { Activities, MirrorState, NotifyInput, RunReport } from '../../src/core/contract/index.js';
+import { METRICS } from '../../src/core/metrics.js';
 import { eventOf } from '../../src/core/notify.js';
 import { toRunError } from '../shared/failures.js';
 
@@ -8,6 +9,21 @@ const { 'worktrack.notify': notify } = proxyActivities<Activities>({
   scheduleToCloseTimeout: '10 minutes',
   retry: { initialInterval: '2 seconds', maximumInterval: '1 minute', maximumAttempts: 6 },
 });
+
+/**
+ * Counts an ended run, whatever its outcome. The mirror does this because only it sees the end of every run. Metrics are
+ * not in the history, and a replay does not count a run again.
+ *
+ * @param durationMs milliseconds
+ */
+export function countRun(connection: string, { resource, outcome }: RunReport, durationMs: number): void {
+  const { runs, runSeconds } = METRICS;
+  const labels = { connection, resource, outcome };
+  metricMeter.createCounter(runs.name, runs.unit, runs.description).add(1, labels);
+  metricMeter
+    .createHistogram(runSeconds.name, 'float', runSeconds.unit, runSeconds.description)
+    .record(Math.max(0, durationMs) / 1000, labels);
+}
 
 /**
  * Updates the failure state after a run, and sends a notification if the configuration asks for one.

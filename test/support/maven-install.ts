@@ -1,10 +1,10 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Environment, usableHome } from './cache.js';
-import { runCommand } from './command.js';
-import { findExecutable, pathFolders, whyNotExecutable } from './executables.js';
-import type { InstallContext } from './install-context.js';
-import type { ServerSpec } from './kinds.js';
+import { type Environment, usableHome } from '../../src/servers/install/cache.js';
+import { runCommand } from '../../src/servers/install/command.js';
+import { findExecutable, pathFolders, whyNotExecutable } from '../../src/servers/install/executables.js';
+import type { BuildInstaller, InstallContext } from '../../src/servers/install/install-context.js';
+import type { ServerSpec } from '../../src/servers/install/kinds.js';
 
 const mainClass = 'io.temporal.testserver.TestServer';
 const copyGoal = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
@@ -63,8 +63,16 @@ async function requireJava(env: Environment): Promise<void> {
   }
 }
 
+/** Installs the test server with Maven. */
+export const mavenInstaller: BuildInstaller = {
+  source: 'Maven',
+  remedy:
+    'install Java 11 or newer and Maven 3.6 or newer, allow access to repo.maven.apache.org (or a mirror in settings.xml), and run this again',
+  run: mavenInstall,
+};
+
 /** Copies the test server's jars with Maven into `context.target` and writes the script next to them. */
-export async function mavenInstall(spec: ServerSpec, context: InstallContext): Promise<void> {
+async function mavenInstall(spec: ServerSpec, context: InstallContext): Promise<void> {
   await requireJava(context.env);
   const maven = await findExecutable('mvn', pathFolders(context.env));
   if (maven === null) throw new Error('`mvn` is not on PATH (Maven 3.6 or newer is required)');

@@ -65,7 +65,7 @@ describe('`worktrack replay`', () => {
     const { code, stdout, stderr } = await runCommand(stack, ['replay', files[0]!, file]);
     expect(code).toBe(2);
     expect(stdout).toBe('');
-    expect(stderr).toContain(`${file} is no history`);
+    expect(stderr).toContain(`${file} is not a history that can be replayed`);
     expect(stderr).toContain('temporal workflow show');
     for (const slip of [[], [join(stack.folder, 'nowhere.json')], [files[0]!, '--from-server']])
       expect((await runCommand(stack, ['replay', ...slip])).code).toBe(2);
@@ -120,6 +120,6 @@ describe('`worktrack replay`', () => {
       `empty-${stack.taskQueue}`,
     ]);
     expect(code).toBe(2);
-    expect(stderr).toContain('nothing was replayed');
+    expect(stderr).toContain('found no workflows of this package to replay');
   });
 });

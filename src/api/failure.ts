@@ -10,7 +10,6 @@ import type { RequestContext, ServiceError } from './errors/service-error.js';
 import { TransientError, type TransientReason } from './errors/transient-error.js';
 import type { Redactor } from './redact.js';
 import type { HttpResponse } from './request.js';
-import { ResponseTimeoutError } from './response-timeout.js';
 import { safeCause } from './safe-cause.js';
 import { serviceMessage } from './service-message.js';
 
@@ -71,14 +70,8 @@ export function exchangeError(error: unknown, request: RequestContext, redact: R
         { request, cause, maxBodyBytes: error.maxBytes },
       );
     }
-    return new TransientError(`${subject(request)}: ${cause.message}`, { request, cause, reason: 'body' });
-  }
-  if (error instanceof ResponseTimeoutError) {
-    return new TransientError(`${subject(request)}: ${cause.message}.`, {
-      request,
-      cause,
-      reason: 'timeout',
-    });
+    const reason = error.fault === 'too-slow' ? 'timeout' : 'body';
+    return new TransientError(`${subject(request)}: ${cause.message}`, { request, cause, reason });
   }
   const code = codeOf(error);
   const reason: TransientReason = TIMEOUTS.has(code ?? '') ? 'timeout' : 'network';

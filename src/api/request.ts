@@ -36,7 +36,7 @@ const MAX_ERROR_BYTES = 64 * 1024;
 
 /**
  * Makes one request, without retries and redirects. Throws undici's errors for the connection, BodyError for an
- * unreadable body, ResponseTimeoutError when the whole response takes too long, and the signal's reason when aborted.
+ * unreadable body or when the whole response takes too long, and the signal's reason when aborted.
  */
 export async function exchange(
   agent: Agent,

@@ -1,15 +1,4 @@
-import { WorktrackError } from '../core/errors.js';
-
-/** A response was not complete within `http.responseTimeout`, although bytes kept arriving. */
-export class ResponseTimeoutError extends WorktrackError {
-  readonly code = 'SERVICE_TRANSIENT';
-
-  constructor(limitMs: number) {
-    super(
-      `the response was not complete after ${limitMs / 1000} s. If the service needs this long, raise http.responseTimeout`,
-    );
-  }
-}
+import { BodyError } from './body.js';
 
 /** Aborts one exchange at its deadline or with the caller's signal, whichever comes first. */
 export class ResponseDeadline {
@@ -20,7 +9,7 @@ export class ResponseDeadline {
 
   constructor(limitMs: number, outer: AbortSignal | undefined) {
     this.#outer = outer;
-    this.#timer = setTimeout(() => this.#controller.abort(new ResponseTimeoutError(limitMs)), limitMs);
+    this.#timer = setTimeout(() => this.#controller.abort(tooSlow(limitMs)), limitMs);
     if (outer?.aborted) this.#onAbort();
     else outer?.addEventListener('abort', this.#onAbort, { once: true });
   }
@@ -34,4 +23,12 @@ export class ResponseDeadline {
     clearTimeout(this.#timer);
     this.#outer?.removeEventListener('abort', this.#onAbort);
   }
+}
+
+/** The error for a response that is not complete within `http.responseTimeout`, although bytes keep arriving. */
+function tooSlow(limitMs: number): BodyError {
+  return new BodyError(
+    'too-slow',
+    `the response was not complete after ${limitMs / 1000} s. If the service needs this long, raise http.responseTimeout.`,
+  );
 }

@@ -33,7 +33,6 @@ async function load(file: string, origin: string): Promise<{ dataConverter?: unk
   try {
     return (await import(pathToFileURL(resolve(file)).href)) as object;
   } catch (cause) {
-    const why = errorMessage(cause);
-    throw new UsageError(`${file}, which ${origin} names, cannot be loaded: ${why}`);
+    throw new UsageError(`${file}, which ${origin} names, cannot be loaded: ${errorMessage(cause)}`);
   }
 }

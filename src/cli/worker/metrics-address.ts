@@ -23,8 +23,7 @@ export function startMetrics<T>(address: string | undefined, start: () => T): T 
     return start();
   } catch (cause) {
     if (address === undefined) throw cause;
-    const why = errorMessage(cause);
-    throw new ConfigurationError(`cannot serve metrics on ${address}: ${why}`, {
+    throw new ConfigurationError(`cannot serve metrics on ${address}: ${errorMessage(cause)}`, {
       remedy: 'Choose an unused address and port of this machine with --metrics.',
       cause,
     });

@@ -224,8 +224,7 @@ function decoded(body: Buffer, folder: ObjectKey, checksum: 'checked' | 'uncheck
   try {
     manifest = JSON.parse(body.toString('utf8')) as { worktrack?: Encoded } | null;
   } catch (cause) {
-    const why = errorMessage(cause);
-    throw damagedObject(key, `it cannot be read: ${why}`, cause);
+    throw damagedObject(key, `it cannot be read: ${errorMessage(cause)}`, cause);
   }
   const { worktrack } = manifest ?? {};
   if (typeof worktrack?.layout !== 'number')

@@ -88,7 +88,6 @@ function read<T>(key: ObjectKey, decode: () => T): T {
     return decode();
   } catch (cause) {
     if (cause instanceof DamagedError) throw cause;
-    const why = errorMessage(cause);
-    throw new DamagedError(`${key} cannot be read: ${why}`, { cause });
+    throw new DamagedError(`${key} cannot be read: ${errorMessage(cause)}`, { cause });
   }
 }

@@ -11,7 +11,6 @@ import {
   RejectedError,
   TransientError,
 } from '../../../src/api/index.js';
-import { ResponseTimeoutError } from '../../../src/api/response-timeout.js';
 import { UnsendableError } from '../../../src/api/url.js';
 import { failureOf } from '../../../src/cli/shared/failure.js';
 import { DetachedError, UsageError } from '../../../src/cli/shared/usage-error.js';
@@ -52,7 +51,6 @@ const ERRORS: readonly (readonly [WorktrackError, string, number])[] = [
   [new OutOfReachError('gone'), 'OUT_OF_REACH', 4],
   [new RefusedError('no', { scope: 'key' }), 'SERVICE_REFUSED', 3],
   [new TransientError('later', { reason: 'status' }), 'SERVICE_TRANSIENT', 1],
-  [new ResponseTimeoutError(1000), 'SERVICE_TRANSIENT', 1],
   [new BodyError('truncated', 'short'), 'SERVICE_TRANSIENT', 1],
   [new BodyError('too-large', 'long'), 'SERVICE_BODY_TOO_LARGE', 1],
   [new BodyTooLargeError('long', { maxBodyBytes: 1 }), 'SERVICE_BODY_TOO_LARGE', 1],

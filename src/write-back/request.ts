@@ -57,24 +57,12 @@ export function responseId(body: ByteString): string | null {
 
 /** For a duplicate field, the last value counts. */
 function idOfObject(scanner: JsonScanner): string | null {
-  scanner.pos++;
   let id: string | null = null;
-  if (scanner.peek() === 0x7d) {
-    scanner.pos++;
-    return id;
-  }
-  for (;;) {
-    scanner.peek();
-    const name = scanner.string();
-    scanner.expect(0x3a);
-    scanner.peek();
+  for (const [name] of scanner.members()) {
     if (name === ID_FIELD) id = readId(scanner);
     else scanner.skip();
-    const code = scanner.peek();
-    if (code !== 0x7d && code !== 0x2c) scanner.fail('expected "," or "}"');
-    scanner.pos++;
-    if (code === 0x7d) return id;
   }
+  return id;
 }
 
 /** A string, or a number's literal (docs/explanation/semantics.md#values); other values are not ids. */

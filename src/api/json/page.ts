@@ -62,7 +62,7 @@ export function* scanListPage(
   let page: PageFields | null = null;
 
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(body, 'the body is not an object');
-  for (const name of members(scanner)) {
+  for (const [name] of scanner.members()) {
     if (name === 'data') {
       if (hasData) options.forget();
       hasData = true;
@@ -126,7 +126,7 @@ function* readData(
 function readPageFields(scanner: JsonScanner): PageFields {
   const fields: PageFields = { limit: null, nextCursor: null };
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(scanner.text, '"page" is not an object');
-  for (const name of members(scanner)) {
+  for (const [name] of scanner.members()) {
     const code = scanner.peek();
     if (name === 'nextCursor') fields.nextCursor = readCursor(scanner, code);
     else if (name === 'limit' && code >= 0x30 && code <= 0x39) fields.limit = Number(scanner.number());
@@ -147,28 +147,6 @@ function readCursor(scanner: JsonScanner, code: number): Cursor | null {
   // The spec requires a string, but a number that is sent back as written also continues the list.
   if (code === 0x2d || (code >= 0x30 && code <= 0x39)) return scanner.number() as string as Cursor;
   return rejectEnvelope(scanner.text, '"page.nextCursor" is neither a string nor null');
-}
-
-/** Yields the member names of the object at `pos`. The caller must read the value after each name. */
-function* members(scanner: JsonScanner): Generator<ByteString, void> {
-  scanner.pos++;
-  if (scanner.peek() === 0x7d) {
-    scanner.pos++;
-    return;
-  }
-  for (;;) {
-    scanner.peek();
-    const name = scanner.string();
-    scanner.expect(0x3a);
-    scanner.peek();
-    yield name;
-    const code = scanner.peek();
-    if (code === 0x7d) {
-      scanner.pos++;
-      return;
-    }
-    scanner.expect(0x2c);
-  }
 }
 
 /** Throws BrokenPromiseError for a well-formed body, and SyntaxError for a truncated or malformed one. */

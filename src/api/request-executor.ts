@@ -4,6 +4,7 @@ import { SecretReader } from '../core/secrets.js';
 import type { ErrorMapping, HttpSettings } from '../core/settings.js';
 import { backoffDelayMs, wait } from './backoff.js';
 import { type Lease, type LeaseOutcome, RateBudget } from './budget.js';
+import { ACCEPTED_CODING } from './content-coding.js';
 import type { RequestContext, ServiceError } from './errors/service-error.js';
 import { TransientError } from './errors/transient-error.js';
 import { exchangeError, htmlError, parseError, statusError } from './failure.js';
@@ -170,7 +171,7 @@ export class RequestExecutor {
     const headers = {
       authorization: `Bearer ${key}`,
       accept: 'application/json',
-      'accept-encoding': 'gzip',
+      'accept-encoding': ACCEPTED_CODING,
       'user-agent': this.#userAgent,
       ...operation.headers,
     };

@@ -11,7 +11,8 @@ const MAX_DEPTH = 1000;
  * value keeps its text (docs/explanation/semantics.md#values). One instance reads one body.
  *
  * Every method expects `pos` at the first character of the value and leaves it after the last one. Malformed or truncated
- * text throws `SyntaxError` with the offset.
+ * text throws `SyntaxError` with the offset. If the text ends too early, `pos` is then at its end: more text could
+ * complete the value.
  */
 export class JsonScanner {
   readonly text: ByteString;
@@ -58,8 +59,14 @@ export class JsonScanner {
    */
   end(): void {
     if (this.peek() !== -1) this.fail('unexpected text after the end of the value');
-    if (countControls(this.text) === this.breaks) return;
-    this.pos = controlInString(this.text);
+    this.checkControls(0, 0);
+  }
+
+  /** Rejects control characters inside strings since the offset `start`, at which `breaks` was `breaksBefore`. */
+  checkControls(start: number, breaksBefore: number): void {
+    const read = this.text.slice(start, this.pos) as ByteString;
+    if (countControls(read) === this.breaks - breaksBefore) return;
+    this.pos = start + controlInString(read);
     this.fail('a string contains an unescaped control character');
   }
 
@@ -98,21 +105,6 @@ export class JsonScanner {
     return decoded.value;
   }
 
-  /** Yields the member names of the object at `pos`. The caller must read the value after each name. */
-  *members(): Generator<ByteString, void> {
-    this.pos++;
-    if (this.peek() === 0x7d) return void this.pos++;
-    for (;;) {
-      const name = this.string();
-      this.expect(0x3a);
-      this.peek();
-      yield name;
-      if (this.peek() === 0x7d) return void this.pos++;
-      this.expect(0x2c);
-      this.peek();
-    }
-  }
-
   /** Reads a number and returns its literal. */
   number(): ByteString {
     const { text } = this;
@@ -145,8 +137,35 @@ export class JsonScanner {
 
   /** Reads one of the words `true`, `false`, `null`. */
   word(word: 'true' | 'false' | 'null'): void {
-    if (!this.text.startsWith(word, this.pos)) this.fail('expected a value');
+    if (!this.text.startsWith(word, this.pos)) {
+      if (word.startsWith(this.text.slice(this.pos))) this.pos = this.text.length;
+      this.fail('expected a value');
+    }
     this.pos += word.length;
+  }
+
+  /**
+   * Reads the object at `pos`. Yields the name of each member and its offset, with `pos` at the value, which the caller
+   * must read.
+   */
+  *members(): Generator<readonly [name: ByteString, at: number], void> {
+    this.pos++;
+    if (this.peek() === 0x7d) {
+      this.pos++;
+      return;
+    }
+    for (;;) {
+      this.peek();
+      const at = this.pos;
+      const name = this.string();
+      this.expect(0x3a);
+      this.peek();
+      yield [name, at];
+      const code = this.peek();
+      if (code !== 0x7d && code !== 0x2c) this.fail('expected "," or "}"');
+      this.pos++;
+      if (code === 0x7d) return;
+    }
   }
 
   /** Skips one value of any kind. Returns whether it has white space between its tokens. */

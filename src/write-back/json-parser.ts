@@ -1,4 +1,5 @@
 import type { ByteString } from '../core/brands.js';
+import { JsonScanner } from '../json/scanner.js';
 import { MAX_RECORD_BYTES } from './csv-parser.js';
 import { InputError } from './input-error.js';
 import { type Field, JsonTextError, readFields } from './json-fields.js';
@@ -9,37 +10,24 @@ export interface JsonRecord {
   readonly fields: readonly Field[];
 }
 
-/** State of both JSON parsers: the unparsed text and its position in the file. */
+/** State of both JSON parsers: the text that is not parsed yet, and its position in the file. */
 abstract class JsonText {
-  protected rest = '';
-  protected line = 1;
-  /** Characters before `rest` in the current line. */
+  protected text = '' as ByteString;
+  /** Position of the offset `#counted` in the file. `#column` counts the characters before it in its line. */
+  #counted = 0;
+  #line = 1;
   #column = 0;
 
-  /** Consumes the first `length` bytes of `rest`. */
-  protected advance(length: number): void {
-    const consumed = this.rest.slice(0, length);
-    this.rest = this.rest.slice(length);
-    this.#move(consumed);
+  protected append(chunk: string): void {
+    this.text = (this.text + chunk) as ByteString;
   }
 
-  protected object(text: string): JsonRecord {
-    try {
-      return { line: this.line, fields: readFields(text as ByteString) };
-    } catch (error) {
-      if (!(error instanceof JsonTextError)) throw error;
-      throw this.error(error.message, error.at);
-    }
-  }
-
-  /** @param at offset in `rest` */
-  protected error(problem: string, at = 0, remedy: string | null = null): InputError {
-    this.#move(this.rest.slice(0, at));
-    return new InputError(problem, { line: this.line, column: this.#column + 1 }, remedy);
-  }
-
-  protected checkLength(): void {
-    if (this.rest.length <= MAX_RECORD_BYTES) return;
+  /** Removes the parsed text. @throws InputError if the rest is longer than one object may be */
+  protected removeBefore(offset: number): void {
+    this.#countTo(offset);
+    this.text = this.text.slice(offset) as ByteString;
+    this.#counted = 0;
+    if (this.text.length <= MAX_RECORD_BYTES) return;
     throw this.error(
       `the object that starts here is longer than ${MAX_RECORD_BYTES / 1024 ** 2} MiB`,
       0,
@@ -47,121 +35,132 @@ abstract class JsonText {
     );
   }
 
-  #move(text: string): void {
+  /**
+   * Reads the object at the scanner's position; `null` if the scanner's text ends before the object.
+   *
+   * @param from offset of the scanner's text in `text`
+   */
+  protected object(scanner: JsonScanner, from: number): JsonRecord | null {
+    this.#countTo(from + scanner.pos);
+    const line = this.#line;
+    try {
+      const fields = readFields(scanner);
+      return fields === null ? null : { line, fields };
+    } catch (error) {
+      if (!(error instanceof JsonTextError)) throw error;
+      throw this.error(error.message, from + error.at);
+    }
+  }
+
+  /** @param at offset in `text` */
+  protected error(problem: string, at: number, remedy: string | null = null): InputError {
+    this.#countTo(at);
+    return new InputError(problem, { line: this.#line, column: this.#column + 1 }, remedy);
+  }
+
+  #countTo(offset: number): void {
+    const text = this.text.slice(this.#counted, offset);
     let from = 0;
     for (let lf = text.indexOf('\n'); lf !== -1; lf = text.indexOf('\n', from)) {
-      this.line++;
+      this.#line++;
       this.#column = 0;
       from = lf + 1;
     }
     // Continuation bytes of UTF-8 do not count as characters.
     for (let at = from; at < text.length; at++) if ((text.charCodeAt(at) & 0xc0) !== 0x80) this.#column++;
+    this.#counted = offset;
   }
 }
 
 /** Parses one JSON object per line and skips blank lines. Throws InputError with line and column. */
 export class NdjsonParser extends JsonText {
   push(chunk: string): JsonRecord[] {
-    this.rest += chunk;
+    this.append(chunk);
     const records: JsonRecord[] = [];
-    const text = this.rest;
     let from = 0;
-    for (let lf = text.indexOf('\n'); lf !== -1; lf = text.indexOf('\n', from)) {
-      this.#line(text.slice(from, lf), records);
-      this.advance(lf + 1 - from);
+    for (let lf = this.text.indexOf('\n'); lf !== -1; lf = this.text.indexOf('\n', from)) {
+      records.push(...this.#line(from, lf));
       from = lf + 1;
     }
-    this.checkLength();
+    this.removeBefore(from);
     return records;
   }
 
   finish(): JsonRecord[] {
-    const records: JsonRecord[] = [];
-    this.#line(this.rest, records);
-    return records;
+    return this.#line(0, this.text.length);
   }
 
-  #line(text: string, records: JsonRecord[]): void {
-    if (/\S/.test(text)) records.push(this.object(text));
+  #line(from: number, to: number): JsonRecord[] {
+    const scanner = new JsonScanner(this.text.slice(from, to) as ByteString);
+    if (scanner.peek() === -1) return [];
+    const record = this.object(scanner, from);
+    if (record === null) throw this.error('the object is not closed', to, 'Write each object on one line.');
+    if (scanner.peek() !== -1) throw this.error('text after the end of the object', from + scanner.pos);
+    return [record];
   }
 }
 
 /** Parses an array of objects, one object at a time. Throws InputError with line and column. */
 export class JsonArrayParser extends JsonText {
   #next: 'array' | 'first' | 'object' | 'comma' | 'nothing' = 'array';
+  /** An incomplete object is read again when the text has doubled, so that the time does not grow with the square. */
+  #readAt = 0;
 
   push(chunk: string): JsonRecord[] {
-    this.rest += chunk;
-    const records: JsonRecord[] = [];
-    // Elements are taken from `text`; `rest` follows at the end, for cutting a string once for each is dear.
-    while (this.#step(records));
-    this.checkLength();
-    return records;
+    this.append(chunk);
+    return this.text.length < this.#readAt ? [] : this.#read();
   }
 
   finish(): JsonRecord[] {
-    if (this.#next === 'nothing') return [];
-    throw this.error('the array is not closed', this.rest.length);
+    const records = this.#read();
+    if (this.#next === 'nothing') return records;
+    throw this.error('the array is not closed', this.text.length);
   }
 
-  #step(records: JsonRecord[]): boolean {
-    const space = /^[ \t\r\n]*/.exec(this.rest)![0].length;
-    if (space > 0) this.advance(space);
-    if (this.rest === '') return false;
-    const code = this.rest[0];
+  #read(): JsonRecord[] {
+    const records: JsonRecord[] = [];
+    const scanner = new JsonScanner(this.text);
+    while (scanner.peek() !== -1) {
+      const start = scanner.pos;
+      if (this.#step(scanner, records)) continue;
+      scanner.pos = start;
+      break;
+    }
+    this.removeBefore(scanner.pos);
+    this.#readAt = Math.min(2 * this.text.length, MAX_RECORD_BYTES + 1);
+    return records;
+  }
+
+  /** Reads the next token or object; `false` if it is incomplete. */
+  #step(scanner: JsonScanner, records: JsonRecord[]): boolean {
+    const { pos } = scanner;
+    const code = this.text[pos];
     switch (this.#next) {
       case 'array':
-        if (code !== '[') throw this.error('expected an array of objects', 0, NDJSON_HINT);
+        if (code !== '[') throw this.error('expected an array of objects', pos, NDJSON_HINT);
         this.#next = 'first';
         break;
       case 'comma':
-        if (code !== ',' && code !== ']') throw this.error('expected "," or "]"');
+        if (code !== ',' && code !== ']') throw this.error('expected "," or "]"', pos);
         this.#next = code === ',' ? 'object' : 'nothing';
         break;
       case 'nothing':
-        throw this.error('text after the end of the array', 0, NDJSON_HINT);
+        throw this.error('text after the end of the array', pos, NDJSON_HINT);
       default: {
         if (this.#next === 'first' && code === ']') {
           this.#next = 'nothing';
           break;
         }
-        if (code !== '{') throw this.error('expected an object');
-        const end = objectEnd(this.rest);
-        if (end === -1) return false;
-        records.push(this.object(this.rest.slice(0, end)));
-        this.advance(end);
+        const record = this.object(scanner, 0);
+        if (record === null) return false;
+        records.push(record);
         this.#next = 'comma';
         return true;
       }
     }
-    this.advance(1);
+    scanner.pos++;
     return true;
   }
 }
 
 const NDJSON_HINT = 'For one object per line, use --format ndjson.';
-
-/** Offset after the brace that closes the object at 0; -1 if it has not arrived yet. */
-function objectEnd(text: string): number {
-  let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 0x7b) depth++;
-    else if (code === 0x7d && --depth === 0) return at + 1;
-    else if (code === 0x22) {
-      at = stringEnd(text, at);
-      if (at === -1) return -1;
-    }
-  }
-  return -1;
-}
-
-/** Offset of the quotation mark that closes the string at `start`; -1 if it has not arrived yet. */
-function stringEnd(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;
-    if (backslashes % 2 === 0) return end;
-  }
-  return -1;
-}

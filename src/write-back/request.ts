@@ -58,7 +58,7 @@ export function responseId(body: ByteString): string | null {
 /** For a duplicate field, the last value counts. */
 function idOfObject(scanner: JsonScanner): string | null {
   let id: string | null = null;
-  for (const name of scanner.members()) {
+  for (const [name] of scanner.members()) {
     if (name === ID_FIELD) id = readId(scanner);
     else scanner.skip();
   }

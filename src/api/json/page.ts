@@ -60,7 +60,7 @@ export function* scanListPage(
   let page: PageFields | null = null;
 
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(body, 'the body is not an object');
-  for (const name of scanner.members()) {
+  for (const [name] of scanner.members()) {
     if (name === 'data') {
       if (hasData) options.forget();
       hasData = true;
@@ -124,7 +124,7 @@ function* readData(
 function readPageFields(scanner: JsonScanner): PageFields {
   const fields: PageFields = { limit: null, nextCursor: null };
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(scanner.text, '"page" is not an object');
-  for (const name of scanner.members()) {
+  for (const [name] of scanner.members()) {
     const code = scanner.peek();
     if (name === 'nextCursor') fields.nextCursor = readCursor(scanner, code);
     else if (name === 'limit' && code >= 0x30 && code <= 0x39) fields.limit = Number(scanner.number());

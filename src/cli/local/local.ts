@@ -32,7 +32,7 @@ export async function runLocalExport(
       `Another export --local of this configuration is running (process ${pid}); waiting until it ends`,
     );
   const signal = new AbortController().signal;
-  return withLock(join(folder, 'lock'), { signal, onWait }, async () => {
+  return withLock(join(folder, 'lock.json'), { signal, onWait }, async () => {
     const taskQueue = options.taskQueue ?? DEFAULT_TASK_QUEUE;
     const traces = await readTraces(options, output.note);
     const local = await startLocalTemporal({ folder, keepState: true, settings, taskQueue, traces });

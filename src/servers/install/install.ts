@@ -62,7 +62,7 @@ export async function install(spec: ServerSpec, options: InstallOptions): Promis
   const name = versionFolder(spec);
   const staging = `.installing-${name}-`;
   const onWait = (pid: number) => options.report(`waiting for process ${pid}, which is installing it`);
-  return withLock(join(options.root, `.lock-${name}`), { signal: options.signal, onWait }, async () => {
+  return withLock(join(options.root, `.lock-${name}.json`), { signal: options.signal, onWait }, async () => {
     const present = cachedExecutable(options.root, spec);
     const why = await whyNotRunning(spec, present, options.env, options.signal);
     if (why === null) return { source: 'another process', path: present };

@@ -5,6 +5,7 @@ import {
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
 } from '@temporalio/client';
+import { ConfigurationError } from '../../core/configuration-error.js';
 import {
   DEFAULT_TASK_QUEUE,
   EXPORT_WORKFLOW,
@@ -76,6 +77,8 @@ function scheduleOptions({ name, schedule }: ConnectionSettings, taskQueue: stri
 /**
  * Creates the nightly Schedule of a connection, or updates it to match the configuration. Idempotent; does not change
  * whether the Schedule is paused.
+ *
+ * @throws ConfigurationError if the server rejects the cron expression or the time zone
  */
 export async function applySchedule(
   temporal: TemporalClient,
@@ -85,7 +88,8 @@ export async function applySchedule(
   const id = scheduleId(connection.name);
   const options = scheduleOptions(connection, taskQueue);
   try {
-    const handle = await temporal.client.schedule.create({ scheduleId: id, ...options });
+    const creating = temporal.client.schedule.create({ scheduleId: id, ...options });
+    const handle = await specAccepted(connection, creating);
     const { info } = await handle.describe();
     return {
       scheduleId: id,
@@ -99,7 +103,10 @@ export async function applySchedule(
   const handle = handleOf(temporal, connection.name);
   const before = await handle.describe();
   // Both states are read from the server, because it normalizes the spec.
-  await handle.update(({ state }) => ({ ...options, state }));
+  await specAccepted(
+    connection,
+    handle.update(({ state }) => ({ ...options, state })),
+  );
   const after = await handle.describe();
   const changes = allChanges(before, after);
   return {
@@ -108,6 +115,21 @@ export async function applySchedule(
     changes,
     nextRuns: after.info.nextActionTimes.slice(0, NEXT_RUNS),
   };
+}
+
+/** Waits for a call that sends the spec, which the server checks. */
+async function specAccepted<T>({ name, schedule }: ConnectionSettings, call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    // The SDK throws a TypeError with the server's reason for an invalid spec.
+    if (!(error instanceof TypeError)) throw error;
+    const path = `connections.${name}.schedule`;
+    throw new ConfigurationError(
+      `Temporal rejects ${path} (cron ${JSON.stringify(schedule.cron)}, timezone ${schedule.timezone}): ${error.message}`,
+      { path, remedy: `Correct ${path} in the configuration.`, cause: error },
+    );
+  }
 }
 
 function allChanges(before: ScheduleDescription, after: ScheduleDescription): ScheduleChange[] {

@@ -211,6 +211,14 @@ const CONFIGURATION: readonly Mistake[] = [
     remedy: /create it with: worktrack schedule apply/,
   },
   {
+    of: 'a cron expression that Temporal rejects',
+    args: 'schedule apply',
+    config: (yaml) => `${yaml}    schedule: { cron: "0 25 * * *" }\n`,
+    code: 2,
+    says: /Temporal rejects connections\.[\w-]+\.schedule \(cron "0 25 \* \* \*", timezone UTC\): Hour is not in range \[0-23\]/,
+    remedy: /Correct connections\.[\w-]+\.schedule in the configuration\.$/,
+  },
+  {
     of: 'an export that is not there',
     args: 'export --follow worktrack/none',
     code: 2,

@@ -69,7 +69,7 @@ describe('the nightly Schedule', () => {
     expect(stack.simulator.admin.stats().byRoute['GET projects']).toBe(12);
   });
 
-  it('is applied twice without a change, shows a change, pauses and resumes', async () => {
+  it('is applied twice without a change, shows a change, keeps it if the next one is wrong, pauses and resumes', async () => {
     stack = await startStack({ resources: '[projects]' });
     expect((await apply()).outcome).toBe('created');
     expect(await apply()).toMatchObject({ outcome: 'unchanged', changes: [] });
@@ -77,6 +77,14 @@ describe('the nightly Schedule', () => {
     const updated = await applySchedule(stack.temporal, changed, stack.taskQueue);
     expect(updated.outcome).toBe('updated');
     expect(updated.changes.map((change) => change.setting)).toContain('cron');
+    const wrong = { ...changed, schedule: { ...changed.schedule, cron: '30 4 * * FOO' } };
+    await expect(applySchedule(stack.temporal, wrong, stack.taskQueue)).rejects.toMatchObject({
+      code: 'CONFIGURATION',
+      path: `connections.${changed.name}.schedule`,
+      message: expect.stringContaining(
+        '(cron "30 4 * * FOO", timezone UTC): DayOfWeek is not in range [0-7]',
+      ),
+    });
     await pauseSchedule(stack.temporal, stack.connection, 'moving house');
     expect(await described()).toMatchObject({ paused: true, note: 'moving house', nextRuns: [] });
     await resumeSchedule(stack.temporal, stack.connection);

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BodyError, readBody, readErrorText } from '../../../src/api/body.js';
@@ -23,11 +23,8 @@ async function fault(promise: Promise<unknown>): Promise<unknown> {
 
 const ENCODE: Record<string, (plain: Buffer) => Buffer> = {
   gzip: gzipSync,
-  'x-gzip': gzipSync,
-  deflate: deflateSync,
-  br: brotliCompressSync,
+  'X-GZIP': gzipSync,
   identity: (plain) => plain,
-  'deflate, GZIP': (plain) => gzipSync(deflateSync(plain)),
 };
 
 describe('decoding', () => {
@@ -70,11 +67,6 @@ describe('decoding', () => {
     expect((await readBody(stream(...halves), coded(null), 6 * MB)).text).toBe(text);
   });
 
-  test('raw deflate without a zlib header is decoded', async () => {
-    const body = await readBody(stream(deflateRawSync(Buffer.from('{"a":1}'))), coded('deflate'), MB);
-    expect(body.text).toBe('{"a":1}');
-  });
-
   test('the text has one byte per character', async () => {
     const body = await readBody(stream(Buffer.from('"é"')), coded(null), MB);
     expect([body.text, body.bytes]).toEqual(['"\u00c3\u00a9"', 4]);
@@ -84,10 +76,22 @@ describe('decoding', () => {
     expect((await readBody(stream(Buffer.from('\ufeff{}')), coded(null), MB)).text).toBe('{}');
   });
 
-  test('an unsupported coding is named in the error', async () => {
-    const error = await rejection(readBody(stream(Buffer.from('x')), coded('zstd'), MB));
-    expect(error).toMatchObject({ fault: 'unknown-coding', message: expect.stringContaining('zstd') });
-  });
+  test.each([
+    ['br', brotliCompressSync('{}')],
+    ['deflate', deflateSync('{}')],
+    ['gzip, gzip', gzipSync(gzipSync('{}'))],
+    ['zstd', Buffer.from('x')],
+  ])(
+    'the coding %s, which no request accepts, is named in the error and its source is closed',
+    async (coding, bytes) => {
+      const source = stream(bytes);
+      expect(await rejection(readBody(source, coded(coding), MB))).toMatchObject({
+        fault: 'unknown-coding',
+        message: `The body has the Content-Encoding ${coding}, but only gzip was requested.`,
+      });
+      expect(source.destroyed).toBe(true);
+    },
+  );
 });
 
 describe('faults', () => {
@@ -102,15 +106,14 @@ describe('faults', () => {
     expect(await fault(readBody(stream(gzipSync('{}')), coded('gzip', '999'), MB))).toBe('truncated');
   });
 
-  test.each(['gzip', 'deflate', 'br'])('a %s body without its end is truncated', async (coding) => {
-    const whole = ENCODE[coding]?.(Buffer.from('x'.repeat(1000) + Math.PI)) ?? Buffer.alloc(0);
-    const part = whole.subarray(0, whole.length - 3);
-    expect(await fault(readBody(stream(part), coded(coding), MB))).toBe('truncated');
+  test('a gzip body without its end is truncated', async () => {
+    const whole = gzipSync(Buffer.from('x'.repeat(1000) + Math.PI));
+    expect(await fault(readBody(stream(whole.subarray(0, -3)), coded('gzip'), MB))).toBe('truncated');
   });
 
-  test.each(['gzip', 'br'])('what is no %s at all is undecodable', async (coding) => {
+  test('a gzip body that is not gzip data is undecodable', async () => {
     const noise = Buffer.from('<html>no such thing as compression here</html>');
-    expect(await fault(readBody(stream(noise), coded(coding), MB))).toBe('undecodable');
+    expect(await fault(readBody(stream(noise), coded('gzip'), MB))).toBe('undecodable');
   });
 
   test('an error of the connection passes through a decoder unchanged', async () => {
@@ -132,15 +135,11 @@ describe('limits', () => {
     expect(await fault(readBody(stream(Buffer.alloc(11, 0x20)), coded(null), 10))).toBe('too-large');
   });
 
-  test.each([
-    ['gzip', gzipSync],
-    ['deflate', deflateSync],
-    ['br', brotliCompressSync],
-  ] as const)('a %s bomb is given up at the bound and its source closed', async (coding, compress) => {
-    const bomb = compress(Buffer.alloc(64 * MB, 0x20));
+  test('reading a gzip bomb stops at the limit and closes the source', async () => {
+    const bomb = gzipSync(Buffer.alloc(64 * MB, 0x20));
     const before = process.memoryUsage().arrayBuffers;
     const source = stream(bomb, Buffer.alloc(10));
-    expect(await fault(readBody(source, coded(coding), MB))).toBe('too-large');
+    expect(await fault(readBody(source, coded('gzip'), MB))).toBe('too-large');
     expect(source.destroyed).toBe(true);
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * MB);
   });

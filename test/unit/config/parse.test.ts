@@ -303,10 +303,11 @@ resources:
   it.each([
     '0 2 * * *',
     '*/15 8-18 * * MON-FRI',
-    '0 0 1,15 * ? 2027',
+    '0 0 1,15 JAN-mar sunday 2027',
     '30 0 2 * * * *',
     '@daily',
     '@every 6h',
+    '@every 1.5h/10m',
   ])('takes the cron text %s', (cron) => {
     expect(connectionOf(withLines(`schedule: { cron: "${cron}" }`)).schedule.cron).toBe(cron);
   });

@@ -17,9 +17,8 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 
 const signal = () => AbortSignal.timeout(15_000);
 
-async function heldBy(owner: { pid: number; host: string }) {
-  await mkdir(lock);
-  await writeFile(join(lock, 'owner.json'), JSON.stringify({ token: 'theirs', ...owner }));
+async function heldBy(holder: { pid: number; host: string }) {
+  await writeFile(lock, JSON.stringify({ token: 'theirs', ...holder }));
 }
 
 describe('the lock of an installation', () => {
@@ -32,7 +31,7 @@ describe('the lock of an installation', () => {
       await readdir(root);
       inside -= 1;
     };
-    // Many times over: a release that is not one step is met by a taker only now and then.
+    // Many rounds: only a few meet another caller between two steps.
     for (let round = 0; round < 30; round++) {
       await Promise.all(
         [1, 2, 3, 4, 5, 6, 7, 8].map(() => withLock(lock, { signal: signal(), retryEveryMs: 0 }, work)),
@@ -58,7 +57,7 @@ describe('the lock of an installation', () => {
   it('is taken over when another machine has not touched it for a minute', async () => {
     await heldBy({ pid: 1, host: 'elsewhere' });
     const longAgo = new Date(Date.now() - 61_000);
-    await utimes(join(lock, 'owner.json'), longAgo, longAgo);
+    await utimes(lock, longAgo, longAgo);
     expect(await withLock(lock, { signal: signal() }, async () => 'done')).toBe('done');
   });
 
@@ -75,29 +74,44 @@ describe('the lock of an installation', () => {
     await once(holder.stdout, 'data');
     process.kill(holder.pid!, 'SIGSTOP');
     const longAgo = new Date(Date.now() - 3_600_000);
-    await utimes(join(lock, 'owner.json'), longAgo, longAgo);
+    await utimes(lock, longAgo, longAgo);
     const waitedFor: number[] = [];
     const onWait = (pid: number) => {
       waitedFor.push(pid);
       holder.kill('SIGKILL');
     };
-    const options = { signal: signal(), askEveryMs: 5, onWait };
+    const options = { signal: signal(), retryEveryMs: 5, onWait };
     expect(await withLock(lock, options, async () => 'done')).toBe('done');
     expect(waitedFor).toEqual([holder.pid]);
   });
 
-  it.each(['', '{"token"'])('is taken over when its owner is %j and old', async (text) => {
-    await mkdir(lock);
-    await writeFile(join(lock, 'owner.json'), text);
+  it.each(['', '{"token"'])('is taken over when its holder is %j and old', async (text) => {
+    await writeFile(lock, text);
     const longAgo = new Date(Date.now() - 61_000);
-    await utimes(join(lock, 'owner.json'), longAgo, longAgo);
+    await utimes(lock, longAgo, longAgo);
     expect(await withLock(lock, { signal: signal() }, async () => 'done')).toBe('done');
     expect(await readdir(root)).toEqual([]);
   });
 
+  it.each([60_001, 0])(
+    'is taken over although the guard of an earlier take-over is %i ms old',
+    async (age) => {
+      const { pid } = spawnSync('true');
+      await heldBy({ pid, host: hostname() });
+      const guard = `${lock}.steal`;
+      await mkdir(guard);
+      const then = new Date(Date.now() - age);
+      await utimes(guard, then, then);
+      const taking = withLock(lock, { signal: signal() }, async () => 'done');
+      // A new guard belongs to a caller that removes it within milliseconds.
+      if (age === 0) await rm(guard, { recursive: true });
+      expect(await taking).toBe('done');
+      expect(await readdir(root)).toEqual([]);
+    },
+  );
+
   it('is not released by a process that has lost it', async () => {
     await withLock(lock, { signal: signal() }, async () => {
-      await rm(lock, { recursive: true });
       await heldBy({ pid: process.pid, host: hostname() });
     });
     expect(await readdir(root)).toEqual(['.lock']);

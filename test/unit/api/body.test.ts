@@ -108,7 +108,7 @@ describe('faults', () => {
     expect(await fault(readBody(stream(part), coded(coding), MB))).toBe('truncated');
   });
 
-  test.each(['gzip', 'br'])('what is no %s at all is undecodable', async (coding) => {
+  test.each(['gzip', 'br'])('a body that is not %s is undecodable', async (coding) => {
     const noise = Buffer.from('<html>no such thing as compression here</html>');
     expect(await fault(readBody(stream(noise), coded(coding), MB))).toBe('undecodable');
   });
@@ -137,7 +137,7 @@ describe('limits', () => {
     ['gzip', (plain: Buffer) => gzipSync(plain, { level: 1 })],
     ['deflate', (plain: Buffer) => deflateSync(plain, { level: 1 })],
     ['br', (plain: Buffer) => brotliCompressSync(plain, fastest)],
-  ] as const)('a %s bomb is given up at the bound and its source closed', async (coding, compress) => {
+  ] as const)('a %s bomb stops at the size limit, and its source is closed', async (coding, compress) => {
     const bomb = compress(Buffer.alloc(64 * MB, 0x20));
     const before = process.memoryUsage().arrayBuffers;
     const source = stream(bomb, Buffer.alloc(10));

@@ -55,7 +55,7 @@ function checkExpression(expr: string): void {
 }
 
 describe('the alerts', () => {
-  it('ask only for what is measured, and say what to do', () => {
+  it('use only metrics that exist, and have a summary and a description', () => {
     expect(rules.map(({ alert }) => alert)).toEqual(
       expect.arrayContaining(['WorktrackDataTooOld', 'WorktrackRunFailed', 'WorktrackRunRefused']),
     );
@@ -92,7 +92,7 @@ describe('the alerts', () => {
 });
 
 describe('the dashboard', () => {
-  it('asks only for what is measured, and shows each metric', () => {
+  it('uses only metrics that exist, and shows each of them', () => {
     const exprs = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
     for (const expr of exprs) checkExpression(expr);
     for (const { name } of Object.values(METRICS)) expect(exprs.join(' ')).toContain(name);
@@ -100,7 +100,7 @@ describe('the dashboard', () => {
       if (definition !== undefined) checkExpression(definition.replace(/, \w+\)$/, ')'));
   });
 
-  it('has panels with titles, each with a place and a number of its own', () => {
+  it('has panels with titles, distinct ids and distinct positions', () => {
     const ids = dashboard.panels.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     const taken = new Set<string>();
@@ -132,7 +132,7 @@ describe('the Dockerfile', () => {
   const lines = text.split('\n').filter((line) => /^[A-Z]/.test(line));
   const of = (word: string): string[] => lines.filter((line) => line.startsWith(`${word} `));
 
-  it('copies files that exist, and that .dockerignore lets through', () => {
+  it('copies files that exist and that .dockerignore does not exclude', () => {
     const copied = of('COPY').flatMap((line) => {
       const words = line.split(/\s+/).slice(1);
       return words[0]!.startsWith('--from') ? [] : words.slice(0, -1);
@@ -143,7 +143,7 @@ describe('the Dockerfile', () => {
     expect(copied.filter((path) => !allowed.includes(`!${path.replace(/^\.\//, '')}`))).toEqual([]);
   });
 
-  it('builds what the package names, from the lock file', () => {
+  it('installs from the lock file, and builds and runs what package.json names', () => {
     const { scripts, bin } = JSON.parse(read('package.json')) as {
       scripts: Record<string, string>;
       bin: { worktrack: string };
@@ -154,7 +154,7 @@ describe('the Dockerfile', () => {
     expect(of('ENTRYPOINT')).toEqual([`ENTRYPOINT ["node", "/app/${bin.worktrack}"]`]);
   });
 
-  it('runs a worker as a user without rights that signals reach, and asks for its health where it tells of it', () => {
+  it('runs a worker as an unprivileged user, lets signals reach it, and checks its health at its health address', () => {
     expect(of('USER')).toEqual(['USER node']);
     expect(of('STOPSIGNAL')).toEqual(['STOPSIGNAL SIGTERM']);
     const words = JSON.parse(of('CMD').at(-1)!.slice(4)) as string[];
@@ -164,16 +164,16 @@ describe('the Dockerfile', () => {
   });
 });
 
-describe('the unit file', () => {
+describe('the systemd unit', () => {
   const text = read('src/assets/worktrack-worker.service');
   const value = (name: string): string | undefined => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1];
 
-  it('gives a worker longer than its own grace to drain', () => {
+  it('gives a worker more time to stop than its own grace period', () => {
     expect(parseDuration(value('TimeoutStopSec')!)).toBeGreaterThan(Number(GRACE) * 1000);
     expect(value('KillSignal')).toBe('SIGTERM');
   });
 
-  it('starts a worker with options that exist, and not again after a mistake in the configuration', () => {
+  it('starts a worker with options that exist, and does not restart it after a configuration error', () => {
     const words = value('ExecStart')!.split(' ');
     expect(words.slice(1, 3)).toEqual(['worktrack', 'worker']);
     for (const word of words.filter((one) => one.startsWith('--'))) expect(OPTIONS).toContain(word);

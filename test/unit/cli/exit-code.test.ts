@@ -42,7 +42,7 @@ describe('an error that ends a command', () => {
     [new OutOfReachError('gone'), 4],
     [new DetachedError('left'), 130],
     [new Error('surprise'), 1],
-  ])('%s has its code', (error, code) => {
+  ])('exits with the code of its kind: %s', (error, code) => {
     expect(failureOf(error, {}).code).toBe(code);
   });
 

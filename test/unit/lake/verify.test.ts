@@ -290,7 +290,7 @@ describe('Verifying a snapshot', () => {
     ['another offset', (index: number[][]) => index[1]![3]!++],
     ['another key', (index: unknown[][]) => Object.assign(index[1]!, { 0: 'a33' })],
     ['a block less', (index: unknown[][]) => index.pop()],
-  ])('finds an index with %s, and reads the rows all the same', async (_, edit) => {
+  ])('finds an index with %s, and still reads the rows', async (_, edit) => {
     await change(indexKey(part(0)), (body) => {
       const index = JSON.parse(body.toString()) as { blocks: number[][] };
       edit(index.blocks);

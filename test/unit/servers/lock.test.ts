@@ -48,7 +48,7 @@ describe('the lock of an installation', () => {
     expect(await readdir(root)).toEqual([]);
   });
 
-  it('is taken over from a process that is gone', async () => {
+  it('is taken over from a process that has ended', async () => {
     const { pid } = spawnSync('true');
     await heldBy({ pid, host: hostname() });
     expect(await withLock(lock, { signal: signal() }, async () => 'done')).toBe('done');
@@ -86,7 +86,7 @@ describe('the lock of an installation', () => {
     expect(await readdir(root)).toEqual([]);
   });
 
-  it('is not released by a process that has lost it', async () => {
+  it('is not released by a process that no longer holds it', async () => {
     await withLock(lock, { signal: signal() }, async () => {
       await rm(lock, { recursive: true });
       await heldBy({ pid: process.pid, host: hostname() });
@@ -94,7 +94,7 @@ describe('the lock of an installation', () => {
     expect(await readdir(root)).toEqual(['.lock']);
   });
 
-  it('waits for a living process, says for whom, and gives up when aborted', async () => {
+  it('waits for a running process, reports its id, and gives up when aborted', async () => {
     await heldBy({ pid: process.pid, host: hostname() });
     const abort = new AbortController();
     const waited: number[] = [];

@@ -63,7 +63,7 @@ it('has room again if a sender disconnects during a body', async () => {
   expect(await next.answer).toBe('read');
 });
 
-it('answers a sender whose oversized body never ends', async () => {
+it('responds to a sender whose oversized body never ends', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const { open, received } = await start();

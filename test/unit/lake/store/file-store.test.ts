@@ -100,7 +100,7 @@ describe('The file store', () => {
     expect(await readdir(join(root, 'dead'))).toEqual(['latest.json']);
   });
 
-  it('takes over a lock that is far too old, and waits for a living one', async () => {
+  it('takes over a lock that is two minutes old, and waits for a recent one', async () => {
     const old = toObjectKey('old/latest.json');
     await plantLock(old, { pid: process.pid, host: hostname(), since: Date.now() - 120_000, token: 'old' });
     expect((await store.swap(old, Buffer.from('{}'), 'absent')).outcome).toBe('written');

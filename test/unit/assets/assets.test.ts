@@ -23,6 +23,12 @@ interface Rule {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
+/** A case of `promtool test rules`. */
+interface AlertCase {
+  readonly alertname: string;
+  readonly exp_alerts: readonly { readonly exp_annotations: Rule['annotations'] }[];
+}
+
 interface Panel {
   readonly id: number;
   readonly title: string;
@@ -33,6 +39,11 @@ interface Panel {
 const rules = (parse(readFileSync(ALERTS, 'utf8')) as { groups: { rules: Rule[] }[] }).groups.flatMap(
   (group) => group.rules,
 );
+const CASES = join(import.meta.dirname, 'alerts.test.yaml');
+const ALERT_CASES = (
+  parse(readFileSync(CASES, 'utf8')) as { tests: { alert_rule_test: AlertCase[] }[] }
+).tests.flatMap((test) => test.alert_rule_test);
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
 const dashboard = JSON.parse(readFileSync(join(ASSETS, 'grafana-dashboard.json'), 'utf8')) as {
   panels: Panel[];
   templating: { list: { name: string; definition?: string }[] };
@@ -56,39 +67,52 @@ function checkExpression(expr: string): void {
 
 describe('the alerts', () => {
   it('use only metrics that exist, and have a summary and a description', () => {
-    expect(rules.map(({ alert }) => alert)).toEqual(
-      expect.arrayContaining(['WorktrackDataTooOld', 'WorktrackRunFailed', 'WorktrackRunRefused']),
-    );
+    expect(rules.map(({ alert }) => alert)).toEqual([
+      'WorktrackDataTooOld',
+      'WorktrackRunRefused',
+      'WorktrackRunFailed',
+      'WorktrackThrottled',
+      'WorktrackNoWorker',
+    ]);
     for (const { expr, annotations } of rules) {
       checkExpression(expr);
-      expect(annotations.summary).toBeTruthy();
-      expect(annotations.description).toBeTruthy();
+      expect(annotations).toEqual({
+        summary: expect.stringMatching(/\w/),
+        description: expect.stringMatching(/\w.*\.$/),
+      });
     }
   });
 
+  it.each(rules)(
+    'have a promtool case that fires, with the current texts: $alert',
+    ({ alert, annotations }) => {
+      const cases = ALERT_CASES.filter(({ alertname }) => alertname === alert);
+      expect(cases.some(({ exp_alerts }) => exp_alerts.length === 0)).toBe(true);
+      const fired = cases.flatMap(({ exp_alerts }) => exp_alerts);
+      expect(fired).not.toEqual([]);
+      const summary = annotations
+        .summary!.split(/\{\{.*?\}\}/)
+        .map(escaped)
+        .join('.+');
+      for (const { exp_annotations } of fired) {
+        expect(exp_annotations.description).toBe(annotations.description);
+        expect(exp_annotations.summary).toMatch(new RegExp(`^${summary}$`));
+      }
+    },
+  );
+
   const promtool = process.env.PROMTOOL ?? 'promtool';
-  const found = spawnSync(promtool, ['--version']).status === 0;
-  it.runIf(found || process.env.PROMTOOL !== undefined)('are taken by Prometheus', () => {
+  const found = process.env.PROMTOOL !== undefined || spawnSync(promtool, ['--version']).status === 0;
+  it.runIf(found)('are valid rules of Prometheus (skipped without promtool or PROMTOOL)', () => {
     const checked = spawnSync(promtool, ['check', 'rules', ALERTS], { encoding: 'utf8' });
     expect(checked.stderr).toBe('');
     expect(checked.stdout).toContain(`SUCCESS: ${rules.length} rules found`);
   });
-  it.runIf(found || process.env.PROMTOOL !== undefined)(
-    'go off when they should, and when all is well they do not',
-    () => {
-      const checked = spawnSync(promtool, ['test', 'rules', join(import.meta.dirname, 'alerts.test.yaml')], {
-        encoding: 'utf8',
-      });
-      expect(`${checked.stdout}${checked.stderr}`).toContain('SUCCESS');
-      expect(checked.status).toBe(0);
-    },
-  );
-  it.runIf(!found && process.env.PROMTOOL === undefined)(
-    'are YAML (no promtool found: set PROMTOOL to have them checked)',
-    () => {
-      expect(rules.length).toBeGreaterThan(0);
-    },
-  );
+  it.runIf(found)('fire only when they should (skipped without promtool or PROMTOOL)', () => {
+    const checked = spawnSync(promtool, ['test', 'rules', CASES], { encoding: 'utf8' });
+    expect(`${checked.stdout}${checked.stderr}`).toContain('SUCCESS');
+    expect(checked.status).toBe(0);
+  });
 });
 
 describe('the dashboard', () => {
@@ -105,7 +129,7 @@ describe('the dashboard', () => {
     expect(new Set(ids).size).toBe(ids.length);
     const taken = new Set<string>();
     for (const { title, gridPos } of dashboard.panels) {
-      expect(title).toBeTruthy();
+      expect(title).toMatch(/\w/);
       expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24);
       for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
         for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {

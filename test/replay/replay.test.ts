@@ -37,7 +37,7 @@ describe('recorded histories', () => {
     await replayAll(files, shippedBundle());
   });
 
-  it('all replay in a worker with traces, too', async () => {
+  it('all replay in a worker with traces', async () => {
     const interceptorModules = [fileOf('dist/workflows/traces.js')];
     const exporter = { export: { fn: () => {} } };
     await replayAll(files, await bundleWorkflows('index', { interceptorModules }), { exporter });

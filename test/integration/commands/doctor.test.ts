@@ -99,7 +99,7 @@ describe('worktrack doctor', () => {
     await worker.stop();
   });
 
-  it('warns if no worker is polling the task queue, and says how to start one', async () => {
+  it('warns if no worker is polling the task queue, and shows how to start one', async () => {
     const args = ['--task-queue', 'a-queue-of-nobody'];
     const { code, outcome, checks } = await runDoctor({ args });
     expect([code, outcome]).toEqual([0, 'warning']);

@@ -94,7 +94,7 @@ describe('the manifests, as the Frictionless validator reads them', () => {
     }
   });
 
-  it('fail the test if the validator is not available', async () => {
+  it('cannot pass this test if the validator is not available', async () => {
     const missing = await findFrictionless({ PATH: scratch, WORKTRACK_CACHE: scratch });
     await expect(validatePackages(missing, manifests)).rejects.toThrow(
       /cannot be installed; it needs python3/,

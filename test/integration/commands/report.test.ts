@@ -34,7 +34,7 @@ describe('the report of an export', () => {
     expect(await stack.store.head(inFolder(folderOf(first.runs[0]!.snapshot!), REPORT))).not.toBeNull();
   });
 
-  it('is printed over all resources by `report`, without a worker or Temporal', async () => {
+  it('is printed for all resources by `report`, without a worker or Temporal', async () => {
     const { code, stdout, stderr } = await runCommand(stack, args(), { TEMPORAL_ADDRESS: '127.0.0.1:1' });
     expect(stderr).toBe('');
     expect(code).toBe(0);

@@ -195,7 +195,7 @@ describe('published data for readers of the lake', () => {
     [['cat', 'tasks', '--dt', 'yesterday'], 2, /--dt must be a day/],
     [['ddl', '--dialect', 'athena'], 2, /Athena reads only from S3/],
     [['ddl', '--dialect', 'oracle'], 2, /Allowed choices are duckdb, athena, spark/],
-  ])('%j ends with %i and says why', async (args, code, why) => {
+  ])('%j exits with %i and gives the reason', async (args, code, why) => {
     const result = await inFolder(...args);
     expect(result.stderr).toMatch(why);
     expect(result.code).toBe(code);

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-it('the tutorial: its commands, typed one after the other, print what it shows', async () => {
+it('the commands of the tutorial, typed in order, print what the tutorial shows', async () => {
   // Installing is what CI begins with.
   const blocks = codeBlocks([pageAt('docs/tutorial.md')]).filter(({ heading }) => heading !== '1. Install');
   const port = String(await freePort());

@@ -108,7 +108,7 @@ describe('the IAM policy of the documentation', () => {
     for (const action of actionsOf(policy)) expect(stderr).toContain(action);
   });
 
-  it('is evaluated as S3 does', () => {
+  it('is evaluated in this test as S3 does', () => {
     const asked = (method: string, url: string) =>
       needsOf(method, url, {}, Buffer.alloc(0)).every((need) => allows(policy, need));
     expect(asked('GET', `/${stack.bucket}/lake/projects/latest.json`)).toBe(true);

@@ -40,7 +40,7 @@ describe('permanent faults of the service', () => {
   afterAll(() => stack?.stop());
 
   it.each(Object.entries(FATAL))(
-    '%s: the run ends and says what and where',
+    '%s: the run ends with an error that says what failed and where',
     async (_, { rule, type, says }) => {
       const { faults } = stack.simulator.admin;
       faults.clear();

@@ -144,6 +144,16 @@ describe('The S3 store', () => {
     expect(await openUploads()).toBe(0);
   });
 
+  it('removes more objects than one DeleteObjects request takes', async () => {
+    const keys = Array.from({ length: 1203 }, (_, n) => toObjectKey(`many/${n}`));
+    for (let start = 0; start < keys.length; start += 50) {
+      await Promise.all(keys.slice(start, start + 50).map((key) => store.write(key, Buffer.from('x'), TYPE)));
+    }
+    expect(await keysBelow('many/')).toHaveLength(1203);
+    await store.remove(keys);
+    expect(await keysBelow('many/')).toEqual([]);
+  });
+
   it('names the problem with the credentials, also for HEAD, without a secret', async () => {
     useCredentials('nobody', 'not-the-secret');
     const stranger = opened();
@@ -286,6 +296,12 @@ async function failureOf(promise: Promise<unknown>): Promise<unknown> {
     () => expect.fail('did not fail'),
     (error: unknown) => error,
   );
+}
+
+async function keysBelow(prefix: string): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of store.list(prefix)) keys.push(key);
+  return keys;
 }
 
 async function openUploads(): Promise<number> {

@@ -128,7 +128,7 @@ describe('an unreliable service', () => {
   ] as const;
 
   it.each(INVALID)(
-    'is asked again for a body with %s, and nothing of it reaches the lake',
+    'is requested again for a body with %s, and nothing of that body reaches the lake',
     async (_, fields, why) => {
       stack = await startStack({
         simulator: { awkward: false, counts: { tasks: 3 } },
@@ -152,7 +152,7 @@ describe('an unreliable service', () => {
     },
   );
 
-  it('ends the run where its records have more fields than columns may be, and the remedy it names helps', async () => {
+  it('ends the run if its records have more fields than the column limit, and the suggested remedy works', async () => {
     const resources = (csv: string) => `[{ name: tasks, csv: { nested: ${csv} } }]`;
     stack = await startStack({
       simulator: { awkward: false, counts: { tasks: 3 } },

@@ -58,7 +58,7 @@ describe('nightly exports of lists that hid a row in the first one, in the time-
     return listedIds(stack, resource).filter((id) => !ids.has(id));
   }
 
-  it('read everything after a week, also windowed and with deletes: keep, and a full export restarts the week', async () => {
+  it('read everything after a week, also with a window and with deletes: keep, and a full export restarts the week', async () => {
     await stack.startWorker();
     const { admin } = stack.simulator;
     // A deletion before the cursor hides another record, and the list shows no sign of it.

@@ -64,7 +64,7 @@ describe('masking by hash', () => {
     }
   });
 
-  it('stops the run as a configuration error where the worker lacks the secret, and publishes nothing', async () => {
+  it('stops the run with a configuration error if the worker lacks the secret, and publishes nothing', async () => {
     const keyed = await start();
     await stack.startWorker(keyed);
     const result = await stack.export();
@@ -75,7 +75,7 @@ describe('masking by hash', () => {
     expect(await stack.store.readIfExists('tasks/latest.json' as never)).toBeNull();
   });
 
-  it('without a secret is warned of by the doctor and by config check, which say what to change', async () => {
+  it('without a secret causes a warning of doctor and config check that says what to change', async () => {
     await start();
     const doctor = await runCommand(stack, ['doctor', '--config', stack.configFile, '--json'], {
       WORKTRACK_REACH_TIMEOUT: '5s',

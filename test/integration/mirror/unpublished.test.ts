@@ -41,7 +41,7 @@ describe('the files of unpublished runs', () => {
     await expectMirrored(stack, 'tasks');
   });
 
-  it('are removed even if the first run ever was not published', async () => {
+  it('are removed even if no run was ever published', async () => {
     faulty = await startFaultyStack('    retries: { giveUpAfter: 4s }\n');
     const { stack, s3 } = faulty;
     await stack.startWorker();

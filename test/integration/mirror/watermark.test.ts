@@ -126,7 +126,7 @@ describe('the bound of updatedSince', () => {
     { bound: 'inclusive', overlap: '5m', stamps: 'milliseconds' },
     { bound: 'exclusive', overlap: '5m', stamps: 'whole seconds' },
   ] as const)(
-    'may be $bound with an overlap of $overlap and a service that keeps $stamps: what changed on that very second is there',
+    'may be $bound with an overlap of $overlap and a service that keeps $stamps: a change in the bounding second is read',
     async ({ bound, overlap, stamps }) => {
       const second = Math.floor(Date.now() / 1000) * 1000;
       const now = stamps === 'milliseconds' ? second : second + 999;

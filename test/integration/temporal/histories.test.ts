@@ -5,7 +5,7 @@ describe('an export of 2,000 pages', () => {
   let stack: Stack;
   afterAll(() => stack?.stop());
 
-  it('keeps every history under 2,000 events and every record out of them', async () => {
+  it('keeps every history below 2,000 events, and no record in any of them', async () => {
     stack = await startStack({
       simulator: { seed: 11, awkward: false, counts: { tasks: 4000, projects: 1 } },
       resources: '[tasks, projects]',

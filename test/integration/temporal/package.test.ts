@@ -98,7 +98,7 @@ describe('the packed package', () => {
     expect(linted.code, linted.printed).toBe(0);
   });
 
-  it('type-checks in an application, with `NodeNext` and with `Bundler`, and has sound types itself', async () => {
+  it('type-checks in an application with `NodeNext` and with `Bundler`, also without skipLibCheck', async () => {
     for (const args of [
       ['-p', '.'],
       ['-p', '.', '--noEmit', '--module', 'ESNext', '--moduleResolution', 'Bundler'],
@@ -169,7 +169,7 @@ describe('the packed package', () => {
         });
       });
 
-      it('export-from-workflow: a workflow uses the result of an export, of a failed one, too', async () => {
+      it('export-from-workflow: a workflow uses the result of a successful and of a failed export', async () => {
         const { code, stdout, printed } = await example('export-from-workflow/start.js');
         expect(code, printed + log).toBe(0);
         expect(stdout).toBe('47 rows are in the lake\n');
@@ -182,7 +182,7 @@ describe('the packed package', () => {
         expect(refused.stdout, refused.printed).toBe('not exported: tasks\n');
       });
 
-      it('write-back-from-app: writes a file once, and points at a faulty one', async () => {
+      it('write-back-from-app: writes a file once, and reports the faulty line of another', async () => {
         const file = await fileIn(stack, timeEntriesCsv(3));
         const first = await example('write-back-from-app/main.js', file);
         expect(first.code, first.printed + log).toBe(0);
@@ -195,7 +195,7 @@ describe('the packed package', () => {
         expect(faulty.printed).toContain('line 2');
       });
 
-      it('have the simulated service for their tests', async () => {
+      it('can use the simulated service in their tests', async () => {
         const script =
           "const { startSimulator } = await import('temporal-worktrack/simulator');" +
           'const service = await startSimulator({ counts: { projects: 1 } });' +
@@ -205,7 +205,7 @@ describe('the packed package', () => {
       });
     });
 
-    it('names what to install for traces, which are asked for without their packages', async () => {
+    it('names the packages to install if traces are requested without them', async () => {
       const main = join(installed, 'dist/src/cli/main.js');
       const { code, printed } = await run(process.execPath, [main, 'export', '--traces'], app, {
         ...stack.env,

@@ -70,7 +70,7 @@ describe('WorktrackPlugin in a worker of the user', () => {
     expect(configured.shutdownGraceTime).toBe('30 seconds');
   });
 
-  it('refuses an activity of the user under a name of its own, and a configuration that is not there', async () => {
+  it('rejects a user activity with the name of one of its own, and a missing configuration', async () => {
     stack = await startStack({ resources: '[projects]' });
     const plugin = new WorktrackPlugin({ settings: stack.settings });
     const options = await base();

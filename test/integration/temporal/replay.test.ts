@@ -71,7 +71,7 @@ describe('`worktrack replay`', () => {
       expect((await runCommand(stack, ['replay', ...slip])).code).toBe(2);
   });
 
-  it('replays what a server has recorded, from its own tool and directly', async () => {
+  it('replays a history of a server, as exported by `temporal` and fetched directly', async () => {
     const worker = await stack.startWorker();
     const global = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
     const exported = await runCommand(stack, ['export', ...global]);

@@ -31,7 +31,7 @@ describe('nightly exports over four months, in the time-skipping server', () => 
     await env?.teardown();
   });
 
-  it('keep every row that ever was in the window, and never move the checkpoint back', async () => {
+  it('keep every row that was ever in the window, and never move the checkpoint back', async () => {
     await stack.startWorker();
     // Not `env.client`: its result() lets time run, and with nothing pending it runs for years.
     const client = new Client({ connection: env.connection });

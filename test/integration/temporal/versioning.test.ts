@@ -78,7 +78,7 @@ describe('worker deployment versioning', () => {
     await second.signal('SIGTERM');
   });
 
-  it('is off unless it is asked for, and can be turned on and off again under a mirror', async () => {
+  it('is off by default, and can be turned on and off during the life of a mirror', async () => {
     stack = await startStack({
       simulator: { awkward: false, counts: { projects: 2 } },
       resources: '[projects]',

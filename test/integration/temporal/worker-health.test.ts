@@ -57,7 +57,7 @@ describe('the health of a worker', () => {
     expect((await command.output()).stderr).not.toContain('Unexpected error');
   });
 
-  it('rejects an unavailable address, and says what to do', async () => {
+  it('rejects an unavailable address, and suggests another', async () => {
     const wrong = await runCommand(stack, [...args(), '--health', 'here']);
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringMatching(/^--health: found/)]);
     const taken = new URL(stack.simulator.url).port;

@@ -34,7 +34,7 @@ describe('`worktrack write-back`', () => {
   });
   afterAll(() => stopWriteBackStack(stack));
 
-  it('is one workflow with one outcome when two machines run the same batch at once', async () => {
+  it('is one workflow with one outcome if two machines run the same batch at once', async () => {
     const before = writesSeen(stack);
     stack.simulator.admin.faults.add({ match: { method: 'POST' }, fault: { kind: 'latency', ms: 60 } });
     const file = await fileIn(stack, timeEntriesCsv(600));

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { PageReader } from '../../../activities/extract/page-reader.js';
 import { toByteString } from '../../../src/core/brands.js';
 import { MAX_COLUMNS } from '../../../src/lake/rows/schema.js';
-import { runInLittleMemory } from '../../support/little-memory.js';
 import { RUN } from './run.js';
 
 const PREFIX = '20261121T020000Z-00000001,1970-01-01T00:00:00Z,,';
@@ -59,28 +58,6 @@ describe('A reader of pages', () => {
     const second = await reader.read(body([{ id: 'c' }]));
     expect([rowsOf(first), rowsOf(second)]).toEqual([['b'], ['c']]);
   });
-
-  it('does not retain the body of a page after its rows are copied', async () => {
-    const modules = [
-      '../../../dist/activities/extract/page-reader.js',
-      '../../../dist/src/lake/chunk/row-buffer.js',
-    ];
-    const script = `
-      const [{ PageReader }, { RowBuffer }] = await Promise.all(
-        ${JSON.stringify(modules.map((path) => new URL(path, import.meta.url).href))}.map((url) => import(url)),
-      );
-      const reader = new PageReader(${JSON.stringify(RUN)}, []);
-      const all = new RowBuffer();
-      for (let at = 0; at < 1000; at++) {
-        const data = [{ id: 'a key of more than a few letters ' + at, left: 1 }];
-        const page = await reader.read(JSON.stringify({ data, page: { nextCursor: null }, more: 'x'.repeat(100_000) }));
-        all.addAll(page.rows);
-        reader.release(page);
-      }
-      if (all.keys.length !== 1000) throw new Error('rows are missing');
-    `;
-    expect(await runInLittleMemory(script)).toBe(0);
-  });
 });
 
 describe('A page with many columns', () => {
@@ -91,12 +68,12 @@ describe('A page with many columns', () => {
   };
 
   it('does not block the event loop while it is read', async () => {
-    const body = wide(MAX_COLUMNS, 400);
+    const body = wide(MAX_COLUMNS, 200);
     let turns = 0;
     const timer = setInterval(() => turns++, 1);
     const page = await new PageReader(RUN, []).read(body);
     clearInterval(timer);
-    expect([page.records, page.rows.widths[0]]).toEqual([400, MAX_COLUMNS]);
+    expect([page.records, page.rows.widths[0]]).toEqual([200, MAX_COLUMNS]);
     expect(turns).toBeGreaterThan(1);
   });
 

@@ -20,7 +20,7 @@ describe('classifyStatus', () => {
     [500, 'transient'],
     [599, 'transient'],
     [700, 'transient'],
-  ])('by default %i is %s', (status, expected) => {
+  ])('returns by default for %i: %s', (status, expected) => {
     expect(classifyStatus(status, MAPPING)).toBe(expected);
   });
 

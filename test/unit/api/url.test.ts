@@ -41,7 +41,7 @@ describe('apiRoot', () => {
 });
 
 describe('resourceUrl', () => {
-  test('a segment survives the round trip through the URL', () => {
+  test('keeps a segment in a round trip through the URL', () => {
     const segment = fc.string({ minLength: 1, unit: 'grapheme' }).filter((s) => s !== '.' && s !== '..');
     fc.assert(
       fc.property(segment, (one) => {
@@ -58,7 +58,7 @@ describe('resourceUrl', () => {
 });
 
 describe('listQuery', () => {
-  test('a cursor survives the round trip through the query', () => {
+  test('keeps a cursor in a round trip through the query', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1, unit: 'grapheme' }), (text) => {
         const query = listQuery({ limit: 5, cursor: cursor(text), updatedSince: null });

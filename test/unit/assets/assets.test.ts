@@ -23,6 +23,12 @@ interface Rule {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
+/** A case of `promtool test rules`. */
+interface AlertCase {
+  readonly alertname: string;
+  readonly exp_alerts: readonly { readonly exp_annotations: Rule['annotations'] }[];
+}
+
 interface Panel {
   readonly id: number;
   readonly title: string;
@@ -33,6 +39,11 @@ interface Panel {
 const rules = (parse(readFileSync(ALERTS, 'utf8')) as { groups: { rules: Rule[] }[] }).groups.flatMap(
   (group) => group.rules,
 );
+const CASES = join(import.meta.dirname, 'alerts.test.yaml');
+const ALERT_CASES = (
+  parse(readFileSync(CASES, 'utf8')) as { tests: { alert_rule_test: AlertCase[] }[] }
+).tests.flatMap((test) => test.alert_rule_test);
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
 const dashboard = JSON.parse(readFileSync(join(ASSETS, 'grafana-dashboard.json'), 'utf8')) as {
   panels: Panel[];
   templating: { list: { name: string; definition?: string }[] };
@@ -55,44 +66,57 @@ function checkExpression(expr: string): void {
 }
 
 describe('the alerts', () => {
-  it('ask only for what is measured, and say what to do', () => {
-    expect(rules.map(({ alert }) => alert)).toEqual(
-      expect.arrayContaining(['WorktrackDataTooOld', 'WorktrackRunFailed', 'WorktrackRunRefused']),
-    );
+  it('use only metrics that exist, and have a summary and a description', () => {
+    expect(rules.map(({ alert }) => alert)).toEqual([
+      'WorktrackDataTooOld',
+      'WorktrackRunRefused',
+      'WorktrackRunFailed',
+      'WorktrackThrottled',
+      'WorktrackNoWorker',
+    ]);
     for (const { expr, annotations } of rules) {
       checkExpression(expr);
-      expect(annotations.summary).toBeTruthy();
-      expect(annotations.description).toBeTruthy();
+      expect(annotations).toEqual({
+        summary: expect.stringMatching(/\w/),
+        description: expect.stringMatching(/\w.*\.$/),
+      });
     }
   });
 
+  it.each(rules)(
+    'have a promtool case that fires, with the current texts: $alert',
+    ({ alert, annotations }) => {
+      const cases = ALERT_CASES.filter(({ alertname }) => alertname === alert);
+      expect(cases.some(({ exp_alerts }) => exp_alerts.length === 0)).toBe(true);
+      const fired = cases.flatMap(({ exp_alerts }) => exp_alerts);
+      expect(fired).not.toEqual([]);
+      const summary = annotations
+        .summary!.split(/\{\{.*?\}\}/)
+        .map(escaped)
+        .join('.+');
+      for (const { exp_annotations } of fired) {
+        expect(exp_annotations.description).toBe(annotations.description);
+        expect(exp_annotations.summary).toMatch(new RegExp(`^${summary}$`));
+      }
+    },
+  );
+
   const promtool = process.env.PROMTOOL ?? 'promtool';
-  const found = spawnSync(promtool, ['--version']).status === 0;
-  it.runIf(found || process.env.PROMTOOL !== undefined)('are taken by Prometheus', () => {
+  const found = process.env.PROMTOOL !== undefined || spawnSync(promtool, ['--version']).status === 0;
+  it.runIf(found)('are valid rules of Prometheus (skipped without promtool or PROMTOOL)', () => {
     const checked = spawnSync(promtool, ['check', 'rules', ALERTS], { encoding: 'utf8' });
     expect(checked.stderr).toBe('');
     expect(checked.stdout).toContain(`SUCCESS: ${rules.length} rules found`);
   });
-  it.runIf(found || process.env.PROMTOOL !== undefined)(
-    'go off when they should, and when all is well they do not',
-    () => {
-      const checked = spawnSync(promtool, ['test', 'rules', join(import.meta.dirname, 'alerts.test.yaml')], {
-        encoding: 'utf8',
-      });
-      expect(`${checked.stdout}${checked.stderr}`).toContain('SUCCESS');
-      expect(checked.status).toBe(0);
-    },
-  );
-  it.runIf(!found && process.env.PROMTOOL === undefined)(
-    'are YAML (no promtool found: set PROMTOOL to have them checked)',
-    () => {
-      expect(rules.length).toBeGreaterThan(0);
-    },
-  );
+  it.runIf(found)('fire only when they should (skipped without promtool or PROMTOOL)', () => {
+    const checked = spawnSync(promtool, ['test', 'rules', CASES], { encoding: 'utf8' });
+    expect(`${checked.stdout}${checked.stderr}`).toContain('SUCCESS');
+    expect(checked.status).toBe(0);
+  });
 });
 
 describe('the dashboard', () => {
-  it('asks only for what is measured, and shows each metric', () => {
+  it('uses only metrics that exist, and shows each of them', () => {
     const exprs = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
     for (const expr of exprs) checkExpression(expr);
     for (const { name } of Object.values(METRICS)) expect(exprs.join(' ')).toContain(name);
@@ -100,12 +124,12 @@ describe('the dashboard', () => {
       if (definition !== undefined) checkExpression(definition.replace(/, \w+\)$/, ')'));
   });
 
-  it('has panels with titles, each with a place and a number of its own', () => {
+  it('has panels with titles, distinct ids and distinct positions', () => {
     const ids = dashboard.panels.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     const taken = new Set<string>();
     for (const { title, gridPos } of dashboard.panels) {
-      expect(title).toBeTruthy();
+      expect(title).toMatch(/\w/);
       expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24);
       for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
         for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
@@ -132,7 +156,7 @@ describe('the Dockerfile', () => {
   const lines = text.split('\n').filter((line) => /^[A-Z]/.test(line));
   const of = (word: string): string[] => lines.filter((line) => line.startsWith(`${word} `));
 
-  it('copies files that exist, and that .dockerignore lets through', () => {
+  it('copies files that exist and that .dockerignore does not exclude', () => {
     const copied = of('COPY').flatMap((line) => {
       const words = line.split(/\s+/).slice(1);
       return words[0]!.startsWith('--from') ? [] : words.slice(0, -1);
@@ -143,7 +167,7 @@ describe('the Dockerfile', () => {
     expect(copied.filter((path) => !allowed.includes(`!${path.replace(/^\.\//, '')}`))).toEqual([]);
   });
 
-  it('builds what the package names, from the lock file', () => {
+  it('installs from the lock file, and builds and runs what package.json names', () => {
     const { scripts, bin } = JSON.parse(read('package.json')) as {
       scripts: Record<string, string>;
       bin: { worktrack: string };
@@ -154,7 +178,7 @@ describe('the Dockerfile', () => {
     expect(of('ENTRYPOINT')).toEqual([`ENTRYPOINT ["node", "/app/${bin.worktrack}"]`]);
   });
 
-  it('runs a worker as a user without rights that signals reach, and asks for its health where it tells of it', () => {
+  it('runs a worker as an unprivileged user, lets signals reach it, and checks its health at its health address', () => {
     expect(of('USER')).toEqual(['USER node']);
     expect(of('STOPSIGNAL')).toEqual(['STOPSIGNAL SIGTERM']);
     const words = JSON.parse(of('CMD').at(-1)!.slice(4)) as string[];
@@ -164,16 +188,16 @@ describe('the Dockerfile', () => {
   });
 });
 
-describe('the unit file', () => {
+describe('the systemd unit', () => {
   const text = read('src/assets/worktrack-worker.service');
   const value = (name: string): string | undefined => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1];
 
-  it('gives a worker longer than its own grace to drain', () => {
+  it('gives a worker more time to stop than its own grace period', () => {
     expect(parseDuration(value('TimeoutStopSec')!)).toBeGreaterThan(Number(GRACE) * 1000);
     expect(value('KillSignal')).toBe('SIGTERM');
   });
 
-  it('starts a worker with options that exist, and not again after a mistake in the configuration', () => {
+  it('starts a worker with options that exist, and does not restart it after a configuration error', () => {
     const words = value('ExecStart')!.split(' ');
     expect(words.slice(1, 3)).toEqual(['worktrack', 'worker']);
     for (const word of words.filter((one) => one.startsWith('--'))) expect(OPTIONS).toContain(word);

@@ -19,7 +19,7 @@ describe('the folder of a demo', () => {
     expect(await readdir(folder)).toEqual(['.worktrack-demo']);
   });
 
-  it('is never a folder with files of others', async () => {
+  it('is never a folder that contains other files', async () => {
     await writeFile(join(base, 'mine.txt'), 'x');
     await expect(createDemoFolder(base)).rejects.toThrow(UsageError);
     expect(await readdir(base)).toEqual(['mine.txt']);

@@ -119,7 +119,7 @@ describe('worktrack init', () => {
     prompter.close();
   });
 
-  it('writes nothing if the user leaves', async () => {
+  it('writes nothing if the user cancels a prompt', async () => {
     const { prompter, input } = terminal();
     const answers = promptForMissing(prompter, {});
     input.write('\u0003');

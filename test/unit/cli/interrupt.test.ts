@@ -42,7 +42,7 @@ describe('Ctrl-C while a run is followed', () => {
     expect(interrupts.detach.aborted).toBe(true);
   });
 
-  it('has no handler after the end', () => {
+  it('has no handler after the run has ended', () => {
     interrupts.release();
     expect(source.eventNames()).toEqual([]);
   });

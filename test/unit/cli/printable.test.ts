@@ -25,7 +25,7 @@ describe('text for a terminal', () => {
     expect(printable('naïve 日本 🎉\n\tx')).toBe('naïve 日本 🎉\n\tx');
   });
 
-  it('is still the same JSON value', () => {
+  it('still parses to the same JSON value', () => {
     const value = { [EVIL]: [EVIL, '\n\t'] };
     const json = printableJson(JSON.stringify(value, null, 2));
     expect(json).not.toMatch(CONTROL);

@@ -42,7 +42,7 @@ describe('the command line', () => {
     [['schedule']],
     [['worker', '--log-format', 'xml']],
     [[]],
-  ])('ends with 2 for a slip: %j', async (args) => {
+  ])('exits with 2 for an invalid argument: %j', async (args) => {
     expect((await run(...args)).code).toBe(2);
   });
 

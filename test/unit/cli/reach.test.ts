@@ -26,7 +26,7 @@ describe('a server that does not answer', () => {
     await expect(reach('Temporal', attempt, () => false, text)).rejects.toThrow('no such namespace');
   });
 
-  it('is forgiven when it answers in between', () => {
+  it('is retried for the full time limit again after it has answered', () => {
     const outage = new OutageTimer('S3', { timeoutMs: 1000 });
     outage.failed('x', 0);
     outage.answered();

@@ -11,7 +11,7 @@ function isDeeplyFrozen(value: unknown): boolean {
 }
 
 describe('a valid configuration', () => {
-  it('is the example of the design', () => {
+  it('can be the documented example', () => {
     const connection = connectionOf(DOCUMENTED_EXAMPLE);
     expect(connection.baseUrl).toBe('https://tracker.example.com');
     expect(connection.apiKey).toEqual({ env: 'WORKTRACK_API_KEY' });
@@ -39,7 +39,7 @@ describe('a valid configuration', () => {
     expect(connection.webhook).toBeNull();
   });
 
-  it('has the defaults that the design writes out', () => {
+  it('has the documented defaults', () => {
     const { webhook: none, ...short } = connectionOf(DOCUMENTED_EXAMPLE);
     const { webhook, ...long } = connectionOf(DOCUMENTED_EXAMPLE + DOCUMENTED_MORE_KEYS);
     expect(long).toEqual(short);
@@ -198,7 +198,7 @@ connections:
     });
   });
 
-  it('applies the keys of a resource over the defaults of its name and connection', () => {
+  it('lets the keys of a resource override the defaults of its name and connection', () => {
     const text = withLines(`
 deletes: keep
 csv: { delimiter: ";", compression: none }
@@ -308,7 +308,7 @@ resources:
     '@daily',
     '@every 6h',
     '@every 1.5h/10m',
-  ])('takes the cron text %s', (cron) => {
+  ])('accepts the cron expression %s', (cron) => {
     expect(connectionOf(withLines(`schedule: { cron: "${cron}" }`)).schedule.cron).toBe(cron);
   });
 

@@ -289,13 +289,13 @@ describe('an invalid configuration', () => {
     expect(problem?.message).toMatch(/malformed.*\]/);
   });
 
-  it('says that a string such as @daily needs quotes', () => {
+  it('with a string such as @daily is reported with the advice to quote it', () => {
     const [problem] = errorOf(withLines('schedule: { cron: @daily }')).problems;
     expect(problem).toMatchObject({ line: 6, column: 23 });
     expect(problem?.message).toContain('quotes, such as "@daily"');
   });
 
-  it('is rejected, not expanded, if its aliases multiply', () => {
+  it('is rejected without expanding aliases that multiply', () => {
     const levels = Array.from({ length: 9 }, (_, i) => `l${i + 1}: &l${i + 1} [${`*l${i},`.repeat(9)}]`);
     const error = errorOf(['l0: &l0 x', ...levels].join('\n'));
     expect(error.problems[0]?.message).toContain('aliases (*name) expand');
@@ -366,7 +366,7 @@ describe('a secret in the wrong place', () => {
     expect(error.problems.length).toBeGreaterThan(0);
   });
 
-  it('says where the key belongs', () => {
+  it('is reported with the setting where the key belongs', () => {
     const [problem] = errorOf(withLines('', { apiKey: SECRET })).problems;
     expect(problem).toMatchObject({ path: 'connections.acme.apiKey', line: 4, column: 13 });
     expect(problem?.message).toContain('write { env: NAME_OF_A_VARIABLE } or { file: /absolute/path }');

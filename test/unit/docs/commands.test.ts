@@ -8,7 +8,7 @@ import { codeSpans, leafCommands, PAGES, pageAt, shellCommands, usageProblem } f
 const ROOT = resolve(import.meta.dirname, '../../..');
 const read = (file: string) => readFileSync(resolve(ROOT, file), 'utf8');
 
-describe('what the documentation tells to type', () => {
+describe('a command line in the documentation', () => {
   const inline = PAGES.flatMap(({ text }) => codeSpans(text)).filter((span) => /^worktrack( |$)/.test(span));
   const typed = shellCommands()
     .map(({ text }) => text)
@@ -27,19 +27,19 @@ describe('what the documentation tells to type', () => {
     expect(usageProblem(text)).toBeNull();
   });
 
-  it.each(elsewhere)('exists with its options where it runs as a service or in a container: %s', (text) => {
+  it.each(elsewhere)('of a service or container exists with its options: %s', (text) => {
     expect(text).not.toBe('');
     expect(usageProblem(`worktrack ${text}`)).toBeNull();
   });
 
-  it('sees a command and an option that do not exist, a missing value and a wrong one', () => {
+  it('is rejected for an unknown command or option, a missing value or a wrong one', () => {
     expect(usageProblem('worktrack exprot')).toMatch('no command exprot');
     expect(usageProblem('worktrack export --ful')).toMatch('no option --ful');
     expect(usageProblem('worktrack export --resource')).toMatch('lacks its value');
     expect(usageProblem('worktrack ddl --dialect oracle')).toMatch('does not take oracle');
   });
 
-  it('has scripts of package.json that exist', () => {
+  it('uses only scripts that package.json has', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const named = PAGES.filter(({ path }) => path !== 'examples/README.md').flatMap(({ text }) =>
       [...text.matchAll(/npm run ([\w:-]+)/g)].map((match) => match[1]!),
@@ -48,7 +48,7 @@ describe('what the documentation tells to type', () => {
     expect(scripts).toHaveProperty('test');
   });
 
-  it('has scripts of the examples that exist', () => {
+  it('uses only scripts that the examples have', () => {
     const { scripts } = JSON.parse(read('examples/package.json')) as { scripts: Record<string, string> };
     const named = [...pageAt('examples/README.md').text.matchAll(/npm run ([\w-]+)/g)].map(
       (match) => match[1]!,
@@ -61,7 +61,7 @@ describe('what the documentation tells to type', () => {
 describe('the reference of the commands', () => {
   const { text } = pageAt('docs/reference/commands.md');
 
-  it('has the options as the program defines them; `npm run reference` writes them', () => {
+  it('has the options that the program defines (run `npm run reference` after a change)', () => {
     expect(text).toBe(
       withOptions(
         text,
@@ -90,7 +90,7 @@ describe('the reference of the commands', () => {
 
 describe('the help of every command', () => {
   it.each(leafCommands())(
-    'shows what its options take and default to, and an example that is right: $name',
+    'shows the values and defaults of its options, and a valid example: $name',
     ({ name, command }) => {
       let help = '';
       const writeOut = (text: string): void => {

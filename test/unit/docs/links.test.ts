@@ -6,7 +6,7 @@ import { anchorsOf, PAGES, type Page, proseOf } from '../../support/docs.js';
 const ROOT = resolve(import.meta.dirname, '../../..');
 
 describe('the pages', () => {
-  it.each(PAGES)('have no heading twice, and links that lead somewhere: $path', (page) => {
+  it.each(PAGES)('have distinct headings, and links with existing targets: $path', (page) => {
     // Each version in a changelog has the same headings.
     const anchors = page.path === 'CHANGELOG.md' ? [] : anchorsOf(page);
     expect(anchors.filter((one, at) => anchors.indexOf(one) !== at)).toEqual([]);
@@ -21,7 +21,7 @@ describe('the pages', () => {
     ).toEqual([]);
   });
 
-  it('begin with a front page of at most 250 lines', () => {
+  it('start with a README of at most 250 lines', () => {
     expect(PAGES[0]!.text.split('\n').length).toBeLessThanOrEqual(250);
   });
 });
@@ -29,12 +29,12 @@ describe('the pages', () => {
 describe('a link', () => {
   const page: Page = { path: 'docs/x.md', text: '# X\n\n## A heading, here\n' };
 
-  it('is followed to its page and heading', () => {
+  it('is resolved to its page and heading', () => {
     expect(problemOf(page, '#a-heading-here')).toBeNull();
     expect(problemOf(page, 'reference/exit-codes.md#exit-codes')).toBeNull();
   });
 
-  it('to a page or a heading that is missing is found', () => {
+  it('to a missing page or heading is reported', () => {
     expect(problemOf(page, 'nowhere.md')).toBe('no such file');
     expect(problemOf(page, 'reference/exit-codes.md#nowhere')).toBe('no such heading');
     expect(problemOf(page, '#nowhere')).toBe('no such heading');

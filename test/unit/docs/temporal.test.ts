@@ -14,7 +14,7 @@ function block(language: string): string {
   return found.text;
 }
 
-describe('what the documentation says about Temporal Cloud', () => {
+describe('the documented setup of Temporal Cloud', () => {
   let folder: string;
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'worktrack-docs-'));
@@ -43,7 +43,7 @@ describe('what the documentation says about Temporal Cloud', () => {
     });
   });
 
-  it('connects with a client certificate out of a profile; variables and then options win over it', async () => {
+  it('connects with a client certificate from a profile, which variables override, and options override both', async () => {
     await writeFile(join(folder, 'client.pem'), 'certificate');
     await writeFile(join(folder, 'client.key'), 'key');
     await writeFile(join(folder, 'temporal.toml'), block('toml').replaceAll('/etc/worktrack/', `${folder}/`));
@@ -60,7 +60,7 @@ describe('what the documentation says about Temporal Cloud', () => {
     expect(temporalConfig({ namespace: 'of-an-option' }).namespace).toBe('of-an-option');
   });
 
-  it('takes the certificate from variables, too', async () => {
+  it('connects with a certificate from variables', async () => {
     await writeFile(join(folder, 'client.pem'), 'certificate');
     for (const name of ['CLIENT_CERT', 'CLIENT_KEY', 'SERVER_CA_CERT'])
       vi.stubEnv(`TEMPORAL_TLS_${name}_PATH`, join(folder, 'client.pem'));

@@ -9,7 +9,7 @@ import { codeBlocks, codeSpans, PAGES, pageAt } from '../../support/docs.js';
 const ROOT = resolve(import.meta.dirname, '../../..');
 
 describe('the documentation', () => {
-  it('has the reference of the configuration as the schema gives it; `npm run reference` writes it', () => {
+  it('has a configuration reference that matches the schema (run `npm run reference` after a change)', () => {
     const { text } = pageAt('docs/reference/configuration.md');
     expect(text).toBe(withReference(text, configReference(configJsonSchema())));
   });
@@ -21,7 +21,7 @@ describe('the documentation', () => {
     expect(connections).toHaveLength(1);
   });
 
-  it('shows defaults that are the defaults', () => {
+  it('shows the actual defaults', () => {
     const pages = ['docs/reference/configuration.md', 'docs/how-to/webhooks.md'];
     const shown = yaml.filter(({ page, text }) => pages.includes(page) && !text.includes('/event/type'));
     expect(shown).toHaveLength(2);
@@ -30,7 +30,7 @@ describe('the documentation', () => {
     for (const { text } of shown) expectDefaults(connection, parse(text) as Record<string, unknown>, '');
   });
 
-  it('names only variables of ours that the code reads, and all that it does', () => {
+  it('names exactly the WORKTRACK variables that the code reads', () => {
     const named = new Set(PAGES.flatMap(({ text }) => text.match(/WORKTRACK_[A-Z_]+[A-Z]/g) ?? []));
     const reference = new Set(pageAt('docs/reference/environment.md').text.match(/WORKTRACK_[A-Z_]+[A-Z]/g));
     const read = new Set(sources().match(/WORKTRACK_[A-Z_]+[A-Z]/g));
@@ -40,7 +40,7 @@ describe('the documentation', () => {
     expect([...read].filter((name) => !reference.has(name) && !inside.test(name))).toEqual([]);
   });
 
-  it('names everything that the package exports, types aside', () => {
+  it('names everything that the package exports, except types', () => {
     const index = readFileSync(join(ROOT, 'src/index.ts'), 'utf8');
     const exported = [...index.matchAll(/export \{([^}]*)\}/g)]
       .flatMap(([, list]) => list!.split(',').map((name) => name.trim()))
@@ -75,11 +75,11 @@ describe('the page on troubleshooting', () => {
     .filter((cell) => cell.includes('`'));
   const quotes = left.flatMap((cell) => codeSpans(cell)).filter((quote) => !OTHERS.includes(quote));
 
-  it.each(quotes)('quotes a message that the code can print: %s', (quote) => {
+  it.each(quotes)('quotes a message of the code: %s', (quote) => {
     expect(printable(quote)).toBe(true);
   });
 
-  it('knows a message that the code cannot print', () => {
+  it('fails this check for a message that is not in the code', () => {
     expect(quotes.length).toBeGreaterThan(20);
     expect(printable('the moon is out of reach')).toBe(false);
   });

@@ -6,7 +6,7 @@ import { countControls } from '../../../src/json/controls.js';
 const plain = (text: string): number => [...text].filter((char) => char < ' ').length;
 
 describe('the number of control characters', () => {
-  it('is right for every byte at every place of a word', () => {
+  it('is correct for every byte at every position in a word', () => {
     for (let code = 0; code < 256; code++) {
       for (let at = 0; at < 8; at++) {
         const text = `${'x'.repeat(at)}${String.fromCharCode(code)}yz` as ByteString;
@@ -15,7 +15,7 @@ describe('the number of control characters', () => {
     }
   });
 
-  it('is right for bytes of any kind', () => {
+  it('is correct for random bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 5000 }), (bytes) => {
         const text = Buffer.from(bytes).toString('latin1') as ByteString;
@@ -24,8 +24,11 @@ describe('the number of control characters', () => {
     );
   });
 
-  it.each([1, 1007, 1008, 1009, 32_256, 32_257, 100_000])('is right for a text of %i of them', (length) => {
-    expect(countControls('\n'.repeat(length) as ByteString)).toBe(length);
-    expect(countControls('a'.repeat(length) as ByteString)).toBe(0);
-  });
+  it.each([1, 1007, 1008, 1009, 32_256, 32_257, 100_000])(
+    'is correct for a text of %i control characters',
+    (length) => {
+      expect(countControls('\n'.repeat(length) as ByteString)).toBe(length);
+      expect(countControls('a'.repeat(length) as ByteString)).toBe(0);
+    },
+  );
 });

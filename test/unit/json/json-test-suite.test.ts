@@ -47,7 +47,7 @@ function asSkipped(name: string): Buffer {
   return Buffer.concat([Buffer.from('{"meta":'), bytesOf(name), Buffer.from(behind)]);
 }
 
-it('the whole suite is here', () => {
+it('the JSON test suite is complete', () => {
   expect([starting('y_').length, starting('n_').length, starting('i_').length]).toEqual([95, 188, 35]);
 });
 
@@ -99,7 +99,7 @@ describe('what RFC 8259 leaves open:', () => {
   const surrogates = open(/surrogate/).filter((name) => !invalidBytes.includes(name));
   const others = ['i_structure_500_nested_arrays.json', 'i_structure_UTF-8_BOM_empty_object.json'];
 
-  it('each file has its decision', () => {
+  it('every file has an expected result', () => {
     const decided = [...numbers, ...utf16, ...invalidBytes, ...surrogates, ...others];
     expect(decided.sort()).toEqual(starting('i_').sort());
   });
@@ -114,7 +114,7 @@ describe('what RFC 8259 leaves open:', () => {
     expect(replaced).toBeGreaterThan(0);
   });
 
-  it.each(surrogates)('%s: a nested value keeps its escapes, for they are ASCII', async (name) => {
+  it.each(surrogates)('%s: a nested value keeps its escapes, because they are ASCII', async (name) => {
     expect(await read(asField(name))).toMatchObject({ cell: bytesOf(name).toString().trim(), replaced: 0 });
   });
 
@@ -147,7 +147,7 @@ describe('a message about an invalid body', () => {
     ['{"a":"\\uD8G0"}', '\\u without four hexadecimal digits at byte 35'],
     ['"tab\there"', 'a string contains an unescaped control character at byte 31'],
     ['["\\"line\nbreak"]', 'a string contains an unescaped control character at byte 35'],
-  ])('%j says what stands where', async (json, message) => {
+  ])('names the unexpected text and its position: %j', async (json, message) => {
     const page = `{"data":[{"id":"a","field":${json}}],"page":{}}`;
     await expect(read(Buffer.from(page))).rejects.toThrow(message);
   });

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -63,7 +63,7 @@ async function withoutChecksum(key: ObjectKey): Promise<void> {
   });
 }
 
-/** Flips every bit of an object in turn, or a sample of so many, and counts those that verify does not notice. */
+/** Flips random bits of an object, one at a time, and counts those that verify does not notice. */
 async function unnoticed(key: ObjectKey, tries: number): Promise<number> {
   const good = await store.read(key);
   const random = seededRandom(15);
@@ -71,7 +71,7 @@ async function unnoticed(key: ObjectKey, tries: number): Promise<number> {
   for (let n = 0; n < tries; n++) {
     const bad = Buffer.from(good);
     bad[random.below(good.length)]! ^= 1 << random.below(8);
-    await store.write(key, bad, JSON_TYPE);
+    await writeFile(join(folder, key), bad);
     if ((await verifySnapshot(store, 'tasks')).ok) missed++;
   }
   await store.write(key, good, JSON_TYPE);
@@ -79,12 +79,12 @@ async function unnoticed(key: ObjectKey, tries: number): Promise<number> {
 }
 
 describe('The checksums of pointer and manifests', () => {
-  it('let verify detect any flipped bit', { timeout: 60_000 }, async () => {
+  it('let verify detect any flipped bit', async () => {
     await withChecksums();
     expect((await verifySnapshot(store, 'tasks')).problems).toEqual([]);
-    expect(await unnoticed(pointerKey('tasks'), 150)).toBe(0);
-    expect(await unnoticed(run.pointer.snapshot, 150)).toBe(0);
-    expect(await unnoticed(run.pointer.changes!, 150)).toBe(0);
+    expect(await unnoticed(pointerKey('tasks'), 50)).toBe(0);
+    expect(await unnoticed(run.pointer.snapshot, 50)).toBe(0);
+    expect(await unnoticed(run.pointer.changes!, 50)).toBe(0);
   });
 
   it('are not required in a lake of version 0.1', async () => {
@@ -129,7 +129,7 @@ describe('The checksums of pointer and manifests', () => {
     expect(problems).toEqual([]);
     expect((await readPublished(store, 'tasks')).manifest.purged).toEqual([{ runId: PURGE, rows: 0 }]);
     // A damaged replacement is still detected.
-    expect(await unnoticed(run.pointer.snapshot, 60)).toBe(0);
+    expect(await unnoticed(run.pointer.snapshot, 30)).toBe(0);
     await withChecksums();
     expect((await verifySnapshot(store, 'tasks')).problems).toEqual([]);
   });

@@ -51,7 +51,7 @@ describe('CSV', () => {
     );
   });
 
-  it('has each cell between two delimiters that cellEnd finds', () => {
+  it('has a delimiter or line end where cellEnd finds the end of each cell', () => {
     fc.assert(
       fc.property(anyTable, fc.constantFrom(...DELIMITERS), ([row], delimiter) => {
         const text = `before${writeRows([row!], delimiter)}behind`;
@@ -87,18 +87,18 @@ describe('CSV', () => {
     expect(writeRows([row], ',')).toBe(bytes(text));
   });
 
-  it('writes a hole of a sparse row as an empty field', () => {
+  it('writes a missing element of a sparse row as an empty field', () => {
     const row: Cell[] = new Array(4);
     row[2] = bytes('x');
     expect(writeRows([row], ';')).toBe(';;x;\n');
     expect(readRow(';;x;\n', ';')).toEqual([null, null, 'x', null]);
   });
 
-  it('writes nothing for no rows', () => {
+  it('writes nothing if there are no rows', () => {
     expect(writeRows([], ',')).toBe('');
   });
 
-  it('quotes a cell that holds the delimiter in use and not one that holds another', () => {
+  it('quotes a cell that contains the delimiter in use, but not one that contains another delimiter', () => {
     for (const delimiter of DELIMITERS) {
       const cells = DELIMITERS.map((other) => bytes(`a${other}b`));
       const expected = DELIMITERS.map((other) => (other === delimiter ? `"a${other}b"` : `a${other}b`)).join(

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import type { CsvSettings, LakeSettings } from '../../../src/core/settings.js';
 import { type AliasRules, columnAliases, plainLower, printable } from '../../../src/lake/ddl/aliases.js';
@@ -15,9 +15,6 @@ import { encodePointer } from '../../../src/lake/published/pointer.js';
 import { type Column, META_COLUMNS, typeBits } from '../../../src/lake/rows/schema.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { type PublishOptions, publishRun } from './published.js';
-
-// Hundreds of generated cases each.
-vi.setConfig({ testTimeout: 60_000 });
 
 const RUN = '20261121T020000Z-1a2b3c4d' as RunId;
 const S3 = {
@@ -187,7 +184,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
           expect(data(await read(input, ''))).toEqual([names.map((_, at) => `v${at}`)]);
         },
       ),
-      { numRuns: 25 },
+      { numRuns: 10 },
     );
   });
 

@@ -7,14 +7,14 @@ const startedAt = '2026-11-21T02:00:00.000Z';
 const START = Date.parse(startedAt);
 
 describe('a full read', () => {
-  it('is due once per reconcileEvery, from the start of the last one on', () => {
+  it('is due once per reconcileEvery, counted from the start of the last one', () => {
     const last = { startedAt, shifted: 0 };
     expect(isFullReadDue(last, START + WEEK - 1, WEEK)).toBe(false);
     expect(isFullReadDue(last, START + WEEK, WEEK)).toBe(true);
     expect(isFullReadDue(last, START + 100 * WEEK, null)).toBe(false);
   });
 
-  it('is due where none is known, unless none is wanted', () => {
+  it('is due if no earlier one is known, unless it is turned off', () => {
     expect(isFullReadDue(null, START, WEEK)).toBe(true);
     expect(isFullReadDue(null, START, null)).toBe(false);
   });
@@ -33,7 +33,7 @@ describe('a full read', () => {
     expect(good).toEqual({ startedAt: new Date(START + 22 * HOUR).toISOString(), shifted: 0 });
   });
 
-  it('is not owed any less because an increment went well', () => {
+  it('stays due after a successful increment', () => {
     const owed = { startedAt, shifted: 1 };
     expect(nextFullRead(owed, { mode: 'increment', startedAt: START, shifted: false })).toEqual(owed);
     expect(nextFullRead(null, { mode: 'increment', startedAt: START, shifted: false })).toBeNull();

@@ -11,13 +11,13 @@ function marksOf(pages: number): readonly Mark[] {
 
 const checked = (pages: number) => marksToCheck(marksOf(pages), pages).map(({ page }) => page);
 
-describe('the pages that are asked for again behind a reading', () => {
-  it('are none of a short one', () => {
+describe('the pages that are requested again during a read', () => {
+  it('do not exist in a short read', () => {
     expect(checked(1)).toEqual([]);
     expect(checked(15)).toEqual([]);
   });
 
-  it('lie evenly in a long one, one for sixteen pages and eight at most', () => {
+  it('are evenly spaced in a long read, one for sixteen pages and at most eight', () => {
     expect(checked(30)).toEqual([14]);
     expect(checked(48)).toEqual([12, 24, 36]);
     for (const pages of [128, 1000, 10_000]) {

@@ -60,7 +60,7 @@ describe('A profile with a masking secret', () => {
   const plain = profileOf({ columns: { mask: { email: 'hash' } } });
   const other = keyed(new MaskingKey('another secret of the tests', 'masking.secret'));
 
-  it('masks by HMAC-SHA-256, not by what anyone can compute', () => {
+  it('masks by HMAC-SHA-256 with the secret', () => {
     const hmac = createHmac('sha256', SECRET).update('anä@example.com').digest('hex');
     expect(apply(keyed(key), 'email', 'anä@example.com')).toBe(hmac);
     expect(apply(plain, 'email', 'anä@example.com')).toBe(
@@ -77,25 +77,25 @@ describe('A profile with a masking secret', () => {
       expect(shown).not.toContain(SECRET);
   });
 
-  it('makes another key of a key that is masked, and only of that', () => {
+  it('gives masked keys another key fingerprint, and leaves that of unmasked keys', () => {
     const masked = { ...keyed(key), key: ['email'] };
     expect(keyFingerprint(masked)).not.toBe(keyFingerprint({ ...other, key: ['email'] }));
     expect(keyFingerprint(masked)).not.toBe(keyFingerprint({ ...plain, key: ['email'] }));
     expect(keyFingerprint(keyed(key))).toBe(keyFingerprint(plain));
   });
 
-  it('differs in its hashes from one with another secret or none', () => {
+  it('has other hashes than one with another secret or with none', () => {
     expect([hashesDiffer(plain, keyed(key)), hashesDiffer(other, keyed(key))]).toEqual([true, true]);
     expect(hashesDiffer(keyed(key), keyed(key))).toBe(false);
     expect(hashesDiffer(profileOf({}), keyed(key))).toBe(false);
   });
 
-  it('masks nothing without the secret in its hands', () => {
+  it('throws an error if the secret is not loaded', () => {
     const { maskingKey: _, ...lacking } = keyed(key);
     expect(() => apply(lacking, 'email', 'x')).toThrow('without the masking secret');
   });
 
-  it('takes no secret that is too short', () => {
+  it('rejects a secret that is too short', () => {
     expect(() => new MaskingKey('short', 'masking.secret')).toThrow(/shorter than 16 characters/);
   });
 });
@@ -161,7 +161,7 @@ describe('A cell rule', () => {
   });
 
   it.each(['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '\rx', '＝1', '＋1', '－1', '＠x'])(
-    'disarms the formula %j',
+    'escapes the formula %j',
     (text) => {
       expect(apply(profileOf({ csv: { escapeFormulas: true } }), 'a', text)).toBe(`'${text}`);
     },
@@ -188,7 +188,7 @@ describe('A cell rule', () => {
     'ï',
     '；',
     '\ufeff',
-  ])('leaves %j, which is no formula, alone', (text) => {
+  ])('does not change %j, which is not a formula', (text) => {
     expect(apply(profileOf({ csv: { escapeFormulas: true } }), 'a', text)).toBe(text);
   });
 
@@ -216,11 +216,11 @@ describe('A setting of a nested field', () => {
 describe('A formula', () => {
   const rule = cellRule(profileOf({ csv: { escapeFormulas: true } }), 'v')!;
 
-  it.each(['=1+1', '+cmd', '-2+3', '@sum', '\t=1', '\r=1', '\uff1d1'])('%j is made text', (cell) => {
+  it.each(['=1+1', '+cmd', '-2+3', '@sum', '\t=1', '\r=1', '\uff1d1'])('is recognized in %j', (cell) => {
     expect(rule(toByteString(cell))).toBe(`'${toByteString(cell)}`);
   });
 
-  it.each(['5', '1e21', 'plain', "'=1", ''])('%j is none, and stays', (cell) => {
+  it.each(['5', '1e21', 'plain', "'=1", ''])('is not recognized in %j', (cell) => {
     expect(rule(toByteString(cell))).toBe(cell);
   });
 });
@@ -228,7 +228,7 @@ describe('A formula', () => {
 describe('The fingerprint of a key', () => {
   const base = profileOf({ key: ['id'] });
 
-  it('changes with whatever changes the text of keys, and with nothing else', () => {
+  it('changes exactly with the settings that change the text of keys', () => {
     expect(keyFingerprint(profileOf({ key: ['id'], csv: { delimiter: ';' } }))).toBe(keyFingerprint(base));
     for (const other of [
       profileOf({ key: ['other'] }),

@@ -139,13 +139,13 @@ describe.each<[string, Pointer | null]>([
     expect(swaps).toBeLessThan(10);
   });
 
-  it('reports the store if it keeps rejecting a condition that is met', async () => {
+  it('throws an error about the store if it keeps rejecting a condition that is met', async () => {
     const { outcome } = await swapped(before, new Array<Step>(20).fill({ answer: 'conflict' }));
     expect(outcome).toBeInstanceOf(StoreError);
     expect((outcome as Error).message).toContain('conditional writes');
   });
 
-  it('passes on any other failure at once', async () => {
+  it('rethrows any other failure at once', async () => {
     const { outcome, swaps } = await swapped(before, [{ answer: 'denied' }]);
     expect(outcome).toMatchObject({ kind: 'access-denied' });
     expect(swaps).toBe(1);

@@ -35,11 +35,11 @@ describe('Retention of snapshots', () => {
     expect(removed(runs)).toEqual([50, 26]);
   });
 
-  it('keeps every run of a day where all are wanted', () => {
+  it('keeps every run of a day if all are configured to stay', () => {
     expect(removed([run(0), run(50), run(49)], { ...LAST, keepPerDay: 'all' })).toEqual([]);
   });
 
-  it('drops snapshots that are older than the settings say', () => {
+  it('removes snapshots that are older than configured', () => {
     expect(removed([run(0), run(24 * 30), run(24 * 30 + 1), run(24 * 300)])).toEqual([7200, 721]);
   });
 
@@ -55,7 +55,7 @@ describe('Retention of snapshots', () => {
     expect(snapshotsToRemove({ published: runs, strays: [], current, settings: LAST, now: NOW })).toEqual([]);
   });
 
-  it('removes nothing where the published snapshot is not among the folders', () => {
+  it('removes nothing if the published snapshot is not among the folders', () => {
     const current = run(0).runId;
     const published = [run(50), run(49)];
     expect(snapshotsToRemove({ published, strays: [], current, settings: LAST, now: NOW })).toEqual([]);
@@ -132,13 +132,13 @@ describe('the days to check', () => {
   );
   const settings: RetentionSettings = { snapshotsMs: 30 * 24 * 3_600_000, keepPerDay: 'last' };
 
-  it('are the last ones and those that are too old, however many lie between', () => {
+  it('are the latest ones and the expired ones, however many are in between', () => {
     const { old, recent } = datesToCheck([...days, 'of-somebody-else'], settings, now);
     expect(recent).toEqual(days.slice(0, 10).reverse());
     expect(old).toEqual(days.slice(30).reverse());
   });
 
-  it('are all on the first day of a month, for the settings may have changed', () => {
+  it('are all of them on the first day of a month, because the settings may have changed', () => {
     const first = days.filter((day) => day <= 'dt=2026-11-01');
     const { old, recent } = datesToCheck(first, settings, Date.parse('2026-11-01T02:00:00Z'));
     expect(recent.length).toBe(30);

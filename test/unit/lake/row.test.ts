@@ -66,7 +66,7 @@ describe('A row', () => {
     );
   });
 
-  it('has the key that was sorted by, with one key column and with more, wherever it stands', () => {
+  it('has the sort key, with one or several key columns, at any position in a text', () => {
     fc.assert(
       fc.property(
         anyRow,
@@ -87,7 +87,7 @@ describe('A sort key', () => {
   const value = fc.string({ unit: fc.constantFrom('a', '\0', '\u0001', '\u0002', 'b'), maxLength: 4 });
   const values = fc.array(value, { minLength: 2, maxLength: 2 });
 
-  it('differs for different values, whatever NULs are in them', () => {
+  it('differs for different values, even if they contain NULs', () => {
     fc.assert(
       fc.property(values, values, (a, b) => {
         expect(sortKey(a) === sortKey(b)).toBe(a[0] === b[0] && a[1] === b[1]);
@@ -96,7 +96,7 @@ describe('A sort key', () => {
     );
   });
 
-  it('orders like the values one after the other', () => {
+  it('sorts like its values compared one by one', () => {
     fc.assert(
       fc.property(values, values, (a, b) => {
         const expected = a[0] === b[0] ? a[1]! < b[1]! : a[0]! < b[0]!;
@@ -106,7 +106,7 @@ describe('A sort key', () => {
     );
   });
 
-  it('of one value is the value, so that what the index says can be read', () => {
+  it('of one value is the value itself, so that an index is readable', () => {
     expect(sortKey(['a\0b'])).toBe('a\0b');
   });
 });

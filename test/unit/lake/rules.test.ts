@@ -27,8 +27,8 @@ import { NEW_RUN, OLD_RUN, OLD_TIME, rowText } from './data-plane.js';
 const anyTime = fc.integer({ min: Date.parse('1971-01-01'), max: Date.parse('2100-01-01') });
 const anyCheckpoint = fc.option(anyTime.map(toUtcSeconds));
 
-describe('Runs that follow one another at once', () => {
-  it('have names that sort in their order', () => {
+describe('Runs in quick succession', () => {
+  it('have ids that sort in their order', () => {
     fc.assert(
       fc.property(
         anyTime,
@@ -49,7 +49,7 @@ describe('Runs that follow one another at once', () => {
     );
   });
 
-  it('wait for the next second, and not for a clock that was far ahead', () => {
+  it('wait for the next second, but not for a clock that was far ahead', () => {
     const run = newRunId(Date.parse('2026-11-21T02:00:00.400Z'), null, 'ffffffff');
     const at = (text: string) => untilOwnSecond(Date.parse(text), [run]);
     expect(at('2026-11-21T02:00:00.400Z')).toBe(600);
@@ -64,7 +64,7 @@ describe('The next checkpoint', () => {
   const clocks = fc.record({ startedAt: anyTime, serviceStart: fc.option(anyTime) });
   const overlap = fc.integer({ min: 0, max: 10_000_000 });
 
-  it('is never later than either clock less the overlap, unless it stands there already', () => {
+  it('is never later than either clock minus the overlap, unless the previous one already is', () => {
     fc.assert(
       fc.property(clocks, overlap, anyCheckpoint, (times, overlapMs, checkpoint) => {
         const next = nextCheckpoint(times, { clock: 'earliest', overlapMs }, checkpoint, null);
@@ -95,7 +95,7 @@ describe('The next checkpoint', () => {
     );
   });
 
-  it('trusts the service alone where that is asked for, and the workflow where the service says nothing', () => {
+  it('uses only the clock of the service if configured, and that of the workflow if the service sends none', () => {
     const sync = { clock: 'service', overlapMs: 60_000 } as const;
     const startedAt = Date.parse('2026-11-21T02:00:00Z');
     const serviceStart = Date.parse('2026-11-21T02:10:00.999Z');
@@ -118,12 +118,12 @@ describe("A setback of the service's clock", () => {
     { back: 303_000, since: '2026-11-21T01:49:57Z' },
     { back: 30 * hour, since: '2026-11-19T19:55:00Z' },
     { back: -hour, since: null },
-  ])('of $back ms is made good from $since on, a day after the run before', ({ back, since }) => {
+  ])('of $back ms is compensated from $since, a day after the previous run', ({ back, since }) => {
     const serviceNow = start + 24 * hour - back;
     expect(updatedSinceAfterSetback(asked, 24 * hour, serviceNow, { overlapMs: 300_000 })).toBe(since);
   });
 
-  it('is none where there is no overlap and clocks begin their seconds at different times', () => {
+  it('is ignored without an overlap if rounding to whole seconds explains it', () => {
     const at = toUtcSeconds(start - 1000);
     expect(updatedSinceAfterSetback(at, 24 * hour, start + 24 * hour - 1999, { overlapMs: 0 })).toBeNull();
   });
@@ -134,19 +134,19 @@ describe('The gap of a window', () => {
   const startedAt = Date.parse('2026-11-21T02:00:00Z');
   const at = (ms: number): UtcSeconds => toUtcSeconds(ms);
 
-  it('is what lies between an old checkpoint and the edge of the window', () => {
+  it('lies between an old checkpoint and the edge of the window', () => {
     const gap = windowGap(at(startedAt - 100 * day), 90 * day, { startedAt, serviceStart: null });
     expect(gap).toEqual({ from: at(startedAt - 100 * day), to: at(startedAt - 90 * day) });
   });
 
-  it('is none up to the edge, without a window, and without a checkpoint', () => {
+  it('does not exist up to the edge, without a window, and without a checkpoint', () => {
     const clocks = { startedAt, serviceStart: null };
     expect(windowGap(at(startedAt - 90 * day), 90 * day, clocks)).toBeNull();
     expect(windowGap(at(startedAt - 900 * day), null, clocks)).toBeNull();
     expect(windowGap(null, 90 * day, clocks)).toBeNull();
   });
 
-  it('goes by the clock of the service', () => {
+  it('is measured by the clock of the service', () => {
     const checkpoint = at(startedAt - 90 * day);
     expect(windowGap(checkpoint, 90 * day, { startedAt, serviceStart: startedAt + day })?.to).toBe(
       at(startedAt - 89 * day),

@@ -5,7 +5,7 @@ import { ColumnSet, columnName, headerCells, typeBits, typeNames } from '../../.
 import { bytes, profileOf } from './data-plane.js';
 
 describe('A column set', () => {
-  it('has the key first, then what earlier runs saw, then new fields in the order first seen', () => {
+  it('has the key first, then the columns of earlier runs, then new fields in the order in which they appear', () => {
     const set = new ColumnSet(
       ['source', 'sourceKey'],
       [
@@ -19,7 +19,7 @@ describe('A column set', () => {
     expect(set.toColumns()[1]).toEqual({ name: 'sourceKey', types: 16 });
   });
 
-  it('only ever grows at its end, over any number of runs', () => {
+  it('grows only at its end, over any number of runs', () => {
     const field = fc.constantFrom('id', 'a', 'b', '__proto__', 'constructor', '', 'ü', '_run_id', 'A');
     fc.assert(
       fc.property(fc.array(fc.array(field, { maxLength: 8 }), { maxLength: 5 }), (runs) => {
@@ -52,7 +52,7 @@ describe('A column set', () => {
     expect(set.size).toBe(2);
   });
 
-  it('keeps the types that earlier runs saw', () => {
+  it('keeps the types of earlier runs', () => {
     const set = new ColumnSet(
       ['id'],
       [

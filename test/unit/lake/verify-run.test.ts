@@ -43,7 +43,7 @@ const SECOND: TaskResult = {
 };
 const TOTALS: Totals = { fetched: 12, duplicates: 1, quarantined: 1, before: 20, tasks: 2 };
 
-describe('What a run reports', () => {
+describe('The report of a run', () => {
   it('is added up if the counts agree, with the parts in task order', () => {
     const sum = addUp([SECOND, FIRST], TOTALS);
     if ('problem' in sum) throw new Error(sum.problem);

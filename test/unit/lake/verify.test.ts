@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -180,12 +180,12 @@ describe('Verifying a snapshot', () => {
       fc.asyncProperty(fc.nat(good.length - 1), fc.integer({ min: 1, max: 255 }), async (at, mask) => {
         const bad = Buffer.from(good);
         bad[at]! ^= mask;
-        await store.write(part(0), bad, TYPE);
+        await writeFile(join(folder, part(0)), bad);
         const found = await problems();
         expect(found.filter((problem) => problem.includes('SHA-256'))).toHaveLength(1);
         expect(found.every((problem) => problem.startsWith(part(0)))).toBe(true);
       }),
-      { numRuns: 60 },
+      { numRuns: 20 },
     );
   });
 
@@ -193,12 +193,12 @@ describe('Verifying a snapshot', () => {
     const good = await store.read(part(0));
     await fc.assert(
       fc.asyncProperty(fc.nat(good.length - 1), async (length) => {
-        await store.write(part(0), good.subarray(0, length), TYPE);
+        await writeFile(join(folder, part(0)), good.subarray(0, length));
         const found = (await problems()).join('\n');
         expect(found).toContain(`${part(0)} is not a complete gzip file`);
         expect(found).toContain(`${part(0)} has ${length} bytes instead of ${good.length}`);
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 
@@ -290,7 +290,7 @@ describe('Verifying a snapshot', () => {
     ['another offset', (index: number[][]) => index[1]![3]!++],
     ['another key', (index: unknown[][]) => Object.assign(index[1]!, { 0: 'a33' })],
     ['a block less', (index: unknown[][]) => index.pop()],
-  ])('finds an index with %s, and reads the rows all the same', async (_, edit) => {
+  ])('finds an index with %s, and still reads the rows', async (_, edit) => {
     await change(indexKey(part(0)), (body) => {
       const index = JSON.parse(body.toString()) as { blocks: number[][] };
       edit(index.blocks);

@@ -56,7 +56,7 @@ describe('installing a server into the cache', () => {
     });
   });
 
-  it('gives every failure when no way works, and leaves nothing behind', async () => {
+  it('reports every failure if no installer works, and leaves nothing behind', async () => {
     expect(await install(spec, options(failing))).toEqual({
       source: null,
       attempts: [{ what: 'download', why: 'no route to host' }],
@@ -64,7 +64,7 @@ describe('installing a server into the cache', () => {
     expect(await readdir(root)).toEqual([]);
   });
 
-  it('rejects what does not run', async () => {
+  it('rejects an executable that does not run', async () => {
     const { installer } = scriptInstaller('#!/bin/sh\necho wrong machine >&2\nexit 126\n');
     const outcome = await install(spec, options(installer));
     expect(outcome).toMatchObject({ source: null, attempts: [{ what: 'go install' }] });
@@ -78,13 +78,13 @@ describe('installing a server into the cache', () => {
     expect(await install(spec, options(installer))).toMatchObject({ source: 'go install' });
   });
 
-  it('removes what a killed installation left half done', async () => {
+  it('removes the partial files of a killed installation', async () => {
     await mkdir(join(root, `.installing-${versionFolder(spec)}-dead`));
     await install(spec, options(scriptInstaller().installer));
     expect(await readdir(root)).toEqual([versionFolder(spec)]);
   });
 
-  it('installs once when several ask at the same time', async () => {
+  it('installs once if several callers install at the same time', async () => {
     const { runs, installer } = scriptInstaller();
     const outcomes = await Promise.all([1, 2, 3].map(() => install(spec, options(installer))));
     expect(runs).toHaveLength(1);

@@ -40,20 +40,20 @@ function start(scripts: readonly string[], questions = 1, signal?: AbortSignal) 
 const conflict = 'echo "listen tcp: bind: address already in use" >&2; exit 1';
 
 describe('starting a server', () => {
-  it('asks until it is answered', async () => {
+  it('polls until the server answers', async () => {
     const { server, asked } = await start(['exec sleep 600'], 3);
     await server.stop();
     expect(asked).toBe(3);
   });
 
-  it('starts again when somebody took its port', async () => {
+  it('starts again if another process took its port', async () => {
     const { server, attempts } = await start([conflict, conflict, 'exec sleep 600']);
     await server.kill();
     expect(await server.ended).toBe('SIGKILL');
     expect(attempts).toBe(3);
   });
 
-  it('gives up when ports are taken again and again', async () => {
+  it('gives up if its ports are repeatedly taken', async () => {
     await expect(start([conflict, conflict, conflict, conflict])).rejects.toThrow('already in use');
   });
 
@@ -66,7 +66,7 @@ describe('starting a server', () => {
     expect((failure as Error).message).toContain('no extended attributes');
   });
 
-  it('ends what it started when it is aborted', async () => {
+  it('stops the server when it is aborted', async () => {
     const abort = AbortSignal.timeout(300);
     await expect(start(['exec sleep 600'], Number.POSITIVE_INFINITY, abort)).rejects.toThrow('timeout');
   });

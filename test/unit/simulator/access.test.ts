@@ -68,7 +68,7 @@ describe('access', () => {
     expect((await call(simulator, 'projects', { method: 'DELETE' })).status).toBe(405);
   });
 
-  it('puts the Authorization header into error messages only when told so', async () => {
+  it('puts the Authorization header into error messages only if configured', async () => {
     const simulator = await start();
     const message = async (): Promise<string> => (await call(simulator, 'nonsense')).text();
     expect(await message()).not.toContain(DEMO_KEY);

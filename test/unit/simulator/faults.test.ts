@@ -30,7 +30,7 @@ describe('faults', () => {
     await expect(response.text()).rejects.toThrow();
   });
 
-  it('damage a body so that it arrives whole and is no envelope', async () => {
+  it('damage a body that arrives complete, so that it is not a valid envelope', async () => {
     const simulator = await start();
     const plain = { headers: { 'accept-encoding': 'identity' } };
     simulator.admin.faults.add(once({ kind: 'truncated-json' }));
@@ -46,7 +46,7 @@ describe('faults', () => {
     await expect((await call(simulator, 'tasks')).text()).rejects.toThrow();
   });
 
-  it('hang until the client gives up, and drip a body that is whole in the end', async () => {
+  it('hang until the client gives up, and send a complete body slowly', async () => {
     const simulator = await start();
     const hanging = simulator.admin.faults.add(once({ kind: 'hang' }));
     const giveUp = new AbortController();
@@ -74,7 +74,7 @@ describe('faults', () => {
     expect([response.status, response.headers.get('location')]).toEqual([307, 'http://127.0.0.1:1/x']);
   });
 
-  it('expire the cursors of one chain and leave a chain begun later alone', async () => {
+  it('expire the cursors of one chain, but not of a chain that starts later', async () => {
     const simulator = await start();
     const first = (await page(simulator, 'tasks?limit=20')).page.nextCursor;
     simulator.admin.faults.add({ fault: { kind: 'cursor-expired' } });
@@ -86,7 +86,7 @@ describe('faults', () => {
   it.each([
     [1, [0, 0, 0]],
     [2, [0, 1, 0]],
-  ] as const)('lead cursors in a circle of %i', async (length, circle) => {
+  ] as const)('repeat cursors in a cycle of %i', async (length, circle) => {
     const simulator = await start();
     simulator.admin.faults.add({ fault: { kind: 'cursor-loop', length }, match: { page: length } });
     const cursors: (string | null)[] = [];
@@ -98,7 +98,7 @@ describe('faults', () => {
     expect(cursors.map((cursor) => cursors.indexOf(cursor))).toEqual(circle);
   });
 
-  it('put an empty page in between and lose nothing', async () => {
+  it('insert an empty page without losing records', async () => {
     const simulator = await start();
     simulator.admin.faults.add({ fault: { kind: 'empty-page' }, match: { page: 1 } });
     const pages = await readAll(simulator, 'tasks?limit=20');

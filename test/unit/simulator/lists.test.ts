@@ -6,7 +6,7 @@ const ids = (texts: readonly string[]): string[] =>
 
 describe('lists', () => {
   it.each(['id', 'updatedAt', 'random'] as const)(
-    'give every record exactly once in order %s',
+    'return every record exactly once in order %s',
     async (order) => {
       const simulator = await start({ order });
       const seen = idsOf(await readAll(simulator, 'time-entries?limit=37'));

@@ -60,7 +60,7 @@ describe('time entry creates', () => {
     ['{"startedAt":"yesterday","durationSeconds":1}', 422],
     ['[]', 400],
     ['{', 400],
-  ])('reject %s with %i and make nothing', async (body, status) => {
+  ])('reject %s with %i and create nothing', async (body, status) => {
     const simulator = await start();
     const response = await create(simulator, body, 'k');
     expect(response.status).toBe(status);

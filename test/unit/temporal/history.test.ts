@@ -29,7 +29,7 @@ describe('a history as JSON', () => {
     expect(parseHistory('a.json', text)).toEqual({ name: 'a.json', history: historyFromJSON(recorded) });
   });
 
-  it('may be the bare list of events, and have short names of enumerations', () => {
+  it('may be a list of events without an envelope, with short names of enumerations', () => {
     const { history } = parseHistory('a.json', text);
     expect(
       parseHistory(

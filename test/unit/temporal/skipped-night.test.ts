@@ -21,7 +21,7 @@ describe('a night that a Schedule leaves out', () => {
     ['0 * * * *', 'Europe/Berlin'],
     ['@daily', 'Europe/Berlin'],
     ['45 2 * * *', 'Australia/Lord_Howe'],
-  ])('is none for %s in %s', (cron, timezone) => {
+  ])('does not exist for %s in %s', (cron, timezone) => {
     expect(nextSkippedNight({ cron, timezone }, FROM)).toBeNull();
   });
 });

@@ -12,14 +12,14 @@ describe('a runtime that exports no metrics', () => {
   const entries: LogEntry[] = [];
   Runtime.install({ logger: new DefaultLogger('INFO', (entry) => entries.push(entry)) });
 
-  it('is told of them all the same, to no effect', () => {
+  it('accepts metrics, without effect', () => {
     expect(exportsMetrics()).toBe(false);
     const meter = runtimeMeter();
     for (const key of Object.keys(METRICS) as (keyof typeof METRICS)[])
       meter.record(key, 1, { connection: 'acme', resource: 'tasks' });
   });
 
-  it('has the warnings of the stores in its log', () => {
+  it('logs the warnings of the stores', () => {
     runtimeLogger.warn('the store ignores conditions', { bucket: 'lake' });
     expect(entries.at(-1)).toMatchObject({
       level: 'WARN',
@@ -30,7 +30,7 @@ describe('a runtime that exports no metrics', () => {
 });
 
 describe('the metrics', () => {
-  it('have names of their own, with units, by the customs of Prometheus', () => {
+  it('have distinct names with units, by the conventions of Prometheus', () => {
     const all = Object.values(METRICS);
     expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
     for (const { name, kind } of all) {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { BodyReader, type ReadBody } from '../../../src/webhook/body.js';
 
 /** A server that reads bodies of up to 900 bytes and holds at most 1,000 bytes in total. */
@@ -63,10 +63,14 @@ it('has room again if a sender disconnects during a body', async () => {
   expect(await next.answer).toBe('read');
 });
 
-it('answers a sender whose oversized body never ends', async () => {
-  const { open } = await start();
+it('responds to a sender whose oversized body never ends', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { open, received } = await start();
   const { sending, answer } = open();
   sending.write(Buffer.alloc(901));
+  await expect.poll(received).toBe(901);
+  await vi.advanceTimersByTimeAsync(2_000);
   expect(await answer).toBe('too-large');
   sending.destroy();
 });

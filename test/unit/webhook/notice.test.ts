@@ -93,7 +93,7 @@ describe('a JSON pointer', () => {
     ['/foo/length', undefined],
     ['/toString', undefined],
     ['/foo/0/0', undefined],
-  ])('%j leads where the RFC says', (pointer, value) => {
+  ])('%j has the value that RFC 6901 defines', (pointer, value) => {
     expect(valueAt(document, pointer)).toEqual(value);
   });
 });

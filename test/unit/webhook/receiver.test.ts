@@ -185,7 +185,7 @@ describe('the receiver', () => {
     expect(logged.join('\n')).toContain('UNAVAILABLE');
   });
 
-  it('answers 503 and not 401 if its secret cannot be read, and logs where it should be', async () => {
+  it('answers 503 and not 401 if its secret cannot be read, and logs its expected location', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'worktrack-hook-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const file = join(folder, 'secret');
@@ -226,7 +226,7 @@ describe('the receiver', () => {
     expect((await post(TASKS)).status).toBe(202);
   });
 
-  it('drops connections above its limit, and serves again when there is room', async () => {
+  it('drops connections above its limit, and accepts new ones below it', async () => {
     const { url, post } = await startReceiver({ server: { maxConnections: 2 } });
     const port = Number(new URL(url).port);
     const held = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];

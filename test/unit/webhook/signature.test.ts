@@ -43,7 +43,7 @@ describe('a notice signed with HMAC', () => {
     expect(signatureFailure(hmac, 'Jefe', notice)).toBeNull();
   });
 
-  it.each(['sha256', 'sha1', 'sha512'] as const)('is good with %s in hex and in base64', (algorithm) => {
+  it.each(['sha256', 'sha1', 'sha512'] as const)('is valid with %s in hex and in base64', (algorithm) => {
     for (const encoding of ['hex', 'base64', 'base64url'] as const) {
       const settings = {
         ...hmac,

@@ -35,7 +35,7 @@ describe('a run that timed out', () => {
       'a codec hides the error',
       { message: 'Encoded failure', encodedAttributes: { data: new Uint8Array(1) } },
     ],
-  ])('suggests to check the worker if %s', (_, cause) => {
+  ])('suggests checking the worker if %s', (_, cause) => {
     expect(toRunError(timeout(cause))).toMatchObject({
       type: 'Transient',
       message: expect.stringContaining('Check that a worker is running'),

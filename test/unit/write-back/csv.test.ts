@@ -89,7 +89,7 @@ describe('a cell', () => {
     expect([await one('boolean', 'TRUE'), await one('boolean', 'False')]).toEqual(['true', 'false']);
   });
 
-  it('is text by default, and if its header says so', async () => {
+  it('is text by default, and if its header declares text', async () => {
     expect(await read('x,y:string,z:unit\n1,2,3\n')).toEqual([{ x: '"1"', y: '"2"', 'z:unit': '"3"' }]);
   });
 

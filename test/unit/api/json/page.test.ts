@@ -36,6 +36,17 @@ function assertSame(cells: Map<string, string | null>, parsed: object): void {
   }
 }
 
+/** Whether reading a page throws SyntaxError. Cheaper than `expect` where a test reads thousands of pages. */
+function isInvalid(text: string): boolean {
+  try {
+    readText(text);
+    return false;
+  } catch (error) {
+    if (error instanceof SyntaxError) return true;
+    throw error;
+  }
+}
+
 describe('A list page', () => {
   it('has the records that JSON.parse sees, whatever their shape, white space and escapes', () => {
     fc.assert(
@@ -76,13 +87,10 @@ describe('A list page', () => {
       fc.property(fc.array(anyRecord, { maxLength: 2 }), anyGaps, (records, gaps) => {
         const text = spaced(recordsPage(records), gaps).trimEnd();
         const bytes = Buffer.from(text);
-        for (let cut = 0; cut < bytes.length; cut++) {
-          expect(() => readText(bytes.toString('utf8', 0, cut)), `cut at ${cut} of ${text}`).toThrow(
-            SyntaxError,
-          );
-        }
+        const accepted = [...bytes.keys()].filter((cut) => !isInvalid(bytes.toString('utf8', 0, cut)));
+        expect(accepted, text).toEqual([]);
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 
@@ -93,11 +101,14 @@ describe('A list page', () => {
     '{"data":[],"page":{"nextCursor":{"a":true}}}',
     '{"items":[{"id":"1"}]}',
     '[{"id":1}]',
-  ])('that breaks a promise is still torn, and worth another try, when it is cut off: %s', (text) => {
-    expect(() => readText(text)).toThrow(BrokenPromiseError);
-    for (let cut = 0; cut < text.length; cut++)
-      expect(() => readText(text.slice(0, cut)), `${cut}`).toThrow(SyntaxError);
-  });
+  ])(
+    'that contradicts the specification throws SyntaxError when truncated, so it is requested again: %s',
+    (text) => {
+      expect(() => readText(text)).toThrow(BrokenPromiseError);
+      for (let cut = 0; cut < text.length; cut++)
+        expect(() => readText(text.slice(0, cut)), `${cut}`).toThrow(SyntaxError);
+    },
+  );
 
   it('is accepted if and only if JSON.parse accepts it, after any character is inserted or removed', () => {
     const base =
@@ -116,7 +127,7 @@ describe('A list page', () => {
           try {
             parsed = JSON.parse(text);
           } catch {
-            expect(() => readText(text), text).toThrow(SyntaxError);
+            if (!isInvalid(text)) expect.fail(`accepts ${text}`);
             return;
           }
           try {
@@ -128,7 +139,7 @@ describe('A list page', () => {
           }
         },
       ),
-      { numRuns: 4000 },
+      { numRuns: 2000 },
     );
   });
 
@@ -153,7 +164,7 @@ describe('A list page', () => {
     '{"data":[{"a":{"b":}}]',
     '{"data":[{"a":1}{"a":2}]',
     '{"data":[{"a":truefalse}]',
-  ])('is no JSON with %s', (start) => {
+  ])('is not valid JSON with %s', (start) => {
     expect(() => readText(`${start},"page":{"nextCursor":null}}`)).toThrow(SyntaxError);
   });
 
@@ -310,7 +321,7 @@ describe('The list envelope', () => {
     ['null', 'not an object'],
     ['42', 'not an object'],
     ['{}', 'no "data"'],
-  ])('breaks the promise of the specification as %s', (text, what) => {
+  ])('is rejected as contradicting the specification: %s', (text, what) => {
     expect(() => readText(text)).toThrow(BrokenPromiseError);
     expect(() => readText(` ${text}\n`)).toThrow(what);
   });
@@ -330,7 +341,7 @@ describe('The list envelope', () => {
     ['0', '0'],
     ['9007199254740993', '9007199254740993'],
     ['-1', '-1'],
-  ])('goes on with the cursor %s as it was written', (cursor, expected) => {
+  ])('continues with the cursor %s as it was written', (cursor, expected) => {
     expect(readText(`{"data":[],"page":{"nextCursor":${cursor}}}`).nextCursor).toBe(expected);
   });
 
@@ -346,7 +357,7 @@ describe('The list envelope', () => {
     ['{"limit":"250"}', null],
     ['{"limit":-1}', null],
     ['{}', null],
-  ])('says with %s that the limit is %j', (page, limit) => {
+  ])('with the page %s has the limit %j', (page, limit) => {
     expect(readText(`{"data":[],"page":${page}}`).limit).toBe(limit);
   });
 
@@ -376,7 +387,7 @@ describe('Flattening', () => {
     expect(Object.fromEntries(readRecord('{"a":{"b": 1}}'))).toEqual({ a: '{"b":1}' });
   });
 
-  it('keeps white space, escapes and unusual separators right', () => {
+  it('keeps white space, escapes and unusual separators', () => {
     const record = readRecord('{ "a" : { "\\u0062" : { "__proto__" : "\\ud800" } , "c" : true } }', '__');
     expect([...record]).toEqual([
       ['a__b____proto__', '\ufffd'],

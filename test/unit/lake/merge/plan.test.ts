@@ -113,7 +113,7 @@ function rangeOf(task: MergeTask): KeyRange {
 const merges = (tasks: readonly MergeTask[]) => tasks.filter((task) => task.kind === 'merge');
 
 describe('A merge plan', () => {
-  it('has every fetched row in exactly one merge, whose chunks name it, and every row before in exactly one task', async () => {
+  it('has every fetched row in exactly one merge that lists its chunk, and every previous row in exactly one task', async () => {
     await fc.assert(
       fc.asyncProperty(anyGiven, async (given) => {
         const { tasks } = (await planOf(given)).plan;
@@ -139,7 +139,7 @@ describe('A merge plan', () => {
     );
   });
 
-  it('has tasks in the order of their keys, with ranges that do not overlap and part numbers of their own', async () => {
+  it('has tasks in the order of their keys, with ranges that do not overlap and distinct part numbers', async () => {
     await fc.assert(
       fc.asyncProperty(anyGiven, async (given) => {
         const { tasks } = (await planOf(given)).plan;
@@ -204,7 +204,7 @@ describe('A merge plan', () => {
     );
   });
 
-  it('has each task in one batch, merges apart from copies, and 64 batches of merges at most', async () => {
+  it('has each task in one batch, separates merges from copies, and has at most 64 batches of merges', async () => {
     await fc.assert(
       fc.asyncProperty(anyGiven, async (given) => {
         const { tasks, batches } = (await planOf(given)).plan;

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { mergeTask } from '../../../../activities/merge/task.js';
 import type { ByteString, Cells, ObjectKey, RunId } from '../../../../src/core/brands.js';
 import type { ResourceSettings } from '../../../../src/core/settings.js';
@@ -31,9 +31,6 @@ import {
   rowsOf,
   temporaryLake,
 } from '../data-plane.js';
-
-// Hundreds of generated cases each.
-vi.setConfig({ testTimeout: 60_000 });
 
 const lake = temporaryLake();
 
@@ -287,10 +284,8 @@ const range = (from: number, to: number): Fetch[] =>
 /** Parts end where blocks do, and a chunk this small is one block: four chunks make four parts. */
 const FIRST = [range(0, 15), range(15, 30), range(30, 45), range(45, 60)];
 
-describe('Night after night', () => {
-  it('the snapshot has the fetched rows and the change log the changed ones, for any input', {
-    timeout: 30_000,
-  }, async () => {
+describe('A sequence of nightly runs', () => {
+  it('has the fetched rows in the snapshot and the changed ones in the change log, for any input', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyNight, { minLength: 1, maxLength: 6 }), async (nights) => {
         const mirror = new Mirror();
@@ -305,11 +300,11 @@ describe('Night after night', () => {
           expect(mirror.before!.rows).toBe(found.length);
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 10 },
     );
   });
 
-  it('a night without changes copies every part, byte for byte', async () => {
+  it('copies every part byte for byte in a night without changes', async () => {
     const mirror = new Mirror();
     await mirror.night({ chunks: FIRST, gone: [], csv: CSV });
     const first = mirror.before!.parts;
@@ -319,7 +314,7 @@ describe('Night after night', () => {
     expect(mirror.before!.parts.map(({ sha256 }) => sha256)).toEqual(first.map(({ sha256 }) => sha256));
   });
 
-  it('changes at the end rewrite only the last part', async () => {
+  it('rewrites only the last part for changes at the end', async () => {
     const mirror = new Mirror();
     await mirror.night({ chunks: FIRST, gone: [], csv: CSV });
     const before = mirror.before!.parts.length;
@@ -327,7 +322,7 @@ describe('Night after night', () => {
     expect(plan.tasks.map(({ kind }) => kind)).toEqual([...new Array(before - 1).fill('carry'), 'merge']);
   });
 
-  it('a new field or another delimiter rewrites every part', async () => {
+  it('rewrites every part for a new field or another delimiter', async () => {
     const mirror = new Mirror();
     await mirror.night({ chunks: FIRST, gone: [], csv: CSV });
     const field = await mirror.night({
@@ -341,7 +336,7 @@ describe('Night after night', () => {
     expect(await mirror.read()).toEqual(sortedModel(mirror));
   });
 
-  it('the same nights give the same bytes', async () => {
+  it('gives the same bytes for the same input', async () => {
     const nights: Night[] = [
       { chunks: [range(0, 40), range(20, 60)], gone: [], csv: CSV },
       { chunks: [[record(7, 'y')]], gone: ['id-009'], csv: CSV },

@@ -69,7 +69,7 @@ describe('A block index', () => {
     expect(encodeIndex(await rebuildIndex(store, part, layout('gzip')))).toEqual(body);
   });
 
-  it.each([0, 1])('is made again from a part of %i rows', async (count) => {
+  it.each([0, 1])('is rebuilt from a part of %i rows', async (count) => {
     const part = await written('gzip', count);
     const body = await store.read(indexKey(part.key));
     expect(encodeIndex(await rebuildIndex(store, part, layout('gzip')))).toEqual(body);
@@ -86,7 +86,7 @@ describe('A block index', () => {
   });
 
   it.each(['missing', 'damaged', 'of version 0.1, with a wrong key'])(
-    'that is %s is replaced by one made from its part',
+    'that is %s is replaced by one rebuilt from its part',
     async (state) => {
       const part = await written('gzip');
       const good = decodeIndex(await store.read(indexKey(part.key)));

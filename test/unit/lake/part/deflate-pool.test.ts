@@ -21,7 +21,7 @@ describe('A pool of zlib contexts', () => {
     expect((await pool.pack(pieces[7]!)).equals(packed[7]!)).toBe(true);
   });
 
-  it('packs equal content into equal bytes, whatever was packed before', async () => {
+  it('packs equal content into equal bytes, whatever it packed before', async () => {
     let seed = 7;
     const random = (below: number): number => {
       seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff;

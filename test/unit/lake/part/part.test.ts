@@ -62,7 +62,7 @@ const anyTexts = fc.array(
 );
 
 describe('A part', () => {
-  it('holds the header and the rows in order, however they were split into blocks, with the sums it reports', async () => {
+  it('contains the header and the rows in order, however they are split into blocks, and reports matching checksums', async () => {
     await fc.assert(
       fc.asyncProperty(anyTexts, fc.constantFrom(gzip, plain), async (texts, framing) => {
         const part = await write(runsOf(texts), framing);
@@ -97,7 +97,7 @@ describe('A part', () => {
     );
   });
 
-  it('has no time and no name in it: equal rows give equal bytes, index included', async () => {
+  it('contains no time and no name, so equal rows give equal bytes, including the index', async () => {
     const runs = runsOf(['a,1\n', 'b,2\n']);
     const [one, two] = [await write(runs), await write(runs)];
     expect(one.sha256).toBe(two.sha256);
@@ -109,7 +109,7 @@ describe('A part', () => {
     expect((await lake.store.read(one.key)).subarray(0, 10).toString('hex')).toBe('1f8b08000000000000ff');
   });
 
-  it('of packed blocks taken over is byte for byte the part that the rows would make', async () => {
+  it('copied from packed blocks is byte for byte the part that the rows would make', async () => {
     await fc.assert(
       fc.asyncProperty(
         anyTexts,
@@ -175,7 +175,7 @@ describe('A part', () => {
     expect(await lake.store.head(indexKey(key))).toBeNull();
   });
 
-  it('has no index where none is asked for', async () => {
+  it('has no index if none is requested', async () => {
     const key = lake.newKey();
     await new PartWriter(lake.store, key, {
       framing: gzip,
@@ -222,7 +222,7 @@ describe('The index of a part', () => {
 describe('Reading blocks', () => {
   const texts = Array.from({ length: 12 }, (_, at) => `row ${at}`.repeat(at + 1));
 
-  it('gives each block its rows, with any read-ahead and with any of them left out', async () => {
+  it('returns the rows of each block, with any read-ahead, whichever blocks are skipped', async () => {
     for (const framing of [gzip, plain]) {
       const { key } = await write(runsOf(texts), framing);
       const { blocks } = await readIndex(lake.store, key);
@@ -329,7 +329,7 @@ describe('A series of parts', () => {
     expect(gunzipSync(await lake.store.read(part!.key)).toString()).toBe('id,v\na\nb\nc\nd\ne\n');
   });
 
-  it('is the same whether its rows are packed here or moved in long runs', async () => {
+  it('is the same whether its rows are packed or its blocks are copied', async () => {
     const texts = Array.from({ length: 40 }, (_, at) => `${at},${'v'.repeat(100 + at)}\n`);
     const source = await write(runsOf(texts));
     const { blocks } = await readIndex(lake.store, source.key);

@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +8,7 @@ import { ownIdentity } from '../../../../src/core/process-identity.js';
 import { lockPathOf } from '../../../../src/lake/store/file/lock.js';
 import { type ObjectStore, openStore, toObjectKey } from '../../../../src/lake/store/index.js';
 import { describeStoreContract } from '../../../support/store-contract.js';
+import { startSuspendedProcess } from '../../../support/suspended-process.js';
 
 const TYPE = { contentType: 'text/csv' };
 let outer: string;
@@ -30,6 +30,8 @@ describeStoreContract('The file store', () => store);
 
 describe('The file store', () => {
   it('leaves no helper file behind, and nothing outside its folder', async () => {
+    await store.swap(toObjectKey('tidy/latest.json'), Buffer.from('{}'), 'absent');
+    await store.openWriter(toObjectKey('tidy/part.csv'), TYPE).finish();
     const names = await readdir(root, { recursive: true });
     expect(names.filter((name) => /_tmp-|_lock-/.test(name))).toEqual([]);
     expect(await readdir(outer)).toEqual(['a lake, 100%']);
@@ -66,12 +68,14 @@ describe('The file store', () => {
     const key = toObjectKey('linked/snapshots/dt=2026-11-21/part.csv');
     await expect(store.remove([key])).rejects.toMatchObject(refused);
     expect(await readFile(join(elsewhere, 'snapshots/dt=2026-11-21/part.csv'), 'utf8')).toBe('a record');
-    // What is beside the link is not concerned.
-    expect(await listed('projects/')).toEqual(['projects/latest.json']);
+    await store.write(toObjectKey('beside-the-link/latest.json'), Buffer.from('{}'), TYPE);
+    expect(await listed('beside-the-link/')).toEqual(['beside-the-link/latest.json']);
     await rm(join(root, 'linked'));
+    await rm(elsewhere, { recursive: true });
   });
 
   it('may itself be behind a symbolic link', async () => {
+    await store.write(toObjectKey('projects/latest.json'), Buffer.from('{}'), TYPE);
     await symlink(root, join(outer, 'a link to the lake'));
     const other = openStore({ url: pathToFileURL(join(outer, 'a link to the lake')).href });
     const keys: string[] = [];
@@ -88,7 +92,7 @@ describe('The file store', () => {
 
   it('takes over the lock of a process that is dead', async () => {
     const key = toObjectKey('dead/latest.json');
-    await plantLock(key, { pid: await deadPid(), host: hostname(), token: 'theirs' });
+    await plantLock(key, { pid: deadPid(), host: hostname(), token: 'theirs' });
     const results = await Promise.all(
       Array.from({ length: 10 }, (_, n) => store.swap(key, Buffer.from(`{"n":${n}}`), 'absent')),
     );
@@ -96,7 +100,7 @@ describe('The file store', () => {
     expect(await readdir(join(root, 'dead'))).toEqual(['latest.json']);
   });
 
-  it('takes over a lock that is far too old, and waits for a living one', async () => {
+  it('takes over a lock that is two minutes old, and waits for a recent one', async () => {
     const old = toObjectKey('old/latest.json');
     const oldLock = await plantLock(old, { pid: process.pid, host: hostname(), token: 'old' });
     const longAgo = new Date(Date.now() - 120_000);
@@ -139,14 +143,8 @@ describe('The file store', () => {
 
   it('does not take the lock of a suspended process, however old, and takes it when the process is dead', async () => {
     const key = toObjectKey('suspended/latest.json');
-    const sleeper = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
-    await once(sleeper, 'spawn');
-    process.kill(sleeper.pid!, 'SIGSTOP');
-    const holder = { ...ownIdentity(), pid: sleeper.pid!, token: 'theirs' };
-    const own = ownIdentity().started!.split(' ').slice(0, -1).join(' ');
-    const stat = await readFile(`/proc/${sleeper.pid}/stat`, 'latin1');
-    const started = `${own} ${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`;
-    const lock = await plantLock(key, { ...holder, started });
+    const sleeper = await startSuspendedProcess();
+    const lock = await plantLock(key, { ...sleeper.identity, token: 'theirs' });
     const longAgo = new Date(Date.now() - 3_600_000);
     await utimes(lock, longAgo, longAgo);
     let settled = false;
@@ -156,7 +154,7 @@ describe('The file store', () => {
     for (let n = 0; n < 20; n++)
       await store.write(toObjectKey(`suspended/other-${n}`), Buffer.from('x'), TYPE);
     expect(settled).toBe(false);
-    sleeper.kill('SIGKILL');
+    sleeper.kill();
     expect((await swapping).outcome).toBe('written');
   });
 
@@ -191,7 +189,6 @@ async function plantLock(key: string, holder: object): Promise<string> {
 }
 
 /** The id of a process that has just ended. */
-async function deadPid(): Promise<number> {
-  const { spawnSync } = await import('node:child_process');
-  return spawnSync(process.execPath, ['-e', '']).pid;
+function deadPid(): number {
+  return spawnSync('true').pid;
 }

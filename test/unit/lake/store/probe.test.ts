@@ -33,7 +33,7 @@ describe('The probe of conditional writes', () => {
     expect(await probeConditionalWrites(storeOf((n) => (n === 1 ? written : conflict)))).toBe('refused');
   });
 
-  it('finds a store that answers 501, and throws other errors after cleaning up', async () => {
+  it('detects a store that answers 501, and throws other errors after cleaning up', async () => {
     const failing = (status: number) =>
       storeOf(() => {
         throw new StoreError({

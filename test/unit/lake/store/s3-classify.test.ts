@@ -37,7 +37,7 @@ describe('Errors of S3', () => {
     ['NotImplemented', 501, 'other', false],
     ['EntityTooLarge', 400, 'other', false],
     ['TypeError', null, 'other', false],
-  ])('takes %s with status %s for %s', (name, status, kind, retryable) => {
+  ])('classifies %s with status %s as %s', (name, status, kind, retryable) => {
     expect(toStoreError(answered(name, status), CONTEXT)).toMatchObject({ kind, retryable });
   });
 
@@ -56,7 +56,7 @@ describe('Errors of S3', () => {
     expect(toStoreError(answered('PermanentRedirect', 301), CONTEXT).remedy).toContain('region');
   });
 
-  it('keeps nothing of a refused signature but code and message', () => {
+  it('keeps only code and message of a refused signature', () => {
     const error = toStoreError(
       answered('SignatureDoesNotMatch', 403, { AWSAccessKeyId: 'AKIA-HUSH', StringToSign: 'AWS4-HUSH' }),
       CONTEXT,
@@ -75,13 +75,13 @@ describe('Errors of S3', () => {
 describe('Answers to conditional writes', () => {
   const said = (name: string, status: number) => ({ name, status, code: null, message: '', requestId: null });
 
-  it('are conflicts when the condition failed or another write was under way', () => {
+  it('are conflicts if the condition failed or another write was in progress', () => {
     expect(isConflict(said('PreconditionFailed', 412), 'absent')).toBe(true);
     expect(isConflict(said('ConditionalRequestConflict', 409), { etag: '"1"' })).toBe(true);
     expect(isConflict(said('NoSuchKey', 404), { etag: '"1"' })).toBe(true);
   });
 
-  it('are none when something else is in the way', () => {
+  it('are errors for any other failure', () => {
     expect(isConflict(said('NoSuchBucket', 404), { etag: '"1"' })).toBe(false);
     expect(isConflict(said('ObjectParentIsFile', 409), 'absent')).toBe(false);
     expect(isConflict(said('InternalError', 500), 'absent')).toBe(false);

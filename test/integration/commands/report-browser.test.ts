@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { renderReport } from '../../../src/report/index.js';
 import { findChromium, openPage, type Page } from '../../support/chromium.js';
-import { sampleReport } from './fixtures.js';
+import { sampleReport } from '../../unit/report/fixtures.js';
 
 const chromium = findChromium();
 const SCREENS = [
@@ -31,7 +31,7 @@ describe.runIf(chromium !== null)('a report in a browser', () => {
     await writeFile(file, renderReport(sampleReport()));
     url = pathToFileURL(file).href;
     page = await openPage(chromium!);
-  }, 60_000);
+  });
   afterAll(async () => {
     await page?.close();
     await rm(folder, { recursive: true, force: true });

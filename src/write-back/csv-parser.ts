@@ -26,9 +26,15 @@ const INCOMPLETE = Symbol('more');
  * can have any size. It skips empty lines.
  *
  * Text has one byte per character. Invalid CSV throws InputError with line and column.
+ *
+ * It replaces csv-parse (7.0.3), which gives no column, counts a CRLF inside quotes as two lines, accepts a bare carriage
+ * return and a NUL after a closing quotation mark, does not limit a row of empty cells, and is 50 times slower when it must
+ * tell an empty cell from `""`.
  */
 export class CsvParser {
   #pending = '';
+  /** An incomplete record is read again when the text has doubled, so that the time does not grow with the square. */
+  #readAt = 0;
   #line = 1;
   /** Offset of the current line of the current record. */
   #lineStart = 0;
@@ -47,6 +53,10 @@ export class CsvParser {
   #parse(chunk: string, state: 'open' | 'end'): CsvRecord[] {
     const text = this.#pending + chunk;
     const records: CsvRecord[] = [];
+    if (state === 'open' && text.length < this.#readAt) {
+      this.#pending = text;
+      return records;
+    }
     let at = 0;
     while (at < text.length) {
       this.#lineStart = at;
@@ -60,6 +70,7 @@ export class CsvParser {
       at = end;
     }
     this.#pending = text.slice(at);
+    this.#readAt = Math.min(2 * this.#pending.length, MAX_RECORD_BYTES + 1);
     if (this.#pending.length > MAX_RECORD_BYTES) {
       throw new InputError(
         `the row that starts here is longer than ${MAX_RECORD_BYTES / 1024 ** 2} MiB`,

@@ -279,6 +279,18 @@ describe('an invalid configuration', () => {
     ]);
   });
 
+  it.each([
+    ['a duplicate key', 'sync: { overlap: 1h, overlap: 2h }', 'sync.overlap', 22],
+    ['the key __proto__ in a list', 'resources: [tasks, { __proto__: 1 }]', 'resources[1].__proto__', 22],
+    ['a value that is missing', 'sync: { overlap }', 'sync.overlap', 9],
+    ['a value in a list of lists', 'resources: [{ name: a, key: [id, 7] }]', 'resources[0].key[1]', 34],
+    ['a key that is missing below an alias', 'sync: &s {}\nmasking: *s', 'masking.secret', 10],
+    ['an unknown key below a merge key', 'sync:\n  <<: { pagesize: 1 }', 'sync.pagesize', 3],
+  ])('gives the column of %s', (_, lines, path, column) => {
+    const found = errorOf(withLines(lines)).problems.find((problem) => problem.path.endsWith(`.${path}`));
+    expect(found?.column).toBe(4 + column);
+  });
+
   it('puts keys that are not plain words in brackets', () => {
     expect(errorOf(withLines('"a b": 1')).problems[0]?.path).toBe('connections.acme["a b"]');
   });

@@ -42,7 +42,14 @@ describe('a CSV input', () => {
     ],
     ['text after a quotation mark', 'a\n"x"y\n', /line 2, column 4: text after the closing quotation mark/],
     ['an error after a cell with several lines', 'a,b\n"1\n2"x,3\n', /line 3, column 3: text after/],
+    [
+      'an error after a cell with CRLF and a bare carriage return',
+      'a,b\r\n"1\r\n2\r3"x,3\r\n',
+      /line 3, column 5: text after/,
+    ],
+    ['a NUL after a quotation mark', 'a\n"x"\0y\n', /line 2, column 4: text after/],
     ['a bare carriage return', 'a\rb\r', /line 1, column 2: a carriage return without a line feed/],
+    ['a bare carriage return in a later row', 'a,b\nx\ry,2\n', /line 2, column 2: a carriage return without/],
     ['a row that is too long', 'a,b\n1,2\n1,2,3\n', /line 3: the row has 3 cells, but the header has 2/],
     ['a row that is too short', 'a,b\n1\n', /line 2: the row has 1 cells, but the header has 2/],
     ['a column without a name', 'a,,b\n', /line 1: column 2 has no name/],
@@ -63,6 +70,12 @@ describe('a CSV input', () => {
 
   it('is rejected for an endless row before it fills the memory', async () => {
     await expect(read(`a\n"${'x'.repeat(9 * 1024 * 1024)}`, 65_536)).rejects.toThrow(
+      /line 2: .*longer than 8 MiB/,
+    );
+  });
+
+  it('is rejected for an endless row of short cells before it fills the memory', async () => {
+    await expect(read(`a\n${'fifteen letters,'.repeat(9 * 65_536)}`, 65_536)).rejects.toThrow(
       /line 2: .*longer than 8 MiB/,
     );
   });

@@ -3,6 +3,7 @@ import type { WorkflowClientInterceptor } from '@temporalio/client';
 import type { WorkerOptions } from '@temporalio/worker';
 import type { WorkflowInfo } from '@temporalio/workflow';
 import { ConfigurationError } from '../../core/configuration-error.js';
+import { withTimeout } from '../../core/reach.js';
 import { VERSION } from '../../core/version.js';
 import { fileOf } from './bundle.js';
 import { runAttributes } from './interceptors.js';
@@ -89,13 +90,9 @@ export async function openTraces(env: Environment, onError: (message: string) =>
       },
     },
     async close() {
-      let timer: NodeJS.Timeout | undefined;
-      const timeout = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, FLUSH_TIMEOUT_MS);
-      });
+      const late = (): Error => new Error('the collector did not answer in time');
       // `onError` has already reported a failure.
-      await Promise.race([provider.shutdown().catch(() => {}), timeout]);
-      clearTimeout(timer);
+      await withTimeout(provider.shutdown(), FLUSH_TIMEOUT_MS, late).catch(() => {});
     },
   };
 }

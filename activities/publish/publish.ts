@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { Activities, PublishedRun, PublishInput, RunCounts } from '../../src/core/contract/index.js';
+import type { Activities, PublishedRun, PublishInput } from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
 import type { ManifestInput } from '../../src/lake/published/manifest.js';
@@ -67,80 +67,31 @@ interface ToPublish extends Pick<PublishInput, 'shifted' | 'unproven'> {
   readonly now: () => number;
 }
 
-async function publish(
-  store: ObjectStore,
-  run: RunFile,
-  { stage, asked, shifted, unproven, plan, sum, now }: ToPublish,
-): Promise<PublishedRun> {
-  const { resource } = run;
-  const snapshotParts =
-    sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
-  const changeParts =
-    sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
-  const [snapshotStrays, changeStrays, problems] = await allDone([
-    listStrays(store, run, 'snapshots', snapshotParts),
-    listStrays(store, run, 'changes', changeParts),
-    inParallel([...snapshotParts, ...changeParts], CHECKS_AT_ONCE, (part) => checkObject(store, part)),
-  ]);
-  const problem = problems.find((found) => found !== null);
-  if (problem) throw damagedFailure(run, problem);
-
-  const clocks = { startedAt: run.readSince, serviceStart: stage.serviceStart };
-  const checkpoint = nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince);
-  const gap = windowGap(run.checkpoint, resource.windowMs, clocks);
-  const schema = run.before === null ? [] : schemaChanges(run.columns, plan.columns);
-  const counts: RunCounts = sum.counts;
-  const found = { stage, asked, gap, shifted, unproven, counts: sum.counts };
-  const warnings = [...run.warnings, ...warningsOf(run, found), ...schema];
+async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Promise<PublishedRun> {
+  const { resource, runId, connection, baseUrl } = run;
+  const parts = await checkedParts(store, run, found);
+  const common = manifestFields(run, found);
+  const { checkpoint, counts, warnings } = common;
   // A replaced attempt stops here.
   Context.current().cancellationSignal.throwIfAborted();
-  const common: Omit<ManifestInput, 'tree' | 'parts' | 'publishedAt'> = {
-    connection: run.connection,
-    baseUrl: run.baseUrl,
-    resource: resource.name,
-    runId: run.runId,
-    previousRunId: run.before?.runId ?? null,
-    mode: run.mode,
-    updatedSince: asked,
-    checkpoint,
-    startedAt: run.startedAt,
-    pages: stage.pages,
-    counts,
-    columns: plan.columns,
-    profile: { key: resource.key, csv: resource.csv, columns: resource.columns },
-    fingerprint: profileFingerprint(resource),
-    gap,
-    fullRead: nextFullRead(run.before?.fullRead ?? null, {
-      mode: run.mode,
-      startedAt: run.readSince,
-      shifted,
-    }),
-    warnings,
-  };
   // Stray parts are removed before the manifest marks the folder as complete.
-  await store.remove([...snapshotStrays, ...changeStrays]);
+  await store.remove(parts.strays);
   const changes = await writeManifest(store, run, {
-    ...{ ...common, tree: 'changes', parts: changeParts },
-    publishedAt: now(),
+    ...{ ...common, tree: 'changes', parts: parts.changes },
+    publishedAt: found.now(),
   });
   // An earlier attempt may have written the manifest, with its own time.
   const { publishedAt } = changes.manifest;
   const snapshot = await writeManifest(store, run, {
-    ...{ ...common, tree: 'snapshot', parts: snapshotParts },
+    ...{ ...common, tree: 'snapshot', parts: parts.snapshot },
     publishedAt: Date.parse(publishedAt),
   });
   const swapped = await swapPointer(
     store,
     {
-      resource: resource.name,
-      runId: run.runId,
-      snapshot: snapshot.key,
-      changes: changes.key,
-      publishedAt,
+      ...{ resource: resource.name, runId, snapshot: snapshot.key, changes: changes.key, publishedAt },
       checkpoint: { updatedSince: checkpoint },
-      rows: counts.rows,
-      connection: run.connection,
-      baseUrl: run.baseUrl,
+      ...{ rows: counts.rows, connection, baseUrl },
       manifests: { snapshot: snapshot.sha256, changes: changes.sha256 },
     },
     run.before === null ? 'absent' : { etag: run.before.etag },
@@ -148,10 +99,7 @@ async function publish(
   if (swapped.outcome === 'lost') {
     const done = await findPublished(store, run);
     if (done !== null) return done;
-    throw displacedFailure(
-      { connection: run.connection, resource: resource.name, runId: run.runId },
-      swapped.to,
-    );
+    throw displacedFailure({ connection, resource: resource.name, runId }, swapped.to);
   }
   return {
     snapshot: snapshot.key,
@@ -159,6 +107,52 @@ async function publish(
     counts,
     publishedAt: Date.parse(publishedAt),
     warnings: limitWarnings(warnings),
+  };
+}
+
+/** The parts of both manifests, after a check of their objects, and the objects that other attempts left. */
+async function checkedParts(store: ObjectStore, run: RunFile, { plan, sum }: ToPublish) {
+  const snapshot = sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
+  const changes = sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
+  const [snapshotStrays, changeStrays, problems] = await allDone([
+    listStrays(store, run, 'snapshots', snapshot),
+    listStrays(store, run, 'changes', changes),
+    inParallel([...snapshot, ...changes], CHECKS_AT_ONCE, (part) => checkObject(store, part)),
+  ]);
+  const problem = problems.find((one) => one !== null);
+  if (problem) throw damagedFailure(run, problem);
+  return { snapshot, changes, strays: [...snapshotStrays, ...changeStrays] };
+}
+
+/** What the manifests of the snapshot and of the change log have in common. */
+function manifestFields(
+  run: RunFile,
+  { stage, asked, shifted, unproven, plan, sum }: ToPublish,
+): Omit<ManifestInput, 'tree' | 'parts' | 'publishedAt'> {
+  const { resource } = run;
+  const clocks = { startedAt: run.readSince, serviceStart: stage.serviceStart };
+  const gap = windowGap(run.checkpoint, resource.windowMs, clocks);
+  const schema = run.before === null ? [] : schemaChanges(run.columns, plan.columns);
+  const read = { mode: run.mode, startedAt: run.readSince, shifted };
+  return {
+    ...{ connection: run.connection, baseUrl: run.baseUrl, resource: resource.name, runId: run.runId },
+    previousRunId: run.before?.runId ?? null,
+    mode: run.mode,
+    updatedSince: asked,
+    checkpoint: nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince),
+    startedAt: run.startedAt,
+    pages: stage.pages,
+    counts: sum.counts,
+    columns: plan.columns,
+    profile: { key: resource.key, csv: resource.csv, columns: resource.columns },
+    fingerprint: profileFingerprint(resource),
+    gap,
+    fullRead: nextFullRead(run.before?.fullRead ?? null, read),
+    warnings: [
+      ...run.warnings,
+      ...warningsOf(run, { stage, asked, gap, shifted, unproven, counts: sum.counts }),
+      ...schema,
+    ],
   };
 }
 

@@ -8,7 +8,7 @@ import type { Manifest } from '../../src/lake/published/manifest.js';
 import { decodePointer, encodePointer, type Pointer } from '../../src/lake/published/pointer.js';
 import { purgedRows, recountRows } from '../../src/lake/published/purge.js';
 import { rewrite, writeIfUnchanged } from '../../src/lake/published/rewrite.js';
-import { listDates, listRuns, manifestOf, type RunFolders } from '../../src/lake/published/run-folders.js';
+import { listRuns, manifestOf, type RunFolders } from '../../src/lake/published/run-folders.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import { type FoundPointer, passFence, readSnapshot } from '../shared/base-snapshot.js';
@@ -36,8 +36,8 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
       await removeStaged(store, input, signal);
       const purged = { snapshots: 0, changeLogs: 0 };
       for (const root of [input.resource, rolledBackRoot(input.resource)]) {
-        const snapshots = await listRunFolders(store, root, 'snapshots');
-        const changes = await listRunFolders(store, root, 'changes');
+        const snapshots = await listRuns(store, root, 'snapshots');
+        const changes = await listRuns(store, root, 'changes');
         for (const runId of new Set([...snapshots.keys(), ...changes.keys()])) {
           signal.throwIfAborted();
           // A run of another mirror that began later is based on a snapshot without the record.
@@ -104,14 +104,6 @@ async function checkKey(
     'Configuration',
     `${resource}: the key has the fields ${fields.join(', ')}, but ${key.length} values were given. Give one \`--key\` for each field, in this order.`,
   );
-}
-
-async function listRunFolders(
-  store: ObjectStore,
-  root: string,
-  tree: 'snapshots' | 'changes',
-): Promise<RunFolders> {
-  return listRuns(store, root, tree, await listDates(store, root, tree));
 }
 
 async function purgeRun(

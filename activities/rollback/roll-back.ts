@@ -10,7 +10,7 @@ import { manifestChecksums } from '../../src/lake/published/checksums.js';
 import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
 import type { Pointer, RolledBackRun } from '../../src/lake/published/pointer.js';
 import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
-import { listDates, listRuns, manifestOf } from '../../src/lake/published/run-folders.js';
+import { listRuns, manifestOf } from '../../src/lake/published/run-folders.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import { type FoundPointer, passFence } from '../shared/base-snapshot.js';
@@ -71,8 +71,7 @@ function rolledBackRun({ runId, changes }: Pointer): RolledBackRun | null {
 }
 
 async function readRuns(store: ObjectStore, resource: string, newest: RolledBackRun | null) {
-  const dates = await listDates(store, resource, 'snapshots');
-  const snapshots = await listRuns(store, resource, 'snapshots', dates);
+  const snapshots = await listRuns(store, resource, 'snapshots');
   const chain: Pick<ChainedRun, 'runId' | 'changes'>[] = [];
   const changes = newest?.changes ?? null;
   for await (const run of new RunChain(store, { resource, changes })) chain.push(run);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HOUR_MS } from '../core/duration.js';
+import { DAY_MS, HOUR_MS } from '../core/duration.js';
 import { readCron, readTimezone } from './cron.js';
 import { readLakeUrl } from './lake-url.js';
 import { DEFAULT_RESOURCES } from './resource-defaults.js';
@@ -95,7 +95,7 @@ export const http = section({
     .describe('Allow a `baseUrl` with `http://` on another machine. The key is then sent unencrypted.'),
 });
 
-export const overlap = duration({ unit: 'm', max: 7 * 24 * HOUR_MS });
+export const overlap = duration({ unit: 'm', max: 7 * DAY_MS });
 
 const sync = section({
   pageSize: count(1, 100_000)

@@ -96,15 +96,16 @@ export async function reach<T>(
 /**
  * Bounds a call that may never return. The call itself continues; its result is dropped.
  *
- * @throws OutOfReachError after `ms`; otherwise what the call throws
+ * @throws what `timedOut` returns after `ms`, by default an OutOfReachError; otherwise what the call throws
  */
-export async function withTimeout<T>(call: Promise<T>, ms: number): Promise<T> {
+export async function withTimeout<T>(
+  call: Promise<T>,
+  ms: number,
+  timedOut: () => Error = () => new OutOfReachError(`no response within ${seconds(ms)}`),
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new OutOfReachError(`no response within ${seconds(ms)}`)),
-      Math.max(ms, 1),
-    );
+    timer = setTimeout(() => reject(timedOut()), Math.max(ms, 1));
   });
   call.catch(() => {});
   try {

@@ -1,6 +1,6 @@
-import type { IncomingMessage, RequestListener } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { errorMessage } from '../core/errors.js';
+import { withTimeout } from '../core/reach.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type Answer, refusal, unavailable, write } from './answer.js';
 import { BodyReader } from './body.js';
@@ -51,62 +51,76 @@ export interface WebhookHandler {
  * resource to be read again, and `sync.minInterval` limits how often.
  */
 export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHandler {
-  const { send, ready, waitMs = WAIT_MS, spacingMs, now = Date.now } = options;
-  const maxNotices = options.maxNotices ?? MAX_NOTICES;
-  const warnings = new WarningLog(options.log, now);
-  const receivers = new Map(
-    options.connections
-      .filter(({ webhook }) => webhook !== null)
-      .map((connection) => [
-        connection.name,
-        new Receiver(connection, { warn: (text) => warnings.warn(text), now }),
-      ]),
-  );
-  const bodies = new BodyReader(MAX_HELD_BYTES);
-  const coalescer = new Coalescer({
-    // Names never contain slashes.
-    send: (key, notices) => send(...(key.split('/') as [string, string]), notices),
-    ...(spacingMs === undefined ? {} : { spacingMs }),
-  });
-
-  let notices = 0;
-  let readyCheck: Promise<boolean> | null = null;
-
+  const handler = new Handler(options);
   return {
-    handle(request, response) {
-      respond(request).then(
-        (answer) => (answer === null ? response.destroy() : write(response, answer)),
-        (error: unknown) => {
-          warnings.warn(`a notice could not be processed: ${errorMessage(error)}`);
-          write(response, unavailable('the receiver cannot accept notices now'));
-        },
-      );
-    },
-    async checkSecrets() {
-      for (const receiver of receivers.values()) await receiver.checkSecret();
-    },
+    handle: (request, response) => void handler.handle(request, response),
+    checkSecrets: () => handler.checkSecrets(),
   };
+}
 
-  async function respond(request: IncomingMessage): Promise<Answer | null> {
+class Handler {
+  readonly #ready: () => Promise<void>;
+  readonly #waitMs: number;
+  readonly #maxNotices: number;
+  readonly #warnings: WarningLog;
+  readonly #receivers: ReadonlyMap<string, Receiver>;
+  readonly #bodies = new BodyReader(MAX_HELD_BYTES);
+  readonly #coalescer: Coalescer;
+  #notices = 0;
+  #readyCheck: Promise<boolean> | null = null;
+
+  constructor(options: WebhookHandlerOptions) {
+    const { connections, send, spacingMs, now = Date.now } = options;
+    this.#ready = options.ready;
+    this.#waitMs = options.waitMs ?? WAIT_MS;
+    this.#maxNotices = options.maxNotices ?? MAX_NOTICES;
+    this.#warnings = new WarningLog(options.log, now);
+    const context = { warn: (text: string) => this.#warnings.warn(text), now };
+    const served = connections.filter(({ webhook }) => webhook !== null);
+    this.#receivers = new Map(served.map((one) => [one.name, new Receiver(one, context)]));
+    this.#coalescer = new Coalescer({
+      // Names never contain slashes.
+      send: (key, notices) => send(...(key.split('/') as [string, string]), notices),
+      ...(spacingMs === undefined ? {} : { spacingMs }),
+    });
+  }
+
+  async checkSecrets(): Promise<void> {
+    for (const receiver of this.#receivers.values()) await receiver.checkSecret();
+  }
+
+  /** Never rejects. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const answer = await this.#respond(request);
+      if (answer === null) response.destroy();
+      else write(response, answer);
+    } catch (error) {
+      this.#warnings.warn(`a notice could not be processed: ${errorMessage(error)}`);
+      write(response, unavailable('the receiver cannot accept notices now'));
+    }
+  }
+
+  async #respond(request: IncomingMessage): Promise<Answer | null> {
     const [path = ''] = (request.url ?? '').split('?');
-    if (path === '/healthz') return health(request);
-    const receiver = receivers.get(/^\/hooks\/([^/]+)$/.exec(path)?.[1] ?? '');
+    if (path === '/healthz') return this.#health(request);
+    const receiver = this.#receivers.get(/^\/hooks\/([^/]+)$/.exec(path)?.[1] ?? '');
     // The body is not read, so the connection must be closed.
     if (receiver === undefined) return { ...refusal(404, 'no such hook'), close: true };
     if (request.method !== 'POST') return notAllowed('POST');
-    if (notices >= maxNotices) {
+    if (this.#notices >= this.#maxNotices) {
       request.resume();
-      warnings.warn(`more than ${maxNotices} concurrent notices; answered 503`);
+      this.#warnings.warn(`more than ${this.#maxNotices} concurrent notices; answered 503`);
       return unavailable('too many concurrent notices');
     }
-    notices++;
+    this.#notices++;
     try {
-      const notice = await readNotice(request, receiver);
+      const notice = await this.#readNotice(request, receiver);
       return notice !== null && 'resources' in notice
-        ? await forward(receiver.name, notice.resources)
+        ? await this.#forward(receiver.name, notice.resources)
         : notice;
     } finally {
-      notices--;
+      this.#notices--;
     }
   }
 
@@ -116,11 +130,11 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
    *
    * @returns `null` if the sender has disconnected
    */
-  async function readNotice(
+  async #readNotice(
     request: IncomingMessage,
     receiver: Receiver,
   ): Promise<{ readonly resources: readonly string[] } | Answer | null> {
-    const read = await bodies.read(request, receiver.webhook.maxBodyBytes);
+    const read = await this.#bodies.read(request, receiver.webhook.maxBodyBytes);
     if ('failure' in read) {
       if (read.failure === 'disconnected') return null;
       if (read.failure === 'full') return { ...unavailable('too many concurrent notices'), close: true };
@@ -132,47 +146,46 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
     return { resources: resourcesOf(read.body, receiver.rules) };
   }
 
-  async function forward(connection: string, resources: readonly string[]): Promise<Answer> {
-    const timer = new AbortController();
-    const sent = Promise.all(resources.map((resource) => coalescer.notify(`${connection}/${resource}`)));
-    const timeout = delay(waitMs, 'timeout', { signal: timer.signal }).catch(() => 'timeout' as const);
+  async #forward(connection: string, resources: readonly string[]): Promise<Answer> {
+    const late = new Error('Temporal did not confirm the notice in time');
+    const sent = Promise.all(
+      resources.map((resource) => this.#coalescer.notify(`${connection}/${resource}`)),
+    );
     try {
-      if ((await Promise.race([sent, timeout])) === 'timeout') {
-        warnings.warn(
-          `${connection}: Temporal did not confirm a notice within ${waitMs / 1000} s; answered 503`,
+      await withTimeout(sent, this.#waitMs, () => late);
+      return { status: 202, body: { resources } };
+    } catch (error) {
+      if (error === late) {
+        this.#warnings.warn(
+          `${connection}: Temporal did not confirm a notice within ${this.#waitMs / 1000} s; answered 503`,
         );
         return unavailable('the notice could not be stored in time');
       }
-      return { status: 202, body: { resources } };
-    } catch (error) {
-      warnings.warn(`${connection}: Temporal did not accept a notice; answered 503: ${errorMessage(error)}`);
+      this.#warnings.warn(
+        `${connection}: Temporal did not accept a notice; answered 503: ${errorMessage(error)}`,
+      );
       return unavailable('the notice could not be stored');
-    } finally {
-      timer.abort();
-      // After a timeout, nothing else handles a rejection.
-      sent.catch(() => {});
     }
+  }
+
+  async #health({ method }: IncomingMessage): Promise<Answer> {
+    if (method !== 'GET' && method !== 'HEAD') return notAllowed('GET, HEAD');
+    this.#readyCheck ??= this.#checkReady();
+    return (await this.#readyCheck)
+      ? { status: 200, body: { ready: true } }
+      : unavailable('Temporal is out of reach');
   }
 
   /** One check for all concurrent health requests. */
-  async function checkReady(): Promise<boolean> {
-    const isReady = ready().then(
-      () => true,
-      () => false,
-    );
+  async #checkReady(): Promise<boolean> {
     try {
-      return await Promise.race([isReady, delay(HEALTH_MS, false, { ref: false })]);
+      await withTimeout(this.#ready(), HEALTH_MS);
+      return true;
+    } catch {
+      return false;
     } finally {
-      readyCheck = null;
+      this.#readyCheck = null;
     }
-  }
-
-  async function health({ method }: IncomingMessage): Promise<Answer> {
-    if (method !== 'GET' && method !== 'HEAD') return notAllowed('GET, HEAD');
-    readyCheck ??= checkReady();
-    return (await readyCheck)
-      ? { status: 200, body: { ready: true } }
-      : unavailable('Temporal is out of reach');
   }
 }
 

@@ -1,4 +1,5 @@
 import { MINUTE_MS } from '../core/duration.js';
+
 /** The receiver's log. No message contains a secret, a signature or a body. */
 export interface WebhookLog {
   info(message: string): void;

@@ -2,14 +2,14 @@ import type { WebhookSettings } from '../core/settings.js';
 
 /** The rules that map a notice to resources. */
 export interface NoticeRules extends Pick<WebhookSettings, 'resource' | 'kinds'> {
-  /** Names of flattenUnlessUnknown resources of the connection. */
+  /** Names of all resources of the connection. */
   readonly resources: readonly string[];
 }
 
 /**
  * The resources of a notice, in the order of the configuration; empty if `kinds` maps it to no resource. A notice is only
- * a hint and the spec does not define its format, so nothing is an error: an unknown notice concerns flattenUnlessUnknown resources. If
- * the body is a list in which the pointer finds nothing, it is read as a list of notices.
+ * a hint and the spec does not define its format, so nothing is an error: an unknown notice concerns all resources. If the body
+ * is a list in which the pointer finds nothing, it is read as a list of notices.
  */
 export function resourcesOf(body: Buffer, rules: NoticeRules): readonly string[] {
   const notice = parse(body);

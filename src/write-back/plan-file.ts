@@ -1,5 +1,4 @@
-import type { ByteString, ObjectKey } from '../core/brands.js';
-import { toByteString } from '../core/brands.js';
+import { type ByteString, fromByteString, type ObjectKey, toByteString } from '../core/brands.js';
 import type { InputFormat, RowOutcome, WritableResource } from '../core/contract/write-back.js';
 import type { CellTypes } from './columns.js';
 import type { PlannedRow, Verdict } from './planner.js';
@@ -78,7 +77,7 @@ export function encodeChunkRow({
     u: idempotencyKey,
     c: content,
     ...(pair === null ? {} : { p: pair }),
-    ...(receipt !== null || verdict !== null ? {} : { b: Buffer.from(body, 'latin1').toString('utf8') }),
+    ...(receipt !== null || verdict !== null ? {} : { b: fromByteString(body) }),
     ...(verdict === null ? {} : { v: verdict }),
     ...(receipt === null ? {} : { d: receipt }),
     ...(sentAt === null ? {} : { s: sentAt }),

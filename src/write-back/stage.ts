@@ -1,3 +1,4 @@
+import { fromByteString } from '../core/brands.js';
 import {
   type InputFormat,
   WRITABLE_RESOURCES,
@@ -114,7 +115,7 @@ function checkColumns(
   resource: WritableResource,
   keyColumn: string | null,
 ): void {
-  const names = columns.map(({ name }) => Buffer.from(name, 'latin1').toString('utf8'));
+  const names = columns.map(({ name }) => fromByteString(name));
   const needed = [...textColumns(resource), ...(keyColumn === null ? [] : [keyColumn])];
   const missing = needed.find((name) => !names.includes(name));
   if (missing === undefined) return;
@@ -129,13 +130,6 @@ async function hashOf(source: InputSource, resource: WritableResource) {
   const hash = new BatchHash(resource);
   for await (const chunk of source.open()) hash.update(chunk);
   return hash.finish();
-}
-
-async function* hashing(chunks: AsyncIterable<Uint8Array>, hash: BatchHash): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    hash.update(chunk);
-    yield chunk;
-  }
 }
 
 /**
@@ -155,7 +149,10 @@ export async function copyInput(
     const writer = store.openWriter(key, { contentType: CONTENT_TYPES[format] });
     try {
       const hash = new BatchHash(resource);
-      for await (const chunk of hashing(source.open(), hash)) await writer.write(chunk);
+      for await (const chunk of source.open()) {
+        hash.update(chunk);
+        await writer.write(chunk);
+      }
       if (hash.finish().contentSha256 !== sha256) {
         throw new InputError(`${source.name} changed while it was read`, null, 'Run the command again.');
       }

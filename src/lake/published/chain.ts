@@ -5,7 +5,7 @@ import type { ObjectStore } from '../store/index.js';
 import { dateOf, inFolder, MANIFEST, runFolder } from './layout.js';
 import { type Manifest, readManifest } from './manifest.js';
 import type { Pointer } from './pointer.js';
-import { listDates, listRuns, manifestOf, type RunFolders } from './run-folders.js';
+import { listRuns, manifestOf, type RunFolders } from './run-folders.js';
 
 /** A published run. */
 export interface ChainedRun {
@@ -75,9 +75,7 @@ export class RunChain implements AsyncIterable<ChainedRun> {
       const found = await this.#at(inFolder(folder, MANIFEST));
       if (found !== null) return found;
     }
-    this.#folders ??= listDates(this.#store, this.#resource, 'changes').then((dates) =>
-      listRuns(this.#store, this.#resource, 'changes', dates),
-    );
+    this.#folders ??= listRuns(this.#store, this.#resource, 'changes');
     const key = manifestOf(this.#resource, 'changes', await this.#folders, runId);
     return key === null ? null : this.#at(key);
   }

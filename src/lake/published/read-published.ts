@@ -3,7 +3,7 @@ import { errorMessage } from '../../core/errors.js';
 import { DamagedError } from '../damaged-error.js';
 import type { ObjectStore } from '../store/index.js';
 import { publishedRuns, RunChain } from './chain.js';
-import { dateOfRun, inFolder, MANIFEST, pointerKey, runFolder, treePrefix } from './layout.js';
+import { dateOfRun, inFolder, MANIFEST, pointerKey, runFolder } from './layout.js';
 import { type Manifest, readManifest } from './manifest.js';
 import { decodePointer, type Pointer } from './pointer.js';
 import { listRuns } from './run-folders.js';
@@ -61,8 +61,7 @@ export async function readPublishedOn(
 ): Promise<PublishedSnapshot> {
   if (current.date === date) return current;
   const { resource, pointer } = current;
-  const days = await store.listFolders(treePrefix(resource, 'snapshots'));
-  const snapshots = await listRuns(store, resource, 'snapshots', days);
+  const snapshots = await listRuns(store, resource, 'snapshots');
   const dates = new Set<string>();
   for await (const { runId } of publishedRuns(pointer, new RunChain(store, { ...pointer, resource }))) {
     const day = snapshots.get(runId);

@@ -1,9 +1,9 @@
 import type { RunId } from '../../core/brands.js';
-import { HOUR_MS } from '../../core/duration.js';
+import { DAY_MS } from '../../core/duration.js';
 import type { RetentionSettings } from '../../core/settings.js';
 
 /** How long a superseded snapshot is kept for readers that still use it, in ms (docs/reference/lake.md). */
-export const READER_GRACE_MS = 24 * HOUR_MS;
+export const READER_GRACE_MS = DAY_MS;
 
 /** A run's folder among a resource's snapshots. */
 export interface SnapshotRun {

@@ -14,15 +14,17 @@ export function listDates(store: ObjectStore, resource: string, tree: Tree): Pro
   return store.listFolders(treePrefix(resource, tree));
 }
 
-/** Lists the runs of some days. @param dates folder names such as `dt=2026-11-21`; other names are ignored */
+/** Lists the runs of a tree. @param dates folder names such as `dt=2026-11-21`, default all; other names are ignored */
 export async function listRuns(
   store: ObjectStore,
   resource: string,
   tree: Tree,
-  dates: readonly string[],
+  dates?: readonly string[],
 ): Promise<RunFolders> {
   const prefix = treePrefix(resource, tree);
-  const known = dates.filter((date) => /^dt=\d{4}-\d\d-\d\d$/.test(date));
+  const known = (dates ?? (await listDates(store, resource, tree))).filter((date) =>
+    /^dt=\d{4}-\d\d-\d\d$/.test(date),
+  );
   const runs = await inParallel(known, CONCURRENT_LISTINGS, (date) => store.listFolders(`${prefix}${date}/`));
   const folders = new Map<RunId, string>();
   for (const [at, names] of runs.entries()) {

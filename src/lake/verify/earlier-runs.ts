@@ -2,7 +2,7 @@ import type { RunId } from '../../core/brands.js';
 import { DamagedError } from '../damaged-error.js';
 import { RunChain } from '../published/chain.js';
 import type { Pointer } from '../published/pointer.js';
-import { listDates, listRuns, manifestOf } from '../published/run-folders.js';
+import { listRuns, manifestOf } from '../published/run-folders.js';
 import { type ObjectStore, StoreError } from '../store/index.js';
 import { isOutage } from './read-body.js';
 import { type NamedManifest, readNamedManifest, readParts } from './run.js';
@@ -49,8 +49,7 @@ async function keptRuns(store: ObjectStore, pointer: Pointer): Promise<NamedMani
   const { resource } = pointer;
   const kept: NamedManifest[] = [];
   try {
-    const dates = await listDates(store, resource, 'snapshots');
-    const folders = await listRuns(store, resource, 'snapshots', dates);
+    const folders = await listRuns(store, resource, 'snapshots');
     for await (const { runId, changes } of new RunChain(store, pointer)) {
       const key = manifestOf(resource, 'snapshots', folders, runId);
       if (key === null || runId === pointer.runId) continue;

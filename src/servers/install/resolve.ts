@@ -10,7 +10,7 @@ import { install, installers } from './install.js';
 import { type FailedAttempt, ServerInstallError } from './install-error.js';
 import { type ServerKind, type ServerSpec, serverSpec } from './kinds.js';
 import { type ProgressOutput, startProgress } from './progress.js';
-import { remedies } from './remedies.js';
+import { releaseArchive } from './releases.js';
 
 interface ResolvedServer {
   /** The absolute path of the executable. */
@@ -138,4 +138,19 @@ export async function resolveServer(
     .finally(progress.stop);
   if (outcome.source !== null) return resolved(outcome.source, outcome.path);
   throw new ServerInstallError(spec, [...attempts, ...outcome.attempts], remedies(spec, env));
+}
+
+/** What the user can do if all attempts failed. */
+function remedies(spec: ServerSpec, env: Environment): string[] {
+  const archive = releaseArchive(spec);
+  return [
+    ...(archive === null
+      ? []
+      : [
+          `download and unpack ${archive.url}, and set ${spec.variable} to the path of its \`${spec.command}\``,
+        ]),
+    spec.installer.remedy,
+    ...(env.WORKTRACK_OFFLINE === '1' ? ['unset WORKTRACK_OFFLINE to allow the download'] : []),
+    `set ${spec.variable} to the path of an existing executable`,
+  ];
 }

@@ -1,4 +1,3 @@
-import { DAY_MS } from '../data/clock.js';
 import type { Dataset } from '../data/dataset.js';
 import { type RawField, readFields } from '../data/raw-json.js';
 
@@ -95,14 +94,12 @@ export class RecordsAdmin {
   }
 
   #listedRows(resource: string): number[] {
-    const { clock, options, resources } = this.#data.context;
-    const windowed = resources.get(resource)?.windowField !== undefined;
     const { rows } = this.#data.table(resource).page({
       after: null,
       skip: 0,
       limit: Number.POSITIVE_INFINITY,
       changedAfter: Number.NEGATIVE_INFINITY,
-      windowFrom: windowed ? clock.now() - options.windowDays * DAY_MS : Number.NEGATIVE_INFINITY,
+      windowFrom: this.#data.windowFrom(resource),
     });
     return rows;
   }

@@ -1,5 +1,5 @@
 import type { TunableOptions } from '../options.js';
-import type { ServiceClock } from './clock.js';
+import { DAY_MS, type ServiceClock } from './clock.js';
 import { hashText, ulid } from './deterministic.js';
 import type { Journal, JournalEntry, StoredResponse } from './journal.js';
 import { mergeFields, type RawField, readFields, writeFields } from './raw-json.js';
@@ -47,6 +47,13 @@ export class Dataset {
     }
     table.applyDue(this.context.clock.now());
     return table;
+  }
+
+  /** Lists leave out records whose window field is before this time, ms since 1970. */
+  windowFrom(resource: string): number {
+    const { clock, options, resources } = this.context;
+    const isWindowed = resources.get(resource)?.windowField !== undefined;
+    return isWindowed ? clock.now() - options.windowDays * DAY_MS : Number.NEGATIVE_INFINITY;
   }
 
   /** Sorts all lists in the configured order. */

@@ -1,4 +1,3 @@
-import { DAY_MS } from '../data/clock.js';
 import type { Dataset } from '../data/dataset.js';
 import type { Fault } from '../faults/fault-types.js';
 import type { Call } from './call.js';
@@ -35,9 +34,8 @@ export function servePage(
   history: CursorHistory,
   fault: Fault | null,
 ): Reply {
-  const { options, resources, clock } = data.context;
+  const { options } = data.context;
   const limit = readLimit(call.query.get('limit'), options);
-  const windowed = resources.get(call.resource)?.windowField !== undefined;
   const since = readUpdatedSince(call.query.get('updatedSince'));
   if (call.cursor === 'invalid') throw new Refusal(400, 'The cursor is not valid.');
   const cursor: CursorState = call.cursor ?? {
@@ -59,7 +57,7 @@ export function servePage(
     limit,
     // Times are whole milliseconds, so an inclusive bound is an exclusive bound one millisecond earlier.
     changedAfter: options.updatedSinceBound === 'inclusive' ? since - 1 : since,
-    windowFrom: windowed ? clock.now() - options.windowDays * DAY_MS : Number.NEGATIVE_INFINITY,
+    windowFrom: data.windowFrom(call.resource),
   });
   const last = rows.at(-1);
   let next: string | null = null;

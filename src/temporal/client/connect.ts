@@ -71,6 +71,15 @@ export function temporalClientOf(client: Client): TemporalClient {
   };
 }
 
+/** Limits the time of a call. Without a limit, a query waits for a worker. */
+export function withDeadline<T>(
+  { client }: TemporalClient,
+  call: () => Promise<T>,
+  timeoutMs = 4_000,
+): Promise<T> {
+  return client.connection.withDeadline(Date.now() + timeoutMs, call);
+}
+
 /** `TASK_QUEUE_TYPE_WORKFLOW`. */
 const WORKFLOW_TASKS = 1;
 

@@ -8,7 +8,7 @@ import {
   noticesWorkflowId,
 } from '../../core/contract/index.js';
 import { newNotices, UNSEEN_NOTICE_EVENTS } from '../../core/notices.js';
-import type { TemporalClient } from './connect.js';
+import { type TemporalClient, withDeadline } from './connect.js';
 import { grpcMessage } from './grpc.js';
 
 export interface NoticeSenderOptions {
@@ -67,8 +67,6 @@ async function hasManyUnprocessed({ client }: TemporalClient, workflowId: string
 }
 
 /** Checks that Temporal responds within `timeoutMs`. @throws the SDK's error if it does not */
-export async function pingTemporal({ client }: TemporalClient, timeoutMs = 2_000): Promise<void> {
-  await client.connection.withDeadline(Date.now() + timeoutMs, () =>
-    client.workflowService.getSystemInfo({}),
-  );
+export async function pingTemporal(temporal: TemporalClient, timeoutMs = 2_000): Promise<void> {
+  await withDeadline(temporal, () => temporal.client.workflowService.getSystemInfo({}), timeoutMs);
 }

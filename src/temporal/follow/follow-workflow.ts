@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { OutageTimer, type ReachOptions } from '../../core/reach.js';
-import { hasWorker, type TemporalClient } from '../client/connect.js';
+import { hasWorker, type TemporalClient, withDeadline } from '../client/connect.js';
 import { grpcMessage, isUnreachable } from '../client/grpc.js';
 
 /** Common properties of the view of a followed workflow. */
@@ -99,7 +99,7 @@ export async function resultOf<T>(
   }
 }
 
-/** Limits the time of a call. Without a limit, a query waits for a worker. */
+/** Limits the time of one call of a refresh. */
 export function withCallTimeout<T>(temporal: TemporalClient, call: () => Promise<T>): Promise<T> {
-  return temporal.client.connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, call);
+  return withDeadline(temporal, call, CALL_TIMEOUT_MS);
 }

@@ -13,7 +13,7 @@ import {
   exportWorkflowId,
 } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import type { TemporalClient } from '../client/connect.js';
+import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { cronOf, isEditedByHand, type ScheduleChange, scheduleChanges } from './schedule-diff.js';
 import { type ScheduledRun, scheduledRun } from './schedule-runs.js';
 
@@ -163,16 +163,13 @@ export type NextScheduled =
   | { readonly state: 'paused'; readonly note: string | null }
   | { readonly state: 'none' };
 
-/** When a connection's Schedule starts its next run; `null` if Temporal does not answer within `timeoutMs`. */
+/** When a connection's Schedule starts its next run; `null` if Temporal does not answer in time. */
 export async function nextScheduled(
   temporal: TemporalClient,
   connection: string,
-  timeoutMs = 4_000,
 ): Promise<NextScheduled | null> {
   try {
-    const { state, info } = await temporal.client.connection.withDeadline(Date.now() + timeoutMs, () =>
-      handleOf(temporal, connection).describe(),
-    );
+    const { state, info } = await withDeadline(temporal, () => handleOf(temporal, connection).describe());
     if (state.paused) return { state: 'paused', note: state.note || null };
     const [at] = info.nextActionTimes;
     return at === undefined ? { state: 'none' } : { state: 'due', at };

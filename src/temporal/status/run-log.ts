@@ -16,7 +16,7 @@ import { type Manifest, readManifest } from '../../lake/published/manifest.js';
 import { readPointer } from '../../lake/published/pointer.js';
 import { readHistory } from '../../lake/published/run-history.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import type { TemporalClient } from '../client/connect.js';
+import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { exportResultOf } from '../follow/export-result.js';
 import { queryMirror } from '../follow/mirror-view.js';
 
@@ -40,8 +40,6 @@ interface RunLogOptions {
   readonly resources: readonly string[];
   /** Maximum number of runs per resource. */
   readonly limit: number;
-  /** Time limit of one call to Temporal, milliseconds. Default: 4,000. */
-  readonly timeoutMs?: number | undefined;
 }
 
 /** Maximum number of failed exports to read; each costs a request. */
@@ -66,7 +64,7 @@ export async function readRunLog(
   return Promise.all(
     options.resources.map(async (resource) => {
       const queryingMirror =
-        temporal === null ? [] : orEmpty(() => mirrorRuns(temporal, connection.name, resource, options));
+        temporal === null ? [] : orEmpty(() => mirrorRuns(temporal, connection.name, resource));
       const [published, failed, mirror] = await Promise.all([
         publishedRuns(store, resource, options.limit),
         readingFailed,
@@ -109,19 +107,19 @@ function newestFirst(runs: readonly LoggedRun[]): LoggedRun[] {
 async function failedRuns(
   temporal: TemporalClient,
   connection: string,
-  { limit, timeoutMs = 4_000 }: RunLogOptions,
+  { limit }: RunLogOptions,
 ): Promise<LoggedRun[]> {
   const { client } = temporal;
   const query = `WorkflowType IN ('${EXPORT_WORKFLOW}', '${BACKFILL_WORKFLOW}') AND WorkflowId STARTS_WITH 'worktrack/${connection}/' AND ExecutionStatus NOT IN ('Running', 'Completed', 'ContinuedAsNew')`;
   const ended: { workflowId: string; runId: string; closeTime: Date | undefined }[] = [];
-  await client.connection.withDeadline(Date.now() + timeoutMs, async () => {
+  await withDeadline(temporal, async () => {
     for await (const { workflowId, runId, closeTime } of client.workflow.list({ query })) {
       ended.push({ workflowId, runId, closeTime });
       if (ended.length >= Math.min(limit * 2, MAX_EXPORTS)) return;
     }
   });
   const results = await inParallel(ended, CONCURRENCY, async ({ workflowId, runId, closeTime }) => {
-    const reports = await client.connection.withDeadline(Date.now() + timeoutMs, () =>
+    const reports = await withDeadline(temporal, () =>
       client.workflow
         .getHandle(workflowId, runId)
         .result()
@@ -138,11 +136,8 @@ async function mirrorRuns(
   temporal: TemporalClient,
   connection: string,
   resource: string,
-  { timeoutMs = 4_000 }: RunLogOptions,
 ): Promise<LoggedRun[]> {
-  const { active, lastRun } = await temporal.client.connection.withDeadline(Date.now() + timeoutMs, () =>
-    queryMirror(temporal, connection, resource),
-  );
+  const { active, lastRun } = await withDeadline(temporal, () => queryMirror(temporal, connection, resource));
   const runs: LoggedRun[] = [];
   if (active !== null) {
     const { runId, mode, startedAt } = active;

@@ -10,7 +10,7 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import { readManifest } from '../../lake/published/manifest.js';
 import { readPointer } from '../../lake/published/pointer.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import type { TemporalClient } from '../client/connect.js';
+import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { queryMirror } from '../follow/mirror-view.js';
 
 /** The status of a mirrored resource. */
@@ -67,12 +67,10 @@ async function tryQueryMirror(
   temporal: TemporalClient,
   connection: string,
   resource: string,
-  { timeoutMs = 4_000 }: StatusOptions,
+  { timeoutMs }: StatusOptions,
 ): Promise<MirrorStatus | null> {
   try {
-    return await temporal.client.connection.withDeadline(Date.now() + timeoutMs, () =>
-      queryMirror(temporal, connection, resource),
-    );
+    return await withDeadline(temporal, () => queryMirror(temporal, connection, resource), timeoutMs);
   } catch {
     // The mirror does not exist, or no worker or server answers. The lake is the fallback.
     return null;

@@ -4,6 +4,7 @@ import type { WorkerOptions } from '@temporalio/worker';
 import type { WorkflowInfo } from '@temporalio/workflow';
 import { ConfigurationError } from '../../core/configuration-error.js';
 import { errorMessage } from '../../core/errors.js';
+import { withTimeout } from '../../core/reach.js';
 import { VERSION } from '../../core/version.js';
 import { fileOf } from './bundle.js';
 import { runAttributes } from './interceptors.js';
@@ -90,13 +91,8 @@ export async function openTraces(env: Environment, onError: (message: string) =>
       },
     },
     async close() {
-      let timer: NodeJS.Timeout | undefined;
-      const timeout = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, FLUSH_TIMEOUT_MS);
-      });
       // `onError` has already reported a failure.
-      await Promise.race([provider.shutdown().catch(() => {}), timeout]);
-      clearTimeout(timer);
+      await withTimeout(provider.shutdown(), FLUSH_TIMEOUT_MS).catch(() => {});
     },
   };
 }

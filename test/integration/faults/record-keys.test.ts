@@ -6,6 +6,7 @@ import { historyText } from '../../support/history-text.js';
 import { type CommandProcess, runCommand, startWorkerProcess } from '../../support/processes.js';
 import { freePort, scrape } from '../../support/prometheus.js';
 import { type Stack, startStack } from '../../support/stack.js';
+import { watch } from '../../support/watch.js';
 import { endLocks, fileIn } from '../../support/write-back.js';
 
 /** How fetches of a project by its id fail, run by run. */
@@ -132,23 +133,13 @@ function idsOf({ simulator }: Stack): string[] {
 
 /** Collects the heartbeat details of activities, which everyone with access to the namespace can read. */
 function watchHeartbeats({ temporal, workflows }: Stack): { stop(): Promise<string[]> } {
-  const seen = new Set<string>();
-  let going = true;
-  const watching = (async () => {
-    while (going) {
-      for await (const { workflowId, runId } of workflows()) {
-        const { raw } = await temporal.client.workflow.getHandle(workflowId, runId).describe();
-        for (const { heartbeatDetails, lastFailure } of raw.pendingActivities ?? [])
-          seen.add(historyText({ heartbeatDetails, lastFailure }));
-      }
-      await new Promise((resolve) => setTimeout(resolve, 50));
+  return watch(async () => {
+    const found: string[] = [];
+    for await (const { workflowId, runId } of workflows()) {
+      const { raw } = await temporal.client.workflow.getHandle(workflowId, runId).describe();
+      for (const { heartbeatDetails, lastFailure } of raw.pendingActivities ?? [])
+        found.push(historyText({ heartbeatDetails, lastFailure }));
     }
-  })();
-  return {
-    async stop() {
-      going = false;
-      await watching;
-      return [...seen];
-    },
-  };
+    return found;
+  });
 }

@@ -15,6 +15,7 @@ import {
 } from '../../support/processes.js';
 import { freePort, scrape } from '../../support/prometheus.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
+import { watch } from '../../support/watch.js';
 import { endLocks, fileIn, timeEntriesCsv } from '../../support/write-back.js';
 
 const SECRET = 'wt_marker_"c41d/77+ae==';
@@ -194,22 +195,9 @@ function expectNone(texts: ReadonlyMap<string, string>, forms: readonly string[]
 
 /** Collects the command lines of all processes, as every user of the machine may. */
 function watchCommandLines(): { stop(): Promise<string[]> } {
-  const seen = new Set<string>();
-  let going = true;
-  const watching = (async () => {
-    while (going) {
-      for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-        const line = await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '');
-        seen.add(line.replaceAll('\0', ' '));
-      }
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  })();
-  return {
-    async stop() {
-      going = false;
-      await watching;
-      return [...seen];
-    },
-  };
+  return watch(async () => {
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+    const lines = pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => ''));
+    return (await Promise.all(lines)).map((line) => line.replaceAll('\0', ' '));
+  });
 }

@@ -48,7 +48,7 @@ describe('permanent faults of the service', () => {
       const [run] = (await stack.export({ full: true })).runs;
       expect(run).toMatchObject({
         outcome: type === 'Refused' ? 'refused' : 'failed',
-        runId: expect.anything(),
+        runId: expect.stringMatching(/^\d{8}T\d{6}Z-[0-9a-f]{8}$/),
         snapshot: null,
         error: { type },
       });

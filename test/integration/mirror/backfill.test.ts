@@ -57,7 +57,10 @@ describe('a backfill', () => {
     await until(() => lists('tasks') > read + 5, 'the backfill reads');
     const { runId } = (await status('tasks')).active!;
     await first.cancel();
-    await expect(first.result()).rejects.toThrow();
+    await expect(first.result()).rejects.toMatchObject({
+      name: 'WorkflowFailedError',
+      cause: { name: 'CancelledFailure' },
+    });
     await until(async () => (await status('tasks')).active === null, 'the run has stopped');
     expect((await status('tasks')).lastRun).toMatchObject({ outcome: 'cancelled', runId });
     expect(await checkpoint('tasks')).toBe(afterNight);
@@ -165,7 +168,7 @@ describe('a backfill', () => {
     ])
       await expect(
         requestSync(temporal, { ...target, ...(nonsense as object) }, { taskQueue }),
-      ).rejects.toThrow();
+      ).rejects.toMatchObject({ name: 'WorkflowUpdateFailedError' });
     expect((await status('projects')).waiting).toBe(0);
   });
 });

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { verifySnapshot } from '../../../src/lake/verify/verify.js';
-import { mirrorOf, mirrorStatus, runRequest } from '../../support/ask.js';
 import { holdAnswer } from '../../support/hold.js';
+import { mirrorOf, mirrorStatus } from '../../support/mirror-requests.js';
+import { runRequest } from '../../support/run-request.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 /** More events than a mirror collects before it continues as new. */

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RunReport, RunRequest } from '../../../src/core/contract/index.js';
-import { reconcile as askToReconcile } from '../../support/ask.js';
+import { reconcile as askToReconcile } from '../../support/mirror-requests.js';
 import { readPointer, readSnapshot, readTree } from '../../support/snapshot.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 

@@ -5,8 +5,13 @@ import type { ExportResult, MirrorStatus } from '../../../src/core/contract/inde
 import { newMirror } from '../../../src/core/mirror.js';
 import { parseRunDate } from '../../../src/core/run-id.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { holdAnswer } from '../../support/hold.js';
+import { runRequest } from '../../support/run-request.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
+
+/** The error of a workflow that ended as cancelled. */
+const CANCELLED = { name: 'WorkflowFailedError', cause: { name: 'CancelledFailure' } };
 
 describe('a mirror', () => {
   let stack: Stack;
@@ -43,15 +48,20 @@ describe('a mirror', () => {
   const pagesAreRead = () =>
     until(() => (stack.simulator.admin.stats().byRoute['GET projects'] ?? 0) > 2, 'pages are read');
 
-  it('answers many concurrent exports, and merges equal waiting requests into one run', async () => {
+  it('answers many concurrent exports, and merges the equal requests that wait during a run into one run', async () => {
     stack = await startStack({ simulator: { counts: { projects: 5 } }, resources: '[projects]' });
     await stack.startWorker();
-    const handles = await Promise.all(Array.from({ length: 10 }, () => start()));
-    const results = (await Promise.all(handles.map((handle) => handle.result()))) as ExportResult[];
-    expect(results.every((result) => result.outcome === 'published')).toBe(true);
-    const distinct = new Set(results.map((result) => result.runs[0]!.runId));
-    expect(distinct.size).toBeLessThan(10);
-    expect((await runIds('projects')).length).toBe(distinct.size);
+    const held = holdAnswer(stack.simulator, { resource: 'projects' });
+    const first = await start();
+    await until(held.isThere, 'the first run is in progress');
+    const others = await Promise.all(Array.from({ length: 9 }, () => start()));
+    await until(async () => (await status('projects')).waiting === 9, 'the other exports wait');
+    held.release();
+    const results: ExportResult[] = await Promise.all([first, ...others].map((handle) => handle.result()));
+    expect(results.map(({ outcome }) => outcome)).toEqual(new Array(10).fill('published'));
+    const [own, ...shared] = results.map(({ runs }) => runs[0]!.runId);
+    expect(new Set(shared).size).toBe(1);
+    expect((await runIds('projects')).sort()).toEqual([`run=${own}`, `run=${shared[0]}`].sort());
   });
 
   it('continues as new while requests wait, and neither loses nor repeats one', async () => {
@@ -94,17 +104,7 @@ describe('a mirror', () => {
     await stack.startWorker();
     await stack.export();
     const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
-    const request = {
-      requestId: 'the-same',
-      replyTo: null,
-      mode: 'increment',
-      reconcile: false,
-      allowDeletes: false,
-      adopt: false,
-      kind: 'run',
-      since: null,
-      nominalStart: Date.now(),
-    };
+    const request = runRequest();
     await mirror.signal('requestRun', request);
     await mirror.signal('requestRun', request);
     await until(async () => {
@@ -121,7 +121,7 @@ describe('a mirror', () => {
     const handle = await start();
     await pagesAreRead();
     await handle.cancel();
-    await expect(handle.result()).rejects.toThrow();
+    await expect(handle.result()).rejects.toMatchObject(CANCELLED);
     await until(async () => (await status('projects')).active === null, 'the run has stopped');
     expect((await status('projects')).lastRun!.outcome).toBe('cancelled');
     expect(await stack.store.readIfExists('projects/latest.json' as never)).toBeNull();

@@ -2,15 +2,15 @@ import { afterEach, describe, expect, inject, it } from 'vitest';
 import { folderOf } from '../../../src/lake/published/layout.js';
 import { decodeManifest } from '../../../src/lake/published/manifest.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify.js';
-import { type CountingProxy, startCountingProxy } from '../../support/counting-proxy.js';
 import { readPointer } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
+import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
 
 const HOUR = 60 * 60_000;
 
 describe('an export without changes', () => {
   let stack: Stack | undefined;
-  let proxy: CountingProxy | undefined;
+  let proxy: TcpProxy | undefined;
   afterEach(async () => {
     await stack?.stop();
     await proxy?.close();
@@ -18,12 +18,12 @@ describe('an export without changes', () => {
 
   /** Bytes between a worker and S3 during an increment without changes, for a number of rows. */
   async function measure(rows: number) {
-    proxy = await startCountingProxy(inject('servers').s3Endpoint);
+    proxy = await startTcpProxy(new URL(inject('servers').s3Endpoint).host);
     stack = await startStack({
       simulator: { seed: 7, awkward: false, now: Date.now(), counts: { tasks: rows } },
       resources: '[tasks]',
       yaml: '    sync: { clock: service }\n',
-      s3Endpoint: proxy.url,
+      s3Endpoint: `http://${proxy.address}`,
     });
     // The overlap does not reach the changes in the hour of the seed.
     stack.simulator.admin.advance(HOUR);

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { mirrorStatus } from '../../support/ask.js';
+import { mirrorStatus } from '../../support/mirror-requests.js';
 import { runCommand } from '../../support/processes.js';
 import { type Stack, startStack } from '../../support/stack.js';
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ExportResult, MirrorStatus, RunReport } from '../../../src/core/contract/index.js';
-import { requestRun } from '../../support/ask.js';
+import { requestRun } from '../../support/mirror-requests.js';
 import { assertRowEquals } from '../../support/oracle.js';
 import { startWorkerProcess } from '../../support/processes.js';
 import { seededRandom } from '../../support/random.js';

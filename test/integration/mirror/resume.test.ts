@@ -113,7 +113,7 @@ describe('the run after a failed run', () => {
     const [run] = (await stack.export()).runs;
     expect(run).toMatchObject({ outcome: 'published' });
     const [over, going] = uploads;
-    await expect(over!.finish()).rejects.toThrow();
+    await expect(over!.finish()).rejects.toMatchObject({ name: 'StoreError', kind: 'upload-gone' });
     expect((await going!.finish()).bytes).toBe(20 * 1024 * 1024);
     const later = left.filter((runId) => parseRunDate(runId) > parseRunDate(run!.runId!));
     expect(later.length).toBeGreaterThan(0);

@@ -4,8 +4,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import { newMirror } from '../../../src/core/mirror.js';
 import { newNotices } from '../../../src/core/notices.js';
-import { mirrorOf, mirrorStatus, runRequest } from '../../support/ask.js';
 import { holdAnswer } from '../../support/hold.js';
+import { mirrorOf, mirrorStatus } from '../../support/mirror-requests.js';
+import { runRequest } from '../../support/run-request.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 const SMALL = { simulator: { awkward: false, counts: { tasks: 30 } }, resources: '[tasks]' } as const;

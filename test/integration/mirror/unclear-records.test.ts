@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { reconcile } from '../../support/ask.js';
+import { reconcile } from '../../support/mirror-requests.js';
 import { listedIds } from '../../support/mirrored.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { folderOf } from '../../../src/lake/published/layout.js';
 import { decodeManifest } from '../../../src/lake/published/manifest.js';
-import { reconcile } from '../../support/ask.js';
+import { reconcile } from '../../support/mirror-requests.js';
 import { idOf, listedIds } from '../../support/mirrored.js';
 import { runCommand } from '../../support/processes.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';

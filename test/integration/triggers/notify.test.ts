@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
-import { requestRun } from '../../support/ask.js';
+import { requestRun } from '../../support/mirror-requests.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 const TOKEN = 'Bearer hook-token-4711';

@@ -96,7 +96,7 @@ describe('`worktrack webhook`', () => {
     await until(() => answer.includes('100 Continue'), 'it reads the request');
     receiver.child.kill('SIGTERM');
     await until(async () => (await said()).includes('SIGTERM'), 'it has heard');
-    await expect(post(body)).rejects.toThrow();
+    await expect(post(body)).rejects.toThrow('fetch failed');
     socket.write(body);
     expect(await receiver.exited).toBe(0);
     expect(answer).toContain('HTTP/1.1 202');

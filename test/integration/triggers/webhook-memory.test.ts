@@ -1,47 +1,14 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { residentBytes } from '../../support/memory.js';
 import { type NoticeStack, signedNotice, startNoticeStack, WEBHOOK_SECRET } from '../../support/notices.js';
 import { startCommand } from '../../support/processes.js';
 import { until } from '../../support/stack.js';
+import { startTcpProxy } from '../../support/tcp-proxy.js';
 
 const NOTICES = 100_000;
 /** Memory that the flood may add to that of an idle receiver. */
 const MOST_ADDED_BYTES = 200 * 1024 ** 2;
-
-/** A proxy to Temporal that can be stalled: connections stay open, but no bytes arrive. */
-async function startSlowWay(target: string) {
-  const open = new Set<Socket>();
-  const [host = '', port = ''] = target.split(':');
-  const server = createServer((client) => {
-    const upstream = connect(Number(port), host);
-    client.pipe(upstream).pipe(client);
-    for (const socket of [client, upstream]) {
-      open.add(socket);
-      socket.on('error', () => {
-        client.destroy();
-        upstream.destroy();
-      });
-      socket.on('close', () => open.delete(socket));
-    }
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    hold() {
-      for (const socket of open) {
-        socket.unpipe();
-        socket.pause();
-      }
-    },
-    close() {
-      server.close();
-      for (const socket of open) socket.destroy();
-    },
-  };
-}
 
 describe('`worktrack webhook` while Temporal is slow', () => {
   let stack: NoticeStack;
@@ -49,13 +16,13 @@ describe('`worktrack webhook` while Temporal is slow', () => {
 
   it('keeps its memory small under 100,000 pipelined signed notices', async () => {
     stack = await startNoticeStack();
-    const way = await startSlowWay(stack.servers.temporalAddress);
+    const proxy = await startTcpProxy(stack.servers.temporalAddress);
     const receiver = startCommand(stack, ['webhook', '--config', stack.configFile], {
       WORKTRACK_WEBHOOK_SECRET: WEBHOOK_SECRET,
-      TEMPORAL_ADDRESS: way.address,
+      TEMPORAL_ADDRESS: proxy.address,
     });
     stack.beforeStop(async () => {
-      way.close();
+      await proxy.close();
       await receiver.signal('SIGKILL');
     });
     const printed = async () => (await receiver.output().catch(() => ({ stderr: '' }))).stderr;
@@ -63,7 +30,7 @@ describe('`worktrack webhook` while Temporal is slow', () => {
     const url = new URL(/http:\S+\d/.exec(await printed())![0]);
     const pid = receiver.child.pid!;
     const before = await residentBytes(pid);
-    way.hold();
+    proxy.stall();
 
     const body = '{"resource":"tasks"}';
     const headers = { Host: url.host, 'Content-Length': String(body.length), ...signedNotice(body) };

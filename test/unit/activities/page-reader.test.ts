@@ -79,13 +79,14 @@ describe('A page with many columns', () => {
 
   it('takes time in proportion to its size, not to the square of its columns', async () => {
     const timed = async (columns: number): Promise<number> => {
-      const body = wide(columns, 2);
+      const body = wide(columns, 10);
       let best = Number.POSITIVE_INFINITY;
       for (let round = 0; round < 5; round++) {
         const reader = new PageReader(RUN, []);
-        const begun = performance.now();
+        // CPU time, because other processes may use the machine.
+        const before = process.cpuUsage();
         await reader.read(body);
-        best = Math.min(best, performance.now() - begun);
+        best = Math.min(best, process.cpuUsage(before).user);
       }
       return best;
     };

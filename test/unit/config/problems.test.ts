@@ -314,7 +314,8 @@ describe('an invalid configuration', () => {
   });
 
   it('may contain an alias to itself', () => {
-    expect(errorOf('connections: &c { acme: *c }').problems.length).toBeGreaterThan(0);
+    const paths = errorOf('connections: &c { acme: *c }').problems.map(({ path }) => path);
+    expect(paths).toEqual(['acme', 'baseUrl', 'apiKey', 'lake'].map((key) => `connections.acme.${key}`));
   });
 
   it.each([

@@ -6,19 +6,10 @@ import {
   mirrorRequestProblem,
   runAnswerProblem,
 } from '../../../src/core/signals.js';
+import { runRequest } from '../../support/run-request.js';
 
 const RUN_ID = '20261121T020000Z-1a2b3c4d';
-const run = {
-  kind: 'run',
-  requestId: 'a',
-  replyTo: null,
-  mode: 'increment',
-  reconcile: false,
-  adopt: false,
-  allowDeletes: false,
-  since: null,
-  nominalStart: 1_700_000_000_000,
-};
+const run = runRequest({ requestId: 'a' });
 const rollback = { kind: 'rollback', requestId: 'a', replyTo: 'w', to: RUN_ID };
 const purge = { kind: 'purge', requestId: 'a', replyTo: 'w', key: ['1'] };
 const counts = {

@@ -61,14 +61,15 @@ describe('the documented setup of Temporal Cloud', () => {
   });
 
   it('connects with a certificate from variables', async () => {
-    await writeFile(join(folder, 'client.pem'), 'certificate');
+    const pem = new TextEncoder().encode('certificate');
+    await writeFile(join(folder, 'client.pem'), pem);
     for (const name of ['CLIENT_CERT', 'CLIENT_KEY', 'SERVER_CA_CERT'])
       vi.stubEnv(`TEMPORAL_TLS_${name}_PATH`, join(folder, 'client.pem'));
     vi.stubEnv('TEMPORAL_TLS_SERVER_NAME', 'temporal.example.com');
     expect(temporalConfig().connectionOptions.tls).toMatchObject({
       serverNameOverride: 'temporal.example.com',
-      clientCertPair: { crt: expect.anything(), key: expect.anything() },
-      serverRootCACertificate: expect.anything(),
+      clientCertPair: { crt: pem, key: pem },
+      serverRootCACertificate: pem,
     });
   });
 });

@@ -82,9 +82,9 @@ describe('The checksums of pointer and manifests', () => {
   it('let verify detect any flipped bit', async () => {
     await withChecksums();
     expect((await verifySnapshot(store, 'tasks')).problems).toEqual([]);
-    expect(await unnoticed(pointerKey('tasks'), 50)).toBe(0);
-    expect(await unnoticed(run.pointer.snapshot, 50)).toBe(0);
-    expect(await unnoticed(run.pointer.changes!, 50)).toBe(0);
+    expect(await unnoticed(pointerKey('tasks'), 25)).toBe(0);
+    expect(await unnoticed(run.pointer.snapshot, 25)).toBe(0);
+    expect(await unnoticed(run.pointer.changes!, 25)).toBe(0);
   });
 
   it('are not required in a lake of version 0.1', async () => {
@@ -129,7 +129,7 @@ describe('The checksums of pointer and manifests', () => {
     expect(problems).toEqual([]);
     expect((await readPublished(store, 'tasks')).manifest.purged).toEqual([{ runId: PURGE, rows: 0 }]);
     // A damaged replacement is still detected.
-    expect(await unnoticed(run.pointer.snapshot, 30)).toBe(0);
+    expect(await unnoticed(run.pointer.snapshot, 20)).toBe(0);
     await withChecksums();
     expect((await verifySnapshot(store, 'tasks')).problems).toEqual([]);
   });

@@ -23,11 +23,11 @@ describe('faults', () => {
   it('reset the connection before and in the middle of a response', async () => {
     const simulator = await start();
     simulator.admin.faults.add(once({ kind: 'reset' }));
-    await expect(call(simulator, 'tasks')).rejects.toThrow();
+    await expect(call(simulator, 'tasks')).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } });
     simulator.admin.faults.add(once({ kind: 'reset-mid-body' }));
     const response = await call(simulator, 'tasks');
     expect(response.status).toBe(200);
-    await expect(response.text()).rejects.toThrow();
+    await expect(response.text()).rejects.toThrow('terminated');
   });
 
   it('damage a body that arrives complete, so that it is not a valid envelope', async () => {
@@ -37,13 +37,15 @@ describe('faults', () => {
     const cut = await call(simulator, 'tasks', plain);
     const text = await cut.text();
     expect(Number(cut.headers.get('content-length'))).toBe(Buffer.byteLength(text));
-    expect(() => JSON.parse(text)).toThrow();
+    expect(() => JSON.parse(text)).toThrow(SyntaxError);
     simulator.admin.faults.add(once({ kind: 'html' }));
     expect(await (await call(simulator, 'tasks')).text()).toContain('<html>');
     simulator.admin.faults.add(once({ kind: 'wrong-envelope' }));
     expect(await (await call(simulator, 'tasks')).json()).toEqual({ items: [] });
     simulator.admin.faults.add(once({ kind: 'bad-gzip' }));
-    await expect((await call(simulator, 'tasks')).text()).rejects.toThrow();
+    await expect((await call(simulator, 'tasks')).text()).rejects.toMatchObject({
+      cause: { code: 'Z_DATA_ERROR' },
+    });
   });
 
   it('hang until the client gives up, and send a complete body slowly', async () => {
@@ -53,7 +55,7 @@ describe('faults', () => {
     const hung = call(simulator, 'tasks', { signal: giveUp.signal });
     await expect.poll(() => simulator.admin.faults.hits(hanging)).toBe(1);
     giveUp.abort();
-    await expect(hung).rejects.toThrow();
+    await expect(hung).rejects.toMatchObject({ name: 'AbortError' });
     simulator.admin.faults.add(once({ kind: 'drip', bytes: 4096, everyMs: 1 }));
     expect((await page(simulator, 'tasks')).data).toHaveLength(60);
   });
@@ -114,7 +116,9 @@ describe('faults', () => {
       body: '{"startedAt":"2026-11-20T09:00:00Z","durationSeconds":1}',
       headers: { 'idempotency-key': 'k' },
     };
-    await expect(call(simulator, 'time-entries', init)).rejects.toThrow();
+    await expect(call(simulator, 'time-entries', init)).rejects.toMatchObject({
+      cause: { code: 'ECONNRESET' },
+    });
     expect(simulator.admin.records('time-entries')).toHaveLength(501);
     expect((await call(simulator, 'time-entries', init)).status).toBe(201);
     expect(simulator.admin.records('time-entries')).toHaveLength(501);

@@ -259,7 +259,7 @@ describe('the receiver', () => {
     const closing = server.close().then(() => {
       closed = true;
     });
-    await expect(post(TASKS)).rejects.toThrow();
+    await expect(post(TASKS)).rejects.toThrow('fetch failed');
     expect(closed).toBe(false);
     held.open();
     const answer = await inFlight;

@@ -3,19 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { MirrorRequest, RunAnswer, RunReport, RunRequest } from '../../../src/core/contract/index.js';
 import { answerOf, enqueue, nextBatch, remember } from '../../../workflows/mirror/queue.js';
+import { runRequest } from '../../support/run-request.js';
 
-const request = (requestId: string, more: Partial<RunRequest> = {}): RunRequest => ({
-  kind: 'run',
-  requestId,
-  replyTo: null,
-  mode: 'increment',
-  reconcile: false,
-  adopt: false,
-  allowDeletes: false,
-  since: null,
-  nominalStart: 0,
-  ...more,
-});
+const request = (requestId: string, more: Partial<RunRequest> = {}): RunRequest =>
+  runRequest({ requestId, nominalStart: 0, ...more });
 const answer = (requestId: string, rows = 1): RunAnswer => ({
   requestId,
   report: { resource: 'tasks', outcome: 'published', rows } as RunReport,

@@ -1,22 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import type { MirrorStatus, RunReport, RunRequest } from '../../src/core/contract/index.js';
+import { runRequest } from './run-request.js';
 import { type Stack, until } from './stack.js';
-
-/** A request to a mirror with a unique id and no waiting caller. Default: an increment. */
-export function runRequest(wish: Partial<RunRequest> = {}): RunRequest {
-  return {
-    kind: 'run',
-    requestId: randomBytes(4).toString('hex'),
-    replyTo: null,
-    mode: 'increment',
-    reconcile: false,
-    adopt: false,
-    allowDeletes: false,
-    since: null,
-    nominalStart: Date.now(),
-    ...wish,
-  };
-}
 
 export function mirrorOf(stack: Stack, resource: string) {
   return stack.temporal.client.workflow.getHandle(stack.mirrorId(resource));
@@ -30,19 +14,19 @@ export function mirrorStatus(stack: Stack, resource: string): Promise<MirrorStat
 export function reconcile(
   stack: Stack,
   resource: string,
-  wish: Partial<RunRequest> = {},
+  changes: Partial<RunRequest> = {},
 ): Promise<RunReport> {
-  return requestRun(stack, resource, { mode: 'full', reconcile: true, ...wish });
+  return requestRun(stack, resource, { mode: 'full', reconcile: true, ...changes });
 }
 
 /** Sends a request to a mirror that has run before, and waits for the end of the run. */
 export async function requestRun(
   stack: Stack,
   resource: string,
-  wish: Partial<RunRequest> = {},
+  changes: Partial<RunRequest> = {},
 ): Promise<RunReport> {
   const before = (await mirrorStatus(stack, resource)).lastRun?.runId;
-  await mirrorOf(stack, resource).signal('requestRun', runRequest(wish));
+  await mirrorOf(stack, resource).signal('requestRun', runRequest(changes));
   let last: RunReport | null = null;
   await until(async () => {
     // A worker that is down, or was just killed, answers later.

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** Bytes that went through a proxy, HTTP headers and all. */
+/** Bytes that went through a proxy, including HTTP headers. */
 export interface Transferred {
   /** To the server. */
   readonly sent: number;
@@ -9,21 +9,23 @@ export interface Transferred {
   readonly received: number;
 }
 
-export interface CountingProxy {
-  /** In place of the server's own URL; requests stay as they were signed. */
-  readonly url: string;
+export interface TcpProxy {
+  /** Host and port, to use in place of the server's own. */
+  readonly address: string;
   transferred(): Transferred;
   reset(): void;
+  /** Stalls all open connections: they stay open, but no more bytes arrive. */
+  stall(): void;
   close(): Promise<void>;
 }
 
-/** Passes TCP on to the server at `target`, counting what passes. */
-export async function startCountingProxy(target: string): Promise<CountingProxy> {
-  const { hostname, port } = new URL(target);
+/** Forwards TCP connections to `target` (host:port) unchanged, and counts their bytes. */
+export async function startTcpProxy(target: string): Promise<TcpProxy> {
+  const [host = '', port = ''] = target.split(':');
   const open = new Set<Socket>();
   let count = { sent: 0, received: 0 };
   const server = createServer((client) => {
-    const upstream = connect(Number(port), hostname);
+    const upstream = connect(Number(port), host);
     client.on('data', (bytes) => {
       count.sent += bytes.length;
     });
@@ -43,10 +45,16 @@ export async function startCountingProxy(target: string): Promise<CountingProxy>
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     transferred: () => ({ ...count }),
     reset() {
       count = { sent: 0, received: 0 };
+    },
+    stall() {
+      for (const socket of open) {
+        socket.unpipe();
+        socket.pause();
+      }
     },
     async close() {
       const closed = once(server, 'close');

@@ -90,14 +90,12 @@ async function carryIndex(
   to: ObjectKey,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const found = await readIndexBody(store, part, signal);
-  if (found.state === 'unchecked') {
+  const { state } = await readIndexBody(store, part, signal);
+  if (state === 'whole' || state === 'unchecked') {
     await store.copy(indexKey(part.key), to);
-    return null;
+    return part.indexCrc32 ?? null;
   }
   const { csv, key } = before!.profile;
-  const layout = { csv, keyColumns: key.length };
-  const body =
-    found.state === 'whole' ? found.body : encodeIndex(await rebuildIndex(store, part, layout, signal));
-  return (await store.write(to, body, { contentType: 'application/json', signal })).crc32;
+  const index = await rebuildIndex(store, part, { csv, keyColumns: key.length }, signal);
+  return (await store.write(to, encodeIndex(index), { contentType: 'application/json', signal })).crc32;
 }

@@ -1,10 +1,14 @@
-export { createReport, type ReportRequest } from './create-report.js';
+export { createReport, type KnownRuns, type ReportRequest, readConnectionReport } from './create-report.js';
 export { renderReport } from './html.js';
 export {
+  type ConnectionReport,
+  type Coverage,
+  DEFAULT_MAX_AGE_MS,
   REPORTED_RUNS,
   type Report,
   type ReportedRun,
   type ResourceReport,
   resourceReport,
-  withoutRuns,
+  type UnpublishedRun,
+  unreadable,
 } from './model.js';

@@ -86,14 +86,20 @@ export function resourceReport(
   runs: readonly Manifest[],
   { at, unpublished = [] }: ResourceReportOptions,
 ): ResourceReport {
-  const published = new Set(runs.map(({ runId }) => runId));
+  const seen = new Set<RunId | null>(runs.map(({ runId }) => runId));
+  // An export and the mirror both report the last failed run.
+  const isNew = ({ runId }: UnpublishedRun): boolean => {
+    const known = runId !== null && seen.has(runId);
+    seen.add(runId);
+    return !known;
+  };
   return {
     resource,
     at,
     problem: null,
     runs: runs.map((run, i) => reportedRun(run, runs[i + 1])),
     unpublished: unpublished
-      .filter((run) => run.resource === resource && (run.runId === null || !published.has(run.runId)))
+      .filter((run) => run.resource === resource && isNew(run))
       .sort((a, b) => b.startedAt - a.startedAt),
   };
 }

@@ -66,6 +66,15 @@ ul{margin:.3rem 0;padding-left:1.2rem}
 .runs .bad td:nth-child(2){color:var(--bad);font-weight:600}
 .runs .cause{white-space:normal;min-width:20rem}
 .runs .none td{color:var(--dim)}
+@media (max-width:60rem){
+.all th,.all td{padding:.35rem .3rem}
+.all th:first-child{min-width:5rem}
+.all .tag{white-space:normal;overflow-wrap:normal}
+.all td:nth-child(4){white-space:normal;min-width:8.6rem}
+.all td:nth-child(4) .dim{display:inline-block}
+.all td:nth-child(5){min-width:6rem}
+.most{display:block;width:auto;padding:0;line-height:1}
+}
 @media (max-width:44rem){
 body{padding:.6rem}
 section{padding:.6rem .7rem}
@@ -84,7 +93,6 @@ section{padding:.6rem .7rem}
 .all td:nth-child(5){grid-row:4;font-size:.875rem}
 .all td.none{display:none}
 .all .trend{grid-column:2;grid-row:2/4;align-self:center;text-align:right;width:auto}
-.most{display:block;width:auto;padding:0;line-height:1}
 }
 @media print{body{background:none}section{break-inside:avoid}}
 `;

@@ -11,6 +11,7 @@ const chromium = findChromium();
 const SCREENS = [
   { name: 'phone-light', width: 360, height: 1200, scheme: 'light' },
   { name: 'phone-dark', width: 360, height: 1200, scheme: 'dark' },
+  { name: 'tablet-light', width: 720, height: 1000, scheme: 'light' },
   { name: 'desk-light', width: 1280, height: 900, scheme: 'light' },
   { name: 'desk-dark', width: 1280, height: 900, scheme: 'dark' },
 ] as const;

@@ -3,7 +3,7 @@ import type { RunRef } from '../../src/core/contract/index.js';
 import { errorMessage } from '../../src/core/errors.js';
 import { folderOf, inFolder, REPORT } from '../../src/lake/published/layout.js';
 import { readHistory } from '../../src/lake/published/run-history.js';
-import { REPORTED_RUNS, renderReport, resourceReport } from '../../src/report/index.js';
+import { DEFAULT_MAX_AGE_MS, REPORTED_RUNS, renderReport, resourceReport } from '../../src/report/index.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import type { LastRun } from '../shared/published-run.js';
 
@@ -19,11 +19,12 @@ export async function writeReport(
   try {
     const { store } = deps.connection(connection);
     const runs = await readHistory(chain, REPORTED_RUNS);
+    const madeAt = deps.now();
+    const resources = [resourceReport(resource, runs, { at: madeAt })];
     const page = renderReport({
-      connection,
-      lake: store.url,
-      madeAt: deps.now(),
-      resources: [resourceReport(resource, runs)],
+      madeAt,
+      maxAgeMs: DEFAULT_MAX_AGE_MS,
+      connections: [{ connection, lake: store.url, coverage: 'published', resources }],
     });
     Context.current().cancellationSignal.throwIfAborted();
     const key = inFolder(folderOf(pointer.snapshot), REPORT);

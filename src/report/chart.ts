@@ -1,10 +1,12 @@
 import { html, type Markup, raw } from './markup.js';
 
-/** One stacked bar; its pieces are drawn from bottom to top. */
+/** One place of a chart: a stacked bar, whose pieces are drawn from bottom to top, or a mark below the axis. */
 export interface Bar {
   /** Tooltip. */
   readonly title: string;
   readonly pieces: readonly { readonly kind: PieceKind; readonly value: number }[];
+  /** `failed`: a run that did not publish; `missed`: a time without a published run. */
+  readonly mark?: 'failed' | 'missed' | undefined;
 }
 
 export type PieceKind = 'rows' | 'inserted' | 'updated' | 'deleted' | 'time';
@@ -14,27 +16,29 @@ interface Chart {
   readonly label: string;
   /** Oldest first. */
   readonly bars: readonly Bar[];
-  /** Value at the bottom of the bars, above zero for values that hardly change. */
-  readonly floor?: number;
 }
 
 const WIDTH = 300;
+/** Of the bars; the marks are below. */
 const HEIGHT = 72;
+const MARK_HEIGHT = 8;
 /** Minimum height of a piece above zero, so that it is visible. */
 const MIN_HEIGHT = 1.5;
 /** Maximum width of a bar and its gap. */
 const MAX_STEP = 18;
 
-/** Renders bars as an SVG that scales to the available width. The page's style sets the colours. */
-export function barChart({ label, bars, floor = 0 }: Chart): Markup {
-  const top = Math.max(...bars.map(total), floor);
-  const scale = top > floor ? HEIGHT / (top - floor) : 0;
+/**
+ * Renders bars as an SVG that scales to the available width. Bars start at zero, so that their heights compare as their
+ * values do. The page's style sets the colours.
+ */
+export function barChart({ label, bars }: Chart): Markup {
+  const top = Math.max(0, ...bars.map(total));
+  const scale = top > 0 ? HEIGHT / top : 0;
   const step = Math.min(WIDTH / Math.max(1, bars.length), MAX_STEP);
   const left = WIDTH - step * bars.length;
-  const drawn = bars.map((bar, at) =>
-    drawBar(bar, { x: left + at * step, width: step * 0.78, scale, floor }),
-  );
-  return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${label}">${drawn}<line class="axis" x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}"/></svg>`;
+  const drawn = bars.map((bar, at) => drawBar(bar, { x: left + at * step, width: step * 0.78, scale }));
+  const height = HEIGHT + (bars.some(({ mark }) => mark !== undefined) ? MARK_HEIGHT + 2 : 0);
+  return html`<svg viewBox="0 0 ${WIDTH} ${height}" preserveAspectRatio="none" role="img" aria-label="${label}">${drawn}<line class="axis" x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}"/></svg>`;
 }
 
 interface Place {
@@ -42,21 +46,23 @@ interface Place {
   readonly width: number;
   /** Drawing units per counted unit. */
   readonly scale: number;
-  readonly floor: number;
 }
 
-function drawBar({ title, pieces }: Bar, { x, width, scale, floor }: Place): Markup {
+function drawBar({ title, pieces, mark }: Bar, { x, width, scale }: Place): Markup {
   let y = HEIGHT;
-  let below = floor;
   const rects = pieces.map(({ kind, value }) => {
-    const shown = Math.max(0, value - below);
-    below = Math.max(0, below - value);
     if (value <= 0) return raw('');
-    const height = Math.max(MIN_HEIGHT, shown * scale);
+    const height = Math.max(MIN_HEIGHT, value * scale);
     y -= height;
-    return html`<rect class="${kind}" x="${unit(x)}" y="${unit(Math.max(0, y))}" width="${unit(width)}" height="${unit(height)}"/>`;
+    return rect(kind, { x, y: Math.max(0, y), width, height });
   });
-  return html`<g><title>${title}</title><rect class="hit" x="${unit(x)}" y="0" width="${unit(width)}" height="${HEIGHT}"/>${rects}</g>`;
+  const below = { x, y: HEIGHT + 2, width, height: MARK_HEIGHT };
+  const marked = mark === undefined ? raw('') : rect(mark, below);
+  return html`<g><title>${title}</title>${rect('hit', { x, y: 0, width, height: HEIGHT })}${rects}${marked}</g>`;
+}
+
+function rect(kind: string, box: Readonly<Record<'x' | 'y' | 'width' | 'height', number>>): Markup {
+  return html`<rect class="${kind}" x="${unit(box.x)}" y="${unit(box.y)}" width="${unit(box.width)}" height="${unit(box.height)}"/>`;
 }
 
 export function total({ pieces }: Bar): number {

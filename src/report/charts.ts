@@ -1,50 +1,61 @@
 import { type Bar, barChart, type PieceKind, total } from './chart.js';
 import { html, type Markup, NOTHING } from './markup.js';
-import type { ReportedRun } from './model.js';
-import { count, day, length, short, time } from './text.js';
+import { changesOf, type ReportedRun } from './model.js';
+import { clip, count, day, length, short, time } from './text.js';
+import type { Slot } from './timeline.js';
 
-/** Charts of the last runs: rows, changes and durations. @param runs newest first */
-export function trend(runs: readonly ReportedRun[]): Markup {
-  const all = [...runs].reverse();
-  if (all.length < 2) return NOTHING;
-  return html`<div class="charts">${[rowsChart(all), changesChart(all), durationChart(all)]}</div>`;
+/** The smallest part of the largest value that two bars can differ by and still look different. */
+const VISIBLE = 0.02;
+const LONGEST_TOOLTIP = 200;
+
+/** Charts of the last runs: changes, rows and durations. @param slots oldest first */
+export function charts(slots: readonly Slot[]): Markup {
+  const runs = slots.flatMap((slot) => (slot.kind === 'published' ? [slot.run] : []));
+  if (runs.length < 2) return NOTHING;
+  return html`<div class="charts">${[changesChart(slots, runs), rowsChart(slots, runs), durationChart(slots, runs)]}</div>`;
 }
 
-function rowsChart(runs: readonly ReportedRun[]): Markup {
+function changesChart(slots: readonly Slot[], runs: readonly ReportedRun[]): Markup {
+  // The first load would make all other bars too small to see.
+  const later = runs.filter((run) => !run.isFirst);
+  const most = Math.max(0, ...later.map(changesOf));
+  if (most === 0) return flat('Changes', `No changes in ${count(later.length)} runs.`);
+  const bars = slots.map((slot) =>
+    barOf(slot, (run) => {
+      const { inserted, updated, deleted } = run.counts;
+      const title = `${count(inserted)} inserted, ${count(updated)} updated, ${count(deleted)} deleted`;
+      if (run.isFirst) return [`first load, ${title}`, []];
+      return [title, [['inserted', inserted], ['updated', updated], ['deleted', deleted]]]; // biome-ignore format: one line
+    }),
+  );
+  const chart = barChart({ label: `Changes: at most ${count(most)} in a run`, bars });
+  const foot = later.length < runs.length ? 'without the first load' : '';
+  const legend = html`<span class="legend"><i class="inserted"></i>inserted <i class="updated"></i>updated <i class="deleted"></i>deleted</span>`;
+  return figure('Changes', { slots, chart, most: short(most), foot, legend });
+}
+
+/** The axis starts at zero. A change that would not be visible on it is given as text. */
+function rowsChart(slots: readonly Slot[], runs: readonly ReportedRun[]): Markup {
   const rows = runs.map((run) => run.counts.rows);
   const [least, most] = [Math.min(...rows), Math.max(...rows)];
-  // Without a floor, a snapshot that grows by 0.1 % per night would show equal bars.
-  const floor = least > 0.8 * most ? Math.max(0, least - (most - least)) : 0;
-  const bars = runs.map((run) => bar(run, `${count(run.counts.rows)} rows`, [['rows', run.counts.rows]]));
-  const chart = barChart({ label: `Rows: ${count(rows.at(-1)!)} in the last run`, bars, floor });
-  const foot = floor > 0 ? `bars start at ${short(floor)}` : '';
-  return figure('Rows', { runs, chart, most: short(most), foot });
+  const [first, last] = [rows[0]!, rows.at(-1)!];
+  if (most - least < VISIBLE * most) {
+    const since = day(runs[0]!.publishedAt);
+    const change =
+      last === first ? 'unchanged' : `${last > first ? '+' : '−'}${count(Math.abs(last - first))}`;
+    return flat('Rows', `${count(last)}, ${change} since ${since}.`);
+  }
+  const bars = slots.map((slot) =>
+    barOf(slot, ({ counts }) => [`${count(counts.rows)} rows`, [['rows', counts.rows]]]),
+  );
+  const chart = barChart({ label: `Rows: ${count(last)} in the last run`, bars });
+  return figure('Rows', { slots, chart, most: short(most), foot: '' });
 }
 
-function changesChart(runs: readonly ReportedRun[]): Markup {
-  // The first load would make all other bars too small to see.
-  const shown = runs.filter((run) => !run.isFirst);
-  const bars = shown.map((run) => {
-    const { inserted, updated, deleted } = run.counts;
-    const title = `${count(inserted)} inserted, ${count(updated)} updated, ${count(deleted)} deleted`;
-    return bar(run, title, [
-      ['inserted', inserted],
-      ['updated', updated],
-      ['deleted', deleted],
-    ]);
-  });
-  const most = Math.max(0, ...bars.map(total));
-  const chart = barChart({ label: `Changes: at most ${count(most)} in a run`, bars });
-  const foot = shown.length < runs.length ? 'without the first load' : '';
-  const legend = html`<span class="legend"><i class="inserted"></i>inserted <i class="updated"></i>updated <i class="deleted"></i>deleted</span>`;
-  return figure('Changes', { runs: shown, chart, most: short(most), foot, legend });
-}
-
-function durationChart(runs: readonly ReportedRun[]): Markup {
-  const lasted = runs.map(duration);
-  const bars = runs.map((run, at) => bar(run, length(lasted[at]!), [['time', lasted[at]!]]));
-  const chart = barChart({ label: `Duration: ${length(lasted.at(-1)!)} in the last run`, bars });
-  return figure('Duration', { runs, chart, most: length(Math.max(...lasted)), foot: '' });
+function durationChart(slots: readonly Slot[], runs: readonly ReportedRun[]): Markup {
+  const bars = slots.map((slot) => barOf(slot, (run) => [length(duration(run)), [['time', duration(run)]]]));
+  const chart = barChart({ label: `Duration: ${length(duration(runs.at(-1)!))} in the last run`, bars });
+  return figure('Duration', { slots, chart, most: length(Math.max(...bars.map(total))), foot: '' });
 }
 
 /** From the start of the run to its publication, ms. */
@@ -52,26 +63,49 @@ export function duration(run: ReportedRun): number {
   return Math.max(0, run.publishedAt - run.startedAt) || 0;
 }
 
-function bar(run: ReportedRun, title: string, pieces: readonly [PieceKind, number][]): Bar {
-  return {
-    title: `${time(run.publishedAt)}: ${title}`,
-    pieces: pieces.map(([kind, value]) => ({ kind, value })),
-  };
+type Drawn = readonly [title: string, pieces: readonly (readonly [PieceKind, number])[]];
+
+function barOf(slot: Slot, draw: (run: ReportedRun) => Drawn): Bar {
+  switch (slot.kind) {
+    case 'published': {
+      const [title, pieces] = draw(slot.run);
+      return {
+        title: `${time(slot.run.publishedAt)}: ${title}`,
+        pieces: pieces.map(([kind, value]) => ({ kind, value })),
+      };
+    }
+    case 'failed': {
+      const { outcome, error } = slot.run;
+      const title = clip(
+        `${time(slot.at)}: ${outcome}${error === null ? '' : `, ${error.message}`}`,
+        LONGEST_TOOLTIP,
+      );
+      return { title, pieces: [], mark: 'failed' };
+    }
+    case 'missed':
+      return { title: missedText(slot), pieces: [], mark: 'missed' };
+  }
 }
 
-function figure(
-  name: string,
-  drawn: {
-    readonly runs: readonly ReportedRun[];
-    readonly chart: Markup;
-    readonly most: string;
-    readonly foot: string;
-    readonly legend?: Markup;
-  },
-): Markup {
-  const { runs, chart, most, foot, legend = NOTHING } = drawn;
-  const [first, last] = [runs[0], runs.at(-1)];
-  const from = first === undefined ? '' : day(first.publishedAt);
-  const to = last === undefined ? '' : day(last.publishedAt);
-  return html`<figure><figcaption><b>${name}</b><span>max ${most}</span></figcaption>${chart}<div class="ends"><span>${from}</span><span>${foot}</span><span>${to}</span></div>${legend}</figure>`;
+export function missedText({ from, to }: { readonly from: number; readonly to: number }): string {
+  return `no published run from ${time(from)} to ${time(to)}`;
+}
+
+interface Figure {
+  readonly slots: readonly Slot[];
+  readonly chart: Markup;
+  readonly most: string;
+  readonly foot: string;
+  readonly legend?: Markup;
+}
+
+function figure(name: string, { slots, chart, most, foot, legend = NOTHING }: Figure): Markup {
+  const ends = [slots[0], slots.at(-1)].map((slot) =>
+    slot === undefined ? '' : day(slot.kind === 'missed' ? slot.to : slot.at),
+  );
+  return html`<figure><figcaption><b>${name}</b><span>0 to ${most}</span></figcaption>${chart}<div class="ends"><span>${ends[0]!}</span><span>${foot}</span><span>${ends[1]!}</span></div>${legend}</figure>`;
+}
+
+function flat(name: string, text: string): Markup {
+  return html`<figure><figcaption><b>${name}</b></figcaption><p>${text}</p></figure>`;
 }

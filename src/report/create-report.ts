@@ -5,7 +5,16 @@ import { readPointer } from '../lake/published/pointer.js';
 import { readHistory, readHistoryAt } from '../lake/published/run-history.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { renderReport } from './html.js';
-import { REPORTED_RUNS, type ResourceReport, resourceReport, withoutRuns } from './model.js';
+import {
+  type ConnectionReport,
+  type Coverage,
+  DEFAULT_MAX_AGE_MS,
+  REPORTED_RUNS,
+  type ResourceReport,
+  resourceReport,
+  type UnpublishedRun,
+  unreadable,
+} from './model.js';
 
 export interface ReportRequest {
   readonly connection: string;
@@ -16,6 +25,14 @@ export interface ReportRequest {
   readonly madeAt: number;
 }
 
+/** Failed and running runs, which the lake does not know. */
+export interface KnownRuns {
+  readonly coverage: Coverage;
+  readonly runs: readonly UnpublishedRun[];
+}
+
+const PUBLISHED_ONLY: KnownRuns = { coverage: 'published', runs: [] };
+
 /**
  * Creates the report on the published runs of some resources, read from the lake only.
  *
@@ -23,33 +40,55 @@ export interface ReportRequest {
  * @throws StoreError if the lake does not answer
  */
 export async function createReport(store: ObjectStore, request: ReportRequest): Promise<string | null> {
-  const { connection, runId, madeAt } = request;
+  const connection = await readConnectionReport(store, request);
+  if (connection === null) return null;
+  return renderReport({ madeAt: request.madeAt, maxAgeMs: DEFAULT_MAX_AGE_MS, connections: [connection] });
+}
+
+/**
+ * Reads the report's data of one connection.
+ *
+ * @returns `null` if no resource has published the run `runId`
+ * @throws StoreError if the lake does not answer
+ */
+export async function readConnectionReport(
+  store: ObjectStore,
+  request: ReportRequest,
+  known: KnownRuns = PUBLISHED_ONLY,
+): Promise<ConnectionReport | null> {
+  const { connection } = request;
   const found: (ResourceReport | null)[] = [];
   // One at a time, to keep the load on the store low.
-  for (const resource of request.resources) found.push(await readResource(store, resource, runId));
+  for (const resource of request.resources)
+    found.push(await readResource(store, resource, request, known.runs));
   const resources = found.filter((one) => one !== null);
   if (resources.length === 0) return null;
-  return renderReport({ connection, lake: store.url, madeAt, resources });
+  return { connection, lake: store.url, coverage: known.coverage, resources };
 }
 
 async function readResource(
   store: ObjectStore,
   resource: string,
-  runId: RunId | null,
+  { runId, madeAt: at }: ReportRequest,
+  unpublished: readonly UnpublishedRun[],
 ): Promise<ResourceReport | null> {
   try {
     const pointer = await readPointer(store, resource);
-    if (pointer === null) return runId === null ? withoutRuns(resource, null) : null;
+    if (pointer === null) return runId === null ? resourceReport(resource, [], { at, unpublished }) : null;
     const chain = new RunChain(store, pointer);
     const most = REPORTED_RUNS;
     const runs =
       runId === null ? await readHistory(chain, most) : await readHistoryAt(chain, { runId, most });
     if (runs === null) return null;
-    if (runs.length > 0) return resourceReport(resource, runs);
-    return withoutRuns(resource, `cannot read the change log of the last run, ${pointer.runId}`);
+    if (runs[0] === undefined) {
+      const problem = `cannot read the change log of the last run, ${pointer.runId}`;
+      return unreadable(resource, problem, { at, unpublished });
+    }
+    const until = runId === null ? at : Date.parse(runs[0].publishedAt);
+    return resourceReport(resource, runs, { at: until, unpublished });
   } catch (error) {
     // The report shows damaged data as a problem. The caller handles a store that does not answer.
     if (!(error instanceof SyntaxError || error instanceof DamagedError)) throw error;
-    return withoutRuns(resource, error.message);
+    return unreadable(resource, error.message, { at, unpublished });
   }
 }

@@ -1,40 +1,61 @@
 import { html, type Markup, NOTHING, raw } from './markup.js';
-import type { Report, ResourceReport } from './model.js';
+import type { Coverage, Report } from './model.js';
+import { overview, summary } from './overview.js';
 import { resourceSection } from './resource.js';
+import { type Judged, judgeAll } from './state.js';
 import { STYLE } from './style.js';
 import { count, time } from './text.js';
 
+/** Maximum number of resources with a section, which keeps a page of thousands of resources at a few megabytes. */
+const MAX_SECTIONS = 50;
+/** Maximum number of connections that a note names. */
+const MAX_NAMED = 5;
+
 /**
  * Renders the report as one self-contained HTML page without scripts or network access (its content security policy
- * forbids both). It fits a phone and follows the system's light or dark mode. All values from the service or the lake
- * are escaped.
+ * forbids both): a table of all resources that starts with those that need attention, then a section for each. It fits a
+ * phone and follows the system's light or dark mode. All values from the service, Temporal or the lake are escaped.
  */
-export function renderReport(report: Report): string {
-  const { connection, lake, madeAt, resources } = report;
-  const sections = resources.map((one, at) => resourceSection(one, anchor(at)));
+export function renderReport({ madeAt, maxAgeMs, connections }: Report): string {
+  const all = judgeAll(connections, maxAgeMs);
+  const many = connections.length > 1;
+  const [only] = connections;
+  const title = many || only === undefined ? `${count(connections.length)} connections` : only.connection;
+  const lake = many || only === undefined ? '' : html`Mirrored to <bdi>${only.lake}</bdi>. `;
+  const detailed = all.slice(0, MAX_SECTIONS);
+  const anchors = new Map(detailed.map((one, at) => [one, `r${at}`]));
+  const sections = detailed.map((one, at) =>
+    resourceSection(one, { id: `r${at}`, maxAgeMs, many, open: all.length === 1 }),
+  );
+  const anchorOf = (one: Judged): string | null => anchors.get(one) ?? null;
+  const rest =
+    all.length > detailed.length
+      ? html`<p class="dim">Details of the first ${count(detailed.length)} resources. For the others: worktrack report --connection NAME</p>`
+      : NOTHING;
   const page = html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"><meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark"><title>${connection}: export report</title><style>${raw(STYLE)}</style></head>
-<body><main><header><h1><bdi>${connection}</bdi></h1><p class="dim">Mirrored to <bdi>${lake}</bdi>. Created ${time(madeAt)}. The report covers published runs.</p></header>
-${overview(resources)}${sections}</main></body></html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"><meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark"><title>${title}: export report</title><style>${raw(STYLE)}</style></head>
+<body><main><header><h1><bdi>${title}</bdi></h1><p class="dim">${lake}Created ${time(madeAt)}; ages are as of then.</p>${summary(all)}</header>
+${notes(connections)}${overview(all, { maxAgeMs, many, anchorOf })}${sections}${rest}</main></body></html>
 `;
   return page.text;
 }
 
-function overview(resources: readonly ResourceReport[]): Markup {
-  if (resources.length < 2) return NOTHING;
-  const links = resources.map((one, at) => {
-    const [last] = one.runs;
-    const rows = last === undefined ? 'nothing' : `${count(last.counts.rows)} rows`;
-    return html`<a href="#${anchor(at)}"${warns(one) ? raw(' class="tag warn"') : NOTHING}><bdi>${one.resource}</bdi>: ${rows}</a>`;
+/** What the page does not show, and why. */
+const NOTES: Readonly<Record<Exclude<Coverage, 'complete'>, string>> = {
+  published: 'This page covers published runs. `worktrack report` also shows failed ones.',
+  'no-temporal':
+    'Temporal did not answer. Failed and running runs are missing. The page shows what the lake knows.',
+  'no-worker': 'No worker answered. Runs in progress may be missing.',
+};
+
+function notes(connections: Report['connections']): readonly Markup[] {
+  return (['no-temporal', 'no-worker', 'published'] as const).flatMap((coverage) => {
+    const names = connections.filter((one) => one.coverage === coverage).map((one) => one.connection);
+    if (names.length === 0) return [];
+    const more = names.length - MAX_NAMED;
+    const listed = `${names.slice(0, MAX_NAMED).join(', ')}${more > 0 ? ` and ${count(more)} more` : ''}`;
+    const which = names.length === connections.length ? '' : ` Connections: ${listed}.`;
+    const kind = coverage === 'no-temporal' ? 'box warn' : 'dim';
+    return [html`<p class="${kind}">${NOTES[coverage]}${which}</p>`];
   });
-  return html`<nav>${links}</nav>`;
-}
-
-function warns({ runs: [last], problem }: ResourceReport): boolean {
-  if (last === undefined) return problem !== null;
-  return last.gap !== null || last.warnings.length > 0 || last.schemaChanges.length > 0;
-}
-
-function anchor(at: number): string {
-  return `r${at}`;
 }

@@ -1,3 +1,14 @@
-export { createReport, type ReportRequest } from './create-report.js';
+export { createReport, type KnownRuns, type ReportRequest, readConnectionReport } from './create-report.js';
 export { renderReport } from './html.js';
-export { REPORTED_RUNS, type Report, resourceReport, withoutRuns } from './model.js';
+export {
+  type ConnectionReport,
+  type Coverage,
+  DEFAULT_MAX_AGE_MS,
+  REPORTED_RUNS,
+  type Report,
+  type ReportedRun,
+  type ResourceReport,
+  resourceReport,
+  type UnpublishedRun,
+  unreadable,
+} from './model.js';

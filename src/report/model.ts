@@ -1,5 +1,5 @@
 import type { RunId, UtcSeconds } from '../core/brands.js';
-import type { RunCounts, RunMode } from '../core/contract/index.js';
+import type { RunCounts, RunMode, RunOutcome } from '../core/contract/index.js';
 import type { Manifest } from '../lake/published/manifest.js';
 import { isSchemaChange, schemaChanges } from '../lake/rows/schema.js';
 import type { Gap } from '../lake/run/watermark.js';
@@ -7,19 +7,40 @@ import type { Gap } from '../lake/run/watermark.js';
 /** Maximum number of runs per resource in a report. */
 export const REPORTED_RUNS = 30;
 
-/** The data of a report: counts, names and times, but no record content. */
+/** A nightly run and two hours: the same limit as the alert `WorktrackDataTooOld`, in milliseconds. */
+export const DEFAULT_MAX_AGE_MS = 26 * 60 * 60_000;
+
+/** The data of a report: counts, names, times and error messages, but no record content. */
 export interface Report {
-  readonly connection: string;
-  readonly lake: string;
   /** Milliseconds since 1970. */
   readonly madeAt: number;
+  /** Data that is older is stale, in milliseconds. */
+  readonly maxAgeMs: number;
+  readonly connections: readonly ConnectionReport[];
+}
+
+export interface ConnectionReport {
+  readonly connection: string;
+  readonly lake: string;
+  readonly coverage: Coverage;
   readonly resources: readonly ResourceReport[];
 }
 
+/**
+ * Which runs a report can show. `published`: only these were read. `no-temporal`: Temporal did not answer, so failed and
+ * running runs are missing. `no-worker`: a mirror did not answer, so runs in progress may be missing.
+ */
+export type Coverage = 'complete' | 'published' | 'no-temporal' | 'no-worker';
+
 export interface ResourceReport {
   readonly resource: string;
-  /** Newest first, at most `REPORTED_RUNS`; empty if nothing is published or `problem` is set. */
+  /** The time at which the resource's age is judged, in milliseconds since 1970. */
+  readonly at: number;
+  /** Published runs, newest first, at most `REPORTED_RUNS`; empty if nothing is published or `problem` is set. */
   readonly runs: readonly ReportedRun[];
+  /** Failed and running runs, newest first, without those in `runs`. */
+  readonly unpublished: readonly UnpublishedRun[];
+  /** Why the lake cannot be read. */
   readonly problem: string | null;
 }
 
@@ -41,14 +62,55 @@ export interface ReportedRun {
   readonly schemaChanges: readonly string[];
 }
 
-/** @param runs newest first, as `readHistory` gives them */
-export function resourceReport(resource: string, runs: readonly Manifest[]): ResourceReport {
-  return { resource, problem: null, runs: runs.map((run, at) => reportedRun(run, runs[at + 1])) };
+/** A run that is in progress, or that ended without publishing. Times are milliseconds since 1970. */
+export interface UnpublishedRun {
+  readonly resource: string;
+  /** `null` for a run that failed before it got an id. */
+  readonly runId: RunId | null;
+  readonly outcome: RunOutcome | 'running';
+  readonly startedAt: number;
+  readonly error: { readonly message: string } | null;
+  /** Why the last attempt of a running step failed; `null` if it did not. */
+  readonly retrying: string | null;
 }
 
-/** The report of a resource without published runs. */
-export function withoutRuns(resource: string, problem: string | null): ResourceReport {
-  return { resource, problem, runs: [] };
+export interface ResourceReportOptions {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly unpublished?: readonly UnpublishedRun[];
+}
+
+/** @param runs newest first, as `readHistory` gives them */
+export function resourceReport(
+  resource: string,
+  runs: readonly Manifest[],
+  { at, unpublished = [] }: ResourceReportOptions,
+): ResourceReport {
+  const seen = new Set<RunId | null>(runs.map(({ runId }) => runId));
+  // An export and the mirror both report the last failed run.
+  const isNew = ({ runId }: UnpublishedRun): boolean => {
+    const known = runId !== null && seen.has(runId);
+    seen.add(runId);
+    return !known;
+  };
+  return {
+    resource,
+    at,
+    problem: null,
+    runs: runs.map((run, i) => reportedRun(run, runs[i + 1])),
+    unpublished: unpublished
+      .filter((run) => run.resource === resource && isNew(run))
+      .sort((a, b) => b.startedAt - a.startedAt),
+  };
+}
+
+/** The report of a resource whose published runs cannot be read. */
+export function unreadable(
+  resource: string,
+  problem: string,
+  options: ResourceReportOptions,
+): ResourceReport {
+  return { ...resourceReport(resource, [], options), problem };
 }
 
 function reportedRun(run: Manifest, before: Manifest | undefined): ReportedRun {
@@ -72,6 +134,16 @@ function reportedRun(run: Manifest, before: Manifest | undefined): ReportedRun {
     warnings: run.warnings.filter((warning) => !shown.has(warning) && !isGapWarning(run, warning)),
     schemaChanges: changes,
   };
+}
+
+/** The number of rows that a run inserted, updated or deleted. */
+export function changesOf({ counts: { inserted, updated, deleted } }: ReportedRun): number {
+  return inserted + updated + deleted;
+}
+
+/** The gap, warnings and schema changes of a run, as one list. */
+export function warningsOf({ gap, warnings, schemaChanges: schema }: ReportedRun): readonly string[] {
+  return [...(gap === null ? [] : [`gap: ${gap.from} to ${gap.to}`]), ...warnings, ...schema];
 }
 
 function isGapWarning({ gap }: Manifest, warning: string): boolean {

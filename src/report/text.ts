@@ -9,15 +9,30 @@ export function short(value: number): string {
   return Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 4 }).format(value);
 }
 
+/** `2026-11-21 02:00`, in UTC. @param ms milliseconds since 1970 */
+export function minute(ms: number): string {
+  return Number.isFinite(ms) ? new Date(ms).toISOString().slice(0, 16).replace('T', ' ') : '–';
+}
+
 /** `2026-11-21 02:00 UTC`. @param ms milliseconds since 1970 */
 export function time(ms: number): string {
-  return Number.isFinite(ms) ? `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC` : '–';
+  return Number.isFinite(ms) ? `${minute(ms)} UTC` : '–';
 }
 
 /** `21 Nov`. @param ms milliseconds since 1970 */
 export function day(ms: number): string {
   if (!Number.isFinite(ms)) return '–';
   return new Date(ms).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+}
+
+/** A duration in one unit: `12 s`, `3 min`, `5 h`, `2 d`. @param ms milliseconds */
+export function span(ms: number): string {
+  if (!Number.isFinite(ms)) return '–';
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 90) return `${seconds} s`;
+  if (seconds < 90 * 60) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 36 * 3600) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
 }
 
 /** `0.8 s`, `12 s`, `3 min 5 s`, `2 h 10 min`. @param ms milliseconds */
@@ -29,4 +44,9 @@ export function length(ms: number): string {
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** At most `most` characters of a text. */
+export function clip(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }

@@ -8,7 +8,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   status: ['', '--json'],
   history: ['--resource tasks --limit 30'],
   verify: ['', '--resource tasks'],
-  report: ['--resource tasks --open', '--out report.html'],
+  report: ['--resource tasks --open', '--all --out report.html'],
   rollback: ['--resource tasks --to 20261121T020000Z-1a2b3c4d'],
   purge: ['--resource tasks --key 01KM0000000000000000000000'],
   ddl: ['--dialect athena', '--resource tasks --dt 2026-11-21'],

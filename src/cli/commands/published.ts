@@ -31,13 +31,18 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
     .option('--resource <name>', 'only this resource; repeatable', collect)
     .option('--json', 'print one JSON object');
 
+  // The global option keeps only the last name.
+  const connections: string[] = [];
+  program.on('option:connection', (name: string) => connections.push(name));
   add<import('../inspect/report.js').ReportOptions>(
     program,
     'report',
-    'write an HTML report: rows, changes, warnings, and a comparison of the last runs',
-    async (options) => (await import('../inspect/report.js')).runReport(options),
+    'write an HTML report: what needs attention, rows, changes, and the last runs',
+    async (options) => (await import('../inspect/report.js')).runReport({ ...options, connections }),
   )
+    .option('--all', 'all connections in the configuration; --connection is repeatable, too')
     .option('--resource <name>', 'only this resource; repeatable', collect)
+    .option('--max-age <duration>', 'older data is stale', '26h')
     .option('--run <run>', 'report the state as of this run, such as 20261121T020000Z-1a2b3c4d')
     .option('--out <file>', 'write the report to a file (default: stdout)')
     .option('--open', 'open the report in the browser');

@@ -3,55 +3,75 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { selectResources } from '../../config/index.js';
 import type { RunId } from '../../core/brands.js';
+import { parseDuration } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import { isRunId } from '../../core/run-id.js';
-import type { ConnectionSettings } from '../../core/settings.js';
-import { createReport } from '../../report/index.js';
-import { readConnection } from '../shared/context.js';
+import { renderReport } from '../../report/index.js';
+import { chooseConnections, readSettings, tryTemporal } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
-import { withLake } from '../shared/open-lake.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output } from '../shared/output.js';
 import { writeAll } from '../shared/stdout.js';
 import { UsageError } from '../shared/usage-error.js';
 import { openInBrowser } from './open-in-browser.js';
+import { type Chosen, readReport, readReports } from './report-data.js';
 
 export interface ReportOptions extends GlobalOptions {
+  readonly connections: readonly string[];
+  readonly all?: boolean;
   readonly resource?: readonly string[];
   readonly run?: string;
+  readonly maxAge: string;
   readonly open?: boolean;
   readonly out?: string;
 }
 
-/** `worktrack report`: an HTML report on the published runs, read from the lake only; on stdout by default. */
+/**
+ * `worktrack report`: an HTML report on the runs of one or more connections, on stdout by default. Published runs come from
+ * the lake, failed and running ones from Temporal.
+ */
 export async function runReport(options: ReportOptions): Promise<ExitCode> {
   const runId = readRunId(options.run);
-  const connection = readConnection(options);
-  const resources = selectResources(connection, options.resource).map(({ name }) => name);
-  const page = await render(connection, resources, runId);
+  const maxAgeMs = readMaxAge(options.maxAge);
+  const chosen = chooseConnections(readSettings(options), options).map((connection): Chosen => {
+    const resources = selectResources(connection, options.resource).map(({ name }) => name);
+    return { connection, resources };
+  });
+  const { code, page } = await render(options, chosen, { runId, maxAgeMs });
   const file = options.out ?? (options.open === true ? await temporaryFile() : null);
   if (file === null) {
     await writeAll(once(page));
-    return EXIT.done;
+    return code;
   }
   await save(file, page);
   output.note(`The report is in ${file}`);
   if (options.open === true) await openInBrowser(file);
-  return EXIT.done;
+  return code;
 }
 
 async function render(
-  connection: ConnectionSettings,
-  resources: readonly string[],
-  runId: RunId | null,
-): Promise<string> {
-  const page = await withLake(connection, ({ store, retry }) =>
-    retry(() => createReport(store, { connection: connection.name, resources, runId, madeAt: Date.now() })),
-  );
-  if (page !== null) return page;
-  throw new UsageError(
-    `run ${runId} is not a published run of ${resources.join(', ')}; \`worktrack history\` lists the runs`,
-  );
+  options: ReportOptions,
+  chosen: readonly Chosen[],
+  { runId, maxAgeMs }: { readonly runId: RunId | null; readonly maxAgeMs: number },
+): Promise<{ code: ExitCode; page: string }> {
+  const madeAt = Date.now();
+  const [only, ...others] = chosen as [Chosen, ...Chosen[]];
+  if (runId !== null) {
+    if (others.length > 0) throw new UsageError('--run needs one connection; choose it with --connection');
+    const report = await readReport(only, { runId, madeAt });
+    if (report !== null)
+      return { code: EXIT.done, page: renderReport({ madeAt, maxAgeMs, connections: [report] }) };
+    throw new UsageError(
+      `run ${runId} is not a published run of ${only.resources.join(', ')}; \`worktrack history\` lists the runs`,
+    );
+  }
+  const temporal = await tryTemporal(options, 'Showing published runs only.');
+  try {
+    const { code, connections } = await readReports(temporal, chosen, madeAt);
+    return { code, page: renderReport({ madeAt, maxAgeMs, connections }) };
+  } finally {
+    await temporal?.close();
+  }
 }
 
 async function save(file: string, page: string): Promise<void> {
@@ -72,6 +92,16 @@ function readRunId(text: string | undefined): RunId | null {
   throw new UsageError(
     `--run must be a run id such as 20261121T020000Z-1a2b3c4d; found ${JSON.stringify(text)}`,
   );
+}
+
+function readMaxAge(text: string): number {
+  try {
+    const ms = parseDuration(text);
+    if (ms > 0) return ms;
+  } catch {
+    // The message below is the same for both.
+  }
+  throw new UsageError(`--max-age must be a duration such as 26h or 8d; found ${JSON.stringify(text)}`);
 }
 
 async function* once(text: string): AsyncGenerator<string> {

@@ -10,6 +10,7 @@ import { readDataConverter } from './data-converter.js';
 import { type GlobalOptions, reachTimeoutMs } from './options.js';
 import { output } from './output.js';
 import { clientInterceptors, readTraces } from './traces.js';
+import { UsageError } from './usage-error.js';
 
 /** @throws ConfigurationError */
 export function readSettings(options: GlobalOptions): Settings {
@@ -27,6 +28,29 @@ export function selectConnections(
   name: string | undefined,
 ): readonly ConnectionSettings[] {
   return name === undefined ? settings.connections : [selectConnection(settings, name)];
+}
+
+/**
+ * The connections of a command that takes `--all` and several `--connection`, in the order of the file.
+ *
+ * @throws ConfigurationError; UsageError for both options
+ */
+export function chooseConnections(
+  settings: Settings,
+  { all = false, connections }: { readonly all?: boolean; readonly connections: readonly string[] },
+): readonly ConnectionSettings[] {
+  if (all && connections.length > 0)
+    throw new UsageError('use either --all or --connection, because --all includes every connection');
+  if (all) return settings.connections;
+  const [only] = settings.connections;
+  if (connections.length === 0 && settings.connections.length > 1)
+    throw new ConfigurationError(
+      `${settings.source} has ${settings.connections.length} connections, such as ${only?.name}`,
+      { path: 'connections', remedy: 'Choose some with --connection, or all with --all.' },
+    );
+  if (connections.length === 0) return [selectConnection(settings)];
+  const chosen = new Set(connections.map((name) => selectConnection(settings, name)));
+  return settings.connections.filter((connection) => chosen.has(connection));
 }
 
 /** Temporal's address and namespace. @throws ConfigurationError for an unreadable profile or variable */

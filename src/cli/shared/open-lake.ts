@@ -19,10 +19,11 @@ export interface OpenLake {
   retry<T>(attempt: () => Promise<T>): Promise<T>;
 }
 
-/** Runs a command's work with the lake, then closes it. */
+/** Runs a command's work with the lake, then closes it. @param timeoutMs how long the lake may be out of reach */
 export async function withLake<T>(
   { lake }: ConnectionSettings,
   work: (lake: OpenLake) => Promise<T>,
+  timeoutMs: number = reachTimeoutMs(process.env),
 ): Promise<T> {
   const store = openStore(lake);
   try {
@@ -34,7 +35,7 @@ export async function withLake<T>(
           attempt,
           (error) => error instanceof StoreError && error.retryable,
           errorMessage,
-          { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note },
+          { timeoutMs, onOutage: output.note },
         ),
     });
   } finally {

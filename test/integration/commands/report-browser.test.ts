@@ -11,6 +11,7 @@ const chromium = findChromium();
 const SCREENS = [
   { name: 'phone-light', width: 360, height: 1200, scheme: 'light' },
   { name: 'phone-dark', width: 360, height: 1200, scheme: 'dark' },
+  { name: 'tablet-light', width: 720, height: 1000, scheme: 'light' },
   { name: 'desk-light', width: 1280, height: 900, scheme: 'light' },
   { name: 'desk-dark', width: 1280, height: 900, scheme: 'dark' },
 ] as const;
@@ -61,7 +62,21 @@ describe.runIf(chromium !== null)('a report in a browser', () => {
   it('does not execute the content of a name', async () => {
     await page.show(url, SCREENS[0]);
     expect(await page.evaluate('document.scripts.length + document.images.length')).toBe(0);
-    expect(await page.evaluate('document.querySelectorAll("section").length')).toBe(5);
+    expect(await page.evaluate('document.querySelectorAll("section").length')).toBe(11);
+  });
+
+  it('shows ten resources, half of them in trouble, on three screens of a phone', async () => {
+    await page.show(url, { width: 390, height: 844, scheme: 'light' });
+    expect(await page.evaluate('document.querySelectorAll("[role=rowheader]").length')).toBe(10);
+    expect(await page.evaluate('document.body.scrollHeight')).toBeLessThanOrEqual(3 * 844);
+  });
+
+  it('unfolds the section of a resource that is selected in the table', async () => {
+    await page.show(url, SCREENS[0]);
+    const open = 'document.querySelectorAll("details[open]").length';
+    expect(await page.evaluate(open)).toBe(0);
+    await page.evaluate('document.querySelector("a[href]").click()');
+    expect(await page.evaluate(open)).toBe(1);
   });
 });
 

@@ -1,11 +1,12 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ExportResult, exportWorkflowId } from '../../../src/core/contract/index.js';
 import { folderOf, inFolder, REPORT } from '../../../src/lake/published/layout.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify.js';
 import { runCommand } from '../../support/processes.js';
 import { readPointer } from '../../support/snapshot.js';
-import { type Stack, startStack } from '../../support/stack.js';
+import { resultOf, type Stack, startStack, until } from '../../support/stack.js';
 
 describe('the report of an export', () => {
   let stack: Stack;
@@ -29,19 +30,27 @@ describe('the report of an export', () => {
     const page = (await stack.store.read(inFolder(folderOf(snapshot), REPORT))).toString();
     expect(page).toContain(runId);
     expect(page).toMatch(/<dt>Updated<\/dt><dd>3<\/dd>/);
-    expect(page).toContain('Last 2 published runs');
+    expect(page).toContain('Last 2 runs');
     expect((await verifySnapshot(stack.store, 'projects')).problems).toEqual([]);
     expect(await stack.store.head(inFolder(folderOf(first.runs[0]!.snapshot!), REPORT))).not.toBeNull();
   });
 
-  it('is printed for all resources by `report`, without a worker or Temporal', async () => {
-    const { code, stdout, stderr } = await runCommand(stack, args(), { TEMPORAL_ADDRESS: '127.0.0.1:1' });
-    expect(stderr).toBe('');
+  it('is printed over all resources by `report`, and says so if Temporal does not answer', async () => {
+    const away = { TEMPORAL_ADDRESS: '127.0.0.1:1', WORKTRACK_REACH_TIMEOUT: '1s' };
+    const { code, stdout, stderr } = await runCommand(stack, args(), away);
+    expect(stderr).toContain('Showing published runs only.');
     expect(code).toBe(0);
-    for (const text of ['<bdi>projects</bdi>', '<bdi>tasks</bdi>', 'No run is published yet.'])
+    for (const text of [
+      '<bdi>projects</bdi>',
+      '<bdi>tasks</bdi>',
+      'No run is published yet.',
+      'Temporal did not answer. Failed and running runs are missing.',
+    ])
       expect(stdout).toContain(text);
     const only = await runCommand(stack, args('--resource', 'tasks'));
     expect(only.stdout).not.toContain('<bdi>projects</bdi>');
+    expect(only.stdout).not.toContain('did not answer');
+    expect(only.stdout).not.toContain('No worker answered');
   });
 
   it('is written to a file, and shown in the browser of the user', async () => {
@@ -73,6 +82,83 @@ describe('the report of an export', () => {
     expect(folder.stderr).toContain('cannot write --out');
     expect((await runCommand(stack, args('--resource', 'nonsense'))).code).toBe(2);
   });
+
+  it('starts with the resource whose runs fail, with their number and the reason', async () => {
+    const fault = { kind: 'status' as const, status: 403 };
+    const rule = stack.simulator.admin.faults.add({ match: { resource: 'tasks' }, fault });
+    for (let night = 0; night < 3; night++) expect((await nightly(night)).outcome).toBe('refused');
+    stack.simulator.admin.faults.remove(rule);
+    let stdout = '';
+    // The server lists an ended workflow a moment later.
+    await until(async () => {
+      stdout = (await runCommand(stack, args())).stdout;
+      return stdout.includes('3 failed, ');
+    }, 'the page shows three failed runs');
+    const table = stdout.slice(stdout.indexOf('<table'), stdout.indexOf('</table>'));
+    expect(table.indexOf('<bdi>tasks</bdi>')).toBeLessThan(table.indexOf('<bdi>projects</bdi>'));
+    expect(table).toMatch(/<span class="tag bad">refused<\/span>/);
+    expect(table).toMatch(/<b>3 failed runs since [^<]*UTC:<\/b> <bdi>[^<]*403/);
+    expect(table).toContain('aria-label="2 published, 3 failed, ');
+    const at = (await readPointer(stack.store, 'tasks')).runId;
+    const then = await runCommand(stack, args('--resource', 'tasks', '--run', at));
+    expect(then.stdout).not.toContain('403');
+    expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
+    const recovered = await runCommand(stack, args('--resource', 'tasks'));
+    expect(recovered.stdout).toContain('>warning</span>');
+    expect(recovered.stdout).toContain('<bdi>resumed: this run reused pages of failed run');
+    expect(recovered.stdout).not.toContain('tag bad');
+    expect(recovered.stdout).toContain('3 published, 3 failed, ');
+  });
+
+  it('covers several connections, and shows a lake that cannot be read beside the others', async () => {
+    const file = join(stack.folder, 'several.yaml');
+    const own = await readFile(stack.configFile, 'utf8');
+    const copy = (name: string, change: (yaml: string) => string) =>
+      change(own).replace('connections:\n', '').replace(`  ${stack.connection}:`, `  ${name}:`);
+    const other = copy('other', (yaml) => yaml.replace('/lake"', '/empty"'));
+    const away = copy('away', (yaml) => yaml.replace(/endpoint: "[^"]*"/, 'endpoint: "http://127.0.0.1:9"'));
+    await writeFile(file, `${own}\n${other}\n${away}\n`);
+    const report = (...more: string[]) =>
+      runCommand(stack, ['report', '--config', file, ...more], { WORKTRACK_REACH_TIMEOUT: '2s' });
+
+    const all = await report('--all');
+    expect(all.code, all.stderr).toBe(4);
+    expect(all.stderr).toMatch(/away: The lake .* has been out of reach/);
+    expect(all.stdout).toContain('<h1><bdi>3 connections</bdi></h1>');
+    const table = all.stdout.slice(all.stdout.indexOf('<table'), all.stdout.indexOf('</table>'));
+    expect(table.indexOf('>away<')).toBeLessThan(table.indexOf('>other<'));
+    expect(table.indexOf('>other<')).toBeLessThan(table.indexOf(`>${stack.connection}</bdi> <bdi>projects<`));
+    expect(table).toMatch(/These 3 resources\. <bdi>The lake [^<]* has been out of reach/);
+
+    const two = await report('--connection', stack.connection, '--connection', 'other');
+    expect(two.code, two.stderr).toBe(0);
+    expect(two.stdout).toContain('<h1><bdi>2 connections</bdi></h1>');
+    expect(two.stdout).not.toContain('away');
+    expect((await report('--connection', 'away')).code).toBe(4);
+    for (const [words, message] of [
+      [[], 'Choose some with --connection, or all with --all.'],
+      [['--all', '--connection', 'other'], 'use either --all or --connection'],
+      [['--all', '--run', '20200101T000000Z-00000000'], '--run needs one connection'],
+      [['--all', '--max-age', 'old'], '--max-age must be a duration'],
+      [['--connection', 'nonsense'], 'has no connection "nonsense"'],
+    ] as const) {
+      const wrong = await report(...words);
+      expect(wrong.code).toBe(2);
+      expect(wrong.stderr).toContain(message);
+    }
+  });
+
+  /** An export with the id of a night of the Schedule. */
+  function nightly(night: number): Promise<ExportResult> {
+    const { client } = stack.temporal;
+    return client.workflow
+      .execute('exportWorkflow', {
+        workflowId: `${exportWorkflowId(stack.connection)}-night-${night}`,
+        taskQueue: stack.taskQueue,
+        args: [{ connection: stack.connection, resources: ['projects', 'tasks'] }],
+      })
+      .catch(resultOf);
+  }
 
   /** Runs of the projects, oldest first. */
   async function runs(): Promise<string[]> {

@@ -1,11 +1,20 @@
 import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { RunCounts } from '../../../src/core/contract/index.js';
 import type { Manifest } from '../../../src/lake/published/manifest.js';
-import { type Report, resourceReport, withoutRuns } from '../../../src/report/index.js';
+import {
+  type ConnectionReport,
+  DEFAULT_MAX_AGE_MS,
+  type Report,
+  resourceReport,
+  type UnpublishedRun,
+  unreadable,
+} from '../../../src/report/index.js';
 import { CSV } from '../lake/published.js';
 
-const DAY = 24 * 60 * 60_000;
-const LAST = Date.parse('2026-11-21T02:00:00Z');
+export const DAY = 24 * 60 * 60_000;
+export const LAST = Date.parse('2026-11-21T02:00:00Z');
+/** Four hours after the last night. */
+export const MADE_AT = LAST + 4 * 60 * 60_000;
 
 export const HOSTILE =
   '</script><script>alert(1)</script><img src=x onerror=alert(2)>"\'&\u202egnp.exe\u0000';
@@ -71,8 +80,39 @@ function nights(rows: number): Manifest[] {
   });
 }
 
+/** A run some nights ago that did not publish. */
+export function failedRun(resource: string, ago: number, some: Partial<UnpublishedRun> = {}): UnpublishedRun {
+  const error = { message: 'the service answered 403: the plan has no API access' };
+  const at = LAST - ago * DAY;
+  return { resource, runId: runId(ago), outcome: 'refused', startedAt: at, error, retrying: null, ...some };
+}
+
+export function connectionReport(some: Partial<ConnectionReport> = {}): ConnectionReport {
+  const lake = 's3://company-lake/worktrack';
+  return { connection: 'acme', lake, coverage: 'complete', resources: [], ...some };
+}
+
+export function reportOf(...connections: readonly ConnectionReport[]): Report {
+  return { madeAt: MADE_AT, maxAgeMs: DEFAULT_MAX_AGE_MS, connections };
+}
+
+/** The manifests of some nights, newest first, with the changes that `changed` gives for each. */
+export function quietNights(
+  rows: number,
+  changed: (ago: number) => Partial<RunCounts> = () => ({}),
+  agos: readonly number[] = Array.from({ length: 30 }, (_, ago) => ago),
+): Manifest[] {
+  return agos.map((ago, i) =>
+    pastRun(ago, {
+      counts: counts({ rows, unchanged: 40, fetched: 40, ...changed(ago) }),
+      ...(i + 1 < agos.length ? { previousRunId: runId(agos[i + 1]!) } : {}),
+    }),
+  );
+}
+
 /** A report with everything in it: much, nothing, trouble, and names that mean harm. */
 export function sampleReport(): Report {
+  const at = MADE_AT;
   const [hostile] = nights(40_000_000_000);
   const warned = nights(1_840_000);
   warned[0] = {
@@ -83,22 +123,54 @@ export function sampleReport(): Report {
       '3 records without a key written to _quarantine/',
     ],
   };
-  return {
-    connection: 'acme',
-    lake: 's3://company-lake/worktrack',
-    madeAt: LAST + 60_000,
-    resources: [
-      resourceReport('time-entries', warned),
-      resourceReport('projects', nights(420)),
-      resourceReport(HOSTILE, [
-        {
-          ...hostile!,
-          columns: [...hostile!.columns, { name: HOSTILE, types: 16 }],
-          warnings: [`new column "${HOSTILE}" (string)`, HOSTILE, 'x'.repeat(400)],
-        },
-      ]),
-      withoutRuns('members', null),
-      withoutRuns('tasks', 'tasks/latest.json cannot be read: it is not the pointer that a run writes'),
-    ],
-  };
+  const unpublished = [
+    ...[0, 1, 2, 3, 4].map((ago) => failedRun('calendar-entries', ago)),
+    failedRun(HOSTILE, 0, { outcome: 'failed', error: { message: HOSTILE } }),
+  ];
+  const failing = quietNights(
+    88_412,
+    (ago) => ({ inserted: 20 + ((ago * 37) % 90), updated: (ago * 13) % 30 }),
+    Array.from({ length: 25 }, (_, i) => i + 5),
+  );
+  return reportOf(
+    connectionReport({
+      resources: [
+        resourceReport('time-entries', warned, { at }),
+        resourceReport('projects', nights(420), { at }),
+        resourceReport(
+          HOSTILE,
+          [
+            {
+              ...pastRun(1),
+              counts: hostile!.counts,
+              columns: [...hostile!.columns, { name: HOSTILE, types: 16 }],
+              warnings: [`new column "${HOSTILE}" (string)`, HOSTILE, 'x'.repeat(400)],
+            },
+          ],
+          { at, unpublished },
+        ),
+        resourceReport('members', [], { at }),
+        unreadable('tasks', 'tasks/latest.json cannot be read: it is not the pointer that a run writes', {
+          at,
+        }),
+        resourceReport('calendar-entries', failing, { at, unpublished }),
+        resourceReport(
+          'tags',
+          quietNights(20_003, (ago) => (ago === 0 ? {} : { rows: 20_000 })),
+          { at },
+        ),
+        resourceReport('teams', quietNights(37), { at }),
+        resourceReport(
+          'rates',
+          quietNights(1_204, (ago) => ({ updated: ago % 7 === 0 ? 4 : 0 })),
+          { at },
+        ),
+        resourceReport(
+          'absences',
+          quietNights(5_120, () => ({ updated: 3 }), [4, 5, 6, 7, 8]),
+          { at },
+        ),
+      ],
+    }),
+  );
 }

@@ -107,7 +107,7 @@ describe('the history of a resource', () => {
       madeAt: 0,
     };
     const page = await createReport(store, wanted);
-    expect(page).toContain('Last 30 published runs');
+    expect(page).toContain('Last 30 runs');
     expect(page).toContain('latest.json is not a pointer');
     expect(page).toContain('No run is published yet.');
     const at = { ...wanted, resources: ['tasks', 'members'], runId: runId(3) };

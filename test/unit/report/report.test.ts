@@ -2,8 +2,21 @@ import { describe, expect, it } from 'vitest';
 import { barChart } from '../../../src/report/chart.js';
 import { renderReport, resourceReport } from '../../../src/report/index.js';
 import { escapeHtml, html } from '../../../src/report/markup.js';
-import { length } from '../../../src/report/text.js';
-import { counts, HOSTILE, pastRun, sampleReport } from './fixtures.js';
+import { length, span } from '../../../src/report/text.js';
+import {
+  connectionReport,
+  counts,
+  failedRun,
+  HOSTILE,
+  MADE_AT,
+  pastRun,
+  quietNights,
+  reportOf,
+  runId,
+  sampleReport,
+} from './fixtures.js';
+
+const at = MADE_AT;
 
 describe('the markup', () => {
   it('escapes every value of a template once', () => {
@@ -52,7 +65,7 @@ describe('a report', () => {
       expect(page).toContain(text);
     expect(page).toContain('No run is published yet.');
     expect(page).toContain('tasks/latest.json cannot be read');
-    expect(page).toContain('Last 30 published runs');
+    expect(page).toContain('Last 30 runs');
   });
 
   it('lists a schema change once, under the schema changes', () => {
@@ -61,14 +74,14 @@ describe('a report', () => {
       columns: [...before.columns, { name: 'tag', types: 16 }],
       warnings: ['new column "tag" (string)', 'something else'],
     });
-    const [last, first] = resourceReport('tasks', [now, before]).runs;
+    const [last, first] = resourceReport('tasks', [now, before], { at }).runs;
     expect(last).toMatchObject({
       schemaChanges: ['new column "tag" (string)'],
       warnings: ['something else'],
     });
     expect(first!.schemaChanges).toEqual([]);
     // Without the run before, the warnings themselves tell which they are.
-    expect(resourceReport('tasks', [now]).runs[0]).toMatchObject({
+    expect(resourceReport('tasks', [now], { at }).runs[0]).toMatchObject({
       schemaChanges: ['new column "tag" (string)'],
       warnings: ['something else'],
     });
@@ -79,10 +92,51 @@ describe('a report', () => {
       pastRun(0, { counts: counts({ rows: 1_000_002, inserted: 2 }) }),
       pastRun(1, { counts: counts({ rows: 1_000_000, inserted: 1_000_000 }), previousRunId: null }),
     ];
-    const report = { ...sampleReport(), resources: [resourceReport('tasks', runs)] };
-    expect(renderReport(report)).toContain('Changes: at most 2 in a run');
+    expect(renderedRuns(runs)).toContain('Changes: at most 2 in a run');
+  });
+
+  it('draws no bars for changes if nothing changed', () => {
+    const quiet = renderedRuns(quietNights(37));
+    expect(quiet).toContain('No changes in 30 runs.');
+    expect(quiet).toContain('<span class="dim">no changes</span>');
+    expect(quiet).not.toMatch(/class="(?:changes|rows|inserted|updated|deleted)" (?:d|x)=/);
+    const once = renderedRuns(quietNights(37, (ago) => ({ updated: ago === 3 ? 2 : 0 })));
+    expect(once.match(/<rect class="updated"/g)).toHaveLength(1);
+    expect(once.match(/<path class="changes" d="([^"]*)"/)![1]!.match(/M/g)).toHaveLength(1);
+  });
+
+  it('gives a change of rows that an axis from zero cannot show as text, and never cuts the axis', () => {
+    const grown = (least: number, most: number) =>
+      renderedRuns(quietNights(least, (ago) => ({ rows: ago === 0 ? most : least })));
+    expect(grown(20_000, 20_003)).toContain('20,003, +3 since 23 Oct.');
+    expect(grown(20_000, 19_990)).toContain('19,990, −10 since 23 Oct.');
+    expect(grown(20_000, 20_003)).not.toContain('<rect class="rows"');
+    const doubled = grown(10_000, 20_000);
+    const heights = [...doubled.matchAll(/<rect class="rows"[^>]* height="([\d.]+)"/g)].map(([, h]) =>
+      Number(h),
+    );
+    expect(heights.at(-1)).toBe(2 * heights[0]!);
+    expect(doubled).toContain('0 to 20,000');
+  });
+
+  it('has the links of the table lead to the sections', () => {
+    const targets = [...page.matchAll(/href="#(r\d+)"/g)].map(([, id]) => id);
+    expect(targets.length).toBe(10);
+    for (const id of targets) expect(page).toContain(`<div id="${id}">`);
+  });
+
+  it('lists a run once: as published, or as the first of equal failed runs', () => {
+    const unpublished = [failedRun('tasks', 1), failedRun('tasks', 0), failedRun('tasks', 0)];
+    const runs = [pastRun(1)];
+    const report = resourceReport('tasks', runs, { at, unpublished });
+    expect(report.unpublished.map((run) => run.runId)).toEqual([runId(0)]);
   });
 });
+
+/** The page of one resource. */
+function renderedRuns(runs: Parameters<typeof resourceReport>[1]): string {
+  return renderReport(reportOf(connectionReport({ resources: [resourceReport('tasks', runs, { at })] })));
+}
 
 describe('a bar chart', () => {
   const heights = (text: string): number[] =>
@@ -106,9 +160,12 @@ describe('a bar chart', () => {
     expect(heights(barChart({ label: 'x', bars: [stacked] }).text)).toEqual([54, 18]);
   });
 
-  it('can start above zero', () => {
-    const bars = [1000, 1010].map((value) => ({ title: '', pieces: [{ kind: 'rows' as const, value }] }));
-    expect(heights(barChart({ label: 'x', bars, floor: 990 }).text)).toEqual([36, 72]);
+  it('marks failed and missing runs below the axis, with the reason as a tooltip', () => {
+    const bars = (['failed', 'missed'] as const).map((mark) => ({ title: `why ${mark}`, pieces: [], mark }));
+    const { text } = barChart({ label: 'x', bars });
+    for (const mark of ['failed', 'missed']) {
+      expect(text).toMatch(new RegExp(`<title>why ${mark}</title>.*<rect class="${mark}" x="[^"]*" y="74"`));
+    }
   });
 
   it('draws no bars for no runs', () => {
@@ -116,6 +173,16 @@ describe('a bar chart', () => {
       expect(barChart({ label: 'x', bars }).text).not.toMatch(/NaN|Infinity/);
     }
   });
+});
+
+it('formats ages in one unit', () => {
+  expect([5_000, 300_000, 14_400_000, 432_000_000, Number.NaN].map(span)).toEqual([
+    '5 s',
+    '5 min',
+    '4 h',
+    '5 d',
+    '–',
+  ]);
 });
 
 it('formats durations in suitable units', () => {

@@ -9,12 +9,13 @@ import {
   worstCause,
 } from '../../doctor/index.js';
 import { colorsFor } from '../shared/colors.js';
-import { readSettings, selectConnections, temporalTarget } from '../shared/context.js';
+import { temporalTarget } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { failureOf } from '../shared/failure.js';
 import { type GlobalOptions, reachTimeoutMs } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
 import { printable } from '../shared/printable.js';
+import { readSettings, selectConnections } from '../shared/settings.js';
 import { counted, table } from '../shared/text.js';
 
 /** Time limit of one check. It is short because the user is waiting. */

@@ -1,7 +1,5 @@
-import { loadSettings, selectConnection } from '../../config/index.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
 import { OutOfReachError, reach } from '../../core/reach.js';
-import type { ConnectionSettings, Settings } from '../../core/settings.js';
 import { connectTemporal, type TemporalClient, temporalConfig } from '../../temporal/client/connect.js';
 import { grpcMessage, isDenied, isNamespaceMissing } from '../../temporal/client/grpc.js';
 import type { Traces } from '../../temporal/worker/traces.js';
@@ -9,24 +7,6 @@ import { readDataConverter } from './data-converter.js';
 import { type GlobalOptions, reachTimeoutMs } from './options.js';
 import { output } from './output.js';
 import { clientInterceptors, readTraces } from './traces.js';
-
-/** @throws ConfigurationError */
-export function readSettings(options: GlobalOptions): Settings {
-  return loadSettings({ file: options.config, env: process.env, cwd: process.cwd() });
-}
-
-/** The selected connection. @throws ConfigurationError */
-export function readConnection(options: GlobalOptions): ConnectionSettings {
-  return selectConnection(readSettings(options), options.connection);
-}
-
-/** The named connection, or all of them. @throws ConfigurationError */
-export function selectConnections(
-  settings: Settings,
-  name: string | undefined,
-): readonly ConnectionSettings[] {
-  return name === undefined ? settings.connections : [selectConnection(settings, name)];
-}
 
 /** Temporal's address and namespace. @throws ConfigurationError for an unreadable profile or variable */
 export function temporalTarget(options: GlobalOptions): { address: string; namespace: string } {

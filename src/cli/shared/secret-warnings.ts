@@ -1,5 +1,5 @@
 import type { ConnectionSettings } from '../../core/settings.js';
-import { worldReadableWarnings } from '../../doctor/index.js';
+import { worldReadableWarnings } from '../../doctor/secret.js';
 import { output } from './output.js';
 
 /** Warns about secrets in files that every user of this machine can read. */

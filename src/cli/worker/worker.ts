@@ -7,12 +7,13 @@ import {
   type WorkerState,
   type WorktrackWorker,
 } from '../../temporal/worker/worker.js';
-import { readSettings, temporalTarget, toUserError } from '../shared/context.js';
+import { temporalTarget, toUserError } from '../shared/context.js';
 import { readDataConverter } from '../shared/data-converter.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { type GlobalOptions, positive, reachTimeoutMs } from '../shared/options.js';
 import { output, writeStderrSync } from '../shared/output.js';
 import { warnOfReadableSecrets } from '../shared/secret-warnings.js';
+import { readSettings } from '../shared/settings.js';
 import { readTraces } from '../shared/traces.js';
 import { UsageError } from '../shared/usage-error.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';

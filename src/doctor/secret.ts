@@ -1,6 +1,6 @@
-import { resolveSecret } from '../api/index.js';
 import { ConfigurationError } from '../core/configuration-error.js';
 import { errorMessage } from '../core/errors.js';
+import { resolveSecret } from '../core/secrets.js';
 import type { ConnectionSettings, SecretRef } from '../core/settings.js';
 import { type Finding, ok, problem, warning } from './finding.js';
 

@@ -4,10 +4,10 @@ import { writeRows } from '../../lake/rows/csv.js';
 import { readRows, rowTexts } from '../../lake/rows/read-rows.js';
 import { headerCells, META_COLUMNS } from '../../lake/rows/schema.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { readConnection } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { publishedSnapshot, readDay, withLake } from '../shared/open-lake.js';
 import type { GlobalOptions } from '../shared/options.js';
+import { readConnection } from '../shared/settings.js';
 import { writeAll } from '../shared/stdout.js';
 import { UsageError } from '../shared/usage-error.js';
 

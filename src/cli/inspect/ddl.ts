@@ -10,11 +10,11 @@ import {
 import type { PublishedSnapshot } from '../../lake/published/read-published.js';
 import { SnapshotNotFoundError } from '../../lake/published/snapshot-not-found-error.js';
 import { maskedColumns } from '../../lake/rows/profile.js';
-import { readConnection } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { type OpenLake, publishedSnapshot, readDay, withLake } from '../shared/open-lake.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output } from '../shared/output.js';
+import { readConnection } from '../shared/settings.js';
 import { UsageError } from '../shared/usage-error.js';
 
 export interface DdlCommandOptions extends GlobalOptions {

@@ -1,11 +1,12 @@
 import { selectResources } from '../../config/index.js';
 import { pointerKey } from '../../lake/published/layout.js';
 import { type LoggedRun, readRunLog } from '../../temporal/status/run-log.js';
-import { readConnection, tryTemporal } from '../shared/context.js';
+import { tryTemporal } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { withLake } from '../shared/open-lake.js';
 import { type GlobalOptions, positive } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
+import { readConnection } from '../shared/settings.js';
 import { historyJson, historyLines } from './history-lines.js';
 
 export interface HistoryOptions extends GlobalOptions {

@@ -2,11 +2,12 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { nextScheduled } from '../../temporal/schedule/schedule.js';
 import { type ResourceStatus, readStatus } from '../../temporal/status/status.js';
-import { readSettings, selectConnections, tryTemporal } from '../shared/context.js';
+import { tryTemporal } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { withLake } from '../shared/open-lake.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
+import { readSettings, selectConnections } from '../shared/settings.js';
 import { type ConnectionStatus, statusJson, statusLines } from './status-lines.js';
 
 /** `worktrack status`: the state of each mirror, or of `latest.json` if the mirror does not answer. */

@@ -3,11 +3,11 @@ import { pointerKey } from '../../lake/published/layout.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 import type { EarlierRuns } from '../../lake/verify/earlier-runs.js';
 import { type VerifyReport, verifySnapshot } from '../../lake/verify/verify.js';
-import { readConnection } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { withLake } from '../shared/open-lake.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
+import { readConnection } from '../shared/settings.js';
 import { count, counted } from '../shared/text.js';
 
 export interface VerifyCommandOptions extends GlobalOptions {

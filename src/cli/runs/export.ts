@@ -1,12 +1,13 @@
 import { selectConnection, selectResources } from '../../config/index.js';
 import type { ExportInput, ExportResult } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { worldReadableWarnings } from '../../doctor/index.js';
+import { worldReadableWarnings } from '../../doctor/secret.js';
 import { startExport } from '../../temporal/client/start.js';
-import { readSettings, withTemporal } from '../shared/context.js';
+import { withTemporal } from '../shared/context.js';
 import { type ExitCode, exitCodeOf } from '../shared/exit-code.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
+import { readSettings } from '../shared/settings.js';
 import { UsageError } from '../shared/usage-error.js';
 import { followToEnd } from './follow.js';
 import { diagnosticLines, publishedLines } from './result-lines.js';

@@ -1,9 +1,9 @@
 import { selectResources } from '../../config/index.js';
 import { startPurge } from '../../temporal/client/start.js';
-import { readConnection } from '../shared/context.js';
 import { type ExitCode, exitCodeOf } from '../shared/exit-code.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
+import { readConnection } from '../shared/settings.js';
 import { counted } from '../shared/text.js';
 import { UsageError } from '../shared/usage-error.js';
 import { diagnosticLines } from './result-lines.js';

@@ -1,11 +1,11 @@
 import { configJsonSchema } from '../../config/index.js';
 import { errorMessage } from '../../core/errors.js';
 import { resolveSecret } from '../../core/secrets.js';
-import { plainHashWarning } from '../../doctor/index.js';
-import { readSettings } from '../shared/context.js';
+import { plainHashWarning } from '../../doctor/masking.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
+import { readSettings } from '../shared/settings.js';
 
 /** `worktrack config schema`: the JSON Schema of the configuration file, for editors. */
 export function runConfigSchema(): ExitCode {

@@ -9,10 +9,11 @@ import {
   runChecks,
   worstCause,
 } from '../../doctor/index.js';
-import { readSettings, selectConnections, temporalTarget } from '../shared/context.js';
+import { temporalTarget } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { type GlobalOptions, reachTimeoutMs } from '../shared/options.js';
 import { colorsFor, output, printable, printJson } from '../shared/output.js';
+import { readSettings, selectConnections } from '../shared/settings.js';
 import { counted, table } from '../shared/text.js';
 
 /** Time limit of one check. It is short because the user is waiting. */

@@ -1,8 +1,6 @@
 import { ScheduleNotFoundError } from '@temporalio/client';
-import { loadSettings, selectConnection } from '../../config/index.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
 import { OutOfReachError, reach } from '../../core/reach.js';
-import type { ConnectionSettings, Settings } from '../../core/settings.js';
 import { connectTemporal, type TemporalClient, temporalConfig } from '../../temporal/client/connect.js';
 import { grpcMessage, isDenied, isNamespaceMissing, isUnreachable } from '../../temporal/client/grpc.js';
 import type { Traces } from '../../temporal/worker/traces.js';
@@ -10,48 +8,6 @@ import { readDataConverter } from './data-converter.js';
 import { type GlobalOptions, reachTimeoutMs } from './options.js';
 import { output } from './output.js';
 import { clientInterceptors, readTraces } from './traces.js';
-import { UsageError } from './usage-error.js';
-
-/** @throws ConfigurationError */
-export function readSettings(options: GlobalOptions): Settings {
-  return loadSettings({ file: options.config, env: process.env, cwd: process.cwd() });
-}
-
-/** The selected connection. @throws ConfigurationError */
-export function readConnection(options: GlobalOptions): ConnectionSettings {
-  return selectConnection(readSettings(options), options.connection);
-}
-
-/** The named connection, or all of them. @throws ConfigurationError */
-export function selectConnections(
-  settings: Settings,
-  name: string | undefined,
-): readonly ConnectionSettings[] {
-  return name === undefined ? settings.connections : [selectConnection(settings, name)];
-}
-
-/**
- * The connections of a command that takes `--all` and several `--connection`, in the order of the file.
- *
- * @throws ConfigurationError; UsageError for both options
- */
-export function chooseConnections(
-  settings: Settings,
-  { all = false, connections }: { readonly all?: boolean; readonly connections: readonly string[] },
-): readonly ConnectionSettings[] {
-  if (all && connections.length > 0)
-    throw new UsageError('use either --all or --connection, because --all includes every connection');
-  if (all) return settings.connections;
-  const [only] = settings.connections;
-  if (connections.length === 0 && settings.connections.length > 1)
-    throw new ConfigurationError(
-      `${settings.source} has ${settings.connections.length} connections, such as ${only?.name}`,
-      { path: 'connections', remedy: 'Choose some with --connection, or all with --all.' },
-    );
-  if (connections.length === 0) return [selectConnection(settings)];
-  const chosen = new Set(connections.map((name) => selectConnection(settings, name)));
-  return settings.connections.filter((connection) => chosen.has(connection));
-}
 
 /** Temporal's address and namespace. @throws ConfigurationError for an unreadable profile or variable */
 export function temporalTarget(options: GlobalOptions): { address: string; namespace: string } {

@@ -1,6 +1,6 @@
-/** `1,234,567`. */
+/** `1,234,567`. Without `toLocaleString`, whose first call in a process takes 20 ms to load the locale. */
 export function count(value: number): string {
-  return Math.round(value).toLocaleString('en-US');
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
 /** `1 row`, `2 rows`. */

@@ -10,10 +10,11 @@ import {
   triggerSchedule,
 } from '../../temporal/schedule/schedule.js';
 import { nextSkippedNight } from '../../temporal/schedule/skipped-night.js';
-import { readConnection, withTemporal } from '../shared/context.js';
+import { withTemporal } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
+import { readConnection } from '../shared/settings.js';
 import { appliedLines, describedLines, skippedNightLine } from './schedule-lines.js';
 
 export interface ScheduleOptions extends GlobalOptions {

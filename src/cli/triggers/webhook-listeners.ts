@@ -1,7 +1,7 @@
 import { isLoopbackAddress, readListen } from '../../config/index.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
 import type { ConnectionSettings, Settings, WebhookSettings } from '../../core/settings.js';
-import { selectConnections } from '../shared/context.js';
+import { selectConnections } from '../shared/settings.js';
 import { UsageError } from '../shared/usage-error.js';
 
 /** A listen address. */

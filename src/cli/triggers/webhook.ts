@@ -3,11 +3,12 @@ import { ConfigurationError } from '../../core/configuration-error.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { createNoticeSender, pingTemporal } from '../../temporal/client/notices.js';
 import { createWebhookHandler, startWebhookServer, type WebhookServer } from '../../webhook/index.js';
-import { readSettings, withTemporal } from '../shared/context.js';
+import { withTemporal } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { stopOnSignal } from '../shared/interrupt.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output } from '../shared/output.js';
+import { readSettings } from '../shared/settings.js';
 import {
   type Address,
   type Listener,

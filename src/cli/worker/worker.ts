@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { TransportError } from '@temporalio/worker';
 import { errorMessage, isAbort } from '../../core/errors.js';
 import { reach } from '../../core/reach.js';
-import { worldReadableWarnings } from '../../doctor/index.js';
+import { worldReadableWarnings } from '../../doctor/secret.js';
 import { grpcMessage, isDenied } from '../../temporal/client/grpc.js';
 import {
   createWorker,
@@ -10,12 +10,13 @@ import {
   type WorkerState,
   type WorktrackWorker,
 } from '../../temporal/worker/worker.js';
-import { readSettings, temporalTarget, toUserError } from '../shared/context.js';
+import { temporalTarget, toUserError } from '../shared/context.js';
 import { readDataConverter } from '../shared/data-converter.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { stopOnSignal } from '../shared/interrupt.js';
 import { type GlobalOptions, positive, reachTimeoutMs } from '../shared/options.js';
 import { output } from '../shared/output.js';
+import { readSettings } from '../shared/settings.js';
 import { readTraces } from '../shared/traces.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { type HealthServer, readHealth, startHealthServer } from './health.js';

@@ -8,10 +8,11 @@ import { type ObjectStore, openStore, StoreError } from '../../lake/store/index.
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { startWriteBack } from '../../temporal/client/start-write-back.js';
 import { checkWriteBack, copyInput, writableResource } from '../../write-back/stage.js';
-import { reachTemporal, readSettings, withTemporal } from '../shared/context.js';
+import { reachTemporal, withTemporal } from '../shared/context.js';
 import { type ExitCode, writeBackExitCode } from '../shared/exit-code.js';
 import { type GlobalOptions, reachTimeoutMs } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
+import { readSettings } from '../shared/settings.js';
 import { counted } from '../shared/text.js';
 import { dryRun } from './dry-run.js';
 import { followBatch } from './follow.js';

@@ -1,8 +1,9 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
+import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
 import { MINUTE_MS } from '../../../core/duration.js';
 import type { LakeSettings } from '../../../core/settings.js';
+import { sdk } from './sdk.js';
 
 /** Idle timeout: long enough for a busy store to complete a large upload, short enough to detect a dead peer. */
 const SOCKET_TIMEOUT_MS = MINUTE_MS;
@@ -43,8 +44,8 @@ export function createS3Clients(lake: LakeSettings): S3Clients {
       socketTimeout: SOCKET_TIMEOUT_MS,
     },
   } satisfies S3ClientConfig;
-  const client = new S3Client({ ...common, maxAttempts: MAX_ATTEMPTS });
-  const singleAttemptClient = new S3Client({
+  const client = new (sdk().S3Client)({ ...common, maxAttempts: MAX_ATTEMPTS });
+  const singleAttemptClient = new (sdk().S3Client)({
     ...common,
     maxAttempts: 1,
     credentials: client.config.credentials,

@@ -1,5 +1,4 @@
 import type { S3Client } from '@aws-sdk/client-s3';
-import { HeadBucketCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import type { LakeSettings } from '../../../core/settings.js';
 import { StoreError } from '../errors/store-error.js';
@@ -7,6 +6,7 @@ import { keyProblem, MAX_KEY_BYTES, toObjectKey } from '../key.js';
 import type { StoreLogger } from '../port.js';
 import { toStoreError } from './classify.js';
 import { createS3Clients, type S3Clients } from './client.js';
+import { sdk } from './sdk.js';
 
 /** One bucket and prefix with its clients. All operations of the S3 store use it. */
 export class S3Connection {
@@ -90,7 +90,7 @@ export class S3Connection {
   async checkBucket(operation: string): Promise<void> {
     if (this.#bucketSeen) return;
     try {
-      await this.client.send(new HeadBucketCommand({ Bucket: this.bucket }));
+      await this.client.send(new (sdk().HeadBucketCommand)({ Bucket: this.bucket }));
     } catch (error) {
       const answer = this.error(operation, null, undefined, error) as StoreError;
       const missing = (answer.cause as { status?: unknown } | undefined)?.status === 404;

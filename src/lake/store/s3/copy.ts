@@ -1,4 +1,3 @@
-import { CopyObjectCommand, UploadPartCopyCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { crc32FromHex } from '../crc32.js';
 import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
@@ -8,6 +7,7 @@ import type { S3Connection } from './connection.js';
 import { headObject } from './head.js';
 import { MultipartUpload } from './multipart.js';
 import { streamObject } from './read.js';
+import { sdk } from './sdk.js';
 import { S3Writer } from './writer.js';
 
 /** S3's limit for one CopyObject. */
@@ -30,7 +30,7 @@ export async function copyObject(
   if (source === null)
     throw new ObjectNotFoundError({ operation: 'copy', key: from, bucket: `s3://${s3.bucket}` });
   if (source.bytes > limits.maxCopyBytes) return copyLarge(s3, source, to, limits.partBytes);
-  const command = new CopyObjectCommand({
+  const command = new (sdk().CopyObjectCommand)({
     Bucket: s3.bucket,
     Key: s3.keyOf(to),
     CopySource: copySource(s3, from),
@@ -86,7 +86,7 @@ async function copyByParts(
   try {
     for (let offset = 0, partNumber = 1; offset < source.bytes; offset += partBytes, partNumber++) {
       const last = Math.min(offset + partBytes, source.bytes) - 1;
-      const command = new UploadPartCopyCommand({
+      const command = new (sdk().UploadPartCopyCommand)({
         ...upload.target,
         PartNumber: partNumber,
         CopySource: copySource(s3, source.key),

@@ -1,10 +1,10 @@
-import { GetObjectCommand, HeadObjectCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { crc32FromBase64, crc32ToHex } from '../crc32.js';
 import type { ObjectInfo } from '../port.js';
 import { readAnswer } from './answer.js';
 import { isMissingObject } from './classify.js';
 import type { S3Connection } from './connection.js';
+import { sdk } from './sdk.js';
 
 /** Reads an object's metadata with its checksum; null if the object does not exist. */
 export async function headObject(
@@ -16,7 +16,7 @@ export async function headObject(
   const answer = await s3.run('head', key, signal, async () => {
     try {
       return await s3.client.send(
-        new HeadObjectCommand({ ...target, ChecksumMode: 'ENABLED' }),
+        new (sdk().HeadObjectCommand)({ ...target, ChecksumMode: 'ENABLED' }),
         sendOptions(signal),
       );
     } catch (error) {
@@ -24,7 +24,7 @@ export async function headObject(
       if (isMissingObject(said)) return null;
       // An error response to HEAD has no body and so no error code. A GET of one byte returns the code.
       if (said.status === 403 || said.status === 400)
-        await s3.client.send(new GetObjectCommand({ ...target, Range: 'bytes=0-0' }));
+        await s3.client.send(new (sdk().GetObjectCommand)({ ...target, Range: 'bytes=0-0' }));
       throw error;
     }
   });

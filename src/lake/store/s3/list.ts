@@ -1,7 +1,8 @@
-import { ListObjectsV2Command, type ListObjectsV2CommandOutput } from '@aws-sdk/client-s3';
+import type { ListObjectsV2CommandOutput } from '@aws-sdk/client-s3';
 import { checkFolder, checkPrefix } from '../key.js';
 import type { ListedObject } from '../port.js';
 import type { S3Connection } from './connection.js';
+import { sdk } from './sdk.js';
 
 /** Lists every object below a prefix. S3 lists in byte order of the keys. */
 export async function* listObjects(
@@ -42,7 +43,7 @@ async function* listPages(
   do {
     const page: ListObjectsV2CommandOutput = await s3.run(operation, prefix, undefined, () =>
       s3.client.send(
-        new ListObjectsV2Command({
+        new (sdk().ListObjectsV2Command)({
           Bucket: s3.bucket,
           Prefix: s3.prefixOf(prefix),
           ...options,

@@ -1,15 +1,10 @@
-import {
-  AbortMultipartUploadCommand,
-  type CompletedPart,
-  CompleteMultipartUploadCommand,
-  CreateMultipartUploadCommand,
-  UploadPartCommand,
-} from '@aws-sdk/client-s3';
+import type { CompletedPart } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { crc32ToBase64, crc32ToHex } from '../crc32.js';
 import { readAnswer } from './answer.js';
 import type { S3Connection } from './connection.js';
 import { headObject, sendOptions } from './head.js';
+import { sdk } from './sdk.js';
 
 /** S3's limit for one upload. */
 export const MAX_PARTS = 10_000;
@@ -38,7 +33,7 @@ export class MultipartUpload {
     operation: string,
     options: { contentType: string },
   ): Promise<MultipartUpload> {
-    const command = new CreateMultipartUploadCommand({
+    const command = new (sdk().CreateMultipartUploadCommand)({
       Bucket: s3.bucket,
       Key: s3.keyOf(key),
       ContentType: options.contentType,
@@ -63,7 +58,7 @@ export class MultipartUpload {
 
   /** Sends one part. The SDK retries transient errors. */
   async upload(partNumber: number, body: Uint8Array, crc: number, signal: AbortSignal): Promise<void> {
-    const command = new UploadPartCommand({
+    const command = new (sdk().UploadPartCommand)({
       ...this.#target,
       PartNumber: partNumber,
       Body: body,
@@ -78,7 +73,7 @@ export class MultipartUpload {
 
   /** Completes the upload. The store compares the CRC32 of the whole object with ours. */
   async complete(whole: { crc32: number; bytes: number }, signal?: AbortSignal): Promise<void> {
-    const command = new CompleteMultipartUploadCommand({
+    const command = new (sdk().CompleteMultipartUploadCommand)({
       ...this.#target,
       MultipartUpload: { Parts: this.#parts },
       ChecksumType: 'FULL_OBJECT',
@@ -99,7 +94,7 @@ export class MultipartUpload {
   /** Removes the uploaded parts. Call it when no part is in flight. A failure is only logged as a warning. */
   async abort(): Promise<void> {
     try {
-      await this.#s3.client.send(new AbortMultipartUploadCommand(this.#target));
+      await this.#s3.client.send(new (sdk().AbortMultipartUploadCommand)(this.#target));
     } catch (error) {
       const said = readAnswer(error);
       if (said.name === 'NoSuchUpload') return;

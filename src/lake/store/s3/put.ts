@@ -1,10 +1,10 @@
-import { PutObjectCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { crc32FromHex, crc32ToBase64 } from '../crc32.js';
 import { RunningDigest } from '../digest.js';
 import type { WriteOptions, WrittenObject } from '../port.js';
 import type { S3Connection } from './connection.js';
 import { sendOptions } from './head.js';
+import { sdk } from './sdk.js';
 
 /**
  * Writes a body in memory with one PutObject. The SDK retries transient errors, and the store verifies the CRC32. A list
@@ -21,7 +21,7 @@ export async function putObject(
 ): Promise<WrittenObject> {
   const bytes = body instanceof Uint8Array ? body : Buffer.concat(body);
   const written = known ?? digestOf(key, bytes);
-  const command = new PutObjectCommand({
+  const command = new (sdk().PutObjectCommand)({
     Bucket: s3.bucket,
     Key: s3.keyOf(key),
     Body: bytes,

@@ -1,4 +1,4 @@
-import { GetObjectCommand, type GetObjectCommandOutput, HeadObjectCommand } from '@aws-sdk/client-s3';
+import type { GetObjectCommandOutput } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { recoveryOf } from '../../damaged-error.js';
 import { crc32, crc32ToHex } from '../crc32.js';
@@ -8,6 +8,7 @@ import type { ReadOptions } from '../port.js';
 import { readAnswer } from './answer.js';
 import type { S3Connection } from './connection.js';
 import { fullCrc32, headObject, sendOptions } from './head.js';
+import { sdk } from './sdk.js';
 
 /** Number of consecutive broken connections without any byte after which the read fails. */
 const MAX_IDLE_BREAKS = 4;
@@ -46,7 +47,7 @@ export async function* streamObject(
       const wanted = position === 0 && end === null ? {} : { Range: `bytes=${position}-${end ?? ''}` };
       const condition = etag === undefined ? {} : { IfMatch: etag };
       const answer = await s3.client.send(
-        new GetObjectCommand({ ...target, ...wanted, ...condition }),
+        new (sdk().GetObjectCommand)({ ...target, ...wanted, ...condition }),
         sendOptions(signal),
       );
       if (etag === undefined) {
@@ -124,7 +125,7 @@ async function askLength(
   const target = { Bucket: s3.bucket, Key: s3.keyOf(read.key) };
   const condition = read.etag === undefined || read.etag === '' ? {} : { IfMatch: read.etag };
   const { ContentLength: bytes } = await s3.client.send(
-    new HeadObjectCommand({ ...target, ...condition }),
+    new (sdk().HeadObjectCommand)({ ...target, ...condition }),
     sendOptions(read.signal),
   );
   if (bytes === undefined) return null;
@@ -169,7 +170,10 @@ async function checksumInStore(
   // The SDK checks only whole objects, and would throw the same error at the end. It does not check ranges.
   for (const Range of head.bytes > 1 ? ['bytes=0-0', 'bytes=1-'] : []) {
     const target = { Bucket: s3.bucket, Key: s3.keyOf(key), IfMatch: head.etag };
-    const answer = await s3.client.send(new GetObjectCommand({ ...target, Range }), sendOptions(signal));
+    const answer = await s3.client.send(
+      new (sdk().GetObjectCommand)({ ...target, Range }),
+      sendOptions(signal),
+    );
     for await (const chunk of answer.Body as AsyncIterable<Buffer>) {
       crc = crc32(chunk, crc);
       bytes += chunk.length;

@@ -1,12 +1,9 @@
-import {
-  AbortMultipartUploadCommand,
-  DeleteObjectsCommand,
-  ListMultipartUploadsCommand,
-} from '@aws-sdk/client-s3';
+import type { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { checkFolder } from '../key.js';
 import { readAnswer } from './answer.js';
 import type { S3Connection } from './connection.js';
+import { sdk } from './sdk.js';
 
 /** S3's limit for one DeleteObjects. */
 const BATCH = 1000;
@@ -17,7 +14,10 @@ export async function removeObjects(s3: S3Connection, keys: readonly ObjectKey[]
   const targets = keys.map((key) => ({ Key: s3.keyOf(key) }));
   for (let start = 0; start < targets.length; start += BATCH) {
     const batch = targets.slice(start, start + BATCH);
-    const command = new DeleteObjectsCommand({ Bucket: s3.bucket, Delete: { Quiet: true, Objects: batch } });
+    const command = new (sdk().DeleteObjectsCommand)({
+      Bucket: s3.bucket,
+      Delete: { Quiet: true, Objects: batch },
+    });
     const answer = await s3.run('remove', keys[start] as string, undefined, () => s3.client.send(command));
     const failed = answer.Errors?.find((error) => error.Code !== 'NoSuchKey');
     if (failed !== undefined) {
@@ -39,7 +39,7 @@ export async function abortUploads(
   for await (const upload of unfinishedUploads(s3, prefix)) {
     const key = s3.relative(upload.key);
     if (key !== null && !isAbandoned(key)) continue;
-    const command = new AbortMultipartUploadCommand({
+    const command = new (sdk().AbortMultipartUploadCommand)({
       Bucket: s3.bucket,
       Key: upload.key,
       UploadId: upload.id,
@@ -63,7 +63,7 @@ async function* unfinishedUploads(
 ): AsyncGenerator<{ key: string; id: string }> {
   let marker: { KeyMarker?: string; UploadIdMarker?: string } | null = {};
   while (marker !== null) {
-    const command: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({
+    const command: ListMultipartUploadsCommand = new (sdk().ListMultipartUploadsCommand)({
       Bucket: s3.bucket,
       Prefix: s3.prefixOf(prefix),
       ...marker,

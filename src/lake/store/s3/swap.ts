@@ -1,4 +1,3 @@
-import { PutObjectCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { crc32, crc32ToBase64 } from '../crc32.js';
 import { StoreError } from '../errors/store-error.js';
@@ -7,6 +6,7 @@ import type { Expected, SwapResult } from '../port.js';
 import { readAnswer, type S3Answer, toCause } from './answer.js';
 import { isMissingObject } from './classify.js';
 import type { S3Connection } from './connection.js';
+import { sdk } from './sdk.js';
 
 /** Error codes of requests that never reached the store. */
 const NOT_SENT: ReadonlySet<string> = new Set([
@@ -24,7 +24,7 @@ export async function swapObject(
   body: Uint8Array,
   expected: Expected,
 ): Promise<SwapResult> {
-  const command = new PutObjectCommand({
+  const command = new (sdk().PutObjectCommand)({
     Bucket: s3.bucket,
     Key: s3.keyOf(key),
     Body: body,

@@ -78,7 +78,7 @@ describe('a service that moves to a new address', () => {
     expect(adopted.outcome).toBe('refused');
     const { error } = adopted.runs[1]!;
     expect(error!.message).toContain(`the service at ${other.url} knows none of`);
-    expect(error!.message).toContain(`the one that was at ${stack.simulator.url}`);
+    expect(error!.message).toContain(`the service that was at ${stack.simulator.url}`);
     expect(await readPointer(stack.store, 'tasks')).toEqual(before);
   });
 });

@@ -76,7 +76,7 @@ describe('WorktrackPlugin in a worker of the user', () => {
     const options = await base();
     await expect(
       Worker.create({ ...options, plugins: [plugin, new WorktrackPlugin({ settings: stack.settings })] }),
-    ).rejects.toThrow('an activity "worktrack.planExport" is there already');
+    ).rejects.toThrow('an activity named "worktrack.planExport" already exists');
     const nowhere = new WorktrackPlugin({ configFile: `${stack.folder}/nowhere.yaml` });
     await expect(Worker.create({ ...options, plugins: [nowhere] })).rejects.toThrow('nowhere.yaml');
   });

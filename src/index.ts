@@ -70,7 +70,7 @@ export {
   DIALECTS,
   type Dialect,
   ddlStatements,
-  type Integers,
+  type Numbers,
   renderDdl,
   type Statement,
 } from './lake/ddl/ddl.js';

@@ -1,5 +1,6 @@
 import type { ByteString } from '../../core/brands.js';
 import type { Cells } from '../../core/cells.js';
+import { type MutableFacts, noteNumber, noteString } from '../../core/value-facts.js';
 import type { JsonScanner } from '../../json/scanner.js';
 
 /** JSON types, one bit each, so that the set of types of a column is one number. */
@@ -19,6 +20,8 @@ export interface FieldColumns {
   columnOf(field: ByteString): number;
   /** For each column, the `JsonType` bits seen so far. The reader adds to them. */
   readonly types: number[];
+  /** For each column, what is known about its values. The reader adds to it. */
+  readonly facts: MutableFacts[];
 }
 
 interface Step {
@@ -100,11 +103,14 @@ export class RecordReader {
 
   #cell(code: number, column: number): ByteString | null {
     const scanner = this.#scanner;
-    const { types } = this.#columns;
+    const { types, facts } = this.#columns;
     switch (code) {
-      case 0x22:
+      case 0x22: {
         types[column]! |= JsonType.string;
-        return scanner.string();
+        const text = scanner.string();
+        noteString(facts[column]!, text);
+        return text;
+      }
       case 0x6e:
         scanner.word('null');
         types[column]! |= JsonType.null;
@@ -125,7 +131,7 @@ export class RecordReader {
         return scanner.nested();
       default: {
         const literal = scanner.number();
-        types[column]! |= isInteger(literal) ? JsonType.integer : JsonType.number;
+        types[column]! |= noteNumber(facts[column]!, literal) ? JsonType.integer : JsonType.number;
         return literal;
       }
     }
@@ -154,12 +160,4 @@ export class RecordReader {
       scanner.expect(0x2c);
     }
   }
-}
-
-function isInteger(literal: string): boolean {
-  for (let at = 0; at < literal.length; at++) {
-    const code = literal.charCodeAt(at);
-    if (code === 0x2e || (code | 0x20) === 0x65) return false;
-  }
-  return true;
 }

@@ -1,24 +1,28 @@
-import { columnAliases, plainLower } from './aliases.js';
-import { renamed, type TableColumn, tableColumns } from './kinds.js';
-import { hiveName, hiveString, sqlName } from './quote.js';
-import { numberText, type Statement, type TableSource } from './table.js';
+import { plainLower } from './aliases.js';
+import type { TableColumn, TypedKind } from './kinds.js';
+import { hiveName, hiveString, sqlName, sqlString } from './quote.js';
+import type { Engine, Statement, TableSource } from './table.js';
+import { textAbout } from './views.js';
 
-/**
- * Statements for Athena: an external table with text columns and a typed view. The table uses Hive syntax, the view
- * Trino syntax.
- *
- * @throws RangeError if the lake is not in S3
- */
-export function athenaTable(source: TableSource): Statement[] {
+/** Statements for Athena: external tables with text columns in Hive's syntax, and views in Trino's syntax. */
+export const athena: Engine = {
+  aliases: { toName: plainLower, reserved: ['dt', 'run'] },
+  name: sqlName,
+  string: sqlString,
+  createView: 'CREATE OR REPLACE VIEW',
+  nulls: 'lost',
+  cast,
+  text,
+};
+
+/** @throws RangeError if the lake is not in S3 */
+function text(source: TableSource, columns: readonly TableColumn[]): Statement[] {
   if (!source.lake.url.startsWith('s3://')) {
     throw new RangeError(
       `Athena reads only from S3, and the lake is ${source.lake.url}. Use the dialect duckdb`,
     );
   }
-  const { name, about, csv, shape } = source;
-  const columns = tableColumns(source.columns, source.masked, (names) =>
-    columnAliases(names, { toName: plainLower, reserved: ['dt', 'run'] }),
-  );
+  const { name, csv, shape } = source;
   const table = `${name}_text`;
   const statements: Statement[] = [
     {
@@ -28,12 +32,12 @@ export function athenaTable(source: TableSource): Statement[] {
     },
     {
       kind: 'define',
-      about: [`${about}, every column as text.`, ...warnings(source), ...renamed(columns)],
+      about: [...textAbout(source, athena, columns), ...warnings(source)],
       sql: [
         `CREATE EXTERNAL TABLE ${hiveName(table)} (`,
         columns.map(({ alias }) => `  ${hiveName(alias)} string`).join(',\n'),
         ')',
-        ...(shape === 'tree' ? ['PARTITIONED BY (`dt` string, `run` string)'] : []),
+        ...(shape === 'log' ? ['PARTITIONED BY (`dt` string, `run` string)'] : []),
         "ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.OpenCSVSerde'",
         // With the default escape character, a backslash, backslashes in values would be lost. Quotes are doubled instead.
         `WITH SERDEPROPERTIES ('separatorChar' = ${hiveString(csv.delimiter)}, 'quoteChar' = '"', 'escapeChar' = ${hiveString('\u0001')})`,
@@ -43,20 +47,10 @@ export function athenaTable(source: TableSource): Statement[] {
       ].join('\n'),
     },
   ];
-  if (shape === 'tree') {
+  if (shape === 'log') {
     const text = 'Run this after every export. It adds the new partitions.';
     statements.push({ kind: 'define', about: [text], sql: `MSCK REPAIR TABLE ${hiveName(table)}` });
   }
-  const partitions = shape === 'tree' ? ['  "dt"', '  "run"'] : [];
-  const casts = [
-    ...columns.map((column) => `  ${typed(column, source)} AS ${sqlName(column.alias)}`),
-    ...partitions,
-  ];
-  statements.push({
-    kind: 'define',
-    about: [`${about}, with the types seen so far. A value that does not fit its type is NULL.`],
-    sql: `CREATE OR REPLACE VIEW ${sqlName(name)} AS\nSELECT\n${casts.join(',\n')}\nFROM ${sqlName(table)}`,
-  });
   return statements;
 }
 
@@ -70,18 +64,24 @@ function warnings({ csv }: TableSource): string[] {
   ];
 }
 
-function typed({ alias, kind }: TableColumn, { csv, integers }: TableSource): string {
-  const text = `NULLIF(${sqlName(alias)}, '')`;
-  switch (kind) {
-    case 'integer':
-      return `TRY_CAST(${numberText(text, csv)} AS ${integers === 'wide' ? 'decimal(38, 0)' : 'bigint'})`;
-    case 'number':
-      return `TRY_CAST(${numberText(text, csv)} AS double)`;
-    case 'boolean':
-      return `TRY_CAST(${text} AS boolean)`;
+function cast(text: string, kind: TypedKind): string {
+  switch (kind.type) {
     case 'time':
-      return `from_iso8601_timestamp(${text})`;
-    case 'text':
-      return text;
+      // Athena rejects views with a zone in a column, and an unwrapped error would fail every query.
+      return kind.digits === 3
+        ? `TRY(CAST(at_timezone(from_iso8601_timestamp(${text}), 'UTC') AS timestamp(3)))`
+        : text;
+    case 'decimal':
+      return `TRY_CAST(${text} AS decimal(${kind.precision}, ${kind.scale}))`;
+    default:
+      return `TRY_CAST(${text} AS ${TYPES[kind.type]})`;
   }
 }
+
+const TYPES = {
+  boolean: 'boolean',
+  int64: 'bigint',
+  int128: 'decimal(38, 0)',
+  double: 'double',
+  date: 'date',
+};

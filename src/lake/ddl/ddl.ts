@@ -1,15 +1,18 @@
 import type { ObjectKey } from '../../core/brands.js';
-import type { LakeSettings } from '../../core/settings.js';
+import type { DeletePolicy, LakeSettings } from '../../core/settings.js';
 import { folderOf, pointerKey } from '../published/layout.js';
 import type { Manifest } from '../published/manifest.js';
 import type { Pointer } from '../published/pointer.js';
-import { athenaTable } from './athena.js';
-import { duckdbSetup, duckdbTable } from './duckdb.js';
+import { athena } from './athena.js';
+import { duckdb, duckdbSetup } from './duckdb.js';
+import type { Numbers } from './kinds.js';
 import { viewName } from './quote.js';
-import { sparkTable } from './spark.js';
-import type { Integers, Statement, TableSource } from './table.js';
+import { spark } from './spark.js';
+import type { Engine, Statement, TableSource } from './table.js';
+import { viewsOf } from './views.js';
 
-export type { Integers, Statement } from './table.js';
+export type { Numbers } from './kinds.js';
+export type { Statement } from './table.js';
 
 export const DIALECTS = ['duckdb', 'athena', 'spark'] as const;
 export type Dialect = (typeof DIALECTS)[number];
@@ -31,8 +34,10 @@ export interface DdlInput {
   readonly masked?: readonly string[] | undefined;
   /** Default: all views. */
   readonly views?: readonly DdlView[] | undefined;
-  /** Default: `bigint`. */
-  readonly integers?: Integers | undefined;
+  /** Default: `exact`. */
+  readonly numbers?: Numbers | undefined;
+  /** What happens to rows that are gone from the service. Default: `mark`. */
+  readonly deletes?: DeletePolicy | undefined;
 }
 
 export interface DaySnapshot {
@@ -58,7 +63,10 @@ export function ddlStatements(input: DdlInput): Statement[] {
     lake,
     pointer: pointerKey(resource),
     masked: new Set(input.masked ?? []),
-    integers: input.integers ?? 'bigint',
+    numbers: input.numbers ?? 'exact',
+    deletes: input.deletes ?? 'mark',
+    resource,
+    logText: `${name}_changes_text`,
   };
   const ofRun = (view: string, about: string, snapshot: ObjectKey, run: Manifest): TableSource => ({
     ...common,
@@ -66,9 +74,10 @@ export function ddlStatements(input: DdlInput): Statement[] {
     about,
     folder: folderOf(snapshot),
     shape: 'run',
-    runId: run.runId,
     columns: run.columns,
+    key: run.key,
     csv: run.csv,
+    lineBreaks: null,
   });
   const sources: Readonly<Record<DdlView, () => TableSource[]>> = {
     current: () => [ofRun(name, `${resource} as of run ${pointer.runId}`, pointer.snapshot, manifest)],
@@ -85,14 +94,16 @@ export function ddlStatements(input: DdlInput): Statement[] {
           manifest,
         ),
         folder: `${resource}/changes` as ObjectKey,
-        shape: 'tree',
+        shape: 'log',
       },
     ],
   };
   const setup = dialect === 'duckdb' ? duckdbSetup(lake) : [];
   return [
     ...setup,
-    ...(input.views ?? DDL_VIEWS).flatMap((view) => sources[view]()).flatMap(TABLES[dialect]),
+    ...(input.views ?? DDL_VIEWS)
+      .flatMap((view) => sources[view]())
+      .flatMap((source) => viewsOf(ENGINES[dialect], source)),
   ];
 }
 
@@ -114,11 +125,7 @@ export function clashingResources(resources: readonly string[]): readonly [strin
   return null;
 }
 
-const TABLES: Readonly<Record<Dialect, (source: TableSource) => Statement[]>> = {
-  duckdb: duckdbTable,
-  athena: athenaTable,
-  spark: sparkTable,
-};
+const ENGINES: Readonly<Record<Dialect, Engine>> = { duckdb, athena, spark };
 
 /**
  * Renders a script of the statements with their comments, without duplicates. Only `define` statements are active.

@@ -17,13 +17,16 @@ export interface Profile {
   readonly maskingKey?: MaskingKey | undefined;
 }
 
-/** A hash of the settings that determine the bytes of rows. The part size is excluded, because it does not change rows. */
+/** Version of the rules by which cells are written. Parts of an earlier version are rewritten once. */
+const CELL_RULES = 2;
+
+/** A hash of all that determines the bytes of rows. The part size is excluded, because it does not change rows. */
 export function profileFingerprint({ key, csv, columns }: Profile): string {
   const { partBytes: _, ...format } = csv;
   const { mask, include, exclude, maskedWith } = columns;
   const keyed = maskedWith === undefined ? [] : [maskedWith];
   return createHash('sha256')
-    .update(JSON.stringify([key, sorted(format), sorted(mask), include, exclude, ...keyed]))
+    .update(JSON.stringify([CELL_RULES, key, sorted(format), sorted(mask), include, exclude, ...keyed]))
     .digest('hex')
     .slice(0, 16);
 }

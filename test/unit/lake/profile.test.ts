@@ -40,6 +40,14 @@ describe('A profile fingerprint', () => {
     expect(profileFingerprint(other)).not.toBe(profileFingerprint(base));
   });
 
+  it('differs from that of version 0.1, which wrote cells by other rules', () => {
+    const { partBytes: _, ...format } = base.csv;
+    const sorted = (record: object) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
+    const { mask, include, exclude } = base.columns;
+    const text = JSON.stringify([base.key, sorted(format), sorted(mask), include, exclude]);
+    expect(profileFingerprint(base)).not.toBe(createHash('sha256').update(text).digest('hex').slice(0, 16));
+  });
+
   it('is the same for other part sizes and for masks in another order', () => {
     const other: Profile = {
       ...base,

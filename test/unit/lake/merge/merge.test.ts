@@ -447,6 +447,10 @@ describe('Rows of another profile', () => {
     expect(adapt(today, `${meta}1;"";"a,b"\n`)).toBe(`${OLD_RUN},${OLD_TIME},,1,"","a,b"\n`);
   });
 
+  it('of an earlier version get quotes around cells with white space at an end', () => {
+    expect(adapt(profileOf({}), `${meta}1; a;b\t\n`)).toBe(`${OLD_RUN},${OLD_TIME},,1," a","b\t"\n`);
+  });
+
   it('lose the values of excluded columns, but keep the columns', () => {
     const today = profileOf({ key: ['k'], columns: { exclude: ['v', 'k'] } });
     expect(adapt(today, `${meta}1;secret;x\n`)).toBe(`${OLD_RUN},${OLD_TIME},,1,,x\n`);

@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { Activities, PublishedRun, PublishInput, RunCounts } from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
-import type { ManifestInput } from '../../src/lake/published/manifest.js';
+import { addLineBreaks, type ManifestInput } from '../../src/lake/published/manifest.js';
 import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { schemaChanges } from '../../src/lake/rows/schema.js';
@@ -115,6 +115,7 @@ async function publish(
       startedAt: run.readSince,
       shifted,
     }),
+    changesLineBreaks: addLineBreaks(run.before === null ? 0 : run.before.changesLineBreaks, changeParts),
     warnings,
   };
   // Stray parts are removed before the manifest marks the folder as complete.

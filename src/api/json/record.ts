@@ -107,8 +107,12 @@ export class RecordReader {
     switch (code) {
       case 0x22: {
         types[column]! |= JsonType.string;
+        const from = scanner.pos + 1;
         const text = scanner.string();
-        noteString(facts[column]!, text);
+        // Without escapes, the string is the text between the quotes.
+        if (scanner.pos - 1 - from === text.length)
+          noteString(facts[column]!, scanner.text, from, scanner.pos - 1);
+        else noteString(facts[column]!, text);
         return text;
       }
       case 0x6e:

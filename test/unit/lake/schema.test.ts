@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Format, noteString } from '../../../src/core/value-facts.js';
+import { headerNames, headerRow } from '../../../src/lake/rows/header.js';
 import { isWanted } from '../../../src/lake/rows/profile.js';
 import {
   ColumnSet,
@@ -110,6 +111,14 @@ describe('A column set', () => {
   it('writes types as names and reads them back', () => {
     for (let bits = 0; bits < 128; bits++) expect(typeBits(typeNames(bits))).toBe(bits);
     expect(typeNames(1 | 16)).toEqual(['null', 'string']);
+  });
+
+  it('has a header without line breaks if these are escaped', () => {
+    const columns = [{ name: 'a\nb', types: 0 }];
+    const header = (lineBreaks: 'keep' | 'escape') => headerRow(columns, { delimiter: ',', lineBreaks });
+    expect(header('keep')).toBe('_run_id,_synced_at,_deleted_at,"a\nb"\n');
+    expect(header('escape')).toBe('_run_id,_synced_at,_deleted_at,a\\nb\n');
+    expect(headerNames(columns, { delimiter: ',', lineBreaks: 'escape' }).at(-1)).toBe('a\\nb');
   });
 
   it('has a header with any name as UTF-8', () => {

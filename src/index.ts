@@ -73,6 +73,7 @@ export {
   type Numbers,
   renderDdl,
   type Statement,
+  unreadableViews,
 } from './lake/ddl/ddl.js';
 export type { Manifest, PublishedPart } from './lake/published/manifest.js';
 export type { Pointer } from './lake/published/pointer.js';

@@ -11,66 +11,114 @@ export const athena: Engine = {
   string: sqlString,
   createView: 'CREATE OR REPLACE VIEW',
   nulls: 'lost',
-  cast,
-  text,
+  splitsAtLineBreaks: "Athena's OpenCSVSerDe",
+  cast: (text, kind) => trinoCast(text, kind, 3),
+  text: (source, columns) => hiveText(source, columns, { engine: athena, table: hiveTable }),
 };
 
-/** @throws RangeError if the lake is not in S3 */
-function text(source: TableSource, columns: readonly TableColumn[]): Statement[] {
-  if (!source.lake.url.startsWith('s3://')) {
+/** A table over files whose columns are text. */
+export interface FileTable {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly url: string;
+  /** The CSV delimiter; `null` for a table of lines with one column. */
+  readonly delimiter: string | null;
+}
+
+export interface TableStyle {
+  readonly engine: Engine;
+  /** Statements that drop and create a table. */
+  readonly table: (table: FileTable, about: readonly string[]) => Statement[];
+}
+
+/**
+ * The text view of a source for engines that read files through Hive tables.
+ *
+ * @throws RangeError if the lake is not in S3
+ */
+export function hiveText(
+  { lake, folder, name, shape, csv, pointer, ...source }: TableSource,
+  columns: readonly TableColumn[],
+  { engine, table }: TableStyle,
+): Statement[] {
+  if (!lake.url.startsWith('s3://')) {
     throw new RangeError(
-      `Athena reads only from S3, and the lake is ${source.lake.url}. Use the dialect duckdb`,
+      `${engine === athena ? 'Athena' : 'Trino'} reads only from S3, and the lake is ${lake.url}. Use the dialect duckdb`,
     );
   }
-  const { name, csv, shape } = source;
-  const table = `${name}_text`;
-  const statements: Statement[] = [
+  const about = [
+    ...textAbout({ lake, folder, name, shape, csv, pointer, ...source }, engine, columns),
+    'OpenCSVSerDe does not distinguish an empty string from a null. The typed view returns NULL for both.',
+  ];
+  const files = {
+    columns: columns.map(({ alias }) => alias),
+    url: `${lake.url}/${folder}/`,
+    delimiter: csv.delimiter,
+  };
+  if (shape === 'run') return table({ ...files, name: `${name}_text` }, about);
+  const latest = {
+    name: `${name}_latest`,
+    columns: ['line'],
+    url: `${lake.url}/${source.resource}/`,
+    delimiter: null,
+  };
+  const runId = `max(substr(regexp_extract("line", '^  "runId": "([^"]+)"', 1), 1, 16))`;
+  const isPointer = `"$path" = ${sqlString(`${lake.url}/${pointer}`)}`;
+  return [
+    ...table(latest, ['The lines of the pointer to the last published run.']),
+    ...table({ ...files, name: `${name}_files` }, [
+      'The files of all change logs, also of runs that are not published.',
+    ]),
     {
       kind: 'define',
-      about: ['Drops only the table definition; the files are kept.'],
-      sql: `DROP TABLE IF EXISTS ${hiveName(table)}`,
-    },
-    {
-      kind: 'define',
-      about: [...textAbout(source, athena, columns), ...warnings(source)],
+      about,
       sql: [
-        `CREATE EXTERNAL TABLE ${hiveName(table)} (`,
-        columns.map(({ alias }) => `  ${hiveName(alias)} string`).join(',\n'),
-        ')',
-        ...(shape === 'log' ? ['PARTITIONED BY (`dt` string, `run` string)'] : []),
-        "ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.OpenCSVSerde'",
-        // With the default escape character, a backslash, backslashes in values would be lost. Quotes are doubled instead.
-        `WITH SERDEPROPERTIES ('separatorChar' = ${hiveString(csv.delimiter)}, 'quoteChar' = '"', 'escapeChar' = ${hiveString('\u0001')})`,
-        'STORED AS TEXTFILE',
-        `LOCATION ${hiveString(`${source.lake.url}/${source.folder}/`)}`,
-        "TBLPROPERTIES ('skip.header.line.count' = '1')",
+        `CREATE OR REPLACE VIEW ${sqlName(`${name}_text`)} AS\nSELECT * FROM ${sqlName(`${name}_files`)}`,
+        `WHERE substr("_run_id", 1, 16) <= (SELECT ${runId} FROM ${sqlName(latest.name)} WHERE ${isPointer})`,
       ].join('\n'),
     },
   ];
-  if (shape === 'log') {
-    const text = 'Run this after every export. It adds the new partitions.';
-    statements.push({ kind: 'define', about: [text], sql: `MSCK REPAIR TABLE ${hiveName(table)}` });
-  }
-  return statements;
 }
 
-function warnings({ csv }: TableSource): string[] {
-  const always =
-    'OpenCSVSerDe does not distinguish an empty string from a null. The view returns NULL for both.';
-  if (csv.lineBreaks === 'escape') return [always];
+function hiveTable({ name, columns, url, delimiter }: FileTable, about: readonly string[]): Statement[] {
+  // With the default escape character, a backslash, backslashes in values would be lost. Quotes are doubled instead.
+  const csv = [
+    "ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.OpenCSVSerde'",
+    `WITH SERDEPROPERTIES ('separatorChar' = ${hiveString(delimiter ?? '')}, 'quoteChar' = '"', 'escapeChar' = ${hiveString('\u0001')})`,
+  ];
   return [
-    always,
-    'OpenCSVSerDe cannot read line breaks inside values. If there are any, set `csv: { lineBreaks: escape }`.',
+    {
+      kind: 'define',
+      about: ['Drops only the table definition; the files are kept.'],
+      sql: `DROP TABLE IF EXISTS ${hiveName(name)}`,
+    },
+    {
+      kind: 'define',
+      about,
+      sql: [
+        `CREATE EXTERNAL TABLE ${hiveName(name)} (`,
+        columns.map((one) => `  ${hiveName(one)} string`).join(',\n'),
+        ')',
+        ...(delimiter === null ? [`ROW FORMAT DELIMITED FIELDS TERMINATED BY ${hiveString('\u0001')}`] : csv),
+        'STORED AS TEXTFILE',
+        `LOCATION ${hiveString(url)}`,
+        ...(delimiter === null ? [] : ["TBLPROPERTIES ('skip.header.line.count' = '1')"]),
+      ].join('\n'),
+    },
   ];
 }
 
-function cast(text: string, kind: TypedKind): string {
+/**
+ * A cast in Trino's syntax.
+ *
+ * @param timeDigits the most digits after the second that a time may have. Times with more stay text
+ */
+export function trinoCast(text: string, kind: TypedKind, timeDigits: 3 | 6): string {
   switch (kind.type) {
     case 'time':
+      if (kind.digits > timeDigits) return text;
       // Athena rejects views with a zone in a column, and an unwrapped error would fail every query.
-      return kind.digits === 3
-        ? `TRY(CAST(at_timezone(from_iso8601_timestamp(${text}), 'UTC') AS timestamp(3)))`
-        : text;
+      return `TRY(CAST(at_timezone(${PARSE[timeDigits]}(${text}), 'UTC') AS timestamp(${timeDigits})))`;
     case 'decimal':
       return `TRY_CAST(${text} AS decimal(${kind.precision}, ${kind.scale}))`;
     default:
@@ -78,6 +126,7 @@ function cast(text: string, kind: TypedKind): string {
   }
 }
 
+const PARSE = { 3: 'from_iso8601_timestamp', 6: 'from_iso8601_timestamp_nanos' };
 const TYPES = {
   boolean: 'boolean',
   int64: 'bigint',

@@ -52,6 +52,8 @@ export function duckdbSetup(lake: LakeSettings): Statement[] {
   }
   if (lake.forcePathStyle === true) options.push("URL_STYLE 'path'");
   options.push(`SCOPE ${sqlString(lake.url)}`);
+  const secret = (kind: string, more: readonly string[] = []): string =>
+    `CREATE OR REPLACE ${kind} worktrack (\n  ${[...options, ...more].join(',\n  ')}\n)`;
   return [
     {
       kind: 'setup',
@@ -63,14 +65,24 @@ export function duckdbSetup(lake: LakeSettings): Statement[] {
       about: [
         "Uses the credentials that AWS tools find. For other credentials, replace PROVIDER with KEY_ID '…', SECRET '…'.",
       ],
-      sql: `CREATE OR REPLACE SECRET worktrack (\n  ${options.join(',\n  ')}\n)`,
+      sql: secret('SECRET'),
+    },
+    {
+      kind: 'setup',
+      about: [
+        'Or, for all later sessions of this user, too. DuckDB stores it without encryption below ~/.duckdb/stored_secrets:',
+      ],
+      sql: secret('PERSISTENT SECRET', ['REFRESH auto']),
     },
   ];
 }
 
 function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly TableColumn[]): string {
-  const { extension } = framingOf(csv);
-  const parts = `${pathIn(lake, folder)}${shape === 'log' ? '/dt=*/run=*' : ''}/part-*${extension}`;
+  // Runs of the change log may differ in their compression, which the names of their files show.
+  const parts =
+    shape === 'log'
+      ? `${pathIn(lake, folder)}/dt=*/run=*/part-*.csv*`
+      : `${pathIn(lake, folder)}/part-*${framingOf(csv).extension}`;
   const options = [
     'auto_detect = false',
     // Otherwise `dt` and `run` of the path become columns and replace fields of the same name.
@@ -80,7 +92,7 @@ function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly Ta
     `quote = '"'`,
     `escape = '"'`,
     String.raw`new_line = '\n'`,
-    `compression = ${sqlString(csv.compression)}`,
+    `compression = ${sqlString(shape === 'log' ? 'auto' : csv.compression)}`,
     `nullstr = ''`,
     'allow_quoted_nulls = false',
     `max_line_size = ${MAX_LINE_BYTES}`,

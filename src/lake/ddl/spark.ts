@@ -1,3 +1,4 @@
+import type { LakeSettings } from '../../core/settings.js';
 import { printable } from './aliases.js';
 import type { TableColumn, TypedKind } from './kinds.js';
 import { hiveName, hiveString } from './quote.js';
@@ -7,24 +8,25 @@ import { textAbout } from './views.js';
 /** The text that Spark reads as null. With Spark's default, '', a quoted empty string would also become null. */
 const NULL_TEXT = '\u0001worktrack-null\u0001';
 
+const PARTITIONS = ['dt', 'run'];
+
 /** Statements for Spark 3.2 or later. The views are temporary: they last for one session. */
 export const spark: Engine = {
-  aliases: { toName: printable, reserved: ['dt', 'run'] },
+  aliases: { toName: printable, reserved: PARTITIONS },
   name: hiveName,
   string: hiveString,
   createView: 'CREATE OR REPLACE TEMPORARY VIEW',
   nulls: 'kept',
+  partitions: PARTITIONS,
   cast,
   text,
 };
 
 function text(source: TableSource, columns: readonly TableColumn[]): ReturnType<Engine['text']> {
   const { name, csv, shape, lake, folder } = source;
-  const partitions = shape === 'log' ? ['dt', 'run'] : [];
-  // Hadoop's scheme for S3 is s3a. Glob characters are escaped.
-  const path = `${lake.url.replace(/^s3:/, 's3a:')}/${folder}`.replace(/[*?[\]{}\\]/g, '\\$&');
+  const partitions = shape === 'log' ? PARTITIONS : [];
   const options: [string, string][] = [
-    ['path', path],
+    ['path', pathIn(lake, folder)],
     ['header', 'true'],
     ['enforceSchema', 'true'],
     ['sep', csv.delimiter],
@@ -40,16 +42,58 @@ function text(source: TableSource, columns: readonly TableColumn[]): ReturnType<
     ['mode', shape === 'log' ? 'PERMISSIVE' : 'FAILFAST'],
   ];
   const names = [...columns.map(({ alias }) => alias), ...partitions];
+  const textView = hiveName(`${name}_text`);
+  if (shape === 'run') {
+    return [
+      {
+        kind: 'define',
+        about: textAbout(source, spark, columns),
+        sql: fileView(textView, names, 'csv', options),
+      },
+    ];
+  }
+  const files = hiveName(`${name}_files`);
+  const latest = hiveName(`${name}_latest`);
+  const pointer: [string, string][] = [
+    ['path', pathIn(lake, source.pointer)],
+    ['multiLine', 'true'],
+  ];
   return [
+    {
+      kind: 'define',
+      about: [
+        'The last published run, and the files of all change logs, also of runs that are not published.',
+      ],
+      sql: fileView(latest, ['runId'], 'json', pointer),
+    },
+    { kind: 'define', about: [], sql: fileView(files, names, 'csv', options) },
     {
       kind: 'define',
       about: textAbout(source, spark, columns),
       sql:
-        `CREATE OR REPLACE TEMPORARY VIEW ${hiveName(`${name}_text`)} (\n` +
-        `${names.map((one) => `  ${hiveName(one)} STRING`).join(',\n')}\n)\nUSING csv\nOPTIONS (\n` +
-        `${options.map(([key, value]) => `  ${key} ${hiveString(value)}`).join(',\n')}\n)`,
+        `CREATE OR REPLACE TEMPORARY VIEW ${textView} AS\nSELECT * FROM ${files}\n` +
+        `WHERE substr(\`_run_id\`, 1, 16) <= (SELECT max(substr(\`runId\`, 1, 16)) FROM ${latest})`,
     },
   ];
+}
+
+/** A view of files whose columns are text. */
+function fileView(
+  view: string,
+  columns: readonly string[],
+  format: 'csv' | 'json',
+  options: readonly [string, string][],
+): string {
+  return (
+    `CREATE OR REPLACE TEMPORARY VIEW ${view} (\n` +
+    `${columns.map((one) => `  ${hiveName(one)} STRING`).join(',\n')}\n)\nUSING ${format}\nOPTIONS (\n` +
+    `${options.map(([key, value]) => `  ${key} ${hiveString(value)}`).join(',\n')}\n)`
+  );
+}
+
+/** Path of a key. Hadoop's scheme for S3 is s3a. Glob characters are escaped. */
+function pathIn({ url }: LakeSettings, key: string): string {
+  return `${url.replace(/^s3:/, 's3a:')}/${key}`.replace(/[*?[\]{}\\]/g, '\\$&');
 }
 
 function cast(text: string, kind: TypedKind): string {

@@ -57,6 +57,10 @@ export interface Engine {
   readonly cast: (text: string, kind: TypedKind) => string;
   /** Statements that define the text view of a run's folder or of the change logs. */
   readonly text: (source: TableSource, columns: readonly TableColumn[]) => Statement[];
+  /** Columns of the text view of change logs that come from the path of a file. */
+  readonly partitions?: readonly string[];
+  /** Name of the engine's CSV reader, if it takes each line break for the end of a row. */
+  readonly splitsAtLineBreaks?: string;
   /** Prints a query that counts values which do not fit their type. */
   readonly check?: (source: TableSource, columns: readonly TableColumn[]) => Statement[];
 }

@@ -60,7 +60,11 @@ function isEmpty(engine: Engine, name: string): string {
 
 function typedView(engine: Engine, source: TableSource, columns: readonly TableColumn[]): Statement {
   const { name } = engine;
-  const casts = columns.map((column) => `  ${typed(engine, source, column)} AS ${name(column.alias)}`);
+  const partitions = source.shape === 'log' ? (engine.partitions ?? []) : [];
+  const casts = [
+    ...columns.map((column) => `  ${typed(engine, source, column)} AS ${name(column.alias)}`),
+    ...partitions.map((one) => `  ${name(one)}`),
+  ];
   return {
     kind: 'define',
     about: [`${source.about}, with the types seen so far. A value that does not fit its type is NULL.`],

@@ -5,11 +5,17 @@ import { pathToFileURL } from 'node:url';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { RunId } from '../../../src/core/brands.js';
+import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { CsvSettings, LakeSettings } from '../../../src/core/settings.js';
 import { Format, noFacts, noteNumber, noteString } from '../../../src/core/value-facts.js';
 import { type AliasRules, columnAliases, plainLower, printable } from '../../../src/lake/ddl/aliases.js';
-import { clashingResources, type DdlInput, ddlStatements, renderDdl } from '../../../src/lake/ddl/ddl.js';
+import {
+  clashingResources,
+  type DdlInput,
+  ddlStatements,
+  renderDdl,
+  unreadableViews,
+} from '../../../src/lake/ddl/ddl.js';
 import { folderOf, pointerKey } from '../../../src/lake/published/layout.js';
 import { decodeManifest } from '../../../src/lake/published/manifest.js';
 import { encodePointer } from '../../../src/lake/published/pointer.js';
@@ -283,6 +289,55 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     ]);
   });
 
+  it('reads change logs of different compression, and shows the newest row of each key', async () => {
+    const resource = 'newest';
+    const columns = [column('id', 'string'), column('a', 'string')];
+    const gone = (row: readonly (string | null)[]) =>
+      row[1] === 'gone' ? ('2026-11-21T02:00:00Z' as UtcSeconds) : null;
+    const runs = [
+      [
+        '20261119T020000Z-00000009',
+        'gzip',
+        [
+          ['x', '1'],
+          ['y', '1'],
+          ['z', '1'],
+        ],
+      ],
+      [
+        '20261120T020000Z-00000001',
+        'none',
+        [
+          ['x', '2'],
+          ['z', 'gone'],
+        ],
+      ],
+      ['20261121T020000Z-00000000', 'gzip', [['x', '']]],
+    ] as const;
+    let input!: DdlInput;
+    for (const [runId, compression, rows] of runs) {
+      const date = `${runId.slice(0, 4)}-${runId.slice(4, 6)}-${runId.slice(6, 8)}`;
+      const options = { resource, runId: runId as RunId, date, csv: { compression }, deletedAt: gone };
+      input = await publish(columns, rows, options);
+    }
+    expect(data(await read(input, '_changes_text')).length).toBe(6);
+    const newest = async (more: Partial<DdlInput>) =>
+      data(await read({ ...input, ...more }, '_newest')).sort((a, b) =>
+        String(a[0]) < String(b[0]) ? -1 : 1,
+      );
+    expect(await newest({})).toEqual([
+      ['x', ''],
+      ['y', '1'],
+      ['z', 'gone'],
+    ]);
+    expect(await newest({ deletes: 'drop' })).toEqual([
+      ['x', ''],
+      ['y', '1'],
+    ]);
+    const statements = ddlStatements({ ...input, views: ['changes', 'newest'] });
+    for (const { sql } of statements) expect(sql).not.toContain('run=2026');
+  });
+
   it('reads the snapshot of a day beside the current one', async () => {
     const resource = 'history';
     const old = await publish([column('id', 'string')], [['old']], {
@@ -319,7 +374,8 @@ describe('A script for several resources', () => {
     expect(script.match(/LOAD httpfs;/g)).toHaveLength(1);
     expect(script.match(/^-- CREATE OR REPLACE SECRET/gm)).toHaveLength(1);
     expect(script).not.toMatch(/^(?!--).*(INSTALL|SECRET)/m);
-    expect(script.match(/^CREATE OR REPLACE VIEW/gm)).toHaveLength(8);
+    expect(script.match(/^CREATE OR REPLACE VIEW/gm)).toHaveLength(12);
+    expect(script).toMatch(/^-- CREATE OR REPLACE PERSISTENT SECRET/m);
   });
 
   it('contains only the requested views', async () => {
@@ -364,15 +420,41 @@ describe('DDL for Athena and Spark', () => {
     expect(script).toContain(`/run=${RUN}/'`);
     expect(script).toContain('`id_2` string');
     expect(script).toContain('TRY_CAST(NULLIF("id", \'\') AS bigint) AS "id"');
-    expect(script).toContain('PARTITIONED BY (`dt` string, `run` string)');
+    expect(script).toContain('CREATE EXTERNAL TABLE `time_entries_');
+    expect(script).not.toContain('MSCK');
+    expect(script).toContain("/latest.json'");
     expect(script).toContain('`dt_2` string');
     expect(script).not.toContain("s3://evil/';\n");
     expect(script.match(/`x_*location[a-z0-9_]*` string/g)).toHaveLength(2);
   });
 
-  it('warns about line breaks that Athena cannot read, unless they are escaped', async () => {
-    expect(await make('athena')).toContain('cannot read line breaks');
-    expect(await make('athena', { csv: { lineBreaks: 'escape' } })).not.toContain('cannot read line breaks');
+  it.each(['athena', 'trino'] as const)(
+    'is refused with the number of line breaks for %s',
+    async (dialect) => {
+      const rows: Rows = [
+        ['a', 'one\ntwo\r\nthree'],
+        ['b', 'four\rfive'],
+      ];
+      const input = await publish([column('id', 'string'), column('text', 'string')], rows);
+      const refused = { ...input, dialect, lake: S3 };
+      expect(() => ddlStatements(refused)).toThrow(/3 line breaks inside cells.*lineBreaks: escape/);
+      expect(unreadableViews(refused)).toEqual(['current', 'changes', 'newest']);
+      expect(unreadableViews(input)).toEqual([]);
+      // After a change of the setting, only the earlier change logs have some.
+      const manifest = {
+        ...input.manifest,
+        parts: input.manifest.parts.map((part) => ({ ...part, lineBreaks: 0 })),
+      };
+      expect(unreadableViews({ ...refused, manifest })).toEqual(['changes', 'newest']);
+      expect(ddlStatements({ ...refused, manifest, views: ['current'] })).not.toEqual([]);
+    },
+  );
+
+  it('says so where an earlier version did not count line breaks', async () => {
+    const input = await publish([column('id', 'string')], [['a']]);
+    const { changesLineBreaks: _, ...manifest } = input.manifest;
+    const script = renderDdl(ddlStatements({ ...input, manifest, dialect: 'athena', lake: S3 }));
+    expect(script).toContain('Version 0.1, which wrote some of these files, did not count them');
   });
 
   it('does not make Athena statements for a folder', async () => {

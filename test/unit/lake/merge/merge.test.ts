@@ -450,11 +450,11 @@ describe('Rows of another profile', () => {
 
   it('get escaped line breaks, or lose the escapes, when the setting changes', () => {
     const keep = profileOf({ key: ['k'] });
-    const escape = profileOf({ key: ['k'], csv: { lineBreaks: 'escape' } });
+    const escaping = profileOf({ key: ['k'], csv: { lineBreaks: 'escape' } });
     const plain = `${OLD_RUN},${OLD_TIME},,1,"a\n\\","{""x"":""y\\n""}"\n`;
     const escaped = `${OLD_RUN},${OLD_TIME},,1,a\\n\\\\,"{""x"":""y\\n""}"\n`;
-    expect(adapt(escape, plain, { columns: 3, profile: keep })).toBe(escaped);
-    expect(adapt(keep, escaped, { columns: 3, profile: escape })).toBe(plain);
+    expect(adapt(escaping, plain, { columns: 3, profile: keep })).toBe(escaped);
+    expect(adapt(keep, escaped, { columns: 3, profile: escaping })).toBe(plain);
   });
 
   it('get the id of the run that gives them a new value, and keep theirs if only quotes change', () => {
@@ -471,9 +471,9 @@ describe('Rows of another profile', () => {
 
   it('cannot be escaped if that changes the text of a key', () => {
     const keep = profileOf({ key: ['k'] });
-    const escape = profileOf({ key: ['k'], csv: { lineBreaks: 'escape' } });
+    const escaping = profileOf({ key: ['k'], csv: { lineBreaks: 'escape' } });
     const row = `${OLD_RUN},${OLD_TIME},,"secret\n1",a,b\n`;
-    const attempt = () => adapt(escape, row, { columns: 3, profile: keep });
+    const attempt = () => adapt(escaping, row, { columns: 3, profile: keep });
     expect(attempt).toThrow(ConfigurationError);
     expect(attempt).toThrow(/the key \(k\) has a backslash or a line break.*`csv.lineBreaks` cannot change/);
     expect(attempt).not.toThrow(/secret/);

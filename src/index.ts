@@ -72,9 +72,10 @@ export {
   DIALECTS,
   type Dialect,
   ddlStatements,
-  type Integers,
+  type Numbers,
   renderDdl,
   type Statement,
+  unreadableViews,
 } from './lake/ddl/ddl.js';
 export type { Manifest, PublishedPart } from './lake/published/manifest.js';
 export type { Pointer } from './lake/published/pointer.js';

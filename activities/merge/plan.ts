@@ -6,9 +6,9 @@ import { framingOf } from '../../src/lake/part/framing.js';
 import type { Block } from '../../src/lake/part/index-file.js';
 import { readChunkIndex } from '../../src/lake/part/read-index.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
-import { profileFingerprint } from '../../src/lake/rows/profile.js';
+import { maskedColumns, profileFingerprint } from '../../src/lake/rows/profile.js';
 import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
-import { type Column, ColumnSet, schemaChanges } from '../../src/lake/rows/schema.js';
+import { type Column, ColumnSet, schemaChanges, withText } from '../../src/lake/rows/schema.js';
 import { exceedsDeleteLimit } from '../../src/lake/run/deletes.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { StagedChunk } from '../../src/lake/run/stage.js';
@@ -34,7 +34,9 @@ export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planM
         READS_AT_ONCE,
         async (chunk) => (await readChunkIndex(store, chunk)).blocks,
       );
-      const columns = new ColumnSet(run.resource.key, stages.at(-1)!.columns).toColumns();
+      const columnSet = new ColumnSet(run.resource.key, stages.at(-1)!.columns);
+      // Masked values stay masked in rows that no later run reads again, so the note outlives the mask.
+      const columns = withText(columnSet.toColumns(), maskedColumns(run.resource, columnSet.names));
       const lastChain = stages.findLast(({ kind }) => kind !== 'catch-up')!.chain;
       const repeated = chunks
         .filter(({ chain }) => chain === lastChain)

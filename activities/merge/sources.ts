@@ -70,7 +70,11 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
         columns === null
           ? null
           : inTurn(
-              adaptRows({ ...written, columns: index.columns }, { columns, profile: resource, fingerprint }),
+              adaptRows(
+                { ...written, columns: index.columns },
+                { columns, profile: resource, fingerprint },
+                age === 0 ? run.runId : null,
+              ),
               isForeign(key) && !reapplied ? (row) => withRunId(row, run.runId) : null,
             ),
     });

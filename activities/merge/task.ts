@@ -6,10 +6,9 @@ import { framingOf } from '../../src/lake/part/framing.js';
 import { PartSeries } from '../../src/lake/part/series.js';
 import { inFolder, nameOf, partName, type Tree } from '../../src/lake/published/layout.js';
 import { type PublishedPart, toPublished } from '../../src/lake/published/manifest.js';
-import { writeRows } from '../../src/lake/rows/csv.js';
+import { headerRow } from '../../src/lake/rows/header.js';
 import { newerRows } from '../../src/lake/rows/newer.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
-import { headerCells } from '../../src/lake/rows/schema.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -78,7 +77,7 @@ function series({ store, run, plan, task, token, signal }: TaskInput, tree: Tree
   const folder = folderIn(run, tree);
   return new PartSeries(store, {
     framing,
-    header: writeRows([headerCells(plan.columns)], run.resource.csv.delimiter),
+    header: headerRow(plan.columns, run.resource.csv),
     columns: plan.columns.length,
     index: tree === 'snapshots' ? 'beside' : 'none',
     signal,

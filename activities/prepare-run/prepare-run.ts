@@ -69,6 +69,7 @@ async function fixRun(connection: OpenConnection, input: PrepareRunInput, now: n
   const warnings: string[] = [];
   if (before !== null) {
     checkKey(resource, before);
+    checkDelimiter(resource, before);
     const { info, cancellationSignal: signal } = Context.current();
     // `--adopt` overrides the organization check, but not for a service at a new address, which may be another one.
     if (!input.adopt || movedFrom !== null)
@@ -139,9 +140,20 @@ function checkKey(resource: ResourceSettings, before: BaseSnapshot): void {
   if (keyFingerprint(resource) === keyFingerprint(before.profile)) return;
   throw finalFailure(
     'Configuration',
-    `${resource.name}: the key (${resource.key.join(', ')}), its masking or \`masking.secret\`, \`csv.lineBreaks\` or \`csv.escapeFormulas\` differs from ` +
+    `${resource.name}: the key (${resource.key.join(', ')}), its masking or \`masking.secret\`, or \`csv.escapeFormulas\` differs from ` +
       `the snapshot of run ${before.runId} (key ${before.profile.key.join(', ')}). Restore the setting, or give the ` +
       'connection a new lake URL to start with an empty lake.',
+  );
+}
+
+/** Query engines read the change logs of all runs together, with one delimiter. The compression can differ: files show it. */
+function checkDelimiter({ name, csv }: ResourceSettings, { runId, profile }: BaseSnapshot): void {
+  const { delimiter } = profile.csv;
+  if (csv.delimiter === delimiter) return;
+  throw finalFailure(
+    'Configuration',
+    `${name}: \`csv.delimiter\` is ${JSON.stringify(csv.delimiter)}, but the change logs up to run ${runId} have ` +
+      `${JSON.stringify(delimiter)}. Restore the setting, or give the connection a new lake URL to start with an empty lake.`,
   );
 }
 

@@ -3,8 +3,7 @@ import { framingOf } from '../../src/lake/part/framing.js';
 import { PartWriter } from '../../src/lake/part/writer.js';
 import { inFolder, partName, type Tree } from '../../src/lake/published/layout.js';
 import { type PublishedPart, toPublished } from '../../src/lake/published/manifest.js';
-import { writeRows } from '../../src/lake/rows/csv.js';
-import { headerCells } from '../../src/lake/rows/schema.js';
+import { headerRow } from '../../src/lake/rows/header.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { folderIn } from '../shared/published-run.js';
@@ -21,7 +20,7 @@ export async function headerOnlyPart(
   // All attempts of a run write the same bytes, so they can share the name.
   const writer = new PartWriter(store, inFolder(folder, partName(0, '00000000', framing.extension)), {
     framing,
-    header: writeRows([headerCells(plan.columns)], run.resource.csv.delimiter),
+    header: headerRow(plan.columns, run.resource.csv),
     columns: plan.columns.length,
     index: tree === 'snapshots' ? 'beside' : 'none',
   });

@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { Activities, PublishedRun, PublishInput } from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
-import type { ManifestInput } from '../../src/lake/published/manifest.js';
+import { addLineBreaks, type ManifestInput, type PublishedPart } from '../../src/lake/published/manifest.js';
 import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { schemaChanges } from '../../src/lake/rows/schema.js';
@@ -70,7 +70,7 @@ interface ToPublish extends Pick<PublishInput, 'shifted' | 'unproven'> {
 async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Promise<PublishedRun> {
   const { resource, runId, connection, baseUrl } = run;
   const parts = await checkedParts(store, run, found);
-  const common = manifestFields(run, found);
+  const common = manifestFields(run, found, parts.changes);
   const { checkpoint, counts, warnings } = common;
   // A replaced attempt stops here.
   Context.current().cancellationSignal.throwIfAborted();
@@ -128,6 +128,7 @@ async function checkedParts(store: ObjectStore, run: RunFile, { plan, sum }: ToP
 function manifestFields(
   run: RunFile,
   { stage, asked, shifted, unproven, plan, sum }: ToPublish,
+  changes: readonly PublishedPart[],
 ): Omit<ManifestInput, 'tree' | 'parts' | 'publishedAt'> {
   const { resource } = run;
   const clocks = { startedAt: run.readSince, serviceStart: stage.serviceStart };
@@ -148,6 +149,7 @@ function manifestFields(
     fingerprint: profileFingerprint(resource),
     gap,
     fullRead: nextFullRead(run.before?.fullRead ?? null, read),
+    changesLineBreaks: addLineBreaks(run.before === null ? 0 : run.before.changesLineBreaks, changes),
     warnings: [
       ...run.warnings,
       ...warningsOf(run, { stage, asked, gap, shifted, unproven, counts: sum.counts }),

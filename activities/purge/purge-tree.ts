@@ -20,10 +20,10 @@ import {
   storedKey,
 } from '../../src/lake/published/purge.js';
 import { type Version, writeIfUnchanged } from '../../src/lake/published/rewrite.js';
-import { writeRows } from '../../src/lake/rows/csv.js';
+import { headerRow } from '../../src/lake/rows/header.js';
 import { maskedColumns, type Profile } from '../../src/lake/rows/profile.js';
 import { payloadAt, rowKey, rowKeys, type SortKey } from '../../src/lake/rows/row.js';
-import { columnName, headerCells } from '../../src/lake/rows/schema.js';
+import { columnName } from '../../src/lake/rows/schema.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { withMaskingKey } from '../shared/masking.js';
 import { removeStrayParts } from '../shared/remove-folders.js';
@@ -137,7 +137,7 @@ async function writePartWithout(
   const index = tree === 'snapshots' ? await readPartIndex(store, part, layout, signal) : null;
   const writer = new PartWriter(store, inFolder(folderOf(part.key), name), {
     framing: framingOf(csv),
-    header: writeRows([headerCells(columns)], csv.delimiter),
+    header: headerRow(columns, csv),
     columns: index === null ? columns.length : index.columns,
     index: tree === 'snapshots' ? 'beside' : 'none',
     signal,

@@ -8,9 +8,8 @@ import { readPartRows } from '../../src/lake/part/rows.js';
 import { PartWriter } from '../../src/lake/part/writer.js';
 import { folderOf } from '../../src/lake/published/layout.js';
 import { decodeManifest, type Manifest, type PublishedPart } from '../../src/lake/published/manifest.js';
-import { writeRows } from '../../src/lake/rows/csv.js';
+import { headerRow } from '../../src/lake/rows/header.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
-import { headerCells } from '../../src/lake/rows/schema.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import { firstStage, type StagedChunk, toExtractResult } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -71,7 +70,7 @@ async function stagePart(
   );
   const writer = new PartWriter(store, key, {
     framing,
-    header: writeRows([headerCells(columns)], resource.csv.delimiter),
+    header: headerRow(columns, resource.csv),
     columns: columns.length,
     signal,
   });

@@ -69,5 +69,6 @@ export async function readBaseSnapshot(
     parts: manifest.parts,
     profile: { key: manifest.key, csv: manifest.csv, columns: manifest.selection },
     fullRead: manifest.fullRead ?? null,
+    changesLineBreaks: manifest.changesLineBreaks ?? null,
   };
 }

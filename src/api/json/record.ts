@@ -1,4 +1,5 @@
 import type { ByteString, Cells } from '../../core/brands.js';
+import { type MutableFacts, noteNumber, noteString } from '../../core/value-facts.js';
 import type { JsonScanner } from '../../json/scanner.js';
 
 /** JSON types, one bit each, so that the set of types of a column is one number. */
@@ -18,6 +19,8 @@ export interface FieldColumns {
   columnOf(field: ByteString): number;
   /** For each column, the `JsonType` bits seen so far. The reader adds to them. */
   readonly types: number[];
+  /** For each column, what is known about its values. The reader adds to it. */
+  readonly facts: MutableFacts[];
 }
 
 interface Step {
@@ -99,11 +102,18 @@ export class RecordReader {
 
   #cell(code: number, column: number): ByteString | null {
     const scanner = this.#scanner;
-    const { types } = this.#columns;
+    const { types, facts } = this.#columns;
     switch (code) {
-      case 0x22:
+      case 0x22: {
         types[column]! |= JsonType.string;
-        return scanner.string();
+        const from = scanner.pos + 1;
+        const text = scanner.string();
+        // Without escapes, the string is the text between the quotes.
+        if (scanner.pos - 1 - from === text.length)
+          noteString(facts[column]!, scanner.text, from, scanner.pos - 1);
+        else noteString(facts[column]!, text);
+        return text;
+      }
       case 0x6e:
         scanner.word('null');
         types[column]! |= JsonType.null;
@@ -124,7 +134,7 @@ export class RecordReader {
         return scanner.nested();
       default: {
         const literal = scanner.number();
-        types[column]! |= isInteger(literal) ? JsonType.integer : JsonType.number;
+        types[column]! |= noteNumber(facts[column]!, literal) ? JsonType.integer : JsonType.number;
         return literal;
       }
     }
@@ -153,12 +163,4 @@ export class RecordReader {
       scanner.expect(0x2c);
     }
   }
-}
-
-function isInteger(literal: string): boolean {
-  for (let at = 0; at < literal.length; at++) {
-    const code = literal.charCodeAt(at);
-    if (code === 0x2e || (code | 0x20) === 0x65) return false;
-  }
-  return true;
 }

@@ -79,10 +79,18 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
   )
     .addOption(
       new Option('--dialect <engine>', 'query engine')
-        .choices(['duckdb', 'athena', 'spark'])
+        .choices(['duckdb', 'athena', 'trino', 'spark', 'clickhouse'])
         .default('duckdb'),
     )
     .option('--resource <name>', 'only this resource; repeatable', collect)
+    .addOption(
+      new Option(
+        '--numbers <type>',
+        'type of decimals: exact, which is text where no decimal type holds them, or double, which rounds them',
+      )
+        .choices(['exact', 'double'])
+        .default('exact'),
+    )
     .option('--dt <date>', 'last published run of this day, such as 2026-11-21 (default: current state)');
 
   program

@@ -1,8 +1,8 @@
 import { selectResources } from '../../config/index.js';
 import type { PublishedSnapshot } from '../../lake/published/read-published.js';
-import { writeRows } from '../../lake/rows/csv.js';
+import { headerRow } from '../../lake/rows/header.js';
 import { readRows, rowTexts } from '../../lake/rows/read-rows.js';
-import { headerCells, META_COLUMNS } from '../../lake/rows/schema.js';
+import { META_COLUMNS } from '../../lake/rows/schema.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { publishedSnapshot, readDay, withLake } from '../shared/open-lake.js';
@@ -43,7 +43,7 @@ async function* asCsv(
   { manifest }: PublishedSnapshot,
   limit: number,
 ): AsyncGenerator<Buffer> {
-  yield Buffer.from(writeRows([headerCells(manifest.columns)], manifest.csv.delimiter), 'latin1');
+  yield Buffer.from(headerRow(manifest.columns, manifest.csv), 'latin1');
   for await (const row of first(rowTexts(store, manifest), limit)) yield Buffer.from(row, 'latin1');
 }
 

@@ -5,7 +5,9 @@ import {
   type DdlInput,
   type Dialect,
   ddlStatements,
+  type Numbers,
   renderDdl,
+  unreadableViews,
 } from '../../lake/ddl/ddl.js';
 import type { PublishedSnapshot } from '../../lake/published/read-published.js';
 import { SnapshotNotFoundError } from '../../lake/published/snapshot-not-found-error.js';
@@ -20,6 +22,7 @@ import { UsageError } from '../shared/usage-error.js';
 export interface DdlCommandOptions extends GlobalOptions {
   readonly dialect: Dialect;
   readonly resource?: readonly string[];
+  readonly numbers: Numbers;
   readonly dt?: string;
 }
 
@@ -36,12 +39,31 @@ export async function runDdl(options: DdlCommandOptions): Promise<ExitCode> {
   if (missing.length > 0 && (options.resource !== undefined || found.length === 0)) throw missing[0];
   for (const error of missing) output.note(`Skipped: ${error.describe('. ')}`);
   const inputs = found.map(([resource, snapshot]): DdlInput => {
-    const { dialect } = options;
-    return { dialect, lake: connection.lake, ...inputOf(resource, snapshot, dt) };
+    const { dialect, numbers } = options;
+    return withReadableViews({
+      ...{ dialect, numbers, lake: connection.lake },
+      ...inputOf(resource, snapshot, dt),
+    });
   });
   output.source(render(inputs).trimEnd());
-  if (dt === undefined) output.note('The statements name a run. Print them again after the next export.');
+  if (dt === undefined)
+    output.note(
+      'The views named after a resource read the last run. Print them again after the next export. Those that end in ' +
+        '_newest stay current.',
+    );
   return EXIT.done;
+}
+
+/** Leaves out the views of the change logs if the engine cannot read these, but can read the snapshot. */
+function withReadableViews(input: DdlInput): DdlInput {
+  const unreadable = unreadableViews(input);
+  const readable = input.views?.filter((view) => !unreadable.includes(view)) ?? [];
+  if (unreadable.includes('current') || readable.length === input.views?.length) return input;
+  output.note(
+    `${input.resource}: left out the views of the change logs. These have ${input.manifest.changesLineBreaks} line breaks inside ` +
+      `cells, which ${input.dialect} cannot read. A new lake URL with \`csv: { lineBreaks: escape }\` starts without them.`,
+  );
+  return { ...input, views: readable };
 }
 
 function checkNames(resources: readonly ResourceSettings[]): void {
@@ -86,9 +108,9 @@ function inputOf(
     ...maskedColumns({ ...manifest, columns: manifest.selection }, names),
     ...maskedColumns(settings, names),
   ];
-  const common = { resource, pointer, manifest, masked };
+  const common = { resource, pointer, manifest, masked, deletes: settings.deletes };
   return dt === undefined
-    ? { ...common, views: ['current', 'changes'] }
+    ? { ...common, views: ['current', 'changes', 'newest'] }
     : { ...common, views: ['days'], days: [snapshot] };
 }
 

@@ -1,9 +1,9 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
 import { framingOf } from '../part/framing.js';
 import { BLOCK_BYTES, PartWriter } from '../part/writer.js';
-import { writeRows } from '../rows/csv.js';
+import { headerRow } from '../rows/header.js';
 import type { Profile } from '../rows/profile.js';
-import { type Column, headerCells } from '../rows/schema.js';
+import type { Column } from '../rows/schema.js';
 import type { StagedChunk } from '../run/stage.js';
 import type { ObjectStore } from '../store/index.js';
 import type { RowBuffer } from './row-buffer.js';
@@ -34,7 +34,7 @@ export async function writeChunk(
   const order = newestInOrder(buffer, rows, isNewer);
   const writer = new PartWriter(store, key, {
     framing: framingOf(profile.csv),
-    header: writeRows([headerCells(columns)], delimiter),
+    header: headerRow(columns, profile.csv),
     columns: columns.length,
     signal,
   });

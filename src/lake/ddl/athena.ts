@@ -1,87 +1,136 @@
-import { columnAliases, plainLower } from './aliases.js';
-import { renamed, type TableColumn, tableColumns } from './kinds.js';
-import { hiveName, hiveString, sqlName } from './quote.js';
-import { numberText, type Statement, type TableSource } from './table.js';
+import { plainLower } from './aliases.js';
+import type { TableColumn, TypedKind } from './kinds.js';
+import { hiveName, hiveString, sqlName, sqlString } from './quote.js';
+import type { Engine, Statement, TableSource } from './table.js';
+import { textAbout } from './views.js';
+
+/** Statements for Athena: external tables with text columns in Hive's syntax, and views in Trino's syntax. */
+export const athena: Engine = {
+  aliases: { toName: plainLower, reserved: ['dt', 'run'] },
+  name: sqlName,
+  string: sqlString,
+  createView: 'CREATE OR REPLACE VIEW',
+  nulls: 'lost',
+  splitsAtLineBreaks: "Athena's OpenCSVSerDe",
+  cast: (text, kind) => trinoCast(text, kind, 3),
+  text: (source, columns) => hiveText(source, columns, { engine: athena, table: hiveTable }),
+};
+
+/** A table over files whose columns are text. */
+export interface FileTable {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly url: string;
+  /** The CSV delimiter; `null` for a table of lines with one column. */
+  readonly delimiter: string | null;
+}
+
+export interface TableStyle {
+  readonly engine: Engine;
+  /** Statements that drop and create a table. */
+  readonly table: (table: FileTable, about: readonly string[]) => Statement[];
+}
 
 /**
- * Statements for Athena: an external table with text columns and a typed view. The table uses Hive syntax, the view
- * Trino syntax.
+ * The text view of a source for engines that read files through Hive tables.
  *
  * @throws RangeError if the lake is not in S3
  */
-export function athenaTable(source: TableSource): Statement[] {
-  if (!source.lake.url.startsWith('s3://')) {
+export function hiveText(
+  { lake, folder, name, shape, csv, pointer, ...source }: TableSource,
+  columns: readonly TableColumn[],
+  { engine, table }: TableStyle,
+): Statement[] {
+  if (!lake.url.startsWith('s3://')) {
     throw new RangeError(
-      `Athena reads only from S3, and the lake is ${source.lake.url}. Use the dialect duckdb`,
+      `${engine === athena ? 'Athena' : 'Trino'} reads only from S3, and the lake is ${lake.url}. Use the dialect duckdb`,
     );
   }
-  const { name, about, csv, shape } = source;
-  const columns = tableColumns(source.columns, source.masked, (names) =>
-    columnAliases(names, { toName: plainLower, reserved: ['dt', 'run'] }),
-  );
-  const table = `${name}_text`;
-  const statements: Statement[] = [
+  const about = [
+    ...textAbout({ lake, folder, name, shape, csv, pointer, ...source }, engine, columns),
+    'OpenCSVSerDe does not distinguish an empty string from a null. The typed view returns NULL for both.',
+  ];
+  const files = {
+    columns: columns.map(({ alias }) => alias),
+    url: `${lake.url}/${folder}/`,
+    delimiter: csv.delimiter,
+  };
+  if (shape === 'run') return table({ ...files, name: `${name}_text` }, about);
+  const latest = {
+    name: `${name}_latest`,
+    columns: ['line'],
+    url: `${lake.url}/${source.resource}/`,
+    delimiter: null,
+  };
+  const runId = `max(substr(regexp_extract("line", '^  "runId": "([^"]+)"', 1), 1, 16))`;
+  const isPointer = `"$path" = ${sqlString(`${lake.url}/${pointer}`)}`;
+  return [
+    ...table(latest, ['The lines of the pointer to the last published run.']),
+    ...table({ ...files, name: `${name}_files` }, [
+      'The files of all change logs, also of runs that are not published.',
+    ]),
     {
       kind: 'define',
-      about: ['Drops only the table definition; the files are kept.'],
-      sql: `DROP TABLE IF EXISTS ${hiveName(table)}`,
-    },
-    {
-      kind: 'define',
-      about: [`${about}, every column as text.`, ...warnings(source), ...renamed(columns)],
+      about,
       sql: [
-        `CREATE EXTERNAL TABLE ${hiveName(table)} (`,
-        columns.map(({ alias }) => `  ${hiveName(alias)} string`).join(',\n'),
-        ')',
-        ...(shape === 'tree' ? ['PARTITIONED BY (`dt` string, `run` string)'] : []),
-        "ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.OpenCSVSerde'",
-        // With the default escape character, a backslash, backslashes in values would be lost. Quotes are doubled instead.
-        `WITH SERDEPROPERTIES ('separatorChar' = ${hiveString(csv.delimiter)}, 'quoteChar' = '"', 'escapeChar' = ${hiveString('\u0001')})`,
-        'STORED AS TEXTFILE',
-        `LOCATION ${hiveString(`${source.lake.url}/${source.folder}/`)}`,
-        "TBLPROPERTIES ('skip.header.line.count' = '1')",
+        `CREATE OR REPLACE VIEW ${sqlName(`${name}_text`)} AS\nSELECT * FROM ${sqlName(`${name}_files`)}`,
+        `WHERE substr("_run_id", 1, 16) <= (SELECT ${runId} FROM ${sqlName(latest.name)} WHERE ${isPointer})`,
       ].join('\n'),
     },
   ];
-  if (shape === 'tree') {
-    const text = 'Run this after every export. It adds the new partitions.';
-    statements.push({ kind: 'define', about: [text], sql: `MSCK REPAIR TABLE ${hiveName(table)}` });
-  }
-  const partitions = shape === 'tree' ? ['  "dt"', '  "run"'] : [];
-  const casts = [
-    ...columns.map((column) => `  ${typed(column, source)} AS ${sqlName(column.alias)}`),
-    ...partitions,
-  ];
-  statements.push({
-    kind: 'define',
-    about: [`${about}, with the types seen so far. A value that does not fit its type is NULL.`],
-    sql: `CREATE OR REPLACE VIEW ${sqlName(name)} AS\nSELECT\n${casts.join(',\n')}\nFROM ${sqlName(table)}`,
-  });
-  return statements;
 }
 
-function warnings({ csv }: TableSource): string[] {
-  const always =
-    'OpenCSVSerDe does not distinguish an empty string from a null. The view returns NULL for both.';
-  if (csv.lineBreaks === 'escape') return [always];
+function hiveTable({ name, columns, url, delimiter }: FileTable, about: readonly string[]): Statement[] {
+  // With the default escape character, a backslash, backslashes in values would be lost. Quotes are doubled instead.
+  const csv = [
+    "ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.OpenCSVSerde'",
+    `WITH SERDEPROPERTIES ('separatorChar' = ${hiveString(delimiter ?? '')}, 'quoteChar' = '"', 'escapeChar' = ${hiveString('\u0001')})`,
+  ];
   return [
-    always,
-    'OpenCSVSerDe cannot read line breaks inside values. If there are any, set `csv: { lineBreaks: escape }`.',
+    {
+      kind: 'define',
+      about: ['Drops only the table definition; the files are kept.'],
+      sql: `DROP TABLE IF EXISTS ${hiveName(name)}`,
+    },
+    {
+      kind: 'define',
+      about,
+      sql: [
+        `CREATE EXTERNAL TABLE ${hiveName(name)} (`,
+        columns.map((one) => `  ${hiveName(one)} string`).join(',\n'),
+        ')',
+        ...(delimiter === null ? [`ROW FORMAT DELIMITED FIELDS TERMINATED BY ${hiveString('\u0001')}`] : csv),
+        'STORED AS TEXTFILE',
+        `LOCATION ${hiveString(url)}`,
+        ...(delimiter === null ? [] : ["TBLPROPERTIES ('skip.header.line.count' = '1')"]),
+      ].join('\n'),
+    },
   ];
 }
 
-function typed({ alias, kind }: TableColumn, { csv, integers }: TableSource): string {
-  const text = `NULLIF(${sqlName(alias)}, '')`;
-  switch (kind) {
-    case 'integer':
-      return `TRY_CAST(${numberText(text, csv)} AS ${integers === 'wide' ? 'decimal(38, 0)' : 'bigint'})`;
-    case 'number':
-      return `TRY_CAST(${numberText(text, csv)} AS double)`;
-    case 'boolean':
-      return `TRY_CAST(${text} AS boolean)`;
+/**
+ * A cast in Trino's syntax.
+ *
+ * @param timeDigits the most digits after the second that a time may have. Times with more stay text
+ */
+export function trinoCast(text: string, kind: TypedKind, timeDigits: 3 | 6): string {
+  switch (kind.type) {
     case 'time':
-      return `from_iso8601_timestamp(${text})`;
-    case 'text':
-      return text;
+      if (kind.digits > timeDigits) return text;
+      // Athena rejects views with a zone in a column, and an unwrapped error would fail every query.
+      return `TRY(CAST(at_timezone(${PARSE[timeDigits]}(${text}), 'UTC') AS timestamp(${timeDigits})))`;
+    case 'decimal':
+      return `TRY_CAST(${text} AS decimal(${kind.precision}, ${kind.scale}))`;
+    default:
+      return `TRY_CAST(${text} AS ${TYPES[kind.type]})`;
   }
 }
+
+const PARSE = { 3: 'from_iso8601_timestamp', 6: 'from_iso8601_timestamp_nanos' };
+const TYPES = {
+  boolean: 'boolean',
+  int64: 'bigint',
+  int128: 'decimal(38, 0)',
+  double: 'double',
+  date: 'date',
+};

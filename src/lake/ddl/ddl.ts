@@ -1,21 +1,29 @@
 import type { ObjectKey } from '../../core/brands.js';
-import type { LakeSettings } from '../../core/settings.js';
+import type { DeletePolicy, LakeSettings } from '../../core/settings.js';
 import { folderOf, pointerKey } from '../published/layout.js';
-import type { Manifest } from '../published/manifest.js';
+import { addLineBreaks, type Manifest } from '../published/manifest.js';
 import type { Pointer } from '../published/pointer.js';
-import { athenaTable } from './athena.js';
-import { duckdbSetup, duckdbTable } from './duckdb.js';
+import { athena } from './athena.js';
+import { clickhouse } from './clickhouse.js';
+import { duckdb, duckdbSetup } from './duckdb.js';
+import type { Numbers } from './kinds.js';
 import { viewName } from './quote.js';
-import { sparkTable } from './spark.js';
-import type { Integers, Statement, TableSource } from './table.js';
+import { spark } from './spark.js';
+import type { Engine, Statement, TableSource } from './table.js';
+import { trino } from './trino.js';
+import { viewsOf } from './views.js';
 
-export type { Integers, Statement } from './table.js';
+export type { Numbers } from './kinds.js';
+export type { Statement } from './table.js';
 
-export const DIALECTS = ['duckdb', 'athena', 'spark'] as const;
+export const DIALECTS = ['duckdb', 'athena', 'trino', 'spark', 'clickhouse'] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
-/** The groups of views: the current snapshot, snapshots of earlier days, the change logs of all runs. */
-export const DDL_VIEWS = ['current', 'days', 'changes'] as const;
+/**
+ * The groups of views: the snapshot of the last run, snapshots of earlier days, the change logs of all runs, and the newest
+ * row of each key in these (`newest` requires `changes`).
+ */
+export const DDL_VIEWS = ['current', 'days', 'changes', 'newest'] as const;
 export type DdlView = (typeof DDL_VIEWS)[number];
 
 export interface DdlInput {
@@ -31,8 +39,10 @@ export interface DdlInput {
   readonly masked?: readonly string[] | undefined;
   /** Default: all views. */
   readonly views?: readonly DdlView[] | undefined;
-  /** Default: `bigint`. */
-  readonly integers?: Integers | undefined;
+  /** Default: `exact`. */
+  readonly numbers?: Numbers | undefined;
+  /** What happens to rows that are gone from the service. Default: `mark`. */
+  readonly deletes?: DeletePolicy | undefined;
 }
 
 export interface DaySnapshot {
@@ -45,11 +55,11 @@ export interface DaySnapshot {
 
 /**
  * Statements that read one resource of a lake, in the order in which to run them: `<resource>` and `<resource>_text`
- * for the current snapshot, `<resource>_on_2026_11_21` for each given day, `<resource>_changes` for all change logs.
- * Generate them again when a column is added. Statements that name a run (all except DuckDB's change log view) must
- * be generated again after every export.
+ * for the snapshot of the last run, `<resource>_on_2026_11_21` for each given day, `<resource>_changes` for all change logs,
+ * and `<resource>_newest` for the newest row of each key in these. The first two name a run and must be generated again to
+ * read a later one. The others must be generated again only when a column is added or the kind of its values changes.
  *
- * @throws RangeError if the dialect cannot read the lake
+ * @throws RangeError if the dialect cannot read the lake, or not the line breaks in its cells
  */
 export function ddlStatements(input: DdlInput): Statement[] {
   const { dialect, lake, resource, pointer, manifest } = input;
@@ -58,7 +68,10 @@ export function ddlStatements(input: DdlInput): Statement[] {
     lake,
     pointer: pointerKey(resource),
     masked: new Set(input.masked ?? []),
-    integers: input.integers ?? 'bigint',
+    numbers: input.numbers ?? 'exact',
+    deletes: input.deletes ?? 'mark',
+    resource,
+    logText: `${name}_changes_text`,
   };
   const ofRun = (view: string, about: string, snapshot: ObjectKey, run: Manifest): TableSource => ({
     ...common,
@@ -66,9 +79,16 @@ export function ddlStatements(input: DdlInput): Statement[] {
     about,
     folder: folderOf(snapshot),
     shape: 'run',
-    runId: run.runId,
     columns: run.columns,
+    key: run.key,
     csv: run.csv,
+    lineBreaks: addLineBreaks(0, run.parts),
+  });
+  const ofLog = (view: string, about: string, shape: 'log' | 'newest'): TableSource => ({
+    ...ofRun(view, about, pointer.snapshot, manifest),
+    folder: `${resource}/changes` as ObjectKey,
+    shape,
+    lineBreaks: manifest.changesLineBreaks ?? null,
   });
   const sources: Readonly<Record<DdlView, () => TableSource[]>> = {
     current: () => [ofRun(name, `${resource} as of run ${pointer.runId}`, pointer.snapshot, manifest)],
@@ -77,23 +97,49 @@ export function ddlStatements(input: DdlInput): Statement[] {
         ofRun(dayView(resource, day.date), `${resource} on ${day.date}`, day.snapshot, day.manifest),
       ),
     changes: () => [
-      {
-        ...ofRun(
-          `${name}_changes`,
-          `New, changed and deleted rows of each run of ${resource}`,
-          pointer.snapshot,
-          manifest,
-        ),
-        folder: `${resource}/changes` as ObjectKey,
-        shape: 'tree',
-      },
+      ofLog(`${name}_changes`, `New, changed and deleted rows of each run of ${resource}`, 'log'),
+    ],
+    newest: () => [
+      ofLog(`${name}_newest`, `${resource} as of the last published run, from the change logs`, 'newest'),
     ],
   };
   const setup = dialect === 'duckdb' ? duckdbSetup(lake) : [];
   return [
     ...setup,
-    ...(input.views ?? DDL_VIEWS).flatMap((view) => sources[view]()).flatMap(TABLES[dialect]),
+    ...(input.views ?? DDL_VIEWS)
+      .flatMap((view) => sources[view]())
+      .flatMap((source) => readable(ENGINES[dialect], source)),
   ];
+}
+
+/** @throws RangeError if the engine cannot read the line breaks inside cells of the source */
+function readable(engine: Engine, source: TableSource): Statement[] {
+  const { lineBreaks, csv, name, resource } = source;
+  const reader = engine.splitsAtLineBreaks;
+  if (reader === undefined || lineBreaks === 0) return viewsOf(engine, source);
+  if (lineBreaks !== null) {
+    const remedy =
+      csv.lineBreaks === 'escape'
+        ? 'Earlier runs wrote them. A new lake URL starts with escaped change logs'
+        : `Set \`csv: { lineBreaks: escape }\` for ${resource}, and export again`;
+    throw new RangeError(
+      `${name}: its files have ${lineBreaks} line ${lineBreaks === 1 ? 'break' : 'breaks'} inside cells, and ${reader} takes each for the end of a row. ${remedy}`,
+    );
+  }
+  const [first, ...others] = viewsOf(engine, source);
+  const about = `${reader} cannot read line breaks inside cells. Version 0.1, which wrote some of these files, did not count them.`;
+  return [{ ...first!, about: [...first!.about, about] }, ...others];
+}
+
+/**
+ * The views of a resource whose files have line breaks inside cells that the engine cannot read. `ddlStatements` throws for
+ * these.
+ */
+export function unreadableViews({ dialect, manifest }: Pick<DdlInput, 'dialect' | 'manifest'>): DdlView[] {
+  if (ENGINES[dialect].splitsAtLineBreaks === undefined) return [];
+  const current = (addLineBreaks(0, manifest.parts) ?? 0) > 0;
+  const log = (manifest.changesLineBreaks ?? 0) > 0;
+  return [...(current ? ['current' as const] : []), ...(log ? (['changes', 'newest'] as const) : [])];
 }
 
 function dayView(resource: string, date: string): string {
@@ -105,7 +151,8 @@ export function clashingResources(resources: readonly string[]): readonly [strin
   const owners = new Map<string, string>();
   for (const resource of resources) {
     const name = viewName(resource);
-    for (const view of [name, `${name}_text`, `${name}_changes`, `${name}_changes_text`]) {
+    const views = [name, `${name}_changes`, `${name}_newest`].flatMap((view) => [view, `${view}_text`]);
+    for (const view of [...views, `${name}_changes_files`, `${name}_changes_latest`]) {
       const owner = owners.get(view);
       if (owner !== undefined) return [owner, resource];
       owners.set(view, resource);
@@ -114,11 +161,7 @@ export function clashingResources(resources: readonly string[]): readonly [strin
   return null;
 }
 
-const TABLES: Readonly<Record<Dialect, (source: TableSource) => Statement[]>> = {
-  duckdb: duckdbTable,
-  athena: athenaTable,
-  spark: sparkTable,
-};
+const ENGINES: Readonly<Record<Dialect, Engine>> = { duckdb, athena, trino, spark, clickhouse };
 
 /**
  * Renders a script of the statements with their comments, without duplicates. Only `define` statements are active.

@@ -1,48 +1,45 @@
 import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../../core/settings.js';
 import { framingOf } from '../part/framing.js';
-import { columnAliases, printable } from './aliases.js';
-import { renamed, type TableColumn, tableColumns } from './kinds.js';
+import { printable } from './aliases.js';
+import type { TableColumn, TypedKind } from './kinds.js';
 import { sqlName, sqlString } from './quote.js';
-import { numberText, type Statement, type TableSource } from './table.js';
+import type { Engine, Statement, TableSource } from './table.js';
+import { textAbout, typed } from './views.js';
 
 /** Longest row that DuckDB accepts, in bytes. Its default of 2 MB is too small for a long description. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 /** Statements for DuckDB 1.2 or later. Format detection is off, because delimiter, columns and nulls are known. */
-export function duckdbTable(source: TableSource): Statement[] {
-  const columns = tableColumns(source.columns, source.masked, (names) =>
-    columnAliases(names, { toName: printable, reserved: [] }),
-  );
-  const text = sqlName(`${source.name}_text`);
-  const view = sqlName(source.name);
-  const statements: Statement[] = [
+export const duckdb: Engine = {
+  aliases: { toName: printable, reserved: [] },
+  name: sqlName,
+  string: sqlString,
+  createView: 'CREATE OR REPLACE VIEW',
+  nulls: 'kept',
+  cast,
+  text: (source, columns) => [
     {
       kind: 'define',
-      about: [
-        `${source.about}, every column as text. A null is NULL, an empty string is ''.`,
-        ...renamed(columns),
-      ],
-      sql: `CREATE OR REPLACE VIEW ${text} AS\nSELECT * FROM ${readCsv(source, columns)}${publishedOnly(source)}`,
+      about: textAbout(source, duckdb, columns),
+      sql: `CREATE OR REPLACE VIEW ${sqlName(`${source.name}_text`)} AS\nSELECT * FROM ${readCsv(source, columns)}${publishedOnly(source)}`,
     },
-    {
-      kind: 'define',
-      about: [`${source.about}, with the types seen so far. A value that does not fit its type is NULL.`],
-      sql: `CREATE OR REPLACE VIEW ${view} AS\nSELECT\n${columns.map((column) => `  ${typed(column, source)} AS ${sqlName(column.alias)}`).join(',\n')}\nFROM ${text}`,
-    },
-  ];
-  const casts = columns.filter(({ kind }) => kind !== 'text');
-  const counts = casts.map((column) => {
-    const name = sqlName(column.alias);
-    return `  count(*) FILTER (WHERE ${name} IS NOT NULL AND ${typed(column, source)} IS NULL) AS ${name}`;
-  });
-  statements.push({
-    kind: 'check',
-    about: ['Number of values that do not fit their type, by column:'],
-    sql: `SELECT\n${counts.join(',\n')}\nFROM ${text}`,
-  });
-  return statements;
-}
+  ],
+  check: (source, columns) => {
+    const casts = columns.filter(({ kind }) => kind.type !== 'text');
+    const counts = casts.map((column) => {
+      const name = sqlName(column.alias);
+      return `  count(*) FILTER (WHERE ${name} IS NOT NULL AND ${typed(duckdb, source, column)} IS NULL) AS ${name}`;
+    });
+    return [
+      {
+        kind: 'check',
+        about: ['Number of values that do not fit their type, by column:'],
+        sql: `SELECT\n${counts.join(',\n')}\nFROM ${sqlName(`${source.name}_text`)}`,
+      },
+    ];
+  },
+};
 
 /** Extensions and secret that DuckDB needs for an `s3://` lake; none for a folder. */
 export function duckdbSetup(lake: LakeSettings): Statement[] {
@@ -55,6 +52,8 @@ export function duckdbSetup(lake: LakeSettings): Statement[] {
   }
   if (lake.forcePathStyle === true) options.push("URL_STYLE 'path'");
   options.push(`SCOPE ${sqlString(lake.url)}`);
+  const secret = (kind: string, more: readonly string[] = []): string =>
+    `CREATE OR REPLACE ${kind} worktrack (\n  ${[...options, ...more].join(',\n  ')}\n)`;
   return [
     {
       kind: 'setup',
@@ -66,14 +65,24 @@ export function duckdbSetup(lake: LakeSettings): Statement[] {
       about: [
         "Uses the credentials that AWS tools find. For other credentials, replace PROVIDER with KEY_ID '…', SECRET '…'.",
       ],
-      sql: `CREATE OR REPLACE SECRET worktrack (\n  ${options.join(',\n  ')}\n)`,
+      sql: secret('SECRET'),
+    },
+    {
+      kind: 'setup',
+      about: [
+        'Or, for all later sessions of this user, too. DuckDB stores it without encryption below ~/.duckdb/stored_secrets:',
+      ],
+      sql: secret('PERSISTENT SECRET', ['REFRESH auto']),
     },
   ];
 }
 
 function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly TableColumn[]): string {
-  const { extension } = framingOf(csv);
-  const parts = `${pathIn(lake, folder)}${shape === 'tree' ? '/dt=*/run=*' : ''}/part-*${extension}`;
+  // Runs of the change log may differ in their compression, which the names of their files show.
+  const parts =
+    shape === 'log'
+      ? `${pathIn(lake, folder)}/dt=*/run=*/part-*.csv*`
+      : `${pathIn(lake, folder)}/part-*${framingOf(csv).extension}`;
   const options = [
     'auto_detect = false',
     // Otherwise `dt` and `run` of the path become columns and replace fields of the same name.
@@ -83,12 +92,12 @@ function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly Ta
     `quote = '"'`,
     `escape = '"'`,
     String.raw`new_line = '\n'`,
-    `compression = ${sqlString(csv.compression)}`,
+    `compression = ${sqlString(shape === 'log' ? 'auto' : csv.compression)}`,
     `nullstr = ''`,
     'allow_quoted_nulls = false',
     `max_line_size = ${MAX_LINE_BYTES}`,
     // Rows of older change logs have fewer cells. DuckDB pads them only when it reads with one thread.
-    ...(shape === 'tree' ? ['null_padding = true', 'parallel = false'] : []),
+    ...(shape === 'log' ? ['null_padding = true', 'parallel = false'] : []),
     `columns = {\n${columns.map(({ alias }) => `    ${sqlString(alias)}: 'VARCHAR'`).join(',\n')}\n  }`,
   ];
   return `read_csv(\n  ${[sqlString(parts), ...options].join(',\n  ')}\n)`;
@@ -107,18 +116,16 @@ function pathIn({ url }: LakeSettings, key: string): string {
   return `${root}/${key}`.replace(/[*?[]/g, '[$&]');
 }
 
-function typed({ alias, kind }: TableColumn, { csv, integers }: TableSource): string {
-  const name = sqlName(alias);
-  switch (kind) {
-    case 'integer':
-      return `TRY_CAST(${numberText(name, csv)} AS ${integers === 'wide' ? 'HUGEINT' : 'BIGINT'})`;
-    case 'number':
-      return `TRY_CAST(${numberText(name, csv)} AS DOUBLE)`;
-    case 'boolean':
-      return `TRY_CAST(${name} AS BOOLEAN)`;
+function cast(text: string, kind: TypedKind): string {
+  switch (kind.type) {
     case 'time':
-      return `TRY_CAST(${name} AS TIMESTAMP)`;
-    case 'text':
-      return name;
+      // A cast to TIMESTAMP ignores the zone (DuckDB 1.5).
+      return `make_timestamp(epoch_us(TRY_CAST(${text} AS TIMESTAMPTZ)))`;
+    case 'decimal':
+      return `TRY_CAST(${text} AS DECIMAL(${kind.precision}, ${kind.scale}))`;
+    default:
+      return `TRY_CAST(${text} AS ${TYPES[kind.type]})`;
   }
 }
+
+const TYPES = { boolean: 'BOOLEAN', int64: 'BIGINT', int128: 'HUGEINT', double: 'DOUBLE', date: 'DATE' };

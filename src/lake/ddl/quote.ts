@@ -24,6 +24,21 @@ export function hiveName(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;
 }
 
+/** A string literal of ClickHouse, where a backslash escapes. */
+export function chString(text: string): string {
+  const escaped = text
+    .replaceAll('\\', '\\\\')
+    .replaceAll("'", "\\'")
+    // Beyond ASCII, the escape would be a byte and not a character.
+    .replace(/(?=\p{ASCII})\p{Cc}/gu, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
+  return `'${escaped}'`;
+}
+
+/** A quoted identifier of ClickHouse. */
+export function chName(name: string): string {
+  return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
+}
+
 /** A view name that needs no quotes in any dialect: `time-entries` becomes `time_entries`. */
 export function viewName(resource: string): string {
   const plain = resource.toLowerCase().replace(/[^a-z0-9_]/g, '_');

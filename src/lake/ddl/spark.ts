@@ -1,22 +1,32 @@
-import { columnAliases, printable } from './aliases.js';
-import { renamed, type TableColumn, tableColumns } from './kinds.js';
+import type { LakeSettings } from '../../core/settings.js';
+import { printable } from './aliases.js';
+import type { TableColumn, TypedKind } from './kinds.js';
 import { hiveName, hiveString } from './quote.js';
-import type { Statement, TableSource } from './table.js';
+import type { Engine, TableSource } from './table.js';
+import { textAbout } from './views.js';
 
 /** The text that Spark reads as null. With Spark's default, '', a quoted empty string would also become null. */
 const NULL_TEXT = '\u0001worktrack-null\u0001';
 
+const PARTITIONS = ['dt', 'run'];
+
 /** Statements for Spark 3.2 or later. The views are temporary: they last for one session. */
-export function sparkTable(source: TableSource): Statement[] {
-  const { name, about, csv, shape, lake, folder, runId } = source;
-  const columns = tableColumns(source.columns, source.masked, (names) =>
-    columnAliases(names, { toName: printable, reserved: ['dt', 'run'] }),
-  );
-  const partitions = shape === 'tree' ? ['dt', 'run'] : [];
-  // Hadoop's scheme for S3 is s3a. Glob characters are escaped.
-  const path = `${lake.url.replace(/^s3:/, 's3a:')}/${folder}`.replace(/[*?[\]{}\\]/g, '\\$&');
+export const spark: Engine = {
+  aliases: { toName: printable, reserved: PARTITIONS },
+  name: hiveName,
+  string: hiveString,
+  createView: 'CREATE OR REPLACE TEMPORARY VIEW',
+  nulls: 'kept',
+  partitions: PARTITIONS,
+  cast,
+  text,
+};
+
+function text(source: TableSource, columns: readonly TableColumn[]): ReturnType<Engine['text']> {
+  const { name, csv, shape, lake, folder } = source;
+  const partitions = shape === 'log' ? PARTITIONS : [];
   const options: [string, string][] = [
-    ['path', path],
+    ['path', pathIn(lake, folder)],
     ['header', 'true'],
     ['enforceSchema', 'true'],
     ['sep', csv.delimiter],
@@ -29,49 +39,73 @@ export function sparkTable(source: TableSource): Statement[] {
     ['maxCharsPerColumn', '-1'],
     ['maxColumns', String(Math.max(20_480, columns.length + 1))],
     // Rows of older change logs have fewer cells.
-    ['mode', shape === 'tree' ? 'PERMISSIVE' : 'FAILFAST'],
+    ['mode', shape === 'log' ? 'PERMISSIVE' : 'FAILFAST'],
   ];
   const names = [...columns.map(({ alias }) => alias), ...partitions];
-  const casts = [
-    ...columns.map((column) => typed(column, source)),
-    ...partitions.map((one) => `  ${hiveName(one)}`),
+  const textView = hiveName(`${name}_text`);
+  if (shape === 'run') {
+    return [
+      {
+        kind: 'define',
+        about: textAbout(source, spark, columns),
+        sql: fileView(textView, names, 'csv', options),
+      },
+    ];
+  }
+  const files = hiveName(`${name}_files`);
+  const latest = hiveName(`${name}_latest`);
+  const pointer: [string, string][] = [
+    ['path', pathIn(lake, source.pointer)],
+    ['multiLine', 'true'],
   ];
-  const published =
-    shape === 'tree'
-      ? `\nWHERE substr(${hiveName('_run_id')}, 1, 16) <= ${hiveString(runId.slice(0, 16))}`
-      : '';
   return [
     {
       kind: 'define',
-      about: [`${about}, every column as text. A null is NULL, an empty string is ''.`, ...renamed(columns)],
-      sql:
-        `CREATE OR REPLACE TEMPORARY VIEW ${hiveName(`${name}_text`)} (\n` +
-        `${names.map((one) => `  ${hiveName(one)} STRING`).join(',\n')}\n)\nUSING csv\nOPTIONS (\n` +
-        `${options.map(([key, value]) => `  ${key} ${hiveString(value)}`).join(',\n')}\n)`,
+      about: [
+        'The last published run, and the files of all change logs, also of runs that are not published.',
+      ],
+      sql: fileView(latest, ['runId'], 'json', pointer),
     },
+    { kind: 'define', about: [], sql: fileView(files, names, 'csv', options) },
     {
       kind: 'define',
-      about: [`${about}, with the types seen so far. A value that does not fit its type is NULL.`],
+      about: textAbout(source, spark, columns),
       sql:
-        `CREATE OR REPLACE TEMPORARY VIEW ${hiveName(name)} AS\nSELECT\n${casts.join(',\n')}\n` +
-        `FROM ${hiveName(`${name}_text`)}${published}`,
+        `CREATE OR REPLACE TEMPORARY VIEW ${textView} AS\nSELECT * FROM ${files}\n` +
+        `WHERE substr(\`_run_id\`, 1, 16) <= (SELECT max(substr(\`runId\`, 1, 16)) FROM ${latest})`,
     },
   ];
 }
 
-function typed({ alias, kind }: TableColumn, { csv, integers }: TableSource): string {
-  const name = hiveName(alias);
-  const number = csv.escapeFormulas ? `replace(${name}, '\\'', '')` : name;
-  switch (kind) {
-    case 'integer':
-      return `  TRY_CAST(${number} AS ${integers === 'wide' ? 'DECIMAL(38, 0)' : 'BIGINT'}) AS ${name}`;
-    case 'number':
-      return `  TRY_CAST(${number} AS DOUBLE) AS ${name}`;
-    case 'boolean':
-      return `  TRY_CAST(${name} AS BOOLEAN) AS ${name}`;
-    case 'time':
-      return `  TRY_CAST(${name} AS TIMESTAMP) AS ${name}`;
-    case 'text':
-      return `  ${name}`;
-  }
+/** A view of files whose columns are text. */
+function fileView(
+  view: string,
+  columns: readonly string[],
+  format: 'csv' | 'json',
+  options: readonly [string, string][],
+): string {
+  return (
+    `CREATE OR REPLACE TEMPORARY VIEW ${view} (\n` +
+    `${columns.map((one) => `  ${hiveName(one)} STRING`).join(',\n')}\n)\nUSING ${format}\nOPTIONS (\n` +
+    `${options.map(([key, value]) => `  ${key} ${hiveString(value)}`).join(',\n')}\n)`
+  );
 }
+
+/** Path of a key. Hadoop's scheme for S3 is s3a. Glob characters are escaped. */
+function pathIn({ url }: LakeSettings, key: string): string {
+  return `${url.replace(/^s3:/, 's3a:')}/${key}`.replace(/[*?[\]{}\\]/g, '\\$&');
+}
+
+function cast(text: string, kind: TypedKind): string {
+  const type = kind.type === 'decimal' ? `DECIMAL(${kind.precision}, ${kind.scale})` : TYPES[kind.type];
+  return `TRY_CAST(${text} AS ${type})`;
+}
+
+const TYPES = {
+  boolean: 'BOOLEAN',
+  int64: 'BIGINT',
+  int128: 'DECIMAL(38, 0)',
+  double: 'DOUBLE',
+  date: 'DATE',
+  time: 'TIMESTAMP',
+};

@@ -1,6 +1,8 @@
-import type { ObjectKey, RunId } from '../../core/brands.js';
-import type { CsvSettings, LakeSettings } from '../../core/settings.js';
+import type { ObjectKey } from '../../core/brands.js';
+import type { CsvSettings, DeletePolicy, LakeSettings } from '../../core/settings.js';
 import type { Column } from '../rows/schema.js';
+import type { AliasRules } from './aliases.js';
+import type { Numbers, TableColumn, TypedKind } from './kinds.js';
 
 /** One SQL statement with its purpose. */
 export interface Statement {
@@ -15,28 +17,50 @@ export interface Statement {
   readonly sql: string;
 }
 
-/** SQL type of integers: `bigint` has 64 bits, `wide` has 38 decimal digits (some clients show them as floats). */
-export type Integers = 'bigint' | 'wide';
-
-/** A source of rows for a table: the folder of a snapshot, or all change logs. */
+/** A source of rows for a table. */
 export interface TableSource {
   readonly lake: LakeSettings;
+  readonly resource: string;
   /** Name of the typed view. The text view has the suffix `_text`. */
   readonly name: string;
   readonly about: string;
+  /** `run`: the parts in the folder of a run. `log`: the parts of all runs below a folder. `newest`: the newest rows of `log`. */
+  readonly shape: 'run' | 'log' | 'newest';
   /** A run's folder, or the root of a tree that contains `dt=…/run=…/` folders. */
   readonly folder: ObjectKey;
-  readonly shape: 'run' | 'tree';
-  /** Key of the pointer; `runId` is the run that it named. */
+  /** Key of the pointer, which names the last published run. */
   readonly pointer: ObjectKey;
-  readonly runId: RunId;
   readonly columns: readonly Column[];
+  /** Names of the key columns. */
+  readonly key: readonly string[];
   readonly csv: CsvSettings;
+  readonly deletes: DeletePolicy;
   readonly masked: ReadonlySet<string>;
-  readonly integers: Integers;
+  readonly numbers: Numbers;
+  /** Line breaks inside cells of the source; `null` if runs of version 0.1, which did not count them, may have some. */
+  readonly lineBreaks: number | null;
+  /** Name of the text view of all change logs. */
+  readonly logText: string;
 }
 
-/** Removes the leading `'` that formula escaping puts before a negative number. */
-export function numberText(expression: string, csv: CsvSettings): string {
-  return csv.escapeFormulas ? `replace(${expression}, '''', '')` : expression;
+/** What differs between query engines. */
+export interface Engine {
+  readonly aliases: AliasRules;
+  /** Quotes a name. */
+  readonly name: (name: string) => string;
+  /** Quotes a text. */
+  readonly string: (text: string) => string;
+  readonly createView: string;
+  /** Whether views read an unquoted empty field as NULL. If not, they return NULL for an empty text, too. */
+  readonly nulls: 'kept' | 'lost';
+  /** Casts a non-empty text to a type that is not text; NULL if it does not fit. */
+  readonly cast: (text: string, kind: TypedKind) => string;
+  /** Statements that define the text view of a run's folder or of the change logs. */
+  readonly text: (source: TableSource, columns: readonly TableColumn[]) => Statement[];
+  /** Columns of the text view of change logs that come from the path of a file. */
+  readonly partitions?: readonly string[];
+  /** Name of the engine's CSV reader, if it takes each line break for the end of a row. */
+  readonly splitsAtLineBreaks?: string;
+  /** Prints a query that counts values which do not fit their type. */
+  readonly check?: (source: TableSource, columns: readonly TableColumn[]) => Statement[];
 }

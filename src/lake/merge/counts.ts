@@ -18,6 +18,8 @@ export interface MergeCounts {
   reapplied: number;
   /** Updated and deleted rows whose newest version comes from the change log of a rolled-back run. */
   restored: number;
+  /** Rows of the base snapshot that were not fetched, or fetched unchanged, and have a new value because of new settings. */
+  restated: number;
 }
 
 export function zeroCounts(): MergeCounts {
@@ -33,6 +35,7 @@ export function zeroCounts(): MergeCounts {
     rows: 0,
     reapplied: 0,
     restored: 0,
+    restated: 0,
   };
 }
 

@@ -104,9 +104,7 @@ async function mergeRun(
     } else if (gone.has(key) && options.deletes !== 'keep' && !isTombstone(row)) {
       remove(options, counts, key, row);
     } else {
-      counts.retained++;
-      counts.rows++;
-      snapshot.add(key, row);
+      keep(options, counts, key, row, 'retained');
     }
     if (!source.step()) {
       await source.nextBlock();
@@ -253,7 +251,7 @@ function restore(
 }
 
 function keep(
-  { snapshot }: MergeOptions,
+  { snapshot, changes, runId }: MergeOptions,
   counts: MergeCounts,
   key: SortKey,
   row: ByteString,
@@ -262,6 +260,11 @@ function keep(
   counts[as]++;
   counts.rows++;
   snapshot.add(key, row);
+  // A row of the base snapshot has the id of an earlier run, unless `adaptRows` restated it.
+  if (row.startsWith(runId)) {
+    counts.restated++;
+    changes?.add(key, row);
+  }
 }
 
 function update({ snapshot, changes }: MergeOptions, counts: MergeCounts, key: SortKey, row: ByteString) {

@@ -12,6 +12,7 @@ import { crc32 } from '../store/crc32.js';
 import type { ObjectStore } from '../store/index.js';
 import { framingOf } from './framing.js';
 import type { Block, PartIndex } from './index-file.js';
+import { countLineBreaks } from './line-breaks.js';
 import { RowSplitter } from './row-splitter.js';
 import { BLOCK_BYTES } from './writer.js';
 
@@ -91,6 +92,7 @@ async function indexOf(
       rawBytes: raw.length,
       rawCrc32: crc32(raw),
       crc32: crc32(packed),
+      lineBreaks: countLineBreaks(raw) - keys.length,
     });
   }
   const { first = null } = blocks[0] ?? {};

@@ -5,6 +5,7 @@ import { crc32, crc32Combine } from '../store/crc32.js';
 import type { ObjectStore, ObjectWriter, WrittenObject } from '../store/index.js';
 import type { Framing } from './framing.js';
 import { type Block, encodeIndex, indexKey, type PackedBlocks } from './index-file.js';
+import { countLineBreaks } from './line-breaks.js';
 
 /** Target size of a block before compression. It is small, so that a merge can copy most blocks of a part unchanged. */
 export const BLOCK_BYTES = 64 * 1024;
@@ -20,6 +21,8 @@ export interface WrittenPart extends WrittenObject {
   /** `null` for a part that has only a header. */
   readonly first: SortKey | null;
   readonly last: SortKey | null;
+  /** Line breaks inside cells, including the header's; absent if blocks of version 0.1 were copied into it. */
+  readonly lineBreaks?: number;
   /** CRC-32 of the part's block index, 8 lower-case hex digits; absent if the part has no index. */
   readonly indexCrc32?: string;
 }
@@ -67,6 +70,8 @@ export class PartWriter {
   #rows = 0;
   #rawBytes = 0;
   #rawCrc32 = 0;
+  /** NaN if the number is not known for some block. */
+  #lineBreaks = 0;
   #first: SortKey | null = null;
   #last: SortKey | null = null;
 
@@ -98,6 +103,7 @@ export class PartWriter {
       rows: run.rows,
       rawBytes: raw.length,
       rawCrc32: crc32(raw),
+      lineBreaks: countLineBreaks(raw) - run.rows,
     };
     this.#track(block);
     await this.#enqueue({ kind: 'rows', block, packed });
@@ -119,6 +125,7 @@ export class PartWriter {
     this.#last = block.last;
     this.#rows += block.rows;
     this.#rawBytes += block.rawBytes;
+    this.#lineBreaks += block.lineBreaks ?? Number.NaN;
   }
 
   async #enqueue(pending: Pending): Promise<void> {
@@ -171,10 +178,12 @@ export class PartWriter {
     do await this.#drain();
     while (this.#pending.length > 0);
     const rawBytes = this.#rawBytes + header.length;
+    const lineBreaks = this.#lineBreaks + countLineBreaks(Buffer.from(header, 'latin1')) - 1;
     await this.#writer.write(framing.tail(this.#rawCrc32, rawBytes));
     const [written, index] = await Promise.all([this.#writer.finish(), this.#writeIndex()]);
     return {
       ...{ ...written, rows: this.#rows, rawBytes, first: this.#first, last: this.#last },
+      ...(Number.isNaN(lineBreaks) ? {} : { lineBreaks }),
       ...(index === null ? {} : { indexCrc32: index.crc32 }),
     };
   }

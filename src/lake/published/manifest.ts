@@ -3,6 +3,7 @@ import type { RunCounts, RunMode } from '../../core/contract/index.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
 import { DamagedError, damagedObject } from '../damaged-error.js';
+import { headerNames } from '../rows/header.js';
 import type { Profile } from '../rows/profile.js';
 import type { SortKey } from '../rows/row.js';
 import { type Column, META_COLUMNS, typeNames } from '../rows/schema.js';
@@ -21,15 +22,29 @@ export interface PublishedPart {
   readonly sha256: string;
   readonly first: SortKey | null;
   readonly last: SortKey | null;
+  /** Line breaks inside cells, including the header's; absent in parts of version 0.1. */
+  readonly lineBreaks?: number;
   /** CRC-32 of the part's block index; absent in change logs, which have no index, and in parts of version 0.1. */
   readonly indexCrc32?: string;
 }
 
 /** The fields of a written part that the manifest records. */
 export function toPublished(written: PublishedPart): PublishedPart {
-  const { key, bytes, rawBytes, rows, crc32, sha256, first, last, indexCrc32 } = written;
-  const part = { key, bytes, rawBytes, rows, crc32, sha256, first, last };
-  return indexCrc32 === undefined ? part : { ...part, indexCrc32 };
+  const { key, bytes, rawBytes, rows, crc32, sha256, first, last, lineBreaks, indexCrc32 } = written;
+  return {
+    ...{ key, bytes, rawBytes, rows, crc32, sha256, first, last },
+    ...(lineBreaks === undefined ? {} : { lineBreaks }),
+    ...(indexCrc32 === undefined ? {} : { indexCrc32 }),
+  };
+}
+
+/** Adds the line breaks of parts to a number. @returns `null` if one of them is not known */
+export function addLineBreaks(
+  before: number | null | undefined,
+  parts: readonly Pick<PublishedPart, 'lineBreaks'>[],
+): number | null {
+  const sum = parts.reduce((total, part) => total + (part.lineBreaks ?? Number.NaN), before ?? Number.NaN);
+  return Number.isNaN(sum) ? null : sum;
 }
 
 /** The last full read that a snapshot is based on (docs/explanation/semantics.md#full-reads). */
@@ -60,6 +75,8 @@ export interface ManifestInput {
   readonly parts: readonly PublishedPart[];
   readonly gap: Gap | null;
   readonly fullRead: FullRead | null;
+  /** Line breaks inside the cells of all change logs up to this run; `null` if version 0.1 wrote some of these. */
+  readonly changesLineBreaks: number | null;
   readonly warnings: readonly string[];
 }
 
@@ -71,10 +88,16 @@ export function encodeManifest(input: ManifestInput): Buffer {
   const { columns, parts } = input;
   const { csv } = input.profile;
   const gzip = csv.compression === 'gzip';
+  // The standard requires the names that the header has, which may be escaped.
+  const names = headerNames(columns, csv);
   const schema = {
     fields: [
       ...META_COLUMNS.map((name) => ({ name, type: 'string' })),
-      ...columns.map((column) => ({ name: column.name, type: 'string', jsonTypes: typeNames(column.types) })),
+      ...columns.map((column, at) => ({
+        name: names[at + META_COLUMNS.length]!,
+        type: 'string',
+        jsonTypes: typeNames(column.types),
+      })),
     ],
     missingValues: [''],
   };
@@ -121,6 +144,7 @@ export function encodeManifest(input: ManifestInput): Buffer {
       counts: input.counts,
       gap: input.gap,
       fullRead: input.fullRead,
+      changesLineBreaks: input.changesLineBreaks,
       warnings: input.warnings,
       csv,
       selection: input.profile.columns,
@@ -148,7 +172,8 @@ export interface Manifest {
   readonly csv: CsvSettings;
   /** Settings for included, excluded and masked columns. */
   readonly selection: ColumnSettings;
-  readonly counts: RunCounts;
+  /** `restated`: rows in the change log because new settings changed their cells; absent in runs of version 0.1. */
+  readonly counts: RunCounts & { readonly restated?: number };
   readonly pages: number;
   /** ISO 8601. */
   readonly startedAt: string;
@@ -157,6 +182,8 @@ export interface Manifest {
   readonly gap: Gap | null;
   /** Absent in manifests of earlier versions. */
   readonly fullRead?: FullRead | null;
+  /** Line breaks inside the cells of all change logs up to this run; `null` or absent if it is not known. */
+  readonly changesLineBreaks?: number | null;
   /** Purges of this run's rows, oldest first. The purged keys are not recorded. */
   readonly purged?: readonly Purge[];
 }

@@ -6,7 +6,7 @@ export type Cell = ByteString | null | undefined;
 
 /**
  * Writes rows as CSV (RFC 4180 quoting, LF; docs/explanation/semantics.md#csv). All arrays have the header's length. Most
- * cells need no quoting. csv-stringify quotes the others in one call.
+ * cells need no quotes. csv-stringify quotes the others in one call.
  */
 export function writeRows(rows: readonly (readonly Cell[])[], delimiter: string): ByteString {
   let text = '';
@@ -27,7 +27,7 @@ export function eachRow(
   for (const row of rows) {
     for (let at = 0; at < row.length; at++) {
       const cell = row[at];
-      if (cell !== null && cell !== undefined && special.test(cell)) cells.push(cell);
+      if (cell !== null && cell !== undefined && needsQuotes(cell, special)) cells.push(cell);
     }
   }
   const written = writeCells(cells, delimiter);
@@ -51,8 +51,8 @@ function writeCells(cells: readonly ByteString[], delimiter: string): string[] {
     {
       delimiter,
       record_delimiter: '\n',
-      // Quotes empty strings but not nulls; `quoted_empty` would quote both. A bare CR is quoted, as it ends a row for most readers.
-      quoted_match: ['\r', /^$/],
+      quoted: true,
+      quoted_empty: true,
     },
   );
   const scanner = new RowScanner(text);
@@ -67,12 +67,25 @@ function writeCells(cells: readonly ByteString[], delimiter: string): string[] {
 
 const SPECIAL = new Map<string, RegExp>();
 
-/** Matches cells that need quotes: those that RFC 4180 names, a bare CR, and the empty string. */
+/**
+ * Whether a cell must be quoted: the empty string, which only quotes distinguish from a null; a cell with white space at
+ * either end, which ClickHouse and R would otherwise trim; and a cell with a special character.
+ */
+function needsQuotes(cell: ByteString, special: RegExp): boolean {
+  const { length } = cell;
+  return (
+    length === 0 || cell.charCodeAt(0) <= SPACE || cell.charCodeAt(length - 1) <= SPACE || special.test(cell)
+  );
+}
+
+const SPACE = 0x20;
+
+/** Matches the characters that RFC 4180 names, and a bare CR, which ends a row for most readers. */
 function specialIn(delimiter: string): RegExp {
   const known = SPECIAL.get(delimiter);
   if (known !== undefined) return known;
   const escaped = delimiter.replace(/[\\^\]-]/, '\\$&');
-  const special = new RegExp(`["\\r\\n${escaped}]|^$`);
+  const special = new RegExp(`["\\r\\n${escaped}]`);
   SPECIAL.set(delimiter, special);
   return special;
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ByteString } from '../../core/brands.js';
 import { fromByteString, toByteString } from '../../core/brands.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
+import { escapeLineBreaks, restoreLineBreaks } from './line-breaks.js';
 import type { MaskingKey } from './masking-key.js';
 import { columnName } from './schema.js';
 
@@ -17,13 +18,16 @@ export interface Profile {
   readonly maskingKey?: MaskingKey | undefined;
 }
 
-/** A hash of the settings that determine the bytes of rows. The part size is excluded, because it does not change rows. */
+/** Version of the rules by which cells are written. Parts of an earlier version are rewritten once. */
+const CELL_RULES = 2;
+
+/** A hash of all that determines the bytes of rows. The part size is excluded, because it does not change rows. */
 export function profileFingerprint({ key, csv, columns }: Profile): string {
   const { partBytes: _, ...format } = csv;
   const { mask, include, exclude, maskedWith } = columns;
   const keyed = maskedWith === undefined ? [] : [maskedWith];
   return createHash('sha256')
-    .update(JSON.stringify([key, sorted(format), sorted(mask), include, exclude, ...keyed]))
+    .update(JSON.stringify([CELL_RULES, key, sorted(format), sorted(mask), include, exclude, ...keyed]))
     .digest('hex')
     .slice(0, 16);
 }
@@ -41,7 +45,7 @@ export function keyFingerprint({ key, csv, columns }: Profile): string {
     const mask = maskOf(columns, [columnName(field)]);
     return mask === 'hash' && columns.maskedWith !== undefined ? `hash:${columns.maskedWith}` : mask;
   });
-  return JSON.stringify([key, masks, csv.lineBreaks, csv.escapeFormulas]);
+  return JSON.stringify([key, masks, csv.escapeFormulas]);
 }
 
 /** Whether the sort key is the record's id as the service writes it, so that the record can be requested by it. */
@@ -99,7 +103,7 @@ export function maskedColumns(profile: Profile, names: readonly string[]): strin
 /** Converts the values of a column (masking, escaping); `null`, the common case, for no conversion. */
 type CellRule = ((cell: ByteString) => ByteString) | null;
 
-type RuleName = 'hash' | 'redact' | 'lineBreaks' | 'formulas';
+type RuleName = 'hash' | 'redact' | 'restore' | 'lineBreaks' | 'formulas';
 
 /** Rules of one column, in order: either masking, or escaping of line breaks and then of formulas. */
 function ruleNames(profile: Profile, column: string): RuleName[] {
@@ -114,14 +118,17 @@ function ruleNames(profile: Profile, column: string): RuleName[] {
 /**
  * Returns the rule for one column. It is created once for each run.
  *
- * @param before the profile that the cells were already written with; its rules are not applied again
+ * @param before the profile that the cells were already written with; its rules are not applied again, and escaped line
+ *   breaks are restored
  */
 export function cellRule(profile: Profile, column: string, before?: Profile): CellRule {
   const done = before === undefined ? [] : ruleNames(before, column);
   // A masked value needs no escaping.
   if (done[0] === 'redact' || (done[0] === 'hash' && !ruleNames(profile, column).includes('redact')))
     return null;
-  const rules = ruleNames(profile, column)
+  const wanted = ruleNames(profile, column);
+  const isRestored = done.includes('lineBreaks') && !wanted.includes('lineBreaks');
+  const rules = [...(isRestored ? ['restore' as const] : []), ...wanted]
     .filter((name) => !done.includes(name))
     .map((name) => (name === 'hash' ? hashRule(profile) : RULES[name]));
   if (rules.length === 0) return null;
@@ -144,14 +151,6 @@ function plainHash(cell: ByteString): ByteString {
   return createHash('sha256').update(cell, 'latin1').digest('hex') as string as ByteString;
 }
 
-const LINE_BREAK = /[\\\n\r]/;
-
-/** Writes backslash, LF and CR as two characters each, so that the original value can be restored. */
-function escapeLineBreaks(cell: ByteString): ByteString {
-  if (!LINE_BREAK.test(cell)) return cell;
-  return cell.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\r', '\\r') as ByteString;
-}
-
 /** Characters that start a formula in a spreadsheet, including full-width forms (OWASP, "CSV Injection"). */
 const FORMULA = /^(?:[=+\-@\t\r]|\uff1d|\uff0b|\uff0d|\uff20)/;
 
@@ -165,6 +164,7 @@ export function escapeFormula(cell: ByteString): ByteString {
 
 const RULES: Readonly<Record<Exclude<RuleName, 'hash'>, (cell: ByteString) => ByteString>> = {
   redact: () => REDACTED,
+  restore: restoreLineBreaks,
   lineBreaks: escapeLineBreaks,
   formulas: escapeFormula,
 };

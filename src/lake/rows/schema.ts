@@ -1,6 +1,7 @@
 import type { ByteString } from '../../core/brands.js';
 import { fromByteString, toByteString } from '../../core/brands.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
+import { addFacts, Format, type MutableFacts, noFacts, type ValueFacts } from '../../core/value-facts.js';
 
 /** The metadata columns at the start of every row, in order (docs/explanation/semantics.md#header). */
 export const META_COLUMNS = ['_run_id', '_synced_at', '_deleted_at'] as const;
@@ -15,6 +16,8 @@ export interface Column {
   readonly name: string;
   /** Bits of the JSON types seen in all runs. */
   readonly types: number;
+  /** What is known about the values of all runs; absent if a run of version 0.1, which recorded nothing, had values. */
+  readonly values?: ValueFacts;
 }
 
 export function typeNames(bits: number): TypeName[] {
@@ -55,6 +58,9 @@ export class TooManyColumnsError extends ConfigurationError {
  */
 export class ColumnSet {
   readonly types: number[] = [];
+  readonly facts: MutableFacts[] = [];
+  /** Columns with values that no facts are known about. */
+  readonly #unknown = new Set<number>();
   readonly #names: string[] = [];
   readonly #byName = new Map<string, number>();
   readonly #byField = new Map<ByteString, number>();
@@ -68,10 +74,11 @@ export class ColumnSet {
   ) {
     this.#wanted = wanted;
     for (const field of key) this.#add(columnName(field), 0);
-    for (const column of known) {
-      const at = this.#byName.get(column.name);
-      if (at === undefined) this.#add(column.name, column.types);
-      else this.types[at]! |= column.types;
+    for (const { name, types, values } of known) {
+      const at = this.#byName.get(name) ?? this.#add(name, 0);
+      this.types[at]! |= types;
+      if (values !== undefined) addFacts(this.facts[at]!, values);
+      else if ((types & ~NULL_BIT) !== 0) this.#unknown.add(at);
     }
   }
 
@@ -79,6 +86,7 @@ export class ColumnSet {
     const at = this.#names.push(name) - 1;
     this.#byName.set(name, at);
     this.types.push(types);
+    this.facts.push(noFacts());
     return at;
   }
 
@@ -114,8 +122,21 @@ export class ColumnSet {
   }
 
   toColumns(): Column[] {
-    return this.#names.map((name, at) => ({ name, types: this.types[at] ?? 0 }));
+    return this.#names.map((name, at) => {
+      const column = { name, types: this.types[at]! };
+      return this.#unknown.has(at) ? column : { ...column, values: { ...this.facts[at]! } };
+    });
   }
+}
+
+/** The columns, with the note that some hold text whatever the service's values are, because these are masked. */
+export function withText(columns: readonly Column[], names: readonly string[]): Column[] {
+  const masked = new Set(names);
+  return columns.map((column) =>
+    column.values === undefined || !masked.has(column.name)
+      ? column
+      : { ...column, values: { ...column.values, formats: column.values.formats | Format.text } },
+  );
 }
 
 /** The header's cells: metadata columns, then data columns. */

@@ -41,7 +41,7 @@ export function addUp(
     duplicates: merged.duplicates + totals.duplicates,
   };
   const known = counts.unchanged + counts.inserted + counts.updated + counts.duplicates;
-  const changed = counts.inserted + counts.updated + counts.deleted;
+  const changed = counts.inserted + counts.updated + counts.deleted + counts.restated;
   const checks: readonly [string, number, number][] = [
     ['parts of the plan done', inOrder.length, totals.tasks],
     ['rows fetched and rows merged', totals.fetched - totals.quarantined, counts.fetched],
@@ -57,7 +57,7 @@ export function addUp(
       counts.unchanged + counts.updated + counts.deleted + counts.retained,
     ],
     ['rows of the parts and rows after', sumRows(parts), counts.rows],
-    ['rows of the change log and inserted + updated + deleted', sumRows(changes), changed],
+    ['rows of the change log and inserted + updated + deleted + restated', sumRows(changes), changed],
   ];
   const wrong = checks.filter(([, left, right]) => left !== right);
   if (wrong.length > 0)

@@ -21,6 +21,8 @@ export interface BaseSnapshot {
   readonly profile: Profile;
   /** `null` in snapshots of earlier versions. */
   readonly fullRead: FullRead | null;
+  /** As in the manifest; absent in the file of a run that version 0.1 began. */
+  readonly changesLineBreaks?: number | null;
 }
 
 /**

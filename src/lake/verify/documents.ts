@@ -7,7 +7,7 @@ import { checksumState, manifestChecksumState, matchesNamedChecksum } from '../p
 import { folderOf, nameOf, type Tree, treePrefix } from '../published/layout.js';
 import { decodeUnchecked, type Manifest } from '../published/manifest.js';
 import { encodePointer, type Pointer } from '../published/pointer.js';
-import { META_COLUMNS } from '../rows/schema.js';
+import { headerNames } from '../rows/header.js';
 import { keyProblem } from '../store/key.js';
 
 const count = z.int().min(0);
@@ -41,6 +41,7 @@ const partShape = z.object({
   crc32,
   sha256,
   indexCrc32: crc32.optional(),
+  lineBreaks: count.optional(),
   first: sortKey,
   last: sortKey,
 });
@@ -81,7 +82,11 @@ const manifestShape = z.object({
     checksum: sha256.optional(),
     key: z.array(z.string()).min(1),
     counts: z.object(Object.fromEntries(counts.map((name) => [name, count]))),
-    csv: z.object({ delimiter: z.string().length(1), compression: z.enum(['gzip', 'none']) }),
+    csv: z.object({
+      delimiter: z.string().length(1),
+      compression: z.enum(['gzip', 'none']),
+      lineBreaks: z.enum(['keep', 'escape']),
+    }),
     columns: z.array(z.object({ name: z.string(), types: count })),
     parts: z
       .array(partShape)
@@ -181,7 +186,7 @@ export function checkManifest(
       problems.push(`${at} has ${name} ${quoted(worktrack[name])} instead of ${quoted(expected[name])}`);
     }
   }
-  const header = JSON.stringify([...META_COLUMNS, ...worktrack.columns.map(({ name }) => name)]);
+  const header = JSON.stringify(headerNames(worktrack.columns, worktrack.csv));
   if (resources.length !== worktrack.parts.length) {
     problems.push(`${at} lists ${resources.length} resources and ${worktrack.parts.length} parts`);
   }

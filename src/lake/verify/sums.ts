@@ -17,7 +17,7 @@ export function checkTotals({ pointerKey, pointer, snapshot, changes }: Publishe
   const { counts } = snapshot;
   const at = pointer.snapshot;
   const known = counts.unchanged + counts.inserted + counts.updated + counts.duplicates;
-  const changed = counts.inserted + counts.updated + counts.deleted;
+  const changed = counts.inserted + counts.updated + counts.deleted + (counts.restated ?? 0);
   const checks: [where: ObjectKey, what: string, left: number, right: number][] = [
     [pointerKey, 'rows of the pointer and rows of the manifest', pointer.rows, counts.rows],
     [at, 'rows of the parts and rows', sumRows(snapshot), counts.rows],
@@ -27,7 +27,7 @@ export function checkTotals({ pointerKey, pointer, snapshot, changes }: Publishe
     const where = pointer.changes!;
     checks.push([
       where,
-      'rows of the change log and inserted + updated + deleted',
+      'rows of the change log and inserted + updated + deleted + restated',
       sumRows(changes) + purgedRows(changes),
       changed,
     ]);
@@ -35,8 +35,8 @@ export function checkTotals({ pointerKey, pointer, snapshot, changes }: Publishe
       checks.push([
         where,
         `"${name}" of the change log and of the snapshot`,
-        changes.counts[name],
-        counts[name],
+        changes.counts[name] ?? 0,
+        counts[name] ?? 0,
       ]);
     }
   }

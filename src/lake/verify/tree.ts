@@ -1,8 +1,8 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { inParallel } from '../../core/in-parallel.js';
 import type { PublishedPart } from '../published/manifest.js';
-import { writeRows } from '../rows/csv.js';
-import { headerCells } from '../rows/schema.js';
+import { headerRow } from '../rows/header.js';
+import { META_COLUMNS } from '../rows/schema.js';
 import type { ObjectStore } from '../store/index.js';
 import type { CheckedManifest } from './documents.js';
 import type { Problem } from './findings.js';
@@ -30,11 +30,10 @@ export async function verifyTree(
   { columns, csv, key, parts }: CheckedManifest,
   { index, signal, partsAtOnce, onPart }: TreeOptions,
 ): Promise<ReadTree> {
-  const cells = headerCells(columns);
   const rules: PartRules = {
-    header: writeRows([cells], csv.delimiter),
+    header: headerRow(columns, csv),
     columns: columns.length,
-    cells: cells.length,
+    cells: META_COLUMNS.length + columns.length,
     keyColumns: key.length,
     delimiter: csv.delimiter,
     compression: csv.compression,

@@ -194,7 +194,7 @@ describe('published data for readers of the lake', () => {
     [['cat', 'tasks', '--limit', '-1'], 2, /--limit must be a whole number/],
     [['cat', 'tasks', '--dt', 'yesterday'], 2, /--dt must be a day/],
     [['ddl', '--dialect', 'athena'], 2, /Athena reads only from S3/],
-    [['ddl', '--dialect', 'oracle'], 2, /Allowed choices are duckdb, athena, spark/],
+    [['ddl', '--dialect', 'oracle'], 2, /Allowed choices are duckdb, athena, trino, spark, clickhouse/],
   ])('%j exits with %i and gives the reason', async (args, code, why) => {
     const result = await inFolder(...args);
     expect(result.stderr).toMatch(why);

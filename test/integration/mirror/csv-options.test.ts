@@ -35,8 +35,17 @@ interface Variant {
 
 const sha256 = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex');
 const mapped = (cell: Cell, to: (text: string) => string): Cell => (cell === null ? null : to(cell));
-const ESCAPES: Readonly<Record<string, string>> = { '\\\\': '\\', '\\n': '\n', '\\r': '\r' };
-const unescaped = (text: string): string => text.replace(/\\[\\nr]/g, (pair) => ESCAPES[pair]!);
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r' };
+/** As the documentation says: a cell that is itself a JSON object or array has no escapes. */
+const unescaped = (text: string): string =>
+  isJson(text) ? text : text.replace(/\\(.)/gs, (_, code: string) => ESCAPES[code] ?? code);
+const isJson = (text: string): boolean => {
+  try {
+    return /^[{[]/.test(text) && typeof JSON.parse(text) === 'object';
+  } catch {
+    return false;
+  }
+};
 const FORMULA = /^[=+\-@\t\r]/;
 const unquoted = (text: string): string => (/^'[=+\-@\t\r]/.test(text) ? text.slice(1) : text);
 

@@ -43,7 +43,7 @@ describe('CSV', () => {
   });
 
   it('is the text that csv-stringify writes for whole rows', () => {
-    const options = { record_delimiter: '\n', quoted_match: ['\r', /^$/] };
+    const options = { record_delimiter: '\n', quoted_match: ['\r', /^$/, /^[\0- ]/, /[\0- ]$/] };
     fc.assert(
       fc.property(anyTable, fc.constantFrom(...DELIMITERS, ']', '^', '-', '\\', 'a'), (table, delimiter) => {
         expect(writeRows(table, delimiter)).toBe(stringify(table, { ...options, delimiter }));
@@ -74,6 +74,10 @@ describe('CSV', () => {
       'a',
       'a b',
       ' a',
+      'a ',
+      'a\t',
+      ' ',
+      'à',
       'a,b',
       'a"b',
       'a\nb',
@@ -83,7 +87,7 @@ describe('CSV', () => {
       'é',
       undefined,
     ].map((cell) => (cell === null || cell === undefined ? cell : bytes(cell)));
-    const text = ',"",a,a b, a,"a,b","a""b","a\nb","a\rb","a\r\nb",\',é,\n';
+    const text = ',"",a,a b," a","a ","a\t"," ",à,"a,b","a""b","a\nb","a\rb","a\r\nb",\',é,\n';
     expect(writeRows([row], ',')).toBe(bytes(text));
   });
 

@@ -5,10 +5,17 @@ import { pathToFileURL } from 'node:url';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunId } from '../../../src/core/brands.js';
+import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { CsvSettings, LakeSettings } from '../../../src/core/settings.js';
+import { Format, noFacts, noteNumber, noteString } from '../../../src/core/value-facts.js';
 import { type AliasRules, columnAliases, plainLower, printable } from '../../../src/lake/ddl/aliases.js';
-import { clashingResources, type DdlInput, ddlStatements, renderDdl } from '../../../src/lake/ddl/ddl.js';
+import {
+  clashingResources,
+  type DdlInput,
+  ddlStatements,
+  renderDdl,
+  unreadableViews,
+} from '../../../src/lake/ddl/ddl.js';
 import { folderOf, pointerKey } from '../../../src/lake/published/layout.js';
 import { decodeManifest } from '../../../src/lake/published/manifest.js';
 import { encodePointer } from '../../../src/lake/published/pointer.js';
@@ -24,7 +31,27 @@ const S3 = {
   forcePathStyle: true,
 };
 
-const column = (name: string, ...types: string[]): Column => ({ name, types: typeBits(types) });
+/** A column whose recorded facts do not rule out any type. */
+const column = (name: string, ...types: string[]): Column => ({
+  name,
+  types: typeBits(types),
+  values: { formats: types.includes('string') ? Format.text : 0, whole: 1, fraction: 0 },
+});
+
+/** A column with the facts that a run records about these values. */
+function columnOf(name: string, jsonValues: readonly string[]): Column {
+  const facts = noFacts();
+  const types = jsonValues.map((literal) => {
+    if (/^(?:true|false)$/.test(literal)) return 'boolean';
+    if (literal === 'null') return 'null';
+    if (literal.startsWith('"')) {
+      noteString(facts, JSON.parse(literal) as string);
+      return 'string';
+    }
+    return noteNumber(facts, literal) ? 'integer' : 'number';
+  });
+  return { name, types: typeBits(types), values: facts };
+}
 
 let folder: string;
 let lake: LakeSettings;
@@ -75,8 +102,8 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
   const columns = [
     column('id', 'string'),
     column('text', 'string', 'null'),
-    column('count', 'integer'),
-    column('hours', 'integer', 'number', 'null'),
+    columnOf('count', ['9007199254740993', '-1', '99999999999999999999']),
+    columnOf('hours', ['12.50', '1e21', '3', 'null']),
     column('done', 'boolean'),
     column('mixed', 'integer', 'string'),
     column('nothing', 'null'),
@@ -103,12 +130,52 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
   it('uses types where no digit is lost', async () => {
     const input = await publish(columns, rows.slice(0, 4));
     expect(data(await read(input, ''))).toEqual([
-      ['a', '', 9007199254740993n, 12.5, true, '7', null],
-      ['b', null, null, 1e21, null, 'seven', null],
-      ['c', rows[2]![1], -1n, 3, false, '', null],
-      ['d', 'NULL', null, null, true, '\\N', null],
+      ['a', '', 9007199254740993n, '12.50', true, '7', null],
+      ['b', null, null, '1e21', null, 'seven', null],
+      ['c', rows[2]![1], -1n, '3', false, '', null],
+      ['d', 'NULL', 99999999999999999999n, null, true, '\\N', null],
     ]);
-    expect(data(await read({ ...input, integers: 'wide' }, ''))[3]![2]).toBe(99999999999999999999n);
+    const rounded = data(await read({ ...input, numbers: 'double' }, ''));
+    expect(rounded.map((row) => row[3])).toEqual([12.5, 1e21, 3, null]);
+  });
+
+  it.each([
+    ['an integer of 64 bits', ['9223372036854775807', '-9223372036854775808'], 'BIGINT', null],
+    ['a longer integer', ['9223372036854775808', '-1'], 'HUGEINT', null],
+    ['an integer of 38 digits', ['9'.repeat(38)], 'HUGEINT', null],
+    ['an integer that no type holds', ['9'.repeat(39)], 'VARCHAR', null],
+    ['a decimal', ['-12.50', '7', '0.125'], 'DECIMAL(18,3)', ['-12.500', '7.000', '0.125']],
+    ['a long decimal', ['123456789012345678901234567890.12345678'], 'DECIMAL(38,8)', null],
+    ['a decimal that no type holds', ['1234567890123456789012345678901.12345678'], 'VARCHAR', null],
+    ['a number with an exponent', ['1e21', '1'], 'VARCHAR', null],
+    ['a date', ['"2026-02-28"', '"0001-01-01"', 'null'], 'DATE', null],
+    [
+      'a time with a zone',
+      ['"2026-11-21T02:00:00Z"', '"2026-11-21T02:00:00.123456-05:30"', '"9999-12-31T23:59:59Z"'],
+      'TIMESTAMP',
+      ['2026-11-21 02:00:00', '2026-11-21 07:30:00.123456', '9999-12-31 23:59:59'],
+    ],
+    ['a time of more digits than a type holds', ['"2026-11-21T02:00:00.1234567Z"'], 'VARCHAR', null],
+    ['a date that does not exist', ['"2026-02-29"'], 'VARCHAR', null],
+    ['a time without a zone', ['"2026-11-21T02:00:00"'], 'VARCHAR', null],
+    ['dates and times', ['"2026-11-21"', '"2026-11-21T02:00:00Z"'], 'VARCHAR', null],
+    ['an empty text among times', ['"2026-11-21T02:00:00Z"', '""'], 'VARCHAR', null],
+  ])('reads %s exactly', async (_, values, type, shown) => {
+    const text = (literal: string) => (literal === 'null' ? null : literal.replaceAll('"', ''));
+    const rows = values.map((literal, at) => [String(at), text(literal)]);
+    const input = await publish([column('id', 'string'), columnOf('v', values)], rows);
+    await read(input, '');
+    const view = input.resource.replaceAll('-', '_');
+    expect(await select(`SELECT DISTINCT typeof("v") FROM "${view}"`)).toEqual([[type]]);
+    expect(await select(`SELECT CAST("v" AS VARCHAR) FROM "${view}" ORDER BY "id"`)).toEqual(
+      shown?.map((cell) => [cell]) ?? rows.map(([, cell]) => [cell]),
+    );
+  });
+
+  it('has text where an earlier version recorded no facts', async () => {
+    const old: Column = { name: 'n', types: typeBits(['integer']) };
+    const input = await publish([column('id', 'string'), old], [['a', '1']]);
+    expect(data(await read(input, ''))).toEqual([['a', '1']]);
   });
 
   it('counts the values that do not fit', async () => {
@@ -116,7 +183,12 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     await read(input, '');
     const check = ddlStatements(input).find(({ kind }) => kind === 'check')!;
     const result = await duckdb.runAndReadAll(check.sql);
-    expect(result.getRowObjects()[0]).toMatchObject({ count: 1n, hours: 0n, done: 0n, _synced_at: 0n });
+    expect(result.getRowObjects()[0]).toMatchObject({ count: 0n, done: 0n, _synced_at: 0n });
+    const narrow = { ...columns[2]!, values: { formats: 0, whole: 1, fraction: 0 } };
+    const stale = await publish(columns.with(2, narrow), rows.slice(0, 4));
+    await read(stale, '');
+    const again = ddlStatements(stale).find(({ kind }) => kind === 'check')!;
+    expect((await duckdb.runAndReadAll(again.sql)).getRowObjects()[0]).toMatchObject({ count: 1n });
   });
 
   it('gives the metadata times a time type', async () => {
@@ -214,6 +286,55 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     ]);
   });
 
+  it('reads change logs of different compression, and shows the newest row of each key', async () => {
+    const resource = 'newest';
+    const columns = [column('id', 'string'), column('a', 'string')];
+    const gone = (row: readonly (string | null)[]) =>
+      row[1] === 'gone' ? ('2026-11-21T02:00:00Z' as UtcSeconds) : null;
+    const runs = [
+      [
+        '20261119T020000Z-00000009',
+        'gzip',
+        [
+          ['x', '1'],
+          ['y', '1'],
+          ['z', '1'],
+        ],
+      ],
+      [
+        '20261120T020000Z-00000001',
+        'none',
+        [
+          ['x', '2'],
+          ['z', 'gone'],
+        ],
+      ],
+      ['20261121T020000Z-00000000', 'gzip', [['x', '']]],
+    ] as const;
+    let input!: DdlInput;
+    for (const [runId, compression, rows] of runs) {
+      const date = `${runId.slice(0, 4)}-${runId.slice(4, 6)}-${runId.slice(6, 8)}`;
+      const options = { resource, runId: runId as RunId, date, csv: { compression }, deletedAt: gone };
+      input = await publish(columns, rows, options);
+    }
+    expect(data(await read(input, '_changes_text')).length).toBe(6);
+    const newest = async (more: Partial<DdlInput>) =>
+      data(await read({ ...input, ...more }, '_newest')).sort((a, b) =>
+        String(a[0]) < String(b[0]) ? -1 : 1,
+      );
+    expect(await newest({})).toEqual([
+      ['x', ''],
+      ['y', '1'],
+      ['z', 'gone'],
+    ]);
+    expect(await newest({ deletes: 'drop' })).toEqual([
+      ['x', ''],
+      ['y', '1'],
+    ]);
+    const statements = ddlStatements({ ...input, views: ['changes', 'newest'] });
+    for (const { sql } of statements) expect(sql).not.toContain('run=2026');
+  });
+
   it('reads the snapshot of a day beside the current one', async () => {
     const resource = 'history';
     const old = await publish([column('id', 'string')], [['old']], {
@@ -250,7 +371,8 @@ describe('A script for several resources', () => {
     expect(script.match(/LOAD httpfs;/g)).toHaveLength(1);
     expect(script.match(/^-- CREATE OR REPLACE SECRET/gm)).toHaveLength(1);
     expect(script).not.toMatch(/^(?!--).*(INSTALL|SECRET)/m);
-    expect(script.match(/^CREATE OR REPLACE VIEW/gm)).toHaveLength(8);
+    expect(script.match(/^CREATE OR REPLACE VIEW/gm)).toHaveLength(12);
+    expect(script).toMatch(/^-- CREATE OR REPLACE PERSISTENT SECRET/m);
   });
 
   it('contains only the requested views', async () => {
@@ -295,15 +417,41 @@ describe('DDL for Athena and Spark', () => {
     expect(script).toContain(`/run=${RUN}/'`);
     expect(script).toContain('`id_2` string');
     expect(script).toContain('TRY_CAST(NULLIF("id", \'\') AS bigint) AS "id"');
-    expect(script).toContain('PARTITIONED BY (`dt` string, `run` string)');
+    expect(script).toContain('CREATE EXTERNAL TABLE `time_entries_');
+    expect(script).not.toContain('MSCK');
+    expect(script).toContain("/latest.json'");
     expect(script).toContain('`dt_2` string');
     expect(script).not.toContain("s3://evil/';\n");
     expect(script.match(/`x_*location[a-z0-9_]*` string/g)).toHaveLength(2);
   });
 
-  it('warns about line breaks that Athena cannot read, unless they are escaped', async () => {
-    expect(await make('athena')).toContain('cannot read line breaks');
-    expect(await make('athena', { csv: { lineBreaks: 'escape' } })).not.toContain('cannot read line breaks');
+  it.each(['athena', 'trino'] as const)(
+    'is refused with the number of line breaks for %s',
+    async (dialect) => {
+      const rows: Rows = [
+        ['a', 'one\ntwo\r\nthree'],
+        ['b', 'four\rfive'],
+      ];
+      const input = await publish([column('id', 'string'), column('text', 'string')], rows);
+      const refused = { ...input, dialect, lake: S3 };
+      expect(() => ddlStatements(refused)).toThrow(/3 line breaks inside cells.*lineBreaks: escape/);
+      expect(unreadableViews(refused)).toEqual(['current', 'changes', 'newest']);
+      expect(unreadableViews(input)).toEqual([]);
+      // After a change of the setting, only the earlier change logs have some.
+      const manifest = {
+        ...input.manifest,
+        parts: input.manifest.parts.map((part) => ({ ...part, lineBreaks: 0 })),
+      };
+      expect(unreadableViews({ ...refused, manifest })).toEqual(['changes', 'newest']);
+      expect(ddlStatements({ ...refused, manifest, views: ['current'] })).not.toEqual([]);
+    },
+  );
+
+  it('says so where an earlier version did not count line breaks', async () => {
+    const input = await publish([column('id', 'string')], [['a']]);
+    const { changesLineBreaks: _, ...manifest } = input.manifest;
+    const script = renderDdl(ddlStatements({ ...input, manifest, dialect: 'athena', lake: S3 }));
+    expect(script).toContain('Version 0.1, which wrote some of these files, did not count them');
   });
 
   it('does not make Athena statements for a folder', async () => {
@@ -317,7 +465,7 @@ describe('DDL for Athena and Spark', () => {
     expect(script).toContain("emptyValue ''");
     expect(script).toContain("nullValue '\\u0001worktrack-null\\u0001'");
     expect(script).toContain("path 's3a://lake/acme/");
-    expect(script).toContain('TRY_CAST(`id` AS BIGINT) AS `id`');
+    expect(script).toContain("TRY_CAST(NULLIF(`id`, '') AS BIGINT) AS `id`");
     expect(script).toContain('`ID_2` STRING');
     // The only backtick of a name is doubled.
     expect(script).toContain("`x``) LOCATION 's3://evil/'; --\\'` STRING");

@@ -40,6 +40,14 @@ describe('A profile fingerprint', () => {
     expect(profileFingerprint(other)).not.toBe(profileFingerprint(base));
   });
 
+  it('differs from that of version 0.1, which wrote cells by other rules', () => {
+    const { partBytes: _, ...format } = base.csv;
+    const sorted = (record: object) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
+    const { mask, include, exclude } = base.columns;
+    const text = JSON.stringify([base.key, sorted(format), sorted(mask), include, exclude]);
+    expect(profileFingerprint(base)).not.toBe(createHash('sha256').update(text).digest('hex').slice(0, 16));
+  });
+
   it('is the same for other part sizes and for masks in another order', () => {
     const other: Profile = {
       ...base,
@@ -146,18 +154,47 @@ describe('A cell rule', () => {
 
   it('escapes all line breaks so that the original value can be restored', () => {
     const profile = profileOf({ csv: { lineBreaks: 'escape' } });
-    const back: Record<string, string> = { '\\\\': '\\', '\\n': '\n', '\\r': '\r' };
+    const back: Record<string, string> = { n: '\n', r: '\r' };
+    const isJson = (text: string): boolean => {
+      try {
+        return /^[{[]/.test(text) && typeof JSON.parse(text) === 'object';
+      } catch {
+        return false;
+      }
+    };
     fc.assert(
       fc.property(
-        fc.string({ unit: fc.constantFrom('\\', 'n', 'r', '\n', '\r', 'é'), maxLength: 8 }),
+        fc.oneof(
+          fc.string({ unit: fc.constantFrom('\\', 'n', 'r', '\n', '\r', 'é'), maxLength: 8 }),
+          fc.json(),
+          fc.json().map((json) => JSON.stringify(JSON.parse(json), null, 1)),
+          fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', 'n', '\n'), maxLength: 8 }),
+        ),
         (text) => {
           const escaped = apply(profile, 'a', text);
           expect(escaped).not.toMatch(/[\n\r]/);
-          expect(escaped.replaceAll(/\\[\\nr]/g, (pair) => back[pair]!)).toBe(text);
+          const restored = isJson(escaped)
+            ? escaped
+            : escaped.replaceAll(/\\(.)/gs, (_, code: string) => back[code] ?? code);
+          expect(restored).toBe(text);
+          const rule = cellRule(profileOf({}), 'a', profile)!;
+          expect(fromByteString(rule(bytes(escaped)))).toBe(text);
         },
       ),
       { numRuns: 1000 },
     );
+  });
+
+  it.each(['{"a":"x\\ny","b":"\\"","c":"\\\\"}', '[["x\\u000ay"]]', '{}'])(
+    'keeps the JSON text %s of a nested value, which has no line breaks',
+    (json) => {
+      expect(apply(profileOf({ csv: { lineBreaks: 'escape' } }), 'a', json)).toBe(json);
+    },
+  );
+
+  it('marks a text that would look like the JSON text of a nested value once it is escaped', () => {
+    const profile = profileOf({ csv: { lineBreaks: 'escape' } });
+    expect(apply(profile, 'a', '{"a":"x\ny"}')).toBe('\\{"a":"x\\ny"}');
   });
 
   it.each(['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '\rx', '＝1', '＋1', '－1', '＠x'])(
@@ -228,12 +265,12 @@ describe('A formula', () => {
 describe('The fingerprint of a key', () => {
   const base = profileOf({ key: ['id'] });
 
-  it('changes exactly with the settings that change the text of keys', () => {
-    expect(keyFingerprint(profileOf({ key: ['id'], csv: { delimiter: ';' } }))).toBe(keyFingerprint(base));
+  it('changes with whatever changes the text of keys, and with nothing else', () => {
+    for (const csv of [{ delimiter: ';' }, { lineBreaks: 'escape' }] as const)
+      expect(keyFingerprint(profileOf({ key: ['id'], csv }))).toBe(keyFingerprint(base));
     for (const other of [
       profileOf({ key: ['other'] }),
       profileOf({ key: ['id'], csv: { escapeFormulas: true } }),
-      profileOf({ key: ['id'], csv: { lineBreaks: 'escape' } }),
       profileOf({ key: ['id'], columns: { mask: { id: 'hash' } } }),
     ]) {
       expect(keyFingerprint(other)).not.toBe(keyFingerprint(base));

@@ -12,9 +12,11 @@ import {
   type Tree,
 } from '../../../src/lake/published/layout.js';
 import {
+  addLineBreaks,
   encodeManifest,
   type ManifestInput,
   type PublishedPart,
+  toPublished,
 } from '../../../src/lake/published/manifest.js';
 import { encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
 import { writeRows } from '../../../src/lake/rows/csv.js';
@@ -85,17 +87,19 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
     fingerprint: '0123456789abcdef',
     fullRead: null,
     gap: null,
+    changesLineBreaks: 0,
     warnings: [],
   };
   const snapshotParts = await writeTree(store, options, csv, 'snapshots');
   const changeParts = await writeTree(store, options, csv, 'changes');
+  const both = { ...base, changesLineBreaks: addLineBreaks(0, changeParts) };
   const snapshot = await writeManifest(store, options, 'snapshots', {
-    ...base,
+    ...both,
     tree: 'snapshot',
     parts: snapshotParts,
   });
   const changes = await writeManifest(store, options, 'changes', {
-    ...base,
+    ...both,
     tree: 'changes',
     parts: changeParts,
   });
@@ -111,7 +115,7 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
     baseUrl: base.baseUrl,
   };
   await store.write(pointerKey(resource), encodePointer(pointer), { contentType: 'application/json' });
-  return { pointer, manifest: { ...base, tree: 'snapshot', parts: snapshotParts }, parts: snapshotParts };
+  return { pointer, manifest: { ...both, tree: 'snapshot', parts: snapshotParts }, parts: snapshotParts };
 }
 
 async function writeManifest(
@@ -151,8 +155,8 @@ async function writeTree(
         last: keyOf(block.at(-1)!),
       });
     }
-    const { key, bytes, rawBytes, rows: count, crc32, sha256, first, last } = await writer.finish();
-    published.push({ key, bytes, rawBytes, rows: count, crc32, sha256, first, last });
+    const { indexCrc32: _, ...part } = toPublished(await writer.finish());
+    published.push(part);
   }
   return published;
 }

@@ -1,7 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { Format, noteString } from '../../../src/core/value-facts.js';
+import { headerNames, headerRow } from '../../../src/lake/rows/header.js';
 import { isWanted } from '../../../src/lake/rows/profile.js';
-import { ColumnSet, columnName, headerCells, typeBits, typeNames } from '../../../src/lake/rows/schema.js';
+import {
+  ColumnSet,
+  columnName,
+  headerCells,
+  typeBits,
+  typeNames,
+  withText,
+} from '../../../src/lake/rows/schema.js';
 import { bytes, profileOf } from './data-plane.js';
 
 describe('A column set', () => {
@@ -61,15 +70,55 @@ describe('A column set', () => {
       ],
     );
     set.types[set.columnOf(bytes('a'))]! |= 4;
-    expect(set.toColumns()).toEqual([
+    expect(set.toColumns()).toMatchObject([
       { name: 'id', types: 16 },
       { name: 'a', types: 5 },
     ]);
   });
 
+  it('adds facts to those of earlier runs, and knows none if an earlier version had values', () => {
+    const values = { formats: Format.date, whole: 2, fraction: 1 };
+    const set = new ColumnSet(
+      ['id'],
+      [
+        { name: 'a', types: 16, values },
+        { name: 'old', types: 16 },
+        { name: 'onlyNulls', types: 1 },
+      ],
+    );
+    noteString(set.facts[set.columnOf(bytes('a'))]!, '2026-11-21T02:00:00Z');
+    const none = { formats: 0, whole: 0, fraction: 0 };
+    expect(set.toColumns()).toEqual([
+      { name: 'id', types: 0, values: none },
+      { name: 'a', types: 16, values: { ...values, formats: Format.date | Format.millis } },
+      { name: 'old', types: 16 },
+      { name: 'onlyNulls', types: 1, values: none },
+    ]);
+    // Once more: what was unknown stays unknown.
+    expect(new ColumnSet(['id'], set.toColumns()).toColumns()).toEqual(set.toColumns());
+  });
+
+  it('notes that masked columns hold text, for as long as the resource is mirrored', () => {
+    const columns = new ColumnSet(
+      ['id'],
+      [{ name: 'a', types: 4, values: { formats: 0, whole: 3, fraction: 0 } }],
+    );
+    const noted = withText(columns.toColumns(), ['a']);
+    const later = new ColumnSet(['id'], noted).toColumns();
+    expect(later.map(({ values }) => values?.formats)).toEqual([0, Format.text]);
+  });
+
   it('writes types as names and reads them back', () => {
     for (let bits = 0; bits < 128; bits++) expect(typeBits(typeNames(bits))).toBe(bits);
     expect(typeNames(1 | 16)).toEqual(['null', 'string']);
+  });
+
+  it('has a header without line breaks if these are escaped', () => {
+    const columns = [{ name: 'a\nb', types: 0 }];
+    const header = (lineBreaks: 'keep' | 'escape') => headerRow(columns, { delimiter: ',', lineBreaks });
+    expect(header('keep')).toBe('_run_id,_synced_at,_deleted_at,"a\nb"\n');
+    expect(header('escape')).toBe('_run_id,_synced_at,_deleted_at,a\\nb\n');
+    expect(headerNames(columns, { delimiter: ',', lineBreaks: 'escape' }).at(-1)).toBe('a\\nb');
   });
 
   it('has a header with any name as UTF-8', () => {

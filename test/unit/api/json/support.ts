@@ -2,17 +2,20 @@ import fc from 'fast-check';
 import { type ListEnvelope, readListPage } from '../../../../src/api/json/page.js';
 import type { FieldColumns } from '../../../../src/api/json/record.js';
 import { type ByteString, type Cells, fromByteString, toByteString } from '../../../../src/core/brands.js';
+import { type MutableFacts, noFacts } from '../../../../src/core/value-facts.js';
 
 /** Columns in the order first met, nothing left out. */
 export class AllColumns implements FieldColumns {
   readonly names: string[] = [];
   readonly types: number[] = [];
+  readonly facts: MutableFacts[] = [];
 
   columnOf(field: ByteString): number {
     const name = fromByteString(field);
     const known = this.names.indexOf(name);
     if (known !== -1) return known;
     this.types.push(0);
+    this.facts.push(noFacts());
     return this.names.push(name) - 1;
   }
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../../src/core/brands.js';
+import { ConfigurationError } from '../../../../src/core/configuration-error.js';
 import type { DeletePolicy } from '../../../../src/core/settings.js';
 import { adaptRows } from '../../../../src/lake/merge/adapt.js';
 import { type MergeCounts, mergeRows, zeroCounts } from '../../../../src/lake/merge/merge.js';
@@ -442,6 +443,41 @@ describe('Rows of another profile', () => {
       `${OLD_RUN},${OLD_TIME},,1,'=a;b,\n`,
     );
     expect(adapt(today, `${meta}1;"";"a,b"\n`)).toBe(`${OLD_RUN},${OLD_TIME},,1,"","a,b"\n`);
+  });
+
+  it('get escaped line breaks, or lose the escapes, when the setting changes', () => {
+    const keep = profileOf({ key: ['k'] });
+    const escaping = profileOf({ key: ['k'], csv: { lineBreaks: 'escape' } });
+    const plain = `${OLD_RUN},${OLD_TIME},,1,"a\n\\","{""x"":""y\\n""}"\n`;
+    const escaped = `${OLD_RUN},${OLD_TIME},,1,a\\n\\\\,"{""x"":""y\\n""}"\n`;
+    expect(adapt(escaping, plain, { columns: 3, profile: keep })).toBe(escaped);
+    expect(adapt(keep, escaped, { columns: 3, profile: escaping })).toBe(plain);
+  });
+
+  it('get the id of the run that gives them a new value, and keep theirs if only quotes change', () => {
+    const masked = profileOf({ key: ['k'], columns: { mask: { w: 'redact' } } });
+    const restate = (text: string) =>
+      adaptRows(
+        { columns: 3, profile: then, fingerprint: 'then' },
+        { columns, profile: masked, fingerprint: 'now' },
+        NEW_RUN,
+      )!(bytes(text) as never);
+    expect(restate(`${meta}1;a; w\n`)).toBe(`${NEW_RUN},${OLD_TIME},,1,a,[redacted]\n`);
+    expect(restate(`${meta}1; a;\n`)).toBe(`${OLD_RUN},${OLD_TIME},,1," a",\n`);
+  });
+
+  it('cannot be escaped if that changes the text of a key', () => {
+    const keep = profileOf({ key: ['k'] });
+    const escaping = profileOf({ key: ['k'], csv: { lineBreaks: 'escape' } });
+    const row = `${OLD_RUN},${OLD_TIME},,"secret\n1",a,b\n`;
+    const attempt = () => adapt(escaping, row, { columns: 3, profile: keep });
+    expect(attempt).toThrow(ConfigurationError);
+    expect(attempt).toThrow(/the key \(k\) has a backslash or a line break.*`csv.lineBreaks` cannot change/);
+    expect(attempt).not.toThrow(/secret/);
+  });
+
+  it('of an earlier version get quotes around cells with white space at an end', () => {
+    expect(adapt(profileOf({}), `${meta}1; a;b\t\n`)).toBe(`${OLD_RUN},${OLD_TIME},,1," a","b\t"\n`);
   });
 
   it('lose the values of excluded columns, but keep the columns', () => {

@@ -1,0 +1,85 @@
+import { columnName } from '../rows/schema.js';
+import { columnAliases } from './aliases.js';
+import { renamed, type TableColumn, tableColumns } from './kinds.js';
+import type { Engine, Statement, TableSource } from './table.js';
+
+/** A name that no column has: it is reserved in every dialect. */
+export const ROW_NUMBER = '_worktrack_row';
+
+/** The text view and the typed view of a source, in this order. */
+export function viewsOf(engine: Engine, source: TableSource): Statement[] {
+  const { toName, reserved } = engine.aliases;
+  const columns = tableColumns(source, (names) =>
+    columnAliases(names, { toName, reserved: [...reserved, ROW_NUMBER] }),
+  );
+  const text =
+    source.shape === 'newest' ? [newestText(engine, source, columns)] : engine.text(source, columns);
+  return [...text, typedView(engine, source, columns), ...(engine.check?.(source, columns) ?? [])];
+}
+
+/** Comment of a text view. */
+export function textAbout(
+  { about }: TableSource,
+  { nulls }: Engine,
+  columns: readonly TableColumn[],
+): string[] {
+  const distinct = nulls === 'kept' ? " A null is NULL, an empty string is ''." : '';
+  return [`${about}, every column as text.${distinct}`, ...renamed(columns)];
+}
+
+/**
+ * The newest row of each key in the change logs, which is its row in the snapshot. With `deletes: drop`, deleted rows are
+ * not in the snapshot (docs/explanation/semantics.md#deletes).
+ */
+function newestText(engine: Engine, source: TableSource, columns: readonly TableColumn[]): Statement {
+  const { name } = engine;
+  const keys = source.key.map((field) => {
+    const column = columns.find((one) => one.name === columnName(field));
+    return name(column?.alias ?? field);
+  });
+  const list = columns.map(({ alias }) => `  ${name(alias)}`).join(',\n');
+  const row = name(ROW_NUMBER);
+  const live = source.deletes === 'drop' ? ` AND ${isEmpty(engine, name('_deleted_at'))}` : '';
+  return {
+    kind: 'define',
+    about: [
+      ...textAbout(source, engine, columns),
+      'It names no run, so it stays current. Each query reads the change logs of all runs.',
+    ],
+    sql: [
+      `${engine.createView} ${name(`${source.name}_text`)} AS\nSELECT\n${list}\nFROM (`,
+      `  SELECT *, row_number() OVER (PARTITION BY ${keys.join(', ')} ORDER BY ${name('_run_id')} DESC) AS ${row}`,
+      `  FROM ${name(source.logText)}\n) AS ${name('_worktrack_log')}\nWHERE ${row} = 1${live}`,
+    ].join('\n'),
+  };
+}
+
+function isEmpty(engine: Engine, name: string): string {
+  return engine.nulls === 'kept' ? `${name} IS NULL` : `coalesce(${name}, '') = ''`;
+}
+
+function typedView(engine: Engine, source: TableSource, columns: readonly TableColumn[]): Statement {
+  const { name } = engine;
+  const partitions = source.shape === 'log' ? (engine.partitions ?? []) : [];
+  const casts = [
+    ...columns.map((column) => `  ${typed(engine, source, column)} AS ${name(column.alias)}`),
+    ...partitions.map((one) => `  ${name(one)}`),
+  ];
+  return {
+    kind: 'define',
+    about: [`${source.about}, with the types seen so far. A value that does not fit its type is NULL.`],
+    sql: `${engine.createView} ${name(source.name)} AS\nSELECT\n${casts.join(',\n')}\nFROM ${name(`${source.name}_text`)}`,
+  };
+}
+
+/** The expression of a column in the typed view. */
+export function typed(engine: Engine, { csv }: TableSource, { alias, kind }: TableColumn): string {
+  const name = engine.name(alias);
+  // Engines that push a cast down into their CSV reader would fail there (duckdb/duckdb#23818). NULLIF prevents it.
+  const text = `NULLIF(${name}, '')`;
+  if (kind.type === 'text') return engine.nulls === 'kept' ? name : text;
+  const isNumber = ['int64', 'int128', 'decimal', 'double'].includes(kind.type);
+  // Formula escaping puts a quote before a negative number.
+  const plain = isNumber && csv.escapeFormulas ? `replace(${text}, ${engine.string("'")}, '')` : text;
+  return engine.cast(plain, kind);
+}

@@ -68,5 +68,6 @@ export async function readBaseSnapshot(
     parts: manifest.parts,
     profile: { key: manifest.key, csv: manifest.csv, columns: manifest.selection },
     fullRead: manifest.fullRead ?? null,
+    ...(manifest.checkedTypes === undefined ? {} : { checkedTypes: manifest.checkedTypes }),
   };
 }

@@ -4,6 +4,7 @@ import { ConfigurationError } from '../../src/core/configuration-error.js';
 import type { FailureType } from '../../src/core/contract/index.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
 import { StoreError } from '../../src/lake/store/index.js';
+import { TableError } from '../../src/table/index.js';
 
 /** Creates a failure that Temporal does not retry. */
 export function finalFailure(type: FailureType, message: string, detail?: object): ApplicationFailure {
@@ -41,6 +42,7 @@ export function toFailure(error: unknown): unknown {
   if (error instanceof ConfigurationError) {
     return finalFailure('Configuration', [error.message, error.remedy].filter(Boolean).join(' '));
   }
+  if (error instanceof TableError) return finalFailure('Configuration', error.message);
   if (error instanceof StoreError) {
     const type: FailureType = error.retryable ? 'Transient' : 'Lake';
     return ApplicationFailure.create({ type, message: error.message, nonRetryable: !error.retryable });

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { resolveServer, startTemporalDevServer, startVersitygw } from '../../src/servers/index.js';
+import { findDeltaRs } from './delta-rs.js';
 import { type Frictionless, findFrictionless } from './frictionless.js';
+import type { PythonPackage } from './python-packages.js';
 
 /** The addresses of the servers that all integration tests share. Each test uses unique names on them. */
 export interface SharedServers {
@@ -18,6 +20,7 @@ export interface SharedServers {
   /** Objects are plain files below it. */
   readonly s3DataFolder: string;
   readonly frictionless: Frictionless;
+  readonly deltaRs: PythonPackage;
 }
 
 declare module 'vitest' {
@@ -27,8 +30,8 @@ declare module 'vitest' {
 }
 
 /**
- * Starts the servers once for all files. They were installed in a step before (`npm run servers`); the validator, which
- * only tests need, is installed here, where no test counts the time.
+ * Starts the servers once for all files. They were installed in a step before (`npm run servers`); the Python
+ * packages, which only tests need, are installed here, where no test counts the time.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'worktrack-test-'));
@@ -36,6 +39,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const versitygw = (await resolveServer('versitygw')).path;
   const testServer = (await resolveServer('test-server')).path;
   const frictionless = await findFrictionless();
+  const deltaRs = await findDeltaRs();
   const temporal = await startTemporalDevServer({
     executable: temporalCli,
     headless: true,
@@ -59,6 +63,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     s3SecretAccessKey: s3.secretAccessKey,
     s3DataFolder: dataDir,
     frictionless,
+    deltaRs,
   });
   return async () => {
     await Promise.all([temporal.stop(), s3.stop()]);

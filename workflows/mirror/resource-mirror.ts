@@ -124,7 +124,7 @@ class ResourceMirror {
   }
 
   #status(): MirrorStatus {
-    const { connection, resource, checkpoint, published, lastRun, waiting } = this.#state;
+    const { connection, resource, checkpoint, published, lastRun, waiting, tableWarning } = this.#state;
     const { configured, learned } = this.#state.pageSize ?? {};
     const pageSize = configured === undefined || learned === undefined ? null : { configured, learned };
     return {
@@ -136,6 +136,7 @@ class ResourceMirror {
       waiting: waiting.length,
       lastRun,
       pageSize,
+      ...(tableWarning ? { tableWarning } : {}),
     };
   }
 

@@ -44,6 +44,8 @@ export interface RunEvents {
 export interface RunResult extends PublishedRun {
   readonly runId: RunId;
   readonly pageSize: MirrorState['pageSize'];
+  /** As in `PreparedRun`. */
+  readonly table?: true;
 }
 
 /**
@@ -133,6 +135,7 @@ export async function runSteps(
   return {
     ...published,
     runId,
+    ...(prepared.table === undefined ? {} : { table: prepared.table }),
     pageSize: wasTried ? nextPageSize(state.pageSize, prepared.pageSize, pageSize) : state.pageSize,
   };
 }

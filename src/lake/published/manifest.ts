@@ -60,6 +60,8 @@ export interface ManifestInput {
   readonly gap: Gap | null;
   readonly fullRead: FullRead | null;
   readonly warnings: readonly string[];
+  /** Types of table columns that all values were checked against, by column; absent: none. */
+  readonly checkedTypes?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Version of the lake layout, recorded in every manifest. */
@@ -121,6 +123,7 @@ export function encodeManifest(input: ManifestInput): Buffer {
       gap: input.gap,
       fullRead: input.fullRead,
       warnings: input.warnings,
+      ...(input.checkedTypes === undefined ? {} : { checkedTypes: input.checkedTypes }),
       csv,
       selection: input.profile.columns,
       fingerprint: input.fingerprint,
@@ -154,6 +157,8 @@ export interface Manifest {
   readonly parts: readonly PublishedPart[];
   readonly warnings: readonly string[];
   readonly gap: Gap | null;
+  /** Types of table columns (`tables.types`) that all values were checked against; absent: none. */
+  readonly checkedTypes?: Readonly<Record<string, string>>;
   /** Absent in manifests of earlier versions. */
   readonly fullRead?: FullRead | null;
   /** Purges of this run's rows, oldest first. The purged keys are not recorded. */

@@ -15,6 +15,8 @@ import type { ParquetLibrary } from './library.js';
 
 /** CSV text of one row group, in bytes. It bounds the memory of a conversion. */
 const GROUP_BYTES = 4 * 1024 * 1024;
+/** CSV text that is split into cells at a time, in bytes. Cells that live for a short time cost the garbage collector less. */
+const BATCH_BYTES = 128 * 1024;
 
 /** Key of the footer's metadata that holds the types of the file's columns, in the order of the part. */
 export const TYPES_KEY = 'worktrack.types';
@@ -58,6 +60,8 @@ interface ColumnState {
   type: ColumnType;
   encode: Encoder;
   unfit: number;
+  /** Values of the current row group. */
+  values: (ParquetValue | null)[];
 }
 
 /**
@@ -74,6 +78,7 @@ export class PartConverter {
   #cells: (string | null)[][];
   #held = 0;
   #heldRows = 0;
+  #groupBytes = 0;
   #rows = -1;
   #file: ParquetWriter | null = null;
   #widened = false;
@@ -82,7 +87,10 @@ export class PartConverter {
     this.#library = library;
     this.#job = job;
     this.#events = events;
-    this.#columns = job.columns.map((column) => ({ column, unfit: 0, ...typed(column, column.type) }));
+    this.#columns = job.columns.map((column) => ({
+      ...{ column, unfit: 0, values: [] },
+      ...typed(column, column.type),
+    }));
     this.#cells = job.columns.map(() => []);
     this.#bytes = new library.writer.ByteWriter();
   }
@@ -98,6 +106,7 @@ export class PartConverter {
     if (this.#splitter.rest() !== '') throw new RangeError('the part ends within a row');
     this.#flush();
     if (this.#file !== null && !this.#widened) {
+      this.#writeGroup();
       this.#file.finish();
       this.#send();
     }
@@ -113,7 +122,8 @@ export class PartConverter {
     for (let at = 0; at < cells.length; at++) this.#cells[at]!.push(cells[at]!);
     this.#held += row.length;
     this.#heldRows++;
-    if (this.#held >= GROUP_BYTES) this.#flush();
+    // The first row group decides the types.
+    if (this.#held >= (this.#file === null ? GROUP_BYTES : BATCH_BYTES)) this.#flush();
   }
 
   #flush(): void {
@@ -121,33 +131,34 @@ export class PartConverter {
     const cells =
       this.#job.lineBreaks === 'escape' ? this.#cells.map((column) => column.map(unescaped)) : this.#cells;
     this.#cells = this.#columns.map(() => []);
+    this.#groupBytes += this.#held;
     this.#held = 0;
     this.#heldRows = 0;
-    if (this.#widened || !this.#write(cells))
+    if (this.#widened || !this.#encode(cells))
       for (const [at, column] of cells.entries()) this.#widen(at, column);
+    else if (this.#groupBytes >= GROUP_BYTES) this.#writeGroup();
   }
 
   /** @returns whether the types of the file hold all values */
-  #write(cells: readonly (readonly (string | null)[])[]): boolean {
+  #encode(cells: readonly (readonly (string | null)[])[]): boolean {
     if (this.#file === null) {
       for (const [at, column] of cells.entries()) this.#widen(at, column);
       this.#open();
     }
-    const data: { name: string; data: (ParquetValue | null)[] }[] = [];
-    const unfit: number[] = [];
-    for (const [at, column] of this.#columns.entries()) {
-      const encoded = encodeColumn(column, cells[at]!);
-      if (encoded === null) {
-        this.#widened = true;
-        return false;
-      }
-      unfit.push(encoded.unfit);
-      if (column.type !== 'empty') data.push({ name: column.column.alias, data: encoded.values });
-    }
-    for (const [at, count] of unfit.entries()) this.#columns[at]!.unfit += count;
-    this.#file!.write({ columnData: data, rowGroupSize: cells[0]!.length });
+    this.#widened = !this.#columns.every((column, at) => encodeCells(column, cells[at]!));
+    return !this.#widened;
+  }
+
+  #writeGroup(): void {
+    const rowGroupSize = this.#columns[0]!.values.length;
+    this.#groupBytes = 0;
+    if (rowGroupSize === 0) return;
+    const columnData = this.#columns
+      .filter(({ type }) => type !== 'empty')
+      .map(({ column, values }) => ({ name: column.alias, data: values }));
+    this.#file!.write({ columnData, rowGroupSize });
+    for (const column of this.#columns) column.values = [];
     this.#send();
-    return true;
   }
 
   /** Widens the type of a column so that it holds these cells. */
@@ -190,23 +201,22 @@ function typed({ fixed }: PartColumn, type: ColumnType): Pick<ColumnState, 'type
   return { type, encode: encoderOf(type, fixed ? 'all' : 'common') };
 }
 
-/** @returns `null` if the type of the column, which the configuration does not set, is too narrow */
-function encodeColumn(
-  { column, encode }: ColumnState,
-  cells: readonly (string | null)[],
-): { readonly values: (ParquetValue | null)[]; readonly unfit: number } | null {
-  const values: (ParquetValue | null)[] = new Array(cells.length);
-  let unfit = 0;
-  for (let at = 0; at < cells.length; at++) {
-    const cell = cells[at]!;
+/**
+ * Adds the values of these cells to the row group.
+ *
+ * @returns false if the type of the column, which the configuration does not set, is too narrow
+ */
+function encodeCells(state: ColumnState, cells: readonly (string | null)[]): boolean {
+  const { column, encode, values } = state;
+  for (const cell of cells) {
     const value = cell === null ? null : encode(cell);
     if (value === undefined) {
-      if (!column.fixed) return null;
-      unfit++;
+      if (!column.fixed) return false;
+      state.unfit++;
     }
-    values[at] = value ?? null;
+    values.push(value ?? null);
   }
-  return { values, unfit };
+  return true;
 }
 
 /** Restores what `csv.lineBreaks: escape` wrote as two characters. */

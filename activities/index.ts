@@ -9,6 +9,7 @@ import { createExtractPages } from './extract/extract-pages.js';
 import { createMergeParts } from './merge/parts.js';
 import { createPlanMerge } from './merge/plan.js';
 import { createPrepareRun } from './prepare-run/prepare-run.js';
+import { createFollowTable } from './publish/follow-table.js';
 import { withPublishMetrics } from './publish/metrics.js';
 import { createPublish } from './publish/publish.js';
 import { createPurgeRecord } from './purge/purge-record.js';
@@ -36,6 +37,7 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.planMerge': ofRun(createPlanMerge(deps)),
     'worktrack.mergeParts': ofRun(createMergeParts(deps)),
     'worktrack.publish': ofRun(withPublishMetrics(deps, createPublish(deps))),
+    'worktrack.followTable': withFailures(createFollowTable(deps)),
     'worktrack.cleanUp': withFailures(createCleanUp(deps)),
     'worktrack.discardRun': withFailures(createDiscardRun(deps)),
     'worktrack.restoreRolledBack': withFailures(createRestoreRolledBack(deps)),

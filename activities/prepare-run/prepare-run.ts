@@ -50,6 +50,7 @@ async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<P
     resumed: run.resumed,
     // Only the change logs have the versions that the service no longer lists. A resumed run has staged them already.
     restoreRolledBack: run.rolledBackRuns.length > 0 && run.resumed === null,
+    ...(run.tables ? { table: true } : {}),
   };
 }
 
@@ -115,6 +116,7 @@ async function fixRun(connection: OpenConnection, input: PrepareRunInput, now: n
     warnings,
     giveUpAfterMs: settings.retries.giveUpAfterMs,
     retention: settings.retention,
+    tables: settings.tables,
     reconcile,
     columns: new ColumnSet(resource.key, [...(before?.columns ?? []), ...left.columns]).toColumns(),
     resumed: resumable?.resumed ?? null,

@@ -12,6 +12,7 @@ import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { Stage } from '../../src/lake/run/stage.js';
 import { nextCheckpoint, windowGap } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import type { FixedTypes } from '../../src/table/index.js';
 import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { displacedFailure } from '../shared/displacement.js';
@@ -20,6 +21,7 @@ import { finalFailure } from '../shared/failures.js';
 import { findPublished } from './find-published.js';
 import { listStrays, writeManifest } from './folder.js';
 import { headerOnlyPart } from './header-only-part.js';
+import { checkTableTypes } from './table-types.js';
 import { limitWarnings, warningsOf } from './warnings.js';
 
 const CHECKS_AT_ONCE = 16;
@@ -53,7 +55,9 @@ export function createPublish(deps: ActivityDeps): Activities['worktrack.publish
         },
       );
       if ('problem' in sum) throw inconsistentFailure(run, sum.problem);
-      return publish(store, run, { stage, asked, shifted, unproven, plan, sum, now });
+      const signal = Context.current().cancellationSignal;
+      const checkedTypes = await checkTableTypes(store, run, { plan, results, signal });
+      return publish(store, run, { stage, asked, shifted, unproven, plan, sum, now, checkedTypes });
     });
 }
 
@@ -65,6 +69,8 @@ interface ToPublish extends Pick<PublishInput, 'shifted' | 'unproven'> {
   readonly plan: MergePlan;
   readonly sum: AddedUp;
   readonly now: () => number;
+  /** Types of the table that the values were checked against. */
+  readonly checkedTypes: FixedTypes | null;
 }
 
 async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Promise<PublishedRun> {
@@ -127,7 +133,7 @@ async function checkedParts(store: ObjectStore, run: RunFile, { plan, sum }: ToP
 /** What the manifests of the snapshot and of the change log have in common. */
 function manifestFields(
   run: RunFile,
-  { stage, asked, shifted, unproven, plan, sum }: ToPublish,
+  { stage, asked, shifted, unproven, plan, sum, checkedTypes }: ToPublish,
   changes: readonly PublishedPart[],
 ): Omit<ManifestInput, 'tree' | 'parts' | 'publishedAt'> {
   const { resource } = run;
@@ -149,6 +155,7 @@ function manifestFields(
     fingerprint: profileFingerprint(resource),
     gap,
     fullRead: nextFullRead(run.before?.fullRead ?? null, read),
+    ...(checkedTypes === null ? {} : { checkedTypes }),
     changesLineBreaks: addLineBreaks(run.before === null ? 0 : run.before.changesLineBreaks, changes),
     warnings: [
       ...run.warnings,

@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
 import type { Activities, RollBackInput, RolledBack } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
+import type { ConnectionSettings } from '../../src/core/settings.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
 import { indexKey } from '../../src/lake/part/index-file.js';
 import { repairedIndex } from '../../src/lake/part/read-index.js';
@@ -34,7 +35,7 @@ export function createRollBack(deps: ActivityDeps): Activities['worktrack.rollBa
       if (found === null) throw noSuchRun(input, 'nothing is published yet', []);
       const { pointer, etag } = found;
       // An earlier attempt swapped the pointer, and its result was lost.
-      if (pointer.runId === input.to) return reached(pointer);
+      if (pointer.runId === input.to) return reached(pointer, settings);
       const newest: RolledBackRun | null = pointer.rolledBackFrom ?? rolledBackRun(pointer);
       const { chain, snapshots } = await readRuns(store, input.resource, newest);
       const target = await readTarget(store, input, chain, snapshots);
@@ -52,12 +53,16 @@ export function createRollBack(deps: ActivityDeps): Activities['worktrack.rollBa
         },
       };
       await swap(store, input, wanted, { pointer, etag });
-      return reached(wanted);
+      return reached(wanted, settings);
     });
 }
 
-function reached({ runId, snapshot, rows, checkpoint, publishedAt }: Pointer): RolledBack {
-  return { runId, snapshot, rows, checkpoint, publishedAt: Date.parse(publishedAt) };
+function reached(
+  { runId, snapshot, rows, checkpoint, publishedAt }: Pointer,
+  { tables }: Pick<ConnectionSettings, 'tables'>,
+): RolledBack {
+  const published = { runId, snapshot, rows, checkpoint, publishedAt: Date.parse(publishedAt) };
+  return tables === null ? published : { ...published, table: true };
 }
 
 interface Target {

@@ -70,5 +70,6 @@ export async function readBaseSnapshot(
     profile: { key: manifest.key, csv: manifest.csv, columns: manifest.selection },
     fullRead: manifest.fullRead ?? null,
     changesLineBreaks: manifest.changesLineBreaks ?? null,
+    ...(manifest.checkedTypes === undefined ? {} : { checkedTypes: manifest.checkedTypes }),
   };
 }

@@ -4,7 +4,7 @@ import { columnConflicts } from './column-checks.js';
 import { type LakePlace, lakesOverlap } from './lake-url.js';
 import { readName } from './names.js';
 import { formatPath, type PathPart, type RawProblem } from './problems.js';
-import { withNameDefaults } from './resource-defaults.js';
+import { DEFAULT_RESOURCES, withNameDefaults } from './resource-defaults.js';
 import { baseUrl, errors, lake, overlap } from './schema.js';
 import { type ParsedResource, resource } from './schema-resource.js';
 import { get, isMap, parseOrUndefined } from './values.js';
@@ -33,6 +33,7 @@ function checkConnection(name: string, raw: unknown): RawProblem[] {
     ...statusConflicts(raw, path),
     ...checkWebhook(raw, path),
     ...checkResources(raw, path),
+    ...unknownTableResources(raw, path),
   ];
 }
 
@@ -88,6 +89,20 @@ function checkResources(raw: unknown, connection: PathPart[]): RawProblem[] {
       ? [...problems, ...windowConflicts(parsed, overlapMs, path), ...columnConflicts(parsed, path)]
       : problems;
   });
+}
+
+function unknownTableResources(raw: unknown, path: PathPart[]): RawProblem[] {
+  const types = get(raw, 'tables', 'types');
+  const list = get(raw, 'resources') ?? DEFAULT_RESOURCES;
+  if (!isMap(types) || !Array.isArray(list)) return [];
+  const names = list.map((item) => (typeof item === 'string' ? item : get(item, 'name')));
+  return Object.keys(types)
+    .filter((name) => !names.includes(name))
+    .map((name) => ({
+      path: [...path, 'tables', 'types', name],
+      message: `found types for ${JSON.stringify(name)}, which is not a resource of the connection; allowed: ${names.join(', ')}`,
+      at: 'key' as const,
+    }));
 }
 
 function windowConflicts(

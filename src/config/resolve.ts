@@ -5,6 +5,7 @@ import type {
   ResourceSettings,
   Settings,
   SyncSettings,
+  TableSettings,
   WriteBackSettings,
 } from '../core/settings.js';
 import { withNameDefaults } from './resource-defaults.js';
@@ -42,6 +43,7 @@ function resolveConnection(name: string, parsed: ParsedConnection): ConnectionSe
     http: resolveHttp(parsed.http),
     sync: resolveSync(parsed.sync),
     retention: { snapshotsMs: parsed.retention.snapshots, keepPerDay: parsed.retention.keep },
+    tables: resolveTables(parsed.tables),
     schedule: {
       cron: parsed.schedule.cron,
       timezone: parsed.schedule.timezone,
@@ -86,6 +88,10 @@ function resolveCsv(base: ParsedConnection['csv'], over: ParsedResource['csv'] =
     escapeFormulas: over.escapeFormulas ?? base.escapeFormulas,
     partBytes: over.partSize ?? base.partSize,
   };
+}
+
+function resolveTables({ format, types, badValues }: ParsedConnection['tables']): TableSettings | null {
+  return format === 'none' ? null : { format, types, badValues };
 }
 
 function resolveHttp(http: ParsedConnection['http']): HttpSettings {

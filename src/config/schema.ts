@@ -7,6 +7,7 @@ import { byteSize, choice, count, duration, durationOr, flag, parsedString, sing
 import { csvSection } from './schema-csv.js';
 import { notify } from './schema-notify.js';
 import { deletePolicy, path, resource } from './schema-resource.js';
+import { tables } from './schema-tables.js';
 import { webhook } from './schema-webhook.js';
 import { secretRef } from './secret-ref.js';
 import { section } from './section.js';
@@ -207,6 +208,9 @@ const connection = section({
   })
     .prefault({})
     .describe('Retention of snapshots in the lake.'),
+  tables: tables
+    .prefault({})
+    .describe('Tables beside the snapshots, which query engines open by their path.'),
   schedule: schedule.prefault({}).describe('The nightly run. `worktrack schedule apply` applies changes.'),
   webhook: webhook.optional().describe('Receiver of change notices. Default: off.'),
   notify: notify.optional().describe('Notifications of failures. Default: off.'),

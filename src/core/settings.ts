@@ -101,6 +101,15 @@ export interface RetentionSettings {
   readonly keepPerDay: 'last' | 'all';
 }
 
+/** Tables beside the snapshots (docs/explanation/tables.md). */
+export interface TableSettings {
+  readonly format: 'delta';
+  /** Types of columns, by resource and name in the header, such as `double` or `decimal(18,2)`. */
+  readonly types: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** What to do with a value that does not fit its type: fail the run before it publishes, or write NULL. */
+  readonly badValues: 'stop' | 'clear';
+}
+
 export interface ScheduleSettings {
   readonly cron: string;
   readonly timezone: string;
@@ -191,6 +200,8 @@ export interface ConnectionSettings {
   readonly http: HttpSettings;
   readonly sync: SyncSettings;
   readonly retention: RetentionSettings;
+  /** `null`: no tables. */
+  readonly tables: TableSettings | null;
   readonly schedule: ScheduleSettings;
   /** `null`: no receiver for this connection. */
   readonly webhook: WebhookSettings | null;

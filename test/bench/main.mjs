@@ -1,6 +1,8 @@
 // Speed, side by side with a bare loop, in one run on real servers (Linux).
 //
-//   npm run bench [-- --sizes 5000,200000,2000000 --rounds 3 --skip store,latency,scale,write-back]
+//   npm run bench [-- --sizes 5000,200000,2000000 --rounds 3 --skip store,latency,scale,write-back --tables]
+//
+// `--tables` also writes Delta tables.
 //
 // What it prints are medians; what it compares alternates. CPU is that of our own processes: the worker's, and the bare
 // loop's. Time is from asking for the export to the answer that it is published.
@@ -28,6 +30,7 @@ const { values } = parseArgs({
     sizes: { type: 'string', default: '5000,200000,2000000' },
     rounds: { type: 'string', default: '3' },
     skip: { type: 'string', default: '' },
+    tables: { type: 'boolean', default: false },
   },
 });
 const sizes = values.sizes.split(',').filter(Boolean).map(Number);
@@ -284,7 +287,7 @@ async function bareWrites({ url }, rows) {
 async function warmConnection(service, s3 = stage.s3) {
   const connection = await configure({ ...stage, s3 }, service.url, {
     resources: ['tasks', RESOURCE],
-    yaml: `    sync: { overlap: ${OVERLAP_S}s }\n`,
+    yaml: `    sync: { overlap: ${OVERLAP_S}s }\n${values.tables ? '    tables: { format: delta }\n' : ''}`,
   });
   const worker = await startWorker(stage, connection);
   await measureExport(stage, connection, [worker.pid], { resources: ['tasks'] });

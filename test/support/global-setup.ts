@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { resolveServer, startTemporalDevServer, startVersitygw } from '../../src/servers/index.js';
+import { findDeltaRs } from './delta-rs.js';
 import { type Frictionless, findFrictionless } from './frictionless.js';
+import type { PythonPackage } from './python-packages.js';
 import { TEST_SERVER } from './time-skipping-server.js';
 
 /** The addresses of the servers that all integration tests share. Each test uses unique names on them. */
@@ -19,6 +21,7 @@ export interface SharedServers {
   /** Objects are plain files below it. */
   readonly s3DataFolder: string;
   readonly frictionless: Frictionless;
+  readonly deltaRs: PythonPackage;
 }
 
 declare module 'vitest' {
@@ -37,6 +40,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const versitygw = (await resolveServer('versitygw')).path;
   const testServer = (await resolveServer(TEST_SERVER)).path;
   const frictionless = await findFrictionless();
+  const deltaRs = await findDeltaRs();
   const temporal = await startTemporalDevServer({
     executable: temporalCli,
     headless: true,
@@ -60,6 +64,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     s3SecretAccessKey: s3.secretAccessKey,
     s3DataFolder: dataDir,
     frictionless,
+    deltaRs,
   });
   return async () => {
     await Promise.all([temporal.stop(), s3.stop()]);

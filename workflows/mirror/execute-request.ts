@@ -5,6 +5,7 @@ import type {
   Activities,
   MirrorRequest,
   MirrorState,
+  PreparedRun,
   PurgeRequest,
   RollbackRequest,
   RunRef,
@@ -21,6 +22,14 @@ const cleanUp = proxyActivities<Activities>({
   scheduleToCloseTimeout: '2 hours',
   heartbeatTimeout: '10 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
+});
+
+/** The table step has its own limits: its failure does not fail the run, and the next step of the mirror catches up. */
+const tableSteps = proxyActivities<Activities>({
+  startToCloseTimeout: '1 day',
+  scheduleToCloseTimeout: '1 day',
+  heartbeatTimeout: '10 seconds',
+  retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 15 },
 });
 
 /** Changes to published objects. Callers run them without cancellation, because a partial change would leave the lake inconsistent. */
@@ -76,6 +85,8 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
     published: { runId, snapshot, rows: counts.rows, publishedAt },
   });
   const { connection, resource, cleanedUpTo, unpublished } = before;
+  // Before the clean-up, which may remove snapshots that the table has missed.
+  const tableWarnings = await followTable(result, active, mirror);
   try {
     const { complete } = await CancellationScope.nonCancellable(() =>
       cleanUp['worktrack.cleanUp']({ connection, resource, runId, cleanedUpTo, unpublished }),
@@ -88,7 +99,42 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
     });
   }
   const { rows } = counts;
-  return { resource, outcome: 'published', runId, rows, counts, snapshot, warnings, error: null };
+  const all = [...warnings, ...tableWarnings];
+  return { resource, outcome: 'published', runId, rows, counts, snapshot, warnings: all, error: null };
+}
+
+/**
+ * Makes the resource's table show the published state (docs/explanation/tables.md). Never throws: until the table has
+ * caught up, the mirror's status has a warning.
+ *
+ * @returns warnings for the report
+ */
+async function followTable(
+  { table }: Pick<PreparedRun, 'table'>,
+  active: ActiveRun,
+  mirror: Mirror,
+): Promise<readonly string[]> {
+  if (table !== true) {
+    if (mirror.state().tableWarning) mirror.onState({ tableWarning: null });
+    return [];
+  }
+  mirror.onChange({ ...active, phase: 'table' });
+  const { connection, resource } = mirror.state();
+  try {
+    const { warnings } = await CancellationScope.nonCancellable(() =>
+      tableSteps['worktrack.followTable']({ connection, resource, runId: active.runId }),
+    );
+    mirror.onState({ tableWarning: null });
+    return warnings;
+  } catch (error) {
+    const { message } = toRunError(error);
+    const warning = `table: it does not show the published run yet; the next run catches up. ${message}`;
+    mirror.onState({ tableWarning: warning });
+    log.warn('the run is published, but the table does not show it; the next run repeats the step', {
+      error: message,
+    });
+    return [warning];
+  }
 }
 
 async function rollBack({ to }: RollbackRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
@@ -97,11 +143,12 @@ async function rollBack({ to }: RollbackRequest, active: ActiveRun, mirror: Mirr
   // From here on the pointer may name the target, even if the activity's result is lost. The rolled-back runs are newer
   // than the target, so the next clean-up must check them again.
   mirror.onState({ rollingBackTo: to, cleanedUpTo: olderOf(mirror.state().cleanedUpTo, to) });
-  const { checkpoint, ...published } = await CancellationScope.nonCancellable(() =>
+  const { checkpoint, table, ...published } = await CancellationScope.nonCancellable(() =>
     amend['worktrack.rollBack'](input),
   );
   mirror.onState({ checkpoint, published, publishing: null, rollingBackTo: null, resumable: null });
-  return amendedReport(input.resource, published);
+  const warnings = await followTable(table === undefined ? {} : { table }, active, mirror);
+  return { ...amendedReport(input.resource, published), warnings };
 }
 
 async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
@@ -114,6 +161,8 @@ async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): 
   );
   const sweepUntil = Date.now() + SWEEP_MS;
   mirror.onState({ checkpoint, published, resumable: null, sweepUntil });
+  // The purge itself makes the table follow.
+  if (mirror.state().tableWarning) mirror.onState({ tableWarning: null });
   return { ...amendedReport(input.resource, published), purged };
 }
 

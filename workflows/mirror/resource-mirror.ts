@@ -123,7 +123,7 @@ class ResourceMirror {
   }
 
   #status(): MirrorStatus {
-    const { connection, resource, checkpoint, published, lastRun, waiting } = this.#state;
+    const { connection, resource, checkpoint, published, lastRun, waiting, tableWarning } = this.#state;
     const { configured, learned } = this.#state.pageSize ?? {};
     const pageSize = configured === undefined || learned === undefined ? null : { configured, learned };
     return {
@@ -135,6 +135,7 @@ class ResourceMirror {
       waiting: waiting.length,
       lastRun,
       pageSize,
+      ...(tableWarning ? { tableWarning } : {}),
     };
   }
 

@@ -45,6 +45,8 @@ interface RunEvents {
 interface RunResult extends PublishedRun {
   readonly runId: RunId;
   readonly pageSize: MirrorState['pageSize'];
+  /** As in `PreparedRun`. */
+  readonly table?: true;
 }
 
 /** Identifies a run, and the runs of this mirror that the pointer may name. */
@@ -141,6 +143,7 @@ export async function runSteps(
   return {
     ...published,
     runId,
+    ...(prepared.table === undefined ? {} : { table: prepared.table }),
     pageSize: wasTried ? nextPageSize(state.pageSize, prepared.pageSize, pageSize) : state.pageSize,
   };
 }

@@ -23,6 +23,7 @@ import type {
   RollBackInput,
   RolledBack,
   RunRef,
+  TableFollowed,
 } from './steps.js';
 import type { WriteBackActivities } from './write-back.js';
 
@@ -41,5 +42,6 @@ export interface Activities extends WriteBackActivities {
   'worktrack.restoreRolledBack'(input: RunRef): Promise<ExtractResult>;
   'worktrack.rollBack'(input: RollBackInput): Promise<RolledBack>;
   'worktrack.purgeRecord'(input: PurgeRecordInput): Promise<RecordPurged>;
+  'worktrack.followTable'(input: RunRef): Promise<TableFollowed>;
   'worktrack.notify'(input: NotifyInput): Promise<void>;
 }

@@ -58,7 +58,15 @@ export interface RunAnswer {
 }
 
 /** Progress of a run, for display. */
-export type RunPhase = 'begin' | 'extract' | 'merge' | 'publish' | 'clean-up' | 'roll-back' | 'purge';
+export type RunPhase =
+  | 'begin'
+  | 'extract'
+  | 'merge'
+  | 'publish'
+  | 'table'
+  | 'clean-up'
+  | 'roll-back'
+  | 'purge';
 
 export interface ActiveRun {
   readonly runId: RunId;
@@ -89,6 +97,8 @@ export interface MirrorStatus {
   readonly lastRun: RunReport | null;
   /** `null` if the configured page size is in use. */
   readonly pageSize: LearnedPageSize | null;
+  /** Why the table does not show the published run yet; absent: it does, or there is no table. */
+  readonly tableWarning?: string;
 }
 
 /** A smaller page size, found because the service rejects the configured one; both in rows. */
@@ -132,6 +142,8 @@ export interface MirrorState {
   readonly notify?: readonly NotifyEvent[];
   /** Whether the last run that was not cancelled failed; absent: none did. */
   readonly failing?: boolean;
+  /** Why the table does not show the published run yet; absent or `null`: it does, or there is no table. */
+  readonly tableWarning?: string | null;
   readonly waiting: readonly MirrorRequest[];
   /** Newest last; bounded. A repeated request gets its answer from here. */
   readonly answered: readonly RunAnswer[];

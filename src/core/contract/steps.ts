@@ -38,6 +38,8 @@ export interface PreparedRun {
   readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
   /** Whether the change logs of rolled-back runs must be restored (docs/reference/commands.md). */
   readonly restoreRolledBack: boolean;
+  /** Whether the resource has a table (docs/explanation/tables.md). Absent: no. */
+  readonly table?: true;
 }
 
 export interface ExtractInput extends RunRef {
@@ -186,6 +188,15 @@ export interface RollBackInput extends Fenced {
 
 export interface RolledBack extends Published {
   readonly checkpoint: { readonly updatedSince: UtcSeconds };
+  /** As in `PreparedRun`. */
+  readonly table?: true;
+}
+
+/** The table of a resource shows what `latest.json` names. */
+export interface TableFollowed {
+  /** The newest version of the table. */
+  readonly version: number;
+  readonly warnings: readonly string[];
 }
 
 export interface PurgeRecordInput extends Fenced {

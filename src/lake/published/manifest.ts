@@ -78,6 +78,8 @@ export interface ManifestInput {
   /** Line breaks inside the cells of all change logs up to this run; `null` if version 0.1 wrote some of these. */
   readonly changesLineBreaks: number | null;
   readonly warnings: readonly string[];
+  /** Types of table columns that all values were checked against, by column; absent: none. */
+  readonly checkedTypes?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Version of the lake layout, recorded in every manifest. */
@@ -146,6 +148,7 @@ export function encodeManifest(input: ManifestInput): Buffer {
       fullRead: input.fullRead,
       changesLineBreaks: input.changesLineBreaks,
       warnings: input.warnings,
+      ...(input.checkedTypes === undefined ? {} : { checkedTypes: input.checkedTypes }),
       csv,
       selection: input.profile.columns,
       fingerprint: input.fingerprint,
@@ -180,6 +183,8 @@ export interface Manifest {
   readonly parts: readonly PublishedPart[];
   readonly warnings: readonly string[];
   readonly gap: Gap | null;
+  /** Types of table columns (`tables.types`) that all values were checked against; absent: none. */
+  readonly checkedTypes?: Readonly<Record<string, string>>;
   /** Absent in manifests of earlier versions. */
   readonly fullRead?: FullRead | null;
   /** Line breaks inside the cells of all change logs up to this run; `null` or absent if it is not known. */

@@ -1,6 +1,12 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type { ExtractResult, RunMode } from '../../core/contract/index.js';
-import type { HttpSettings, ResourceSettings, RetentionSettings, SyncSettings } from '../../core/settings.js';
+import type {
+  HttpSettings,
+  ResourceSettings,
+  RetentionSettings,
+  SyncSettings,
+  TableSettings,
+} from '../../core/settings.js';
 import type { FullRead, PublishedPart } from '../published/manifest.js';
 import type { Profile } from '../rows/profile.js';
 import type { Column } from '../rows/schema.js';
@@ -23,6 +29,8 @@ export interface BaseSnapshot {
   readonly fullRead: FullRead | null;
   /** As in the manifest; absent in the file of a run that version 0.1 began. */
   readonly changesLineBreaks?: number | null;
+  /** As in its manifest. */
+  readonly checkedTypes?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -51,6 +59,8 @@ export interface RunFile {
   readonly warnings: readonly string[];
   readonly giveUpAfterMs: number;
   readonly retention: RetentionSettings;
+  /** `null` or absent: the resource has no table. */
+  readonly tables?: TableSettings | null;
   /** Whether the run detects deletes (docs/explanation/semantics.md#deletes). */
   readonly reconcile: boolean;
   /** Data columns known at the start of the run: those of the base snapshot and of rolled-back runs. */

@@ -84,6 +84,7 @@ function fromMirror({
   lastRun,
   active,
   pageSize,
+  tableWarning,
 }: MirrorStatus): ResourceStatus {
   const isPublished = lastRun?.outcome === 'published' && lastRun.runId === published?.runId;
   const snapshotAt = published === null ? null : new Date(published.publishedAt).toISOString();
@@ -94,7 +95,10 @@ function fromMirror({
     rows: published?.rows ?? null,
     lastRun: lastRun && { runId: lastRun.runId, outcome: lastRun.outcome, publishedAt },
     snapshotAt,
-    warnings: lastRun?.warnings ?? [],
+    // The run that the table does not show may not be the last one.
+    warnings: [
+      ...new Set([...(lastRun?.warnings ?? []), ...(tableWarning === undefined ? [] : [tableWarning])]),
+    ],
     error: lastRun?.error ?? null,
     active,
     pageSize: pageSize ?? null,

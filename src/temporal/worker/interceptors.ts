@@ -12,6 +12,7 @@ const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan' | 'notify' | '
   'worktrack.planMerge': 'merge',
   'worktrack.mergeParts': 'merge',
   'worktrack.publish': 'publish',
+  'worktrack.followTable': 'table',
   'worktrack.cleanUp': 'clean-up',
   'worktrack.discardRun': 'clean-up',
   'worktrack.rollBack': 'roll-back',

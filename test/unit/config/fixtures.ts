@@ -31,6 +31,7 @@ export const DOCUMENTED_MORE_KEYS = `
     deletes: mark                                 # mark, drop or keep
     csv: { compression: gzip, nested: json, lineBreaks: keep, escapeFormulas: false }
     retention: { snapshots: 30d }
+    tables: { format: none }                      # or delta
     schedule: { cron: "0 2 * * *", timezone: UTC, jitter: 5m, catchupWindow: 24h, pauseOnFailure: false }
     webhook:
       listen: 127.0.0.1:8080                      # POST /hooks/<connection>

@@ -25,6 +25,7 @@ describe('the JSON Schema for editors', () => {
       'deletes',
       'csv',
       'retention',
+      'tables',
       'schedule',
       'webhook',
       'notify',

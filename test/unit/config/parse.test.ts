@@ -39,6 +39,17 @@ describe('a valid configuration', () => {
     expect(connection.webhook).toBeNull();
   });
 
+  it('has tables if it names a format, with types as Delta writes them', () => {
+    const yaml = withLines(
+      'tables: { format: delta, types: { tasks: { estimate: "decimal(18, 2)", done: string } }, badValues: clear }',
+    );
+    expect(connectionOf(yaml).tables).toEqual({
+      format: 'delta',
+      types: { tasks: { estimate: 'decimal(18,2)', done: 'string' } },
+      badValues: 'clear',
+    });
+  });
+
   it('has the documented defaults', () => {
     const { webhook: none, ...short } = connectionOf(DOCUMENTED_EXAMPLE);
     const { webhook, ...long } = connectionOf(DOCUMENTED_EXAMPLE + DOCUMENTED_MORE_KEYS);
@@ -116,6 +127,7 @@ describe('a valid configuration', () => {
         minIntervalMs: 900_000,
       },
       retention: { snapshotsMs: 30 * DAY, keepPerDay: 'last' },
+      tables: null,
       schedule: {
         cron: '0 2 * * *',
         timezone: 'UTC',

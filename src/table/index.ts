@@ -1,0 +1,7 @@
+export { checkTable } from './check-table.js';
+export { checkValues } from './check-values.js';
+export { TableError } from './errors.js';
+export { type Followed, followPointer, followPointerAndForget, type TableTask } from './follow-pointer.js';
+export { dataKey, tablePrefix } from './log/names.js';
+export { parquetLibrary } from './parquet/library.js';
+export type { FixedTypes } from './rules/columns.js';

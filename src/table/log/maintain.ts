@@ -1,0 +1,112 @@
+import { rewrite, writeIfUnchanged } from '../../lake/published/rewrite.js';
+import type { ObjectStore } from '../../lake/store/index.js';
+import { CHECKPOINT_EVERY, checkpointActions, encodeCheckpoint } from './checkpoint.js';
+import { checkpointKey, commitKey, dataKey, lastCheckpointKey, tablePrefix } from './names.js';
+import type { Table } from './read-table.js';
+import { garbage, keptSince, type LogObject, outdatedLog } from './retention.js';
+
+export interface MaintenanceInput {
+  readonly resource: string;
+  /** How long replaced versions stay readable, ms. */
+  readonly retentionMs: number;
+  /** Milliseconds since 1970, by Temporal's clock. */
+  readonly now: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Writes a checkpoint of the newest version if one is due, and removes data files and log entries that no kept version
+ * needs. It can be interrupted and repeated at any point.
+ */
+export async function maintainTable(
+  store: ObjectStore,
+  table: Table,
+  input: MaintenanceInput,
+): Promise<void> {
+  const { resource, now, retentionMs, signal } = input;
+  const { state, checkpoint, log } = table;
+  const since = keptSince(now, retentionMs);
+  if (state.version - checkpoint >= CHECKPOINT_EVERY) await writeCheckpoint(store, table, resource, since);
+  signal.throwIfAborted();
+  const unused = garbage(state, await listDataFiles(store, resource), since);
+  await store.remove(unused.map((path) => dataKey(resource, path)));
+  signal.throwIfAborted();
+  // The list is from before the new checkpoint, so the log before it is removed next time.
+  await removeLog(store, resource, outdatedLog(log, since));
+}
+
+/**
+ * Ends time travel: removes every data file that the newest version does not name, and the log before it. Nothing that
+ * an earlier version held is left.
+ */
+export async function forgetEarlierVersions(
+  store: ObjectStore,
+  table: Table,
+  { resource, signal }: Pick<MaintenanceInput, 'resource' | 'signal'>,
+): Promise<void> {
+  const { state, log } = table;
+  if (state.version < 0) return;
+  await writeCheckpoint(store, table, resource, Number.POSITIVE_INFINITY);
+  signal.throwIfAborted();
+  const unused = (await listDataFiles(store, resource)).filter((path) => !state.files.has(path));
+  await removeLog(
+    store,
+    resource,
+    log.filter(({ version }) => version < state.version),
+  );
+  await store.remove(unused.map((path) => dataKey(resource, path)));
+  await store.abortUploads(tablePrefix(resource));
+}
+
+/** Paths of all objects of a table outside its log. */
+export async function listDataFiles(store: ObjectStore, resource: string): Promise<string[]> {
+  return [...(await listSizes(store, resource)).keys()];
+}
+
+/** Sizes of all objects of a table outside its log, in bytes, by path. */
+export async function listSizes(store: ObjectStore, resource: string): Promise<Map<string, number>> {
+  const sizes = new Map<string, number>();
+  const prefix = tablePrefix(resource);
+  for await (const { key, bytes } of store.list(prefix)) {
+    const path = key.slice(prefix.length);
+    if (!path.startsWith('_delta_log/')) sizes.set(path, bytes);
+  }
+  return sizes;
+}
+
+/** Two attempts write equal checkpoints, so a late one does no harm. */
+async function writeCheckpoint(
+  store: ObjectStore,
+  { state }: Table,
+  resource: string,
+  since: number,
+): Promise<void> {
+  const { version } = state;
+  const actions = checkpointActions(state, since);
+  const body = await encodeCheckpoint(actions);
+  await store.write(checkpointKey(resource, version), body, {
+    contentType: 'application/vnd.apache.parquet',
+  });
+  const hint = { version, size: actions.length, sizeInBytes: body.length, numOfAddFiles: state.files.size };
+  const key = lastCheckpointKey(resource);
+  const text = Buffer.from(JSON.stringify(hint));
+  const isNewer = (current: Buffer): boolean => versionIn(current) < version;
+  // Conditional, because a late write must not name an earlier checkpoint, which may be gone.
+  const found = await rewrite(store, key, (current) => (isNewer(current) ? text : null));
+  if (found === null) await writeIfUnchanged(store, key, text, 'absent');
+}
+
+function versionIn(hint: Buffer): number {
+  try {
+    return (JSON.parse(hint.toString('utf8')) as { readonly version?: number }).version ?? -1;
+  } catch {
+    return -1;
+  }
+}
+
+async function removeLog(store: ObjectStore, resource: string, objects: readonly LogObject[]): Promise<void> {
+  const keyOf = { commit: commitKey, checkpoint: checkpointKey };
+  // Oldest first, so that what is left of an interrupted removal has no gap.
+  const inOrder = [...objects].sort((a, b) => a.version - b.version);
+  await store.remove(inOrder.map(({ kind, version }) => keyOf[kind](resource, version)));
+}

@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import type { ObjectKey } from '../../core/brands.js';
+
+/** The names of a table's objects (PROTOCOL.md, "File Types"). Keys are relative to the lake's root. */
+
+/** Prefix of all objects of a resource's table. */
+export function tablePrefix(resource: string): string {
+  return `${resource}/table/`;
+}
+
+export function logPrefix(resource: string): string {
+  return `${tablePrefix(resource)}_delta_log/`;
+}
+
+export function commitKey(resource: string, version: number): ObjectKey {
+  return `${logPrefix(resource)}${padded(version)}.json` as ObjectKey;
+}
+
+export function checkpointKey(resource: string, version: number): ObjectKey {
+  return `${logPrefix(resource)}${padded(version)}.checkpoint.parquet` as ObjectKey;
+}
+
+export function lastCheckpointKey(resource: string): ObjectKey {
+  return `${logPrefix(resource)}_last_checkpoint` as ObjectKey;
+}
+
+export function dataKey(resource: string, path: string): ObjectKey {
+  return `${tablePrefix(resource)}${path}` as ObjectKey;
+}
+
+function padded(version: number): string {
+  return String(version).padStart(20, '0');
+}
+
+/** What an object of the log is; `null` for other names. */
+export function parseLogName(
+  name: string,
+): { readonly kind: 'commit' | 'checkpoint'; readonly version: number } | null {
+  const found = /^(\d{20})\.(json|checkpoint\.parquet)$/.exec(name);
+  if (found === null) return null;
+  return { kind: found[2] === 'json' ? 'commit' : 'checkpoint', version: Number(found[1]) };
+}
+
+/** What determines the bytes of a data file. */
+export interface FileContent {
+  /** SHA-256 of the part. */
+  readonly part: string;
+  /** Columns and types, and the version of the writer. */
+  readonly layout: string;
+}
+
+/**
+ * Name of a data file, such as `part-v12-<part>-<layout>.parquet`. It contains the version that the file was written
+ * for, and hashes of all that determines its bytes. So two attempts at one commit write equal bytes under one name, a
+ * later attempt finds what an earlier one wrote, and a file whose commit can no longer succeed is recognized.
+ */
+export function dataFileName(version: number, { part, layout }: FileContent): string {
+  const hash = createHash('sha256').update(layout).digest('hex').slice(0, 16);
+  return `${dataFileStem(version, part)}${hash}.parquet`;
+}
+
+/** The beginning of the names of all files that hold a part, whatever their layout. */
+export function dataFileStem(version: number, part: string): string {
+  return `part-v${version}-${part.slice(0, 32)}-`;
+}
+
+/** The version that a data file was written for; `null` for a file of another writer. */
+export function versionOfDataFile(path: string): number | null {
+  const found = /^part-v(\d+)-[0-9a-f]{32}-[0-9a-f]{16}\.parquet$/.exec(path);
+  return found === null ? null : Number(found[1]);
+}

@@ -1,0 +1,76 @@
+import { inParallel } from '../../core/in-parallel.js';
+import { damagedObject } from '../../lake/damaged-error.js';
+import type { ObjectStore } from '../../lake/store/index.js';
+import { type Action, decodeCommit } from './actions.js';
+import { decodeCheckpoint } from './checkpoint.js';
+import { checkpointKey, commitKey, logPrefix, parseLogName } from './names.js';
+import type { LogObject } from './retention.js';
+import { TableState } from './state.js';
+
+const READS_AT_ONCE = 8;
+
+/** A table as its log describes it. */
+export interface Table {
+  /** The newest version. */
+  readonly state: TableState;
+  /** Commits and checkpoints in the log. */
+  readonly log: readonly LogObject[];
+  /** Version of the newest checkpoint; -1 if there is none. */
+  readonly checkpoint: number;
+}
+
+/**
+ * Reads the newest version of a table: the newest checkpoint and the commits after it. An empty log gives version -1.
+ *
+ * @throws DamagedError if the log has a gap or cannot be read; StoreError if the store fails
+ */
+export async function readTable(store: ObjectStore, resource: string): Promise<Table> {
+  const log: LogObject[] = [];
+  const prefix = logPrefix(resource);
+  for await (const { key, modifiedAt } of store.list(prefix)) {
+    const name = parseLogName(key.slice(prefix.length));
+    if (name !== null) log.push({ ...name, modifiedAt });
+  }
+  const versionsOf = (kind: LogObject['kind']): number[] =>
+    log.filter((object) => object.kind === kind).map(({ version }) => version);
+  const checkpoint = Math.max(-1, ...versionsOf('checkpoint'));
+  const commits = versionsOf('commit')
+    .filter((version) => version > checkpoint)
+    .sort((a, b) => a - b);
+  let state = await readCheckpoint(store, resource, checkpoint);
+  const bodies = await inParallel(commits, READS_AT_ONCE, (version) => readCommit(store, resource, version));
+  for (const [at, version] of commits.entries()) {
+    if (version !== state.version + 1)
+      throw damagedObject(
+        commitKey(resource, state.version + 1),
+        'it is missing, although later commits exist',
+      );
+    state = state.after(version, bodies[at]!);
+  }
+  return { state, log, checkpoint };
+}
+
+async function readCheckpoint(store: ObjectStore, resource: string, version: number): Promise<TableState> {
+  if (version === -1) return new TableState();
+  const key = checkpointKey(resource, version);
+  const body = await store.read(key);
+  const actions = await decodeCheckpoint(body).catch((cause: unknown) => {
+    if (cause instanceof Error && cause.name === 'ConfigurationError') throw cause;
+    throw damagedObject(key, 'it is not a checkpoint of a Delta table', cause);
+  });
+  // A checkpoint does not say which run it shows; its commit does.
+  const info = (await readCommit(store, resource, version)).filter(
+    ({ commitInfo }) => commitInfo !== undefined,
+  );
+  return new TableState().after(version, [...actions, ...info]);
+}
+
+async function readCommit(store: ObjectStore, resource: string, version: number): Promise<Action[]> {
+  const key = commitKey(resource, version);
+  const body = await store.read(key);
+  try {
+    return decodeCommit(body);
+  } catch (cause) {
+    throw damagedObject(key, 'it is not a commit of a Delta table', cause);
+  }
+}

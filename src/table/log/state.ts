@@ -1,0 +1,88 @@
+import type { RunId } from '../../core/brands.js';
+import { isRunId, parseRunDate } from '../../core/run-id.js';
+import {
+  type Action,
+  type AddFile,
+  APP_ID,
+  type MetaData,
+  type Protocol,
+  type RemoveFile,
+} from './actions.js';
+
+/** The published state that a version of a table shows: a run, and the rollback or purge that wrote the pointer last. */
+export interface ShownState {
+  readonly runId: RunId;
+  readonly amendedBy: RunId | null;
+}
+
+/** One version of a table: the result of all commits up to it (PROTOCOL.md, "Action Reconciliation"). */
+export class TableState {
+  /** -1 before the first commit. */
+  readonly version: number;
+  readonly protocol: Protocol | null;
+  readonly metaData: MetaData | null;
+  readonly files: ReadonlyMap<string, AddFile>;
+  /** Removed files, until their retention ends. */
+  readonly removed: ReadonlyMap<string, RemoveFile>;
+  readonly txns: ReadonlyMap<string, number>;
+  /** From our last commit; `null` if the log no longer has one. */
+  readonly shown: ShownState | null;
+
+  constructor(from: Partial<TableState> = {}) {
+    this.version = from.version ?? -1;
+    this.protocol = from.protocol ?? null;
+    this.metaData = from.metaData ?? null;
+    this.files = from.files ?? new Map();
+    this.removed = from.removed ?? new Map();
+    this.txns = from.txns ?? new Map();
+    this.shown = from.shown ?? null;
+  }
+
+  /** The state after a commit, or after a checkpoint, whose actions begin from nothing. */
+  after(version: number, actions: readonly Action[]): TableState {
+    let { protocol, metaData, shown } = this;
+    const files = new Map(this.files);
+    const removed = new Map(this.removed);
+    const txns = new Map(this.txns);
+    for (const action of actions) {
+      protocol = action.protocol ?? protocol;
+      metaData = action.metaData ?? metaData;
+      if (action.commitInfo !== undefined) shown = shownBy(action) ?? shown;
+      if (action.txn !== undefined) txns.set(action.txn.appId, action.txn.version);
+      if (action.add !== undefined) {
+        files.set(action.add.path, action.add);
+        removed.delete(action.add.path);
+      }
+      if (action.remove !== undefined) {
+        files.delete(action.remove.path);
+        removed.set(action.remove.path, action.remove);
+      }
+    }
+    return new TableState({ version, protocol, metaData, files, removed, txns, shown });
+  }
+
+  /** Whether the newest version shows this state of the pointer. */
+  shows(state: ShownState): boolean {
+    return (
+      this.txns.get(APP_ID) === txnVersion(state) &&
+      this.shown?.runId === state.runId &&
+      this.shown.amendedBy === state.amendedBy
+    );
+  }
+}
+
+/** A number that is unique to a state of the pointer: no two runs, rollbacks or purges of a mirror start in the same second. */
+export function txnVersion({ runId, amendedBy }: ShownState): number {
+  return parseRunDate(amendedBy ?? runId);
+}
+
+/** The parameters of our commits, from which `shownBy` reads the state. */
+export function shownParameters({ runId, amendedBy }: ShownState): Record<string, string> {
+  return { runId, ...(amendedBy === null ? {} : { amendedBy }) };
+}
+
+function shownBy({ commitInfo }: Action): ShownState | null {
+  const { runId, amendedBy } = commitInfo?.operationParameters ?? {};
+  if (typeof runId !== 'string' || !isRunId(runId)) return null;
+  return { runId, amendedBy: typeof amendedBy === 'string' && isRunId(amendedBy) ? amendedBy : null };
+}

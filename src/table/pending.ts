@@ -1,0 +1,69 @@
+import type { ObjectKey, RunId } from '../core/brands.js';
+import { beganAfter } from '../core/run-id.js';
+import { RunChain } from '../lake/published/chain.js';
+import type { Pointer } from '../lake/published/pointer.js';
+import { listDates, listRuns, manifestOf } from '../lake/published/run-folders.js';
+import type { ObjectStore } from '../lake/store/index.js';
+import type { ShownState, TableState } from './log/state.js';
+
+/** A published state that the table does not show yet. */
+export interface PendingState extends ShownState {
+  /** Key of the snapshot's manifest. */
+  readonly snapshot: ObjectKey;
+  readonly operation: 'WRITE' | 'ROLLBACK' | 'PURGE';
+}
+
+/** The most runs that a catch-up looks back. */
+const MAX_RUNS = 1000;
+
+/**
+ * The states to commit, oldest first; the last one is the pointer's. Each run that was published since the table's newest
+ * version gets a version, as long as its snapshot exists. If the run that the table shows was rolled back, the target of
+ * the rollback comes first.
+ */
+export async function pendingStates(
+  store: ObjectStore,
+  pointer: Pointer,
+  state: TableState,
+): Promise<PendingState[]> {
+  const { runId, snapshot, amendedBy = null } = pointer;
+  const current = { runId, amendedBy };
+  if (state.shows(current)) return [];
+  const { shown } = state;
+  if (shown?.runId === runId) return [{ ...current, snapshot, operation: operationOf(pointer) }];
+  const missed = shown === null ? [] : await missedRuns(store, pointer, shown.runId);
+  const snapshots =
+    missed.length === 0 ? new Map<RunId, string>() : await listSnapshots(store, pointer.resource);
+  const earlier = missed.flatMap((run): PendingState[] => {
+    const key = manifestOf(pointer.resource, 'snapshots', snapshots, run);
+    const operation = shown !== null && !beganAfter(run, shown.runId) ? 'ROLLBACK' : 'WRITE';
+    // A run whose snapshot is no longer kept gets no version.
+    return key === null ? [] : [{ runId: run, amendedBy: null, snapshot: key, operation }];
+  });
+  const isBack = shown !== null && !beganAfter(runId, shown.runId);
+  return [...earlier, { ...current, snapshot, operation: isBack ? 'ROLLBACK' : operationOf(pointer) }];
+}
+
+function operationOf({ runId, amendedBy, rolledBackFrom }: Pointer): PendingState['operation'] {
+  if (amendedBy === undefined || amendedBy === runId) return 'WRITE';
+  return rolledBackFrom === undefined ? 'PURGE' : 'ROLLBACK';
+}
+
+/** Runs on the chain between the run that the table shows and the pointer's, oldest first. */
+async function missedRuns(store: ObjectStore, pointer: Pointer, shown: RunId): Promise<RunId[]> {
+  const missed: RunId[] = [];
+  // The pointer was rolled back behind the run that the table shows.
+  if (!beganAfter(pointer.runId, shown)) return missed;
+  for await (const { runId } of new RunChain(store, pointer)) {
+    if (runId === pointer.runId) continue;
+    if (runId === shown || missed.length >= MAX_RUNS) break;
+    missed.unshift(runId);
+    // The table shows a run that is not on the chain any more. This is the run before it, the target of the rollback.
+    if (!beganAfter(runId, shown)) break;
+  }
+  return missed;
+}
+
+async function listSnapshots(store: ObjectStore, resource: string) {
+  return listRuns(store, resource, 'snapshots', await listDates(store, resource, 'snapshots'));
+}

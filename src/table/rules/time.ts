@@ -1,0 +1,89 @@
+/**
+ * The first year that an inferred time or date may have. Some engines reject earlier ones in files of other writers,
+ * because of the calendar reform. A column with earlier values is text, unless `tables.types` says otherwise.
+ */
+const FIRST_YEAR = 1900;
+
+/** Which years are accepted: those that every engine reads, or all that a type can hold. */
+export type Years = 'common' | 'all';
+
+const TIME = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
+const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
+const DAY_MS = 24 * 60 * 60_000;
+
+/** Microseconds since 1970 of a time with a zone (RFC 3339); `null` for other text, or for a part of a microsecond. */
+export function readTimestamp(text: string, years: Years): bigint | null {
+  return readUtc(text, years) ?? readAnyTime(text, years);
+}
+
+/** The two common forms, with seconds or milliseconds and `Z`, several times as fast; `null` for others. */
+function readUtc(text: string, years: Years): bigint | null {
+  const { length } = text;
+  const isShape =
+    (length === 20 || (length === 24 && text[19] === '.')) &&
+    text[length - 1] === 'Z' &&
+    text[10] === 'T' &&
+    text[13] === ':' &&
+    text[16] === ':';
+  if (!isShape) return null;
+  const day = cachedDay(text.slice(0, 10), years);
+  const [hour, minute, second] = [twoDigits(text, 11), twoDigits(text, 14), twoDigits(text, 17)];
+  const millis = length === 20 ? 0 : twoDigits(text, 20) * 10 + oneDigit(text, 22);
+  // A comparison with NaN, of other characters than digits, is false.
+  if (day === null || !(hour <= 23 && minute <= 59 && second <= 59 && millis <= 999)) return null;
+  return BigInt(((day * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000n + BigInt(millis * 1000);
+}
+
+function oneDigit(text: string, at: number): number {
+  const digit = text.charCodeAt(at) - 0x30;
+  return digit >= 0 && digit <= 9 ? digit : Number.NaN;
+}
+
+function twoDigits(text: string, at: number): number {
+  return oneDigit(text, at) * 10 + oneDigit(text, at + 1);
+}
+
+const days: Readonly<Record<Years, Map<string, number | null>>> = { common: new Map(), all: new Map() };
+const MAX_DAYS = 10_000;
+
+function cachedDay(text: string, years: Years): number | null {
+  const cache = days[years];
+  const known = cache.get(text);
+  if (known !== undefined) return known;
+  if (cache.size >= MAX_DAYS) cache.clear();
+  const day = readDate(text, years);
+  // A copy: a slice would keep the text of the part in memory.
+  cache.set(Buffer.from(text, 'latin1').toString('latin1'), day);
+  return day;
+}
+
+function readAnyTime(text: string, years: Years): bigint | null {
+  const found = TIME.exec(text);
+  if (found === null) return null;
+  const [, year, month, day, hour, minute, second, fraction = '', sign, zoneHour, zoneMinute] = found;
+  const date = readDay(Number(year), Number(month), Number(day), years);
+  if (date === null || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return null;
+  if (fraction.length > 6 && !/^0*$/.test(fraction.slice(6))) return null;
+  let seconds = date * 86_400 + Number(hour) * 3600 + Number(minute) * 60 + Number(second);
+  if (sign !== undefined) {
+    if (Number(zoneHour) > 23 || Number(zoneMinute) > 59) return null;
+    const offset = Number(zoneHour) * 3600 + Number(zoneMinute) * 60;
+    seconds += sign === '+' ? -offset : offset;
+  }
+  const micros = fraction === '' ? 0 : Number(`${fraction}000000`.slice(0, 6));
+  return BigInt(seconds) * 1_000_000n + BigInt(micros);
+}
+
+/** Days since 1970 of a date such as `2026-11-21`; `null` for other text. */
+export function readDate(text: string, years: Years): number | null {
+  const found = DATE.exec(text);
+  return found === null ? null : readDay(Number(found[1]), Number(found[2]), Number(found[3]), years);
+}
+
+function readDay(year: number, month: number, day: number, years: Years): number | null {
+  if (year < (years === 'common' ? FIRST_YEAR : 1)) return null;
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  const exists = date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
+  return exists ? date.getTime() / DAY_MS : null;
+}

@@ -1,0 +1,52 @@
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cacheRoot, type Environment } from '../../src/servers/install/cache.js';
+import { runCommand } from '../../src/servers/install/command.js';
+import { withLock } from '../../src/servers/install/lock.js';
+
+const INSTALL_MS = 10 * 60_000;
+
+/** The folder of an installed package, or why it is not installed. */
+export type PythonPackage = { readonly folder: string } | { readonly problem: string };
+
+export interface PackageToInstall {
+  /** Name of the package, for messages and the cache. */
+  readonly name: string;
+  readonly version: string;
+  /** Arguments for pip: requirements and constraints. */
+  readonly requirements: readonly string[];
+}
+
+/**
+ * Finds a Python package in the cache, or installs it there with the pip of `python3`. It goes into a separate folder,
+ * which needs neither a virtual environment nor write access to the system's Python. Never throws: only the tests that
+ * need the package fail without it.
+ */
+export async function findPythonPackage(
+  { name, version, requirements }: PackageToInstall,
+  env: Environment = process.env,
+): Promise<PythonPackage> {
+  const signal = AbortSignal.timeout(INSTALL_MS);
+  const python = (...args: string[]) => runCommand('python3', args, { env, signal });
+  try {
+    const which = 'import sys; print("%s%d.%d" % (sys.implementation.name, *sys.version_info[:2]))';
+    const tag = (await python('-c', which)).trim();
+    const folder = join(cacheRoot(env), `${name}-${version}-${tag}-${process.platform}-${process.arch}`);
+    await withLock(`${folder}.lock`, { signal }, async () => {
+      if ((await stat(folder).catch(() => null)) !== null) return;
+      process.stderr.write(`${name} ${version}: installing with pip\n`);
+      const unfinished = `${folder}.unfinished`;
+      await rm(unfinished, { recursive: true, force: true });
+      await mkdir(unfinished, { recursive: true });
+      const quiet = ['--quiet', '--disable-pip-version-check', '--no-input'];
+      await python('-m', 'pip', 'install', ...quiet, '--target', unfinished, ...requirements);
+      await rename(unfinished, folder);
+    });
+    return { folder };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return {
+      problem: `The Python package ${name} cannot be installed; it needs python3 (3.10 or newer) with pip, and the index that pip uses: ${why}`,
+    };
+  }
+}

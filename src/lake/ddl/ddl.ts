@@ -116,7 +116,8 @@ export function ddlStatements(input: DdlInput): Statement[] {
 function readable(engine: Engine, source: TableSource): Statement[] {
   const { lineBreaks, csv, name, resource } = source;
   const reader = engine.splitsAtLineBreaks;
-  if (reader === undefined || lineBreaks === 0) return viewsOf(engine, source);
+  const [first, ...others] = viewsOf(engine, source);
+  if (reader === undefined || lineBreaks === 0) return [first!, ...others];
   if (lineBreaks !== null) {
     const remedy =
       csv.lineBreaks === 'escape'
@@ -126,7 +127,6 @@ function readable(engine: Engine, source: TableSource): Statement[] {
       `${name}: its files have ${lineBreaks} line ${lineBreaks === 1 ? 'break' : 'breaks'} inside cells, and ${reader} takes each for the end of a row. ${remedy}`,
     );
   }
-  const [first, ...others] = viewsOf(engine, source);
   const about = `${reader} cannot read line breaks inside cells. Version 0.1, which wrote some of these files, did not count them.`;
   return [{ ...first!, about: [...first!.about, about] }, ...others];
 }

@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../../core/configuration-error.js';
+import { errorMessage } from '../../core/errors.js';
 
 /** The command that installs the optional packages in tested versions. */
 const INSTALL = 'npm install hyparquet-writer@~0.17.0 hyparquet@~1.31.5';
@@ -18,7 +19,7 @@ let loaded: Promise<ParquetLibrary> | null = null;
 export function parquetLibrary(): Promise<ParquetLibrary> {
   loaded ??= load().catch((cause: unknown) => {
     loaded = null;
-    const why = cause instanceof Error ? cause.message.split('\n')[0] : String(cause);
+    const [why] = errorMessage(cause).split('\n');
     throw new ConfigurationError(
       `cannot load the Parquet packages that \`tables.format: delta\` needs: ${why}.`,
       {

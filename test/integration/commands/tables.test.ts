@@ -178,7 +178,7 @@ describe('published data for readers of the lake', () => {
   });
 
   it.each([
-    ['athena', 'CREATE EXTERNAL TABLE `tasks_text`'],
+    ['clickhouse', 'CREATE OR REPLACE VIEW `tasks_text`'],
     ['spark', 'CREATE OR REPLACE TEMPORARY VIEW `tasks_text`'],
   ])('ddl --dialect %s: prints statements over the run in the bucket', async (dialect, statement) => {
     const { code, stdout } = await inS3('ddl', '--dialect', dialect, '--resource', 'tasks');
@@ -186,6 +186,24 @@ describe('published data for readers of the lake', () => {
     expect(stdout).toContain(statement);
     expect(stdout).toContain(`run=${runs.at(-1)!.runId}`);
   });
+
+  it.each(['athena', 'trino'])(
+    'ddl --dialect %s: refuses line breaks that the engine cannot read, with their number',
+    async (dialect) => {
+      const refused = await inS3('ddl', '--dialect', dialect, '--resource', 'tasks');
+      const { rows } = await readSnapshot(stack.store, 'tasks');
+      const cells = rows.flatMap((row) => Object.values(row).map((cell) => cell ?? ''));
+      const names = (await readSnapshot(stack.store, 'tasks')).header;
+      const breaks = [...cells, ...names].reduce((sum, cell) => sum + cell.split(/\r\n|\n|\r/).length - 1, 0);
+      expect(refused.stderr).toContain(`tasks: its files have ${breaks} line breaks inside cells`);
+      expect(refused.stderr).toContain('lineBreaks: escape');
+      expect(refused).toMatchObject({ code: 2, stdout: '' });
+      const { code, stdout } = await inS3('ddl', '--dialect', dialect, '--resource', 'members');
+      expect(code).toBe(0);
+      for (const view of ['members', 'members_changes', 'members_newest'])
+        expect(stdout).toContain(`CREATE OR REPLACE VIEW "${view}" AS`);
+    },
+  );
 
   it.each([
     [['ddl', '--resource', 'projects'], 2, /projects: nothing is published.*\n.*Run an export first/],

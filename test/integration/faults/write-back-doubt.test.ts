@@ -59,7 +59,9 @@ describe('a row that may have been sent', () => {
     expect(first).toMatchObject({ counts: { created: 0, unknown: 1 }, unsent: 0 });
     expect(records()).toBe(written);
     const [receipt] = await readReceipts(stack, first.batchId);
-    expect(receipt).toMatchObject({ outcome: 'unknown', message: expect.stringMatching(says) });
+    // A slow machine may end the attempt before it reports its reason.
+    const reason = new RegExp(`${says.source}|stopped before the response arrived`);
+    expect(receipt).toMatchObject({ outcome: 'unknown', message: expect.stringMatching(reason) });
     const seen = writesSeen(stack);
     const again = await runAgainLater();
     expect(again).toMatchObject({ outcome: 'incomplete', counts: { created: 0, unknown: 1 }, unsent: 0 });

@@ -6,6 +6,8 @@ afterEach(() => {
 });
 
 it('names the command that installs the Parquet packages if they are missing', async () => {
+  // Other files of this worker may have loaded the packages.
+  vi.resetModules();
   vi.doMock('hyparquet-writer', () => {
     throw new Error("Cannot find package 'hyparquet-writer'");
   });

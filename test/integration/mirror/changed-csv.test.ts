@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseSettings } from '../../../src/config/index.js';
+import { ddlStatements } from '../../../src/lake/ddl/ddl.js';
+import { readPublished } from '../../../src/lake/published/read-published.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { Duck } from '../../support/duckdb.js';
+import { readSnapshot } from '../../support/snapshot.js';
+import { type Stack, startStack } from '../../support/stack.js';
+
+const resourceWith = (settings: string): string => `[{ name: tasks, ${settings} }]`;
+const BEFORE = resourceWith('csv: { compression: gzip }');
+
+describe('Changed settings of a resource that is in the lake', () => {
+  let stack: Stack;
+  let worker: Awaited<ReturnType<Stack['startWorker']>>;
+
+  beforeAll(async () => {
+    stack = await startStack({
+      simulator: { seed: 5, awkwardEvery: 3, counts: { tasks: 150 } },
+      resources: BEFORE,
+    });
+    worker = await stack.startWorker();
+    expect((await stack.export()).outcome).toBe('published');
+  });
+  afterAll(() => stack?.stop());
+
+  async function exportWith(settings: string) {
+    await worker.stop();
+    const yaml = (await readFile(stack.configFile, 'utf8')).replace(BEFORE, resourceWith(settings));
+    worker = await stack.startWorker(parseSettings(yaml, stack.configFile));
+    return stack.export();
+  }
+
+  it('are an error if the change logs would have two delimiters', async () => {
+    const result = await exportWith('csv: { delimiter: ";" }');
+    expect(result.runs[0]).toMatchObject({ outcome: 'failed' });
+    expect(JSON.stringify(result.runs[0]!.error).replaceAll('\\', '')).toMatch(
+      /tasks: `csv.delimiter` is ";", but the change logs up to run .* have ","/,
+    );
+  });
+
+  it.each([
+    ['line breaks and compression', 'csv: { compression: none, lineBreaks: escape }', true],
+    ['line breaks, back again', 'csv: { compression: none }', true],
+    ['a mask', 'columns: { mask: { title: redact } }', true],
+    ['nothing', 'columns: { mask: { title: redact } }', false],
+  ])('keep the newest rows of the change log equal to the snapshot: %s', async (_, settings, isRestated) => {
+    stack.simulator.admin.touch('tasks', { count: 3, pick: 'spread' });
+    const result = await exportWith(settings);
+    expect(result.outcome, JSON.stringify(result.runs[0]!.error)).toBe('published');
+    const { header, rows } = await readSnapshot(stack.store, 'tasks');
+    const { pointer, manifest } = await readPublished(stack.store, 'tasks');
+    expect((manifest.counts.restated ?? 0) > 0).toBe(isRestated);
+    expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
+    const lake = { url: pathToFileURL(stack.lakeFolder).href };
+    const duck = await Duck.open();
+    const views = ['changes', 'newest'] as const;
+    for (const { kind, sql } of ddlStatements({
+      dialect: 'duckdb',
+      lake,
+      resource: 'tasks',
+      pointer,
+      manifest,
+      views,
+    }))
+      if (kind === 'define') await duck.run(sql);
+    const byId = (all: typeof rows) => new Map(all.map((row) => [row.id, { ...row }]));
+    expect(byId(await duck.rows('tasks_newest_text', header))).toEqual(byId(rows));
+    duck.close();
+  });
+});

@@ -1,10 +1,9 @@
-// Builds the package: compiles TypeScript, then bundles the workflows once, so that workers need not, and the commands.
+// Builds the package: compiles TypeScript, then bundles the workflows once, so that workers need not.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleCommandLine } from './bundle-cli.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const tsc = path.join(
@@ -25,8 +24,6 @@ for (const [list, file] of Object.entries(SHIPPED_BUNDLES)) {
   const { code } = await bundleWorkflows(list);
   writeFileSync(file, withoutMachinePaths(code));
 }
-
-await bundleCommandLine(root);
 
 const assets = path.join(root, 'src/assets');
 if (existsSync(assets)) cpSync(assets, path.join(root, 'dist/src/assets'), { recursive: true });

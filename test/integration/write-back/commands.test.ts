@@ -89,7 +89,7 @@ describe('`worktrack write-back`', () => {
         /line 3: the cell of durationSeconds is not an integer/,
       ],
       ['[{"a":1},\n {"a":}]', 'json', /line 2, column 7: expected a digit/],
-      ['{"a":1}\n{"a":1', 'ndjson', /line 2, column 7: expected "," or "}"/],
+      ['{"a":1}\n{"a":1', 'ndjson', /line 2, column 7: the object is not closed/],
       [Buffer.from(`\ufeffa\n1\n`, 'utf16le'), 'csv', /UTF-16/],
       [
         Buffer.concat([Buffer.from('a\nb\n'), Buffer.from([0xff, 0x0a])]),

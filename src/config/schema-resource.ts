@@ -36,7 +36,7 @@ const mask = z.record(z.string(), choice(['hash', 'redact']), {
 const columns = section({
   include: fields
     .optional()
-    .describe('Only these fields are mirrored, and always the key. Default: all fields.'),
+    .describe('Mirror only these fields. The key is always mirrored. Default: all fields.'),
   exclude: fields.optional().describe('These fields are not mirrored.'),
   mask: mask
     .optional()
@@ -74,7 +74,7 @@ const resourceMap = section({
   fetchById: flag()
     .optional()
     .describe(
-      'Whether the service supports `GET <path>/<id>`. If it does, one 404 confirms a delete. Default: `true` for projects, else `false`.',
+      'Whether the service supports `GET <path>/<id>`. If it does, a 404 or 410 by id confirms a delete. Default: `true` for projects, else `false`.',
     ),
   badRecords: choice(['stop', 'quarantine'])
     .optional()

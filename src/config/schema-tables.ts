@@ -18,7 +18,7 @@ export const tables = section({
   format: choice(['none', 'delta'])
     .prefault('none')
     .describe(
-      '`delta` also keeps each resource as a Delta table at `<lake>/<resource>/table/`. Needs the package `hyparquet-writer`.',
+      '`delta` also keeps each resource as a Delta table at `<lake>/<resource>/table/`. Needs the packages `hyparquet-writer` and `hyparquet`.',
     ),
   types: z
     .record(z.string(), typesOfResource, {

@@ -66,7 +66,7 @@ function judge(connection: ConnectionReport, report: ResourceReport, maxAgeMs: n
   if (active !== undefined && active.retrying !== null)
     return judged('retrying', active.retrying, active.startedAt);
   if (newest !== undefined && (newest.outcome === 'failed' || newest.outcome === 'refused')) {
-    const cause = newest.error?.message ?? 'The cause is not known.';
+    const cause = newest.error?.message ?? 'The cause is unknown.';
     return judged(newest.outcome, cause, failures.at(-1)!.startedAt);
   }
   if (last === undefined) {

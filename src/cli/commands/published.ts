@@ -40,9 +40,9 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
     'write an HTML report: what needs attention, rows, changes, and the last runs',
     async (options) => (await import('../inspect/report.js')).runReport({ ...options, connections }),
   )
-    .option('--all', 'all connections in the configuration; --connection is repeatable, too')
+    .option('--all', 'report on all connections; to select several, repeat --connection')
     .option('--resource <name>', 'only this resource; repeatable', collect)
-    .option('--max-age <duration>', 'older data is stale', '26h')
+    .option('--max-age <duration>', 'age from which data counts as stale', '26h')
     .option('--run <run>', 'report the state as of this run, such as 20261121T020000Z-1a2b3c4d')
     .option('--out <file>', 'write the report to a file (default: stdout)')
     .option('--open', 'open the report in the browser');
@@ -54,7 +54,7 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
     async (options) => (await import('../runs/rollback.js')).runRollback(options),
   )
     .requiredOption('--resource <name>', 'the resource')
-    .requiredOption('--to <run>', 'the run, like 20261121T020000Z-1a2b3c4d')
+    .requiredOption('--to <run>', 'the run to return to, such as 20261121T020000Z-1a2b3c4d')
     .option('--json', 'print one JSON object');
 
   add<import('../runs/purge.js').PurgeOptions>(

@@ -44,7 +44,10 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
       '--adopt',
       'take over a lake that another writer wrote last, or follow the service to a new address',
     )
-    .option('--allow-deletes', 'publish even if the run deletes more than 10 % of the rows')
+    .option(
+      '--allow-deletes',
+      'publish even if the run deletes more than 10 % of the rows and more than 20 rows',
+    )
     .option('--local', 'start a Temporal server (state on disk) and a worker in this process')
     .option('--follow <workflow-id>', 'follow a running export instead of starting one')
     .option('--json', 'print one JSON object');
@@ -58,7 +61,10 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
     .option('--resource <name>', 'only this resource; repeatable', collect)
     .option('--since <time>', 'only changes since this date or time (default: everything)')
     .option('--reconcile', 'read everything and detect deleted records')
-    .option('--allow-deletes', 'publish even if the run deletes more than 10 % of the rows')
+    .option(
+      '--allow-deletes',
+      'publish even if the run deletes more than 10 % of the rows and more than 20 rows',
+    )
     .option('--json', 'print one JSON object');
 }
 

@@ -30,7 +30,7 @@ export function addTriggerCommands(program: Command, onEnd: OnEnd): void {
 
 const SCHEDULE: Readonly<Record<ScheduleAction, string>> = {
   apply: 'create or update the Schedule from the configuration, and show changes',
-  describe: 'show the next and last runs',
+  describe: 'show the next runs and the outcome of the last ones',
   trigger: 'start a run now, unless one is in progress',
   pause: 'pause the Schedule',
   resume: 'resume a paused Schedule',

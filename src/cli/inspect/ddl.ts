@@ -48,8 +48,8 @@ export async function runDdl(options: DdlCommandOptions): Promise<ExitCode> {
   output.source(render(inputs).trimEnd());
   if (dt === undefined)
     output.note(
-      'The views named after a resource read the last run. Print them again after the next export. Those that end in ' +
-        '_newest stay current.',
+      'The views RESOURCE and RESOURCE_text read the last run. Print them again after each export. The views that end ' +
+        'in _changes and _newest stay current.',
     );
   return EXIT.done;
 }

@@ -181,9 +181,9 @@ describe('every command of the documentation, page by page', () => {
     for await (const { key } of stack.store.list('')) keys.push(key);
     expect(keys.length).toBeGreaterThan(50);
     expect(keys.filter((key) => !layout.some((pattern) => pattern.test(key)))).toEqual([]);
-    // Only what needs trouble, and what is removed at the end, is not there.
+    // Staged and quarantined files are removed or rare, and tables are not configured here.
     const missing = layout.filter((pattern) => !keys.some((key) => pattern.test(key)));
-    expect(missing.map(String).filter((pattern) => !/_staging|_quarantine/.test(pattern))).toEqual([]);
+    expect(missing.map(String).filter((pattern) => !/_staging|_quarantine|table/.test(pattern))).toEqual([]);
   });
 
   it('begins with a demo, which is the last step of `npm run demo`', async () => {

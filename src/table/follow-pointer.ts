@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { VERSION } from '../core/version.js';
 import { DamagedError } from '../lake/damaged-error.js';
 import { pointerKey } from '../lake/published/layout.js';
-import { readManifest } from '../lake/published/manifest.js';
 import { decodePointer, type Pointer } from '../lake/published/pointer.js';
 import { writeIfUnchanged } from '../lake/published/rewrite.js';
 import type { ObjectStore } from '../lake/store/index.js';
@@ -14,6 +13,7 @@ import { commitKey, tablePrefix } from './log/names.js';
 import { readTable, type Table } from './log/read-table.js';
 import { shownParameters, txnVersion } from './log/state.js';
 import { type PendingState, pendingStates } from './pending.js';
+import { holdsParts, readSnapshot } from './published-snapshot.js';
 import { decodeSchema, encodeSchema, type FixedTypes, nextColumns } from './rules/columns.js';
 
 export interface TableTask {
@@ -58,6 +58,7 @@ export async function followPointer(task: TableTask): Promise<Followed> {
 /** As `followPointer`, and then removes everything that earlier versions held, for a purge. */
 export async function followPointerAndForget(task: TableTask): Promise<Followed> {
   const { table, ...followed } = await commitPending(task);
+  await checkParts(task, table);
   await forgetEarlierVersions(task.store, table, task);
   return followed;
 }
@@ -89,6 +90,19 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
   }
 }
 
+/** Checks that the newest version has the parts of the purged snapshot. Another program may have committed since. */
+async function checkParts(task: TableTask, { state }: Table): Promise<void> {
+  const { store, resource } = task;
+  const pointer = await readPointer(task);
+  if (pointer === null) return;
+  const snapshot = await readSnapshot(store, pointer.snapshot, pointer.manifests?.snapshot);
+  if (snapshot !== null && holdsParts(state, snapshot.manifest)) return;
+  throw new TableError(
+    `${store.url}/${tablePrefix(resource)}: version ${state.version} does not have the parts of ${pointer.snapshot}, so ` +
+      'it may still have the purged record. Another program may have written to the table. Run the purge again.',
+  );
+}
+
 async function readPointer({ store, resource }: TableTask): Promise<Pointer | null> {
   const found = await store.readIfExists(pointerKey(resource));
   return found === null ? null : { ...decodePointer(found.body), resource };
@@ -106,8 +120,10 @@ async function commitState(
 ): Promise<Committed> {
   const { store, resource, signal } = task;
   const sha256 = target.snapshot === pointer.snapshot ? pointer.manifests?.snapshot : undefined;
-  const manifest = await readManifest(store, target.snapshot, sha256);
-  if (manifest === null) throw new DamagedError(`${target.snapshot} is missing`);
+  const snapshot = await readSnapshot(store, target.snapshot, sha256);
+  if (snapshot === null) throw new DamagedError(`${target.snapshot} is missing`);
+  const { manifest } = snapshot;
+  const parameters = shownParameters({ ...target, manifest: snapshot.sha256 });
   const before = state.metaData === null ? [] : decodeSchema(state.metaData.schemaString);
   const now = task.now();
   const { files, columns, unfit } = await writeSnapshotFiles({
@@ -120,7 +136,7 @@ async function commitState(
   const actions: Action[] = [
     {
       commitInfo: {
-        ...{ timestamp: now, operation: target.operation, operationParameters: shownParameters(target) },
+        ...{ timestamp: now, operation: target.operation, operationParameters: parameters },
         ...{ engineInfo: `temporal-worktrack/${VERSION}`, userMetadata: target.runId },
       },
     },

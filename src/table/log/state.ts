@@ -13,6 +13,8 @@ import {
 export interface ShownState {
   readonly runId: RunId;
   readonly amendedBy: RunId | null;
+  /** SHA-256 of the snapshot's manifest, which a purge replaces; absent if it is not known. */
+  readonly manifest?: string;
 }
 
 /** One version of a table: the result of all commits up to it (PROTOCOL.md, "Action Reconciliation"). */
@@ -63,10 +65,12 @@ export class TableState {
 
   /** Whether the newest version shows this state of the pointer. */
   shows(state: ShownState): boolean {
+    const { runId, amendedBy, manifest = this.shown?.manifest } = state;
     return (
       this.txns.get(APP_ID) === txnVersion(state) &&
-      this.shown?.runId === state.runId &&
-      this.shown.amendedBy === state.amendedBy
+      this.shown?.runId === runId &&
+      this.shown.amendedBy === amendedBy &&
+      this.shown.manifest === manifest
     );
   }
 }
@@ -77,12 +81,20 @@ export function txnVersion({ runId, amendedBy }: ShownState): number {
 }
 
 /** The parameters of our commits, from which `shownBy` reads the state. */
-export function shownParameters({ runId, amendedBy }: ShownState): Record<string, string> {
-  return { runId, ...(amendedBy === null ? {} : { amendedBy }) };
+export function shownParameters({ runId, amendedBy, manifest }: ShownState): Record<string, string> {
+  return {
+    runId,
+    ...(amendedBy === null ? {} : { amendedBy }),
+    ...(manifest === undefined ? {} : { manifest }),
+  };
 }
 
 function shownBy({ commitInfo }: Action): ShownState | null {
-  const { runId, amendedBy } = commitInfo?.operationParameters ?? {};
+  const { runId, amendedBy, manifest } = commitInfo?.operationParameters ?? {};
   if (typeof runId !== 'string' || !isRunId(runId)) return null;
-  return { runId, amendedBy: typeof amendedBy === 'string' && isRunId(amendedBy) ? amendedBy : null };
+  return {
+    runId,
+    amendedBy: typeof amendedBy === 'string' && isRunId(amendedBy) ? amendedBy : null,
+    ...(typeof manifest === 'string' ? { manifest } : {}),
+  };
 }

@@ -1,7 +1,14 @@
 import { rewrite, writeIfUnchanged } from '../../lake/published/rewrite.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { CHECKPOINT_EVERY, checkpointActions, encodeCheckpoint } from './checkpoint.js';
-import { checkpointKey, commitKey, dataKey, lastCheckpointKey, tablePrefix } from './names.js';
+import {
+  checkpointKey,
+  commitKey,
+  dataKey,
+  lastCheckpointKey,
+  tablePrefix,
+  versionOfDataFile,
+} from './names.js';
 import type { Table } from './read-table.js';
 import { garbage, keptSince, type LogObject, outdatedLog } from './retention.js';
 
@@ -36,8 +43,8 @@ export async function maintainTable(
 }
 
 /**
- * Ends time travel: removes every data file that the newest version does not name, and the log before it. Nothing that
- * an earlier version held is left.
+ * Ends time travel: removes every data file up to the newest version that this version does not name, and the log before
+ * it. Nothing that an earlier version held is left.
  */
 export async function forgetEarlierVersions(
   store: ObjectStore,
@@ -47,13 +54,18 @@ export async function forgetEarlierVersions(
   const { state, log } = table;
   if (state.version < 0) return;
   await writeCheckpoint(store, table, resource, Number.POSITIVE_INFINITY);
+  const unused = (await listDataFiles(store, resource)).filter((path) => {
+    // A replaced attempt can be late. Files of a later version may be in use.
+    const isLater = (versionOfDataFile(path) ?? -1) > state.version;
+    return !state.files.has(path) && !isLater;
+  });
   signal.throwIfAborted();
-  const unused = (await listDataFiles(store, resource)).filter((path) => !state.files.has(path));
   await removeLog(
     store,
     resource,
     log.filter(({ version }) => version < state.version),
   );
+  signal.throwIfAborted();
   await store.remove(unused.map((path) => dataKey(resource, path)));
   await store.abortUploads(tablePrefix(resource));
 }

@@ -125,12 +125,13 @@ async function commitState(
   const { manifest } = snapshot;
   const parameters = shownParameters({ ...target, manifest: snapshot.sha256 });
   const before = state.metaData === null ? [] : decodeSchema(state.metaData.schemaString);
-  const now = task.now();
   const { files, columns, unfit } = await writeSnapshotFiles({
-    ...{ store, resource, manifest, state, before, now, signal, badValues: task.badValues },
+    ...{ store, resource, manifest, state, before, now: task.now(), signal, badValues: task.badValues },
     columns: nextColumns(before, manifest.columns, task.types),
     sizes: await listSizes(store, resource),
   });
+  // After the conversion, which can take long: readers of the version before count from the commit on.
+  const now = task.now();
   const metaData = nextMetaData(task, state.metaData, encodeSchema(columns), now);
   const paths = new Set(files.map(({ path }) => path));
   const actions: Action[] = [

@@ -74,6 +74,15 @@ function lakeOf(store: ObjectStore) {
   };
 }
 
+function overriding(store: ObjectStore, changes: Partial<ObjectStore>): ObjectStore {
+  return new Proxy(store, {
+    get(target, name) {
+      const own = changes[name as keyof ObjectStore] ?? target[name as keyof ObjectStore];
+      return typeof own === 'function' ? own.bind(target) : own;
+    },
+  });
+}
+
 const add = (path: string): Action => ({
   add: {
     path,
@@ -98,6 +107,22 @@ describe('a table that follows the pointer', () => {
     expect((await actions(1))[0]!.commitInfo).toMatchObject({ operation: 'PURGE' });
     expect(await followPointerAndForget(task)).toMatchObject({ version: 1, commits: 0 });
     expect(await version()).toBe(1);
+  });
+
+  it('counts the retention of replaced files from the commit, not from the beginning of the conversion', async () => {
+    const { run, task, commit, actions } = lakeOf(lake.store);
+    await commit(0, [add('a.parquet')]);
+    await run(FIRST);
+    let now = 1000;
+    const list = (prefix: string) => {
+      now += 1000;
+      return lake.store.list(prefix);
+    };
+    const store = overriding(lake.store, { list });
+    await followPointer({ ...task, store, now: () => now });
+    const times = (await actions(1)).flatMap(({ remove }) => remove?.deletionTimestamp ?? []);
+    // Of the log, and of the files.
+    expect(times).toEqual([3000]);
   });
 
   it('does not end a purge while another program holds other parts', async () => {

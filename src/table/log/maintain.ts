@@ -1,6 +1,12 @@
 import { rewrite, writeIfUnchanged } from '../../lake/published/rewrite.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { CHECKPOINT_EVERY, checkpointActions, encodeCheckpoint } from './checkpoint.js';
+import {
+  CHECKPOINT_EVERY,
+  type CheckpointHint,
+  checkpointActions,
+  encodeCheckpoint,
+  hintOf,
+} from './checkpoint.js';
 import {
   checkpointKey,
   commitKey,
@@ -31,7 +37,7 @@ export async function maintainTable(
   input: MaintenanceInput,
 ): Promise<void> {
   const { resource, now, retentionMs, signal } = input;
-  const { state, checkpoint, log } = table;
+  const { state, checkpoint, log, hint } = table;
   const since = keptSince(now, retentionMs);
   if (state.version - checkpoint >= CHECKPOINT_EVERY) await writeCheckpoint(store, table, resource, since);
   signal.throwIfAborted();
@@ -39,7 +45,11 @@ export async function maintainTable(
   await store.remove(unused.map((path) => dataKey(resource, path)));
   signal.throwIfAborted();
   // The list is from before the new checkpoint, so the log before it is removed next time.
-  await removeLog(store, resource, outdatedLog(log, since));
+  const outdated = outdatedLog(log, since);
+  if (outdated.length === 0) return;
+  // A worker that dies after it has written a checkpoint does not write the hint, which can name an outdated one.
+  if (hint !== null) await writeHint(store, resource, hint);
+  await removeLog(store, resource, outdated);
 }
 
 /**
@@ -86,7 +96,10 @@ export async function listSizes(store: ObjectStore, resource: string): Promise<M
   return sizes;
 }
 
-/** Two attempts write equal checkpoints, so a late one does no harm. */
+/**
+ * Two attempts write checkpoints of the same state. They differ at most in the removed files whose retention has ended,
+ * so a late one does no harm.
+ */
 async function writeCheckpoint(
   store: ObjectStore,
   { state }: Table,
@@ -99,10 +112,14 @@ async function writeCheckpoint(
   await store.write(checkpointKey(resource, version), body, {
     contentType: 'application/vnd.apache.parquet',
   });
-  const hint = { version, size: actions.length, sizeInBytes: body.length, numOfAddFiles: state.files.size };
+  await writeHint(store, resource, hintOf(state, actions.length, body.length));
+}
+
+/** Makes `_last_checkpoint` name this checkpoint, unless it names a later one. */
+async function writeHint(store: ObjectStore, resource: string, hint: CheckpointHint): Promise<void> {
   const key = lastCheckpointKey(resource);
   const text = Buffer.from(JSON.stringify(hint));
-  const isNewer = (current: Buffer): boolean => versionIn(current) < version;
+  const isNewer = (current: Buffer): boolean => versionIn(current) < hint.version;
   // Conditional, because a late write must not name an earlier checkpoint, which may be gone.
   const found = await rewrite(store, key, (current) => (isNewer(current) ? text : null));
   if (found === null) await writeIfUnchanged(store, key, text, 'absent');

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import type { RunId } from '../core/brands.js';
+import { errorMessage } from '../core/errors.js';
 import { VERSION } from '../core/version.js';
 import { DamagedError } from '../lake/damaged-error.js';
 import { pointerKey } from '../lake/published/layout.js';
 import { decodePointer, type Pointer } from '../lake/published/pointer.js';
 import { writeIfUnchanged } from '../lake/published/rewrite.js';
-import type { ObjectStore } from '../lake/store/index.js';
+import { ObjectNotFoundError, type ObjectStore } from '../lake/store/index.js';
 import { writeSnapshotFiles } from './data-files.js';
-import { TableError } from './errors.js';
+import { TableError, unfitWarning } from './errors.js';
 import { type Action, APP_ID, encodeCommit, type MetaData, PROTOCOL } from './log/actions.js';
 import { forgetEarlierVersions, listSizes, maintainTable } from './log/maintain.js';
 import { commitKey, tablePrefix } from './log/names.js';
@@ -51,8 +53,15 @@ const HOUR_MS = 60 * 60_000;
  */
 export async function followPointer(task: TableTask): Promise<Followed> {
   const { table, ...followed } = await commitPending(task);
-  if (table.state.version >= 0) await maintainTable(task.store, table, { ...task, now: task.now() });
-  return followed;
+  if (table.state.version < 0) return followed;
+  try {
+    await maintainTable(task.store, table, { ...task, now: task.now() });
+    return followed;
+  } catch (error) {
+    task.signal.throwIfAborted();
+    const warning = `table: it shows the published run, but its clean-up failed: ${errorMessage(error)}. The next run repeats it`;
+    return { ...followed, warnings: [...followed.warnings, warning] };
+  }
 }
 
 /** As `followPointer`, and then removes everything that earlier versions held, for a purge. */
@@ -66,6 +75,7 @@ export async function followPointerAndForget(task: TableTask): Promise<Followed>
 async function commitPending(task: TableTask): Promise<Followed & { readonly table: Table }> {
   const { store, resource } = task;
   const warnings = new Set<string>();
+  const skipped = new Set<RunId>();
   let commits = 0;
   for (let conflicts = 0; ; ) {
     const pointer = await readPointer(task);
@@ -77,9 +87,22 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
           `${protocol.minWriterVersion}, which is not supported. Remove the folder, and the next run writes a new table.`,
       );
     }
-    const [next] = pointer === null ? [] : await pendingStates(store, pointer, table.state);
-    if (next === undefined) return { version, commits, warnings: [...warnings], table };
-    const outcome = await commitState(task, table, next, pointer!);
+    const pending = pointer === null ? [] : await pendingStates(store, pointer, table.state);
+    const next = pending.find(({ runId }) => !skipped.has(runId));
+    if (next === undefined) {
+      // An earlier attempt can have committed the version and not reported its warnings.
+      for (const unfit of table.state.shown?.unfit ?? []) warnings.add(unfitWarning(unfit));
+      return { version, commits, warnings: [...warnings], table };
+    }
+    const outcome = await commitState(task, table, next, pointer!).catch((error: unknown) => {
+      if (next.runId === pointer!.runId || !isUnusable(error)) throw error;
+      return { kind: 'skipped', reason: error.message } as const;
+    });
+    if (outcome.kind === 'skipped') {
+      skipped.add(next.runId);
+      warnings.add(`table: the earlier run ${next.runId} gets no version: ${outcome.reason}`);
+      continue;
+    }
     if (outcome.kind === 'conflict') {
       if (++conflicts === MAX_CONFLICTS)
         throw new Error(`${store.url}/${tablePrefix(resource)}: another program keeps writing the table`);
@@ -88,6 +111,11 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
     commits++;
     for (const warning of outcome.warnings) warnings.add(warning);
   }
+}
+
+/** Whether a snapshot cannot become a version, whenever it is tried again. */
+function isUnusable(error: unknown): error is Error {
+  return error instanceof DamagedError || error instanceof TableError || error instanceof ObjectNotFoundError;
 }
 
 /** Checks that the newest version has the parts of the purged snapshot. Another program may have committed since. */
@@ -123,7 +151,6 @@ async function commitState(
   const snapshot = await readSnapshot(store, target.snapshot, sha256);
   if (snapshot === null) throw new DamagedError(`${target.snapshot} is missing`);
   const { manifest } = snapshot;
-  const parameters = shownParameters({ ...target, manifest: snapshot.sha256 });
   const before = state.metaData === null ? [] : decodeSchema(state.metaData.schemaString);
   const { files, columns, unfit } = await writeSnapshotFiles({
     ...{ store, resource, manifest, state, before, now: task.now(), signal, badValues: task.badValues },
@@ -132,6 +159,7 @@ async function commitState(
   });
   // After the conversion, which can take long: readers of the version before count from the commit on.
   const now = task.now();
+  const parameters = shownParameters({ ...target, manifest: snapshot.sha256 }, unfit);
   const metaData = nextMetaData(task, state.metaData, encodeSchema(columns), now);
   const paths = new Set(files.map(({ path }) => path));
   const actions: Action[] = [
@@ -157,11 +185,7 @@ async function commitState(
   const key = commitKey(resource, state.version + 1);
   const outcome = await writeIfUnchanged(store, key, encodeCommit(actions), 'absent');
   if (outcome === 'conflict') return { kind: 'conflict' };
-  const warnings = unfit.map(
-    ({ name, type, count }) =>
-      `table: ${count} values of "${name}" are NULL, because they do not fit ${type}`,
-  );
-  return { kind: 'committed', warnings };
+  return { kind: 'committed', warnings: unfit.map(unfitWarning) };
 }
 
 /** @returns `null` if the metadata does not change */

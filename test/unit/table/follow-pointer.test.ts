@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId, UtcSeconds } from '../../../src/core/brands.js';
+import { parseRunDate } from '../../../src/core/run-id.js';
 import { encodeReplacement, encodeWithChecksum, sha256Of } from '../../../src/lake/published/checksums.js';
-import { pointerKey } from '../../../src/lake/published/layout.js';
+import {
+  dateOf,
+  inFolder,
+  MANIFEST,
+  pointerKey,
+  runFolder,
+  type Tree,
+} from '../../../src/lake/published/layout.js';
 import { encodePointer } from '../../../src/lake/published/pointer.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { followPointer, followPointerAndForget, type TableTask } from '../../../src/table/index.js';
@@ -12,8 +20,8 @@ import { temporaryLake } from '../lake/data-plane.js';
 import { CSV } from '../lake/published.js';
 
 const FIRST = '20261121T020000Z-00000001' as RunId;
-//const SECOND = '20261122T020000Z-00000002' as RunId;
-//const THIRD = '20261123T020000Z-00000003' as RunId;
+const SECOND = '20261122T020000Z-00000002' as RunId;
+const THIRD = '20261123T020000Z-00000003' as RunId;
 const PURGE = '20261124T020000Z-00000004' as RunId;
 const JSON_TYPE = { contentType: 'application/json' };
 
@@ -22,9 +30,8 @@ let resources = 0;
 /** A resource whose snapshots have no rows, so that nothing is converted. */
 function lakeOf(store: ObjectStore) {
   const resource = `r${resources++}`;
-  const folder = (tree: string, run: RunId): string =>
-    `${resource}/${tree}/${run.slice(0, 4)}-${run.slice(4, 6)}-${run.slice(6, 8)}/${run}`;
-  const manifestKey = (run: RunId) => `${folder('snapshots', run)}/_datapackage.json` as ObjectKey;
+  const folder = (tree: Tree, run: RunId) => runFolder(resource, tree, dateOf(parseRunDate(run)), run);
+  const manifestKey = (run: RunId) => inFolder(folder('snapshots', run), MANIFEST);
   const manifest = (run: RunId, previousRunId: RunId | null) => ({
     worktrack: {
       layout: 1,
@@ -45,7 +52,7 @@ function lakeOf(store: ObjectStore) {
     async run(run: RunId, previousRunId: RunId | null = null, amendedBy?: RunId) {
       const body = encodeWithChecksum(manifest(run, previousRunId));
       await store.write(manifestKey(run), body, JSON_TYPE);
-      const changes = `${folder('changes', run)}/_datapackage.json` as ObjectKey;
+      const changes = inFolder(folder('changes', run), MANIFEST);
       await store.write(changes, body, JSON_TYPE);
       const sums = { snapshot: sha256Of(body), changes: sha256Of(body) };
       const pointer = encodePointer({
@@ -123,6 +130,63 @@ describe('a table that follows the pointer', () => {
     const times = (await actions(1)).flatMap(({ remove }) => remove?.deletionTimestamp ?? []);
     // Of the log, and of the files.
     expect(times).toEqual([3000]);
+  });
+
+  it('has no version for an earlier run whose snapshot is damaged or missing, with a warning', async () => {
+    for (const damage of ['cannot be read', 'missing']) {
+      const { run, task, actions, manifestKey } = lakeOf(lake.store);
+      await run(FIRST);
+      await followPointer(task);
+      await run(SECOND, FIRST);
+      await run(THIRD, SECOND);
+      const key = manifestKey(SECOND);
+      // The folder remains, because it has another object.
+      await lake.store.write(`${key}.part` as ObjectKey, Buffer.from('x'), JSON_TYPE);
+      if (damage === 'missing') await lake.store.remove([key]);
+      else await lake.store.write(key, Buffer.from('{'), JSON_TYPE);
+      const followed = await followPointer(task);
+      expect(followed).toMatchObject({ version: 1, commits: 1 });
+      expect(followed.warnings).toEqual([
+        expect.stringMatching(new RegExp(`^table: the earlier run ${SECOND} gets no version: .*${damage}`)),
+      ]);
+      expect((await actions(1))[0]!.commitInfo).toMatchObject({ userMetadata: THIRD });
+    }
+  });
+
+  it('fails if the snapshot of latest.json is missing', async () => {
+    const { run, task, manifestKey } = lakeOf(lake.store);
+    await run(FIRST);
+    await lake.store.remove([manifestKey(FIRST)]);
+    await expect(followPointer(task)).rejects.toThrow(/_datapackage.json is missing/);
+  });
+
+  it('shows the run although its clean-up fails, with a warning that says so', async () => {
+    const { run, task, version } = lakeOf(lake.store);
+    await run(FIRST);
+    const store = overriding(lake.store, {
+      remove: async () => {
+        throw new Error('the store is down');
+      },
+    });
+    expect(await followPointer({ ...task, store })).toEqual({
+      ...{ version: 0, commits: 1 },
+      warnings: [
+        'table: it shows the published run, but its clean-up failed: the store is down. The next run repeats it',
+      ],
+    });
+    expect(await version()).toBe(0);
+  });
+
+  it('repeats the warnings of a version that an earlier attempt committed', async () => {
+    const { run, task, actions, commit } = lakeOf(lake.store);
+    await run(FIRST);
+    await followPointer(task);
+    const unfit = [{ name: 'n', type: 'long', count: 3 }];
+    const [{ commitInfo }, ...rest] = (await actions(0)) as [Action, ...Action[]];
+    const operationParameters = { ...commitInfo!.operationParameters, unfit: JSON.stringify(unfit) };
+    await commit(0, [{ commitInfo: { ...commitInfo, operationParameters } }, ...rest]);
+    const { warnings } = await followPointer(task);
+    expect(warnings).toEqual(['table: 3 values of "n" are NULL, because they do not fit long']);
   });
 
   it('does not end a purge while another program holds other parts', async () => {

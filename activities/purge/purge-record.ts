@@ -2,7 +2,6 @@ import { Context } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
 import type { Activities, PurgeRecordInput } from '../../src/core/contract/index.js';
 import { beganAfter, isRunId } from '../../src/core/run-id.js';
-import type { ConnectionSettings } from '../../src/core/settings.js';
 import { manifestChecksums } from '../../src/lake/published/checksums.js';
 import { folderOf, pointerKey, rolledBackRoot, stagingPrefix } from '../../src/lake/published/layout.js';
 import type { Manifest } from '../../src/lake/published/manifest.js';
@@ -11,13 +10,14 @@ import { purgedRows, recountRows } from '../../src/lake/published/purge.js';
 import { rewrite, writeIfUnchanged } from '../../src/lake/published/rewrite.js';
 import { listRuns, manifestOf, type RunFolders } from '../../src/lake/published/run-folders.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { followPointerAndForget, parquetLibrary, tablePrefix } from '../../src/table/index.js';
+import { followPointerAndForget } from '../../src/table/index.js';
 import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import { type FoundPointer, passFence, readSnapshot } from '../shared/base-snapshot.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 import { removeAll, removeFolder } from '../shared/remove-folders.js';
 import { tableTask } from '../shared/table-task.js';
+import { checkTableCanBePurged } from './check-table.js';
 import { purgeTree, type TreePurge } from './purge-tree.js';
 
 /**
@@ -33,7 +33,7 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
       const signal = Context.current().cancellationSignal;
       const now = temporalClock();
       const { found } = await passFence(store, { ...input, baseUrl: settings.baseUrl, adopt: false });
-      await checkTableCanBePurged(store, settings, input);
+      await checkTableCanBePurged(store, { ...input, tables: settings.tables, isPublished: found !== null });
       if (found !== null) {
         await checkKey(store, found.pointer, input);
         await fencePointer(store, found, input);
@@ -101,25 +101,6 @@ async function removeStaged(
   for (const staged of await store.listFolders(stagingPrefix(resource))) {
     if (isRunId(staged) && beganAfter(staged, runId)) continue;
     await removeAll(store, `${stagingPrefix(resource)}${staged}/`, signal);
-  }
-}
-
-/** Nothing is changed if the purge could not remove the record from the table. */
-async function checkTableCanBePurged(
-  store: ObjectStore,
-  { tables }: Pick<ConnectionSettings, 'tables'>,
-  { resource }: PurgeRecordInput,
-): Promise<void> {
-  if (tables !== null) {
-    await parquetLibrary();
-    return;
-  }
-  for await (const _ of store.list(tablePrefix(resource))) {
-    throw finalFailure(
-      'Configuration',
-      `${resource}: the lake has a table at ${tablePrefix(resource)}, but tables.format is none, so the purge cannot remove ` +
-        'the record from it. Nothing was changed. Set tables.format to delta, or remove the folder, and run the purge again.',
-    );
   }
 }
 

@@ -1,12 +1,12 @@
 import { DamagedError } from '../lake/damaged-error.js';
 import { pointerKey } from '../lake/published/layout.js';
-import { readManifest } from '../lake/published/manifest.js';
 import { decodePointer } from '../lake/published/pointer.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { rowsOf } from './log/actions.js';
 import { listSizes } from './log/maintain.js';
 import { dataKey, tablePrefix } from './log/names.js';
 import { readTable } from './log/read-table.js';
+import { readSnapshot } from './published-snapshot.js';
 
 /**
  * Checks that the newest version of a table shows what `latest.json` names, has its number of rows, and names files that
@@ -28,7 +28,12 @@ export async function checkTable(store: ObjectStore, resource: string): Promise<
       const shown = state.shown === null ? 'no run of this connector' : `run ${state.shown.runId}`;
       return [`${at} version ${state.version} shows ${shown}, and latest.json names run ${runId}`];
     }
-    const manifest = await readManifest(store, pointer.snapshot);
+    const snapshot = await readSnapshot(store, pointer.snapshot);
+    if (snapshot !== null && !state.shows({ runId, amendedBy, manifest: snapshot.sha256 }))
+      return [
+        `${at} version ${state.version} shows run ${runId} as it was before a purge. Run the purge again`,
+      ];
+    const manifest = snapshot?.manifest ?? null;
     const rows = [...state.files.values()].reduce((sum, file) => sum + (rowsOf(file) ?? 0), 0);
     const sizes = await listSizes(store, resource);
     return [

@@ -107,7 +107,10 @@ async function writeFile(
   const { csv } = manifest;
   const version = state.version + 1;
   const pathOf = (types: readonly ColumnType[]): string => {
-    const layout = JSON.stringify([VERSION, inPart(input, start).map(({ alias }, at) => [alias, types[at]])]);
+    const layout = JSON.stringify([
+      VERSION,
+      inPart(input, start).map(({ alias, fixed }, at) => [alias, types[at], fixed]),
+    ]);
     return dataFileName(version, { part: part.sha256, layout });
   };
   let columns = start;
@@ -129,33 +132,41 @@ async function writeFile(
     written.set(part.sha256, {
       add: addOf(input, part, pathOf(types), file.bytes),
       types: ofPart.map((column, at) => ({ ...column, type: types[at]! })),
-      unfit: ofPart.flatMap(({ name, type }, at) =>
-        unfit[at]! > 0 ? [{ name, type, count: unfit[at]! }] : [],
-      ),
+      unfit: unfitOf(ofPart, unfit),
     });
     return columns;
   }
 }
 
-/** Finds a file of this part that an earlier attempt at this version wrote, if its types are still valid. */
+function unfitOf(ofPart: readonly TableColumn[], counts: readonly (number | null)[]): Unfit[] {
+  return ofPart
+    .map(({ name, type }, at): Unfit => ({ name, type, count: counts[at] ?? 0 }))
+    .filter(({ count }) => count > 0);
+}
+
+/**
+ * Finds a file of this part that an earlier attempt at this version wrote, if its types are still valid and the
+ * configuration set the types of the same columns.
+ */
 async function findWritten(
   input: FilesInput,
   part: PublishedPart,
   start: readonly TableColumn[],
 ): Promise<{ readonly file: NewFile; readonly columns: readonly TableColumn[] } | null> {
   const { store, resource, sizes, state, signal } = input;
-  // The number of values that do not fit is not recorded, so such a part is converted again.
-  if (start.some(({ fixed }) => fixed)) return null;
   const stem = dataFileStem(state.version + 1, part.sha256);
   const ofPart = inPart(input, start);
   for (const [path, size] of sizes) {
     if (!path.startsWith(stem)) continue;
-    const types = await readFileTypes(store, { key: dataKey(resource, path), bytes: size }, signal);
-    if (types?.length !== ofPart.length) continue;
+    const footer = await readFileTypes(store, { key: dataKey(resource, path), bytes: size }, signal);
+    if (footer?.types.length !== ofPart.length) continue;
+    const { types, unfit } = footer;
+    if (ofPart.some(({ fixed }, at) => fixed !== (unfit[at] !== null))) continue;
     const columns = widened(start, ofPart, types);
     const inFile = ofPart.map((column, at) => ({ ...column, type: types[at]! }));
     if (!sameTypes(inFile, columns)) continue;
-    return { file: { add: addOf(input, part, path, size), types: inFile, unfit: [] }, columns };
+    const file = { add: addOf(input, part, path, size), types: inFile, unfit: unfitOf(ofPart, unfit) };
+    return { file, columns };
   }
   return null;
 }

@@ -1,19 +1,21 @@
 import { randomUUID } from 'node:crypto';
+import type { RunId } from '../core/brands.js';
+import { errorMessage } from '../core/errors.js';
 import { VERSION } from '../core/version.js';
 import { DamagedError } from '../lake/damaged-error.js';
 import { pointerKey } from '../lake/published/layout.js';
-import { readManifest } from '../lake/published/manifest.js';
 import { decodePointer, type Pointer } from '../lake/published/pointer.js';
 import { writeIfUnchanged } from '../lake/published/rewrite.js';
-import type { ObjectStore } from '../lake/store/index.js';
+import { ObjectNotFoundError, type ObjectStore } from '../lake/store/index.js';
 import { writeSnapshotFiles } from './data-files.js';
-import { TableError } from './errors.js';
+import { TableError, unfitWarning } from './errors.js';
 import { type Action, APP_ID, encodeCommit, type MetaData, PROTOCOL } from './log/actions.js';
 import { forgetEarlierVersions, listSizes, maintainTable } from './log/maintain.js';
 import { commitKey, tablePrefix } from './log/names.js';
 import { readTable, type Table } from './log/read-table.js';
 import { shownParameters, txnVersion } from './log/state.js';
 import { type PendingState, pendingStates } from './pending.js';
+import { holdsParts, readSnapshot } from './published-snapshot.js';
 import { decodeSchema, encodeSchema, type FixedTypes, nextColumns } from './rules/columns.js';
 
 export interface TableTask {
@@ -51,13 +53,21 @@ const HOUR_MS = 60 * 60_000;
  */
 export async function followPointer(task: TableTask): Promise<Followed> {
   const { table, ...followed } = await commitPending(task);
-  if (table.state.version >= 0) await maintainTable(task.store, table, { ...task, now: task.now() });
-  return followed;
+  if (table.state.version < 0) return followed;
+  try {
+    await maintainTable(task.store, table, { ...task, now: task.now() });
+    return followed;
+  } catch (error) {
+    task.signal.throwIfAborted();
+    const warning = `table: it shows the published run, but its clean-up failed: ${errorMessage(error)}. The next run repeats it`;
+    return { ...followed, warnings: [...followed.warnings, warning] };
+  }
 }
 
 /** As `followPointer`, and then removes everything that earlier versions held, for a purge. */
 export async function followPointerAndForget(task: TableTask): Promise<Followed> {
   const { table, ...followed } = await commitPending(task);
+  await checkParts(task, table);
   await forgetEarlierVersions(task.store, table, task);
   return followed;
 }
@@ -65,6 +75,7 @@ export async function followPointerAndForget(task: TableTask): Promise<Followed>
 async function commitPending(task: TableTask): Promise<Followed & { readonly table: Table }> {
   const { store, resource } = task;
   const warnings = new Set<string>();
+  const skipped = new Set<RunId>();
   let commits = 0;
   for (let conflicts = 0; ; ) {
     const pointer = await readPointer(task);
@@ -76,9 +87,22 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
           `${protocol.minWriterVersion}, which is not supported. Remove the folder, and the next run writes a new table.`,
       );
     }
-    const [next] = pointer === null ? [] : await pendingStates(store, pointer, table.state);
-    if (next === undefined) return { version, commits, warnings: [...warnings], table };
-    const outcome = await commitState(task, table, next, pointer!);
+    const pending = pointer === null ? [] : await pendingStates(store, pointer, table.state);
+    const next = pending.find(({ runId }) => !skipped.has(runId));
+    if (next === undefined) {
+      // An earlier attempt can have committed the version and not reported its warnings.
+      for (const unfit of table.state.shown?.unfit ?? []) warnings.add(unfitWarning(unfit));
+      return { version, commits, warnings: [...warnings], table };
+    }
+    const outcome = await commitState(task, table, next, pointer!).catch((error: unknown) => {
+      if (next.runId === pointer!.runId || !isUnusable(error)) throw error;
+      return { kind: 'skipped', reason: error.message } as const;
+    });
+    if (outcome.kind === 'skipped') {
+      skipped.add(next.runId);
+      warnings.add(`table: the earlier run ${next.runId} gets no version: ${outcome.reason}`);
+      continue;
+    }
     if (outcome.kind === 'conflict') {
       if (++conflicts === MAX_CONFLICTS)
         throw new Error(`${store.url}/${tablePrefix(resource)}: another program keeps writing the table`);
@@ -87,6 +111,24 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
     commits++;
     for (const warning of outcome.warnings) warnings.add(warning);
   }
+}
+
+/** Whether a snapshot cannot become a version, whenever it is tried again. */
+function isUnusable(error: unknown): error is Error {
+  return error instanceof DamagedError || error instanceof TableError || error instanceof ObjectNotFoundError;
+}
+
+/** Checks that the newest version has the parts of the purged snapshot. Another program may have committed since. */
+async function checkParts(task: TableTask, { state }: Table): Promise<void> {
+  const { store, resource } = task;
+  const pointer = await readPointer(task);
+  if (pointer === null) return;
+  const snapshot = await readSnapshot(store, pointer.snapshot, pointer.manifests?.snapshot);
+  if (snapshot !== null && holdsParts(state, snapshot.manifest)) return;
+  throw new TableError(
+    `${store.url}/${tablePrefix(resource)}: version ${state.version} does not have the parts of ${pointer.snapshot}, so ` +
+      'it may still have the purged record. Another program may have written to the table. Run the purge again.',
+  );
 }
 
 async function readPointer({ store, resource }: TableTask): Promise<Pointer | null> {
@@ -106,21 +148,24 @@ async function commitState(
 ): Promise<Committed> {
   const { store, resource, signal } = task;
   const sha256 = target.snapshot === pointer.snapshot ? pointer.manifests?.snapshot : undefined;
-  const manifest = await readManifest(store, target.snapshot, sha256);
-  if (manifest === null) throw new DamagedError(`${target.snapshot} is missing`);
+  const snapshot = await readSnapshot(store, target.snapshot, sha256);
+  if (snapshot === null) throw new DamagedError(`${target.snapshot} is missing`);
+  const { manifest } = snapshot;
   const before = state.metaData === null ? [] : decodeSchema(state.metaData.schemaString);
-  const now = task.now();
   const { files, columns, unfit } = await writeSnapshotFiles({
-    ...{ store, resource, manifest, state, before, now, signal, badValues: task.badValues },
+    ...{ store, resource, manifest, state, before, now: task.now(), signal, badValues: task.badValues },
     columns: nextColumns(before, manifest.columns, task.types),
     sizes: await listSizes(store, resource),
   });
+  // After the conversion, which can take long: readers of the version before count from the commit on.
+  const now = task.now();
+  const parameters = shownParameters({ ...target, manifest: snapshot.sha256 }, unfit);
   const metaData = nextMetaData(task, state.metaData, encodeSchema(columns), now);
   const paths = new Set(files.map(({ path }) => path));
   const actions: Action[] = [
     {
       commitInfo: {
-        ...{ timestamp: now, operation: target.operation, operationParameters: shownParameters(target) },
+        ...{ timestamp: now, operation: target.operation, operationParameters: parameters },
         ...{ engineInfo: `temporal-worktrack/${VERSION}`, userMetadata: target.runId },
       },
     },
@@ -140,11 +185,7 @@ async function commitState(
   const key = commitKey(resource, state.version + 1);
   const outcome = await writeIfUnchanged(store, key, encodeCommit(actions), 'absent');
   if (outcome === 'conflict') return { kind: 'conflict' };
-  const warnings = unfit.map(
-    ({ name, type, count }) =>
-      `table: ${count} values of "${name}" are NULL, because they do not fit ${type}`,
-  );
-  return { kind: 'committed', warnings };
+  return { kind: 'committed', warnings: unfit.map(unfitWarning) };
 }
 
 /** @returns `null` if the metadata does not change */

@@ -90,6 +90,19 @@ export function checkpointActions(state: TableState, since: number): Action[] {
   ];
 }
 
+/** The content of `_last_checkpoint` (PROTOCOL.md, "Last Checkpoint File"). */
+export interface CheckpointHint {
+  readonly version: number;
+  /** Number of actions. */
+  readonly size: number;
+  readonly sizeInBytes: number;
+  readonly numOfAddFiles: number;
+}
+
+export function hintOf({ version, files }: TableState, size: number, sizeInBytes: number): CheckpointHint {
+  return { version, size, sizeInBytes, numOfAddFiles: files.size };
+}
+
 /** Encodes a classic checkpoint. */
 export async function encodeCheckpoint(actions: readonly Action[]): Promise<Uint8Array> {
   const { writer: parquet } = await parquetLibrary();

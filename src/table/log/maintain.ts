@@ -1,7 +1,20 @@
 import { rewrite, writeIfUnchanged } from '../../lake/published/rewrite.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { CHECKPOINT_EVERY, checkpointActions, encodeCheckpoint } from './checkpoint.js';
-import { checkpointKey, commitKey, dataKey, lastCheckpointKey, tablePrefix } from './names.js';
+import {
+  CHECKPOINT_EVERY,
+  type CheckpointHint,
+  checkpointActions,
+  encodeCheckpoint,
+  hintOf,
+} from './checkpoint.js';
+import {
+  checkpointKey,
+  commitKey,
+  dataKey,
+  lastCheckpointKey,
+  tablePrefix,
+  versionOfDataFile,
+} from './names.js';
 import type { Table } from './read-table.js';
 import { garbage, keptSince, type LogObject, outdatedLog } from './retention.js';
 
@@ -24,7 +37,7 @@ export async function maintainTable(
   input: MaintenanceInput,
 ): Promise<void> {
   const { resource, now, retentionMs, signal } = input;
-  const { state, checkpoint, log } = table;
+  const { state, checkpoint, log, hint } = table;
   const since = keptSince(now, retentionMs);
   if (state.version - checkpoint >= CHECKPOINT_EVERY) await writeCheckpoint(store, table, resource, since);
   signal.throwIfAborted();
@@ -32,12 +45,16 @@ export async function maintainTable(
   await store.remove(unused.map((path) => dataKey(resource, path)));
   signal.throwIfAborted();
   // The list is from before the new checkpoint, so the log before it is removed next time.
-  await removeLog(store, resource, outdatedLog(log, since));
+  const outdated = outdatedLog(log, since);
+  if (outdated.length === 0) return;
+  // A worker that dies after it has written a checkpoint does not write the hint, which can name an outdated one.
+  if (hint !== null) await writeHint(store, resource, hint);
+  await removeLog(store, resource, outdated);
 }
 
 /**
- * Ends time travel: removes every data file that the newest version does not name, and the log before it. Nothing that
- * an earlier version held is left.
+ * Ends time travel: removes every data file up to the newest version that this version does not name, and the log before
+ * it. Nothing that an earlier version held is left.
  */
 export async function forgetEarlierVersions(
   store: ObjectStore,
@@ -47,13 +64,18 @@ export async function forgetEarlierVersions(
   const { state, log } = table;
   if (state.version < 0) return;
   await writeCheckpoint(store, table, resource, Number.POSITIVE_INFINITY);
+  const unused = (await listDataFiles(store, resource)).filter((path) => {
+    // A replaced attempt can be late. Files of a later version may be in use.
+    const isLater = (versionOfDataFile(path) ?? -1) > state.version;
+    return !state.files.has(path) && !isLater;
+  });
   signal.throwIfAborted();
-  const unused = (await listDataFiles(store, resource)).filter((path) => !state.files.has(path));
   await removeLog(
     store,
     resource,
     log.filter(({ version }) => version < state.version),
   );
+  signal.throwIfAborted();
   await store.remove(unused.map((path) => dataKey(resource, path)));
   await store.abortUploads(tablePrefix(resource));
 }
@@ -74,7 +96,10 @@ export async function listSizes(store: ObjectStore, resource: string): Promise<M
   return sizes;
 }
 
-/** Two attempts write equal checkpoints, so a late one does no harm. */
+/**
+ * Two attempts write checkpoints of the same state. They differ at most in the removed files whose retention has ended,
+ * so a late one does no harm.
+ */
 async function writeCheckpoint(
   store: ObjectStore,
   { state }: Table,
@@ -87,10 +112,14 @@ async function writeCheckpoint(
   await store.write(checkpointKey(resource, version), body, {
     contentType: 'application/vnd.apache.parquet',
   });
-  const hint = { version, size: actions.length, sizeInBytes: body.length, numOfAddFiles: state.files.size };
+  await writeHint(store, resource, hintOf(state, actions.length, body.length));
+}
+
+/** Makes `_last_checkpoint` name this checkpoint, unless it names a later one. */
+async function writeHint(store: ObjectStore, resource: string, hint: CheckpointHint): Promise<void> {
   const key = lastCheckpointKey(resource);
   const text = Buffer.from(JSON.stringify(hint));
-  const isNewer = (current: Buffer): boolean => versionIn(current) < version;
+  const isNewer = (current: Buffer): boolean => versionIn(current) < hint.version;
   // Conditional, because a late write must not name an earlier checkpoint, which may be gone.
   const found = await rewrite(store, key, (current) => (isNewer(current) ? text : null));
   if (found === null) await writeIfUnchanged(store, key, text, 'absent');

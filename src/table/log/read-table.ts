@@ -2,7 +2,7 @@ import { inParallel } from '../../core/in-parallel.js';
 import { damagedObject } from '../../lake/damaged-error.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { type Action, decodeCommit } from './actions.js';
-import { decodeCheckpoint } from './checkpoint.js';
+import { type CheckpointHint, decodeCheckpoint, hintOf } from './checkpoint.js';
 import { checkpointKey, commitKey, logPrefix, parseLogName } from './names.js';
 import type { LogObject } from './retention.js';
 import { TableState } from './state.js';
@@ -17,6 +17,8 @@ export interface Table {
   readonly log: readonly LogObject[];
   /** Version of the newest checkpoint; -1 if there is none. */
   readonly checkpoint: number;
+  /** What `_last_checkpoint` says of the newest checkpoint; `null` if there is none. */
+  readonly hint: CheckpointHint | null;
 }
 
 /**
@@ -37,7 +39,8 @@ export async function readTable(store: ObjectStore, resource: string): Promise<T
   const commits = versionsOf('commit')
     .filter((version) => version > checkpoint)
     .sort((a, b) => a - b);
-  let state = await readCheckpoint(store, resource, checkpoint);
+  const from = await readCheckpoint(store, resource, checkpoint);
+  let { state } = from;
   const bodies = await inParallel(commits, READS_AT_ONCE, (version) => readCommit(store, resource, version));
   for (const [at, version] of commits.entries()) {
     if (version !== state.version + 1)
@@ -47,11 +50,15 @@ export async function readTable(store: ObjectStore, resource: string): Promise<T
       );
     state = state.after(version, bodies[at]!);
   }
-  return { state, log, checkpoint };
+  return { state, log, checkpoint, hint: from.hint };
 }
 
-async function readCheckpoint(store: ObjectStore, resource: string, version: number): Promise<TableState> {
-  if (version === -1) return new TableState();
+async function readCheckpoint(
+  store: ObjectStore,
+  resource: string,
+  version: number,
+): Promise<Pick<Table, 'state' | 'hint'>> {
+  if (version === -1) return { state: new TableState(), hint: null };
   const key = checkpointKey(resource, version);
   const body = await store.read(key);
   const actions = await decodeCheckpoint(body).catch((cause: unknown) => {
@@ -62,7 +69,8 @@ async function readCheckpoint(store: ObjectStore, resource: string, version: num
   const info = (await readCommit(store, resource, version)).filter(
     ({ commitInfo }) => commitInfo !== undefined,
   );
-  return new TableState().after(version, [...actions, ...info]);
+  const state = new TableState().after(version, [...actions, ...info]);
+  return { state, hint: hintOf(state, actions.length, body.length) };
 }
 
 async function readCommit(store: ObjectStore, resource: string, version: number): Promise<Action[]> {

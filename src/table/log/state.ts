@@ -1,5 +1,6 @@
 import type { RunId } from '../../core/brands.js';
 import { isRunId, parseRunDate } from '../../core/run-id.js';
+import type { Unfit } from '../errors.js';
 import {
   type Action,
   type AddFile,
@@ -13,6 +14,13 @@ import {
 export interface ShownState {
   readonly runId: RunId;
   readonly amendedBy: RunId | null;
+  /** SHA-256 of the snapshot's manifest, which a purge replaces; absent if it is not known. */
+  readonly manifest?: string;
+}
+
+/** What a commit of ours records: the state, and the values that are NULL because they do not fit. */
+export interface Shown extends ShownState {
+  readonly unfit: readonly Unfit[];
 }
 
 /** One version of a table: the result of all commits up to it (PROTOCOL.md, "Action Reconciliation"). */
@@ -26,7 +34,7 @@ export class TableState {
   readonly removed: ReadonlyMap<string, RemoveFile>;
   readonly txns: ReadonlyMap<string, number>;
   /** From our last commit; `null` if the log no longer has one. */
-  readonly shown: ShownState | null;
+  readonly shown: Shown | null;
 
   constructor(from: Partial<TableState> = {}) {
     this.version = from.version ?? -1;
@@ -63,10 +71,12 @@ export class TableState {
 
   /** Whether the newest version shows this state of the pointer. */
   shows(state: ShownState): boolean {
+    const { runId, amendedBy, manifest = this.shown?.manifest } = state;
     return (
       this.txns.get(APP_ID) === txnVersion(state) &&
-      this.shown?.runId === state.runId &&
-      this.shown.amendedBy === state.amendedBy
+      this.shown?.runId === runId &&
+      this.shown.amendedBy === amendedBy &&
+      this.shown.manifest === manifest
     );
   }
 }
@@ -76,13 +86,26 @@ export function txnVersion({ runId, amendedBy }: ShownState): number {
   return parseRunDate(amendedBy ?? runId);
 }
 
-/** The parameters of our commits, from which `shownBy` reads the state. */
-export function shownParameters({ runId, amendedBy }: ShownState): Record<string, string> {
-  return { runId, ...(amendedBy === null ? {} : { amendedBy }) };
+/** The parameters of our commits, from which `shownBy` reads them again. */
+export function shownParameters(
+  { runId, amendedBy, manifest }: ShownState,
+  unfit: readonly Unfit[] = [],
+): Record<string, string> {
+  return {
+    runId,
+    ...(amendedBy === null ? {} : { amendedBy }),
+    ...(manifest === undefined ? {} : { manifest }),
+    ...(unfit.length === 0 ? {} : { unfit: JSON.stringify(unfit) }),
+  };
 }
 
-function shownBy({ commitInfo }: Action): ShownState | null {
-  const { runId, amendedBy } = commitInfo?.operationParameters ?? {};
+function shownBy({ commitInfo }: Action): Shown | null {
+  const { runId, amendedBy, manifest, unfit } = commitInfo?.operationParameters ?? {};
   if (typeof runId !== 'string' || !isRunId(runId)) return null;
-  return { runId, amendedBy: typeof amendedBy === 'string' && isRunId(amendedBy) ? amendedBy : null };
+  return {
+    runId,
+    amendedBy: typeof amendedBy === 'string' && isRunId(amendedBy) ? amendedBy : null,
+    ...(typeof manifest === 'string' ? { manifest } : {}),
+    unfit: typeof unfit === 'string' ? (JSON.parse(unfit) as Unfit[]) : [],
+  };
 }

@@ -2,14 +2,21 @@ import type { ObjectKey } from '../../core/brands.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { ColumnType } from '../rules/column-type.js';
 import { parquetLibrary } from './library.js';
-import { TYPES_KEY } from './part-converter.js';
+import { TYPES_KEY, UNFIT_KEY } from './part-converter.js';
+
+/** What the footer of a data file says of its columns, in the order of the part. */
+export interface FileTypes {
+  readonly types: readonly ColumnType[];
+  /** Number of values that do not fit; `null` for a column whose type the configuration did not set. */
+  readonly unfit: readonly (number | null)[];
+}
 
 /** The types of the columns of a data file that this connector wrote, from its footer; `null` for another file. */
 export async function readFileTypes(
   store: ObjectStore,
   { key, bytes }: { readonly key: ObjectKey; readonly bytes: number },
   signal: AbortSignal,
-): Promise<readonly ColumnType[] | null> {
+): Promise<FileTypes | null> {
   const { reader } = await parquetLibrary();
   const metadata = await reader.parquetMetadataAsync({
     byteLength: bytes,
@@ -18,6 +25,8 @@ export async function readFileTypes(
       return piece.buffer.slice(piece.byteOffset, piece.byteOffset + piece.byteLength) as ArrayBuffer;
     },
   });
-  const found = metadata.key_value_metadata?.find((entry) => entry.key === TYPES_KEY)?.value;
-  return found === undefined ? null : (JSON.parse(found) as ColumnType[]);
+  const found = new Map(metadata.key_value_metadata?.map(({ key: name, value }) => [name, value]));
+  const [types, unfit] = [found.get(TYPES_KEY), found.get(UNFIT_KEY)];
+  if (types === undefined || unfit === undefined) return null;
+  return { types: JSON.parse(types) as ColumnType[], unfit: JSON.parse(unfit) as (number | null)[] };
 }

@@ -20,6 +20,11 @@ const BATCH_BYTES = 128 * 1024;
 
 /** Key of the footer's metadata that holds the types of the file's columns, in the order of the part. */
 export const TYPES_KEY = 'worktrack.types';
+/**
+ * Key of the number of values that do not fit, by column, for the columns whose type the configuration sets; null for
+ * the others.
+ */
+export const UNFIT_KEY = 'worktrack.unfit';
 
 /** A column of a part, in the order of the header. */
 export interface PartColumn {
@@ -81,6 +86,7 @@ export class PartConverter {
   #groupBytes = 0;
   #rows = -1;
   #file: ParquetWriter | null = null;
+  readonly #footer: { key: string; value: string }[] = [];
   #widened = false;
 
   constructor(library: ParquetLibrary, job: ConversionJob, events: ConversionEvents) {
@@ -107,6 +113,8 @@ export class PartConverter {
     this.#flush();
     if (this.#file !== null && !this.#widened) {
       this.#writeGroup();
+      const unfit = this.#columns.map(({ column, unfit: count }) => (column.fixed ? count : null));
+      this.#footer.push({ key: UNFIT_KEY, value: JSON.stringify(unfit) });
       this.#file.finish();
       this.#send();
     }
@@ -180,12 +188,14 @@ export class PartConverter {
       .filter(({ type }) => type !== 'empty')
       .map(({ column, type }) => parquetElement(column.alias, type));
     this.#events.onTypes(types);
+    this.#footer.push({ key: TYPES_KEY, value: JSON.stringify(types) });
     this.#file = new this.#library.writer.ParquetWriter({
       writer: this.#bytes,
       schema: [{ name: 'root', num_children: fields.length }, ...fields],
       // Statistics contain values.
       statistics: false,
-      kvMetadata: [{ key: TYPES_KEY, value: JSON.stringify(types) }],
+      // It is written at the end of the file.
+      kvMetadata: this.#footer,
       createdBy: 'temporal-worktrack',
     });
   }

@@ -53,10 +53,16 @@ export function nextColumns(
   });
 }
 
-/** Whether files that were written for `before` are valid for `after`: no column that has values changed its type. */
+/**
+ * Whether files that were written for `before` are valid for `after`: no column that has values changed its type. A file
+ * with a type of the configuration can have NULL for values that did not fit, so it is valid only with that setting.
+ */
 export function sameTypes(before: readonly TableColumn[], after: readonly TableColumn[]): boolean {
-  const types = new Map(after.map(({ name, type }) => [name, type]));
-  return before.every(({ name, type }) => type === 'empty' || types.get(name) === type);
+  const byName = new Map(after.map((column) => [column.name, column]));
+  return before.every(({ name, type, fixed }) => {
+    const next = byName.get(name);
+    return type === 'empty' || (next?.type === type && (!fixed || next.fixed));
+  });
 }
 
 interface Field {

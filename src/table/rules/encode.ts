@@ -1,5 +1,5 @@
 import { type ColumnType, decimalOf } from './column-type.js';
-import { readNumber, unscaled } from './number.js';
+import { isNumber, readNumber, unscaled } from './number.js';
 import { readDate, readTimestamp, type Years } from './time.js';
 
 /** A value as the Parquet writer takes it. */
@@ -63,7 +63,7 @@ function textEncoder(): Encoder {
 
 function toLong(cell: string): bigint | undefined {
   // The common case: too short to be out of range.
-  if (cell.length < 19 && /^-?\d+$/.test(cell)) return BigInt(cell);
+  if (cell.length < 19 && /^-?(?:0|[1-9]\d*)$/.test(cell)) return BigInt(cell);
   const number = readNumber(cell);
   if (number === null || number.scale > 0) return undefined;
   const value = unscaled(number, 0);
@@ -79,7 +79,7 @@ function toDecimal(cell: string, precision: number, scale: number): bigint | und
 
 /** Only for a column that the configuration declares as `double`, because it rounds. */
 function toDouble(cell: string): number | undefined {
-  if (!/^-?\d/.test(cell)) return undefined;
+  if (!isNumber(cell)) return undefined;
   const value = Number(cell);
   return Number.isFinite(value) ? value : undefined;
 }

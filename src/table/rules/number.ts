@@ -7,9 +7,14 @@ export interface ExactNumber {
   readonly scale: number;
 }
 
-const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/;
+const NUMBER = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 /** The most digits of Delta's decimals. */
 export const MAX_DIGITS = 38;
+
+/** Whether a text is a number literal of JSON (RFC 8259 section 6). */
+export function isNumber(text: string): boolean {
+  return NUMBER.test(text);
+}
 
 /** Reads a number literal (RFC 8259 section 6). @returns `null` for other text, and for a number with more than 38 digits */
 export function readNumber(text: string): ExactNumber | null {

@@ -93,4 +93,26 @@ describe('an encoder', () => {
     expect(encoderOf('double', 'all')('0.1')).toBe(0.1);
     expect(encoderOf('string', 'common')('')).toEqual(Buffer.alloc(0));
   });
+
+  it('rejects numbers that JSON does not have', () => {
+    for (const type of ['long', 'double', 'decimal(18,2)'] as const) {
+      for (const text of ['0x1F', '12 ', '007', '-01', '1_0', '+1', '1.', '.5', 'Infinity', ''])
+        expect(encoderOf(type, 'all')(text), `${text} in ${type}`).toBeUndefined();
+      expect(encoderOf(type, 'all')('-0'), type).toBeDefined();
+      expect(encoderOf(type, 'all')('1E+00002'), type).toBeDefined();
+    }
+  });
+
+  it('accepts the times whose UTC date the type can hold', () => {
+    const accepts = (text: string, years: 'common' | 'all') =>
+      encoderOf('timestamp', years)(text) !== undefined;
+    expect(accepts('9999-12-31T23:59:59.999999Z', 'common')).toBe(true);
+    expect(accepts('9999-12-31T23:00:00-02:00', 'common')).toBe(false);
+    expect(accepts('0001-01-01T00:00:00Z', 'all')).toBe(true);
+    expect(accepts('0001-01-01T00:00:00+01:00', 'all')).toBe(false);
+    expect(accepts('0000-12-31T23:30:00-01:00', 'all')).toBe(true);
+    expect(accepts('1900-01-01T00:00:00+01:00', 'common')).toBe(false);
+    expect(accepts('1899-12-31T23:30:00-01:00', 'common')).toBe(true);
+    expect(accepts('1899-12-31T23:59:59Z', 'common')).toBe(false);
+  });
 });

@@ -44,6 +44,14 @@ describe('the columns of a table', () => {
     expect(byName(nextColumns(fixed, [column('m', 'integer')], {}))).toMatchObject({ m: 'empty' });
   });
 
+  it('are written again if a type of the configuration is removed, even if the values then get the same type', () => {
+    const fixed = nextColumns([], [column('m', 'integer')], { m: 'long' });
+    const after = fixed.map((one) => ({ ...one, fixed: false }));
+    expect(sameTypes(fixed, after)).toBe(false);
+    expect(sameTypes(after, fixed)).toBe(true);
+    expect(sameTypes(fixed, fixed)).toBe(true);
+  });
+
   it('can get a type without a rewrite if they had no value yet', () => {
     const before = nextColumns([], [column('n')], {});
     const after = before.map((one) => (one.name === 'n' ? { ...one, type: 'date' as const } : one));

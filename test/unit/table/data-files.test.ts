@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import type { ObjectKey } from '../../../src/core/brands.js';
+import type { Manifest } from '../../../src/lake/published/manifest.js';
+import { typeBits } from '../../../src/lake/rows/schema.js';
+import { writeSnapshotFiles } from '../../../src/table/data-files.js';
+import { listSizes } from '../../../src/table/log/maintain.js';
+import { dataFileName, dataKey } from '../../../src/table/log/names.js';
+import { TableState } from '../../../src/table/log/state.js';
+import { parquetLibrary } from '../../../src/table/parquet/library.js';
+import { PartConverter } from '../../../src/table/parquet/part-converter.js';
+import { type FixedTypes, nextColumns } from '../../../src/table/rules/columns.js';
+import { temporaryLake } from '../lake/data-plane.js';
+import { CSV } from '../lake/published.js';
+
+const SHA = 'a'.repeat(64);
+const COLUMNS = [{ name: 'n', types: typeBits(['string']) }];
+const TEXT = '_run_id,_synced_at,_deleted_at,n\nr,2026-11-21T02:00:00Z,,12\nr,2026-11-21T02:00:00Z,,"x"\n';
+
+describe('the data files of a snapshot', () => {
+  const lake = temporaryLake();
+
+  /** Stores the file of a part, as an attempt that did not commit. */
+  async function writeEarlier(resource: string, types: FixedTypes): Promise<void> {
+    const chunks: Uint8Array[] = [];
+    const columns = nextColumns([], COLUMNS, types).map((column) => ({ ...column, kind: 'string' as const }));
+    const converter = new PartConverter(
+      await parquetLibrary(),
+      { columns, delimiter: ',', lineBreaks: 'keep' },
+      { onTypes: () => {}, onBytes: (bytes) => chunks.push(bytes) },
+    );
+    converter.push(TEXT);
+    converter.end();
+    const key = dataKey(resource, dataFileName(0, { part: SHA, layout: 'earlier' }));
+    await lake.store.write(key, chunks, { contentType: 'x/y' });
+  }
+
+  /** The part itself does not exist, so only a file that an earlier attempt wrote can be used. */
+  async function filesOf(resource: string, types: FixedTypes) {
+    const part = { key: `${resource}/part` as ObjectKey, rows: 2, sha256: SHA };
+    return writeSnapshotFiles({
+      ...{ store: lake.store, resource, state: new TableState(), before: [], now: 1, badValues: 'clear' },
+      manifest: { parts: [part], columns: COLUMNS, csv: CSV } as unknown as Manifest,
+      columns: nextColumns([], COLUMNS, types),
+      sizes: await listSizes(lake.store, resource),
+      signal: new AbortController().signal,
+    });
+  }
+
+  it('are those of an earlier attempt with the same types of the configuration, and its warnings are repeated', async () => {
+    await writeEarlier('same', { n: 'long' });
+    const { files, unfit } = await filesOf('same', { n: 'long' });
+    expect(files.length).toBe(1);
+    expect(unfit).toEqual([{ name: 'n', type: 'long', count: 1 }]);
+  });
+
+  it('are written again if the configuration set other types in the earlier attempt', async () => {
+    const notFound = { name: 'ObjectNotFoundError' };
+    await writeEarlier('removed', { n: 'string' });
+    await expect(filesOf('removed', {})).rejects.toMatchObject(notFound);
+    await writeEarlier('added', {});
+    await expect(filesOf('added', { n: 'string' })).rejects.toMatchObject(notFound);
+    await writeEarlier('changed', { n: 'long' });
+    await expect(filesOf('changed', { n: 'double' })).rejects.toMatchObject(notFound);
+  });
+});

@@ -1,0 +1,201 @@
+import { describe, expect, it } from 'vitest';
+import type { ObjectKey, RunId, UtcSeconds } from '../../../src/core/brands.js';
+import { parseRunDate } from '../../../src/core/run-id.js';
+import { encodeReplacement, encodeWithChecksum, sha256Of } from '../../../src/lake/published/checksums.js';
+import {
+  dateOf,
+  inFolder,
+  MANIFEST,
+  pointerKey,
+  runFolder,
+  type Tree,
+} from '../../../src/lake/published/layout.js';
+import { encodePointer } from '../../../src/lake/published/pointer.js';
+import type { ObjectStore } from '../../../src/lake/store/index.js';
+import { followPointer, followPointerAndForget, type TableTask } from '../../../src/table/index.js';
+import { type Action, decodeCommit, encodeCommit } from '../../../src/table/log/actions.js';
+import { commitKey } from '../../../src/table/log/names.js';
+import { readTable } from '../../../src/table/log/read-table.js';
+import { temporaryLake } from '../lake/data-plane.js';
+import { CSV } from '../lake/published.js';
+
+const FIRST = '20261121T020000Z-00000001' as RunId;
+const SECOND = '20261122T020000Z-00000002' as RunId;
+const THIRD = '20261123T020000Z-00000003' as RunId;
+const PURGE = '20261124T020000Z-00000004' as RunId;
+const JSON_TYPE = { contentType: 'application/json' };
+
+let resources = 0;
+
+/** A resource whose snapshots have no rows, so that nothing is converted. */
+function lakeOf(store: ObjectStore) {
+  const resource = `r${resources++}`;
+  const folder = (tree: Tree, run: RunId) => runFolder(resource, tree, dateOf(parseRunDate(run)), run);
+  const manifestKey = (run: RunId) => inFolder(folder('snapshots', run), MANIFEST);
+  const manifest = (run: RunId, previousRunId: RunId | null) => ({
+    worktrack: {
+      layout: 1,
+      runId: run,
+      previousRunId,
+      columns: [],
+      parts: [],
+      counts: { rows: 0 },
+      csv: CSV,
+    },
+  });
+  const task: TableTask = {
+    ...{ store, resource, types: {}, badValues: 'stop', retentionMs: 1, now: Date.now },
+    signal: new AbortController().signal,
+  };
+  return {
+    ...{ resource, task, manifestKey },
+    async run(run: RunId, previousRunId: RunId | null = null, amendedBy?: RunId) {
+      const body = encodeWithChecksum(manifest(run, previousRunId));
+      await store.write(manifestKey(run), body, JSON_TYPE);
+      const changes = inFolder(folder('changes', run), MANIFEST);
+      await store.write(changes, body, JSON_TYPE);
+      const sums = { snapshot: sha256Of(body), changes: sha256Of(body) };
+      const pointer = encodePointer({
+        ...{ resource, runId: run, snapshot: manifestKey(run), changes, rows: 0, connection: 'c' },
+        ...{ baseUrl: 'http://b', publishedAt: '2026-11-21T02:00:00.000Z', manifests: sums },
+        checkpoint: { updatedSince: '2026-11-21T02:00:00Z' as UtcSeconds },
+        ...(amendedBy === undefined ? {} : { amendedBy }),
+      });
+      await store.write(pointerKey(resource), pointer, JSON_TYPE);
+    },
+    /** Replaces the manifest of a run, as a purge does. */
+    async purge(run: RunId) {
+      const before = await store.read(manifestKey(run));
+      const after = encodeReplacement(before, JSON.parse(before.toString('utf8')) as { worktrack: object });
+      await store.write(manifestKey(run), after, JSON_TYPE);
+    },
+    async commit(version: number, actions: readonly Action[]) {
+      await store.write(commitKey(resource, version), encodeCommit(actions), JSON_TYPE);
+    },
+    async actions(version: number) {
+      return decodeCommit(await store.read(commitKey(resource, version)));
+    },
+    async version() {
+      return (await readTable(store, resource)).state.version;
+    },
+  };
+}
+
+function overriding(store: ObjectStore, changes: Partial<ObjectStore>): ObjectStore {
+  return new Proxy(store, {
+    get(target, name) {
+      const own = changes[name as keyof ObjectStore] ?? target[name as keyof ObjectStore];
+      return typeof own === 'function' ? own.bind(target) : own;
+    },
+  });
+}
+
+const add = (path: string): Action => ({
+  add: {
+    path,
+    partitionValues: {},
+    size: 7,
+    modificationTime: 1,
+    dataChange: true,
+    stats: '{"numRecords":1}',
+  },
+});
+
+describe('a table that follows the pointer', () => {
+  const lake = temporaryLake();
+
+  it('commits the state of a purge again if an attempt committed it from parts that the purge replaced', async () => {
+    const { run, purge, task, actions, version } = lakeOf(lake.store);
+    await run(FIRST, null, PURGE);
+    // A late attempt, after the purge has written the pointer and before it has replaced the manifest.
+    expect(await followPointer(task)).toMatchObject({ version: 0, commits: 1 });
+    await purge(FIRST);
+    expect(await followPointerAndForget(task)).toMatchObject({ version: 1, commits: 1 });
+    expect((await actions(1))[0]!.commitInfo).toMatchObject({ operation: 'PURGE' });
+    expect(await followPointerAndForget(task)).toMatchObject({ version: 1, commits: 0 });
+    expect(await version()).toBe(1);
+  });
+
+  it('counts the retention of replaced files from the commit, not from the beginning of the conversion', async () => {
+    const { run, task, commit, actions } = lakeOf(lake.store);
+    await commit(0, [add('a.parquet')]);
+    await run(FIRST);
+    let now = 1000;
+    const list = (prefix: string) => {
+      now += 1000;
+      return lake.store.list(prefix);
+    };
+    const store = overriding(lake.store, { list });
+    await followPointer({ ...task, store, now: () => now });
+    const times = (await actions(1)).flatMap(({ remove }) => remove?.deletionTimestamp ?? []);
+    // Of the log, and of the files.
+    expect(times).toEqual([3000]);
+  });
+
+  it('has no version for an earlier run whose snapshot is damaged or missing, with a warning', async () => {
+    for (const damage of ['cannot be read', 'missing']) {
+      const { run, task, actions, manifestKey } = lakeOf(lake.store);
+      await run(FIRST);
+      await followPointer(task);
+      await run(SECOND, FIRST);
+      await run(THIRD, SECOND);
+      const key = manifestKey(SECOND);
+      // The folder remains, because it has another object.
+      await lake.store.write(`${key}.part` as ObjectKey, Buffer.from('x'), JSON_TYPE);
+      if (damage === 'missing') await lake.store.remove([key]);
+      else await lake.store.write(key, Buffer.from('{'), JSON_TYPE);
+      const followed = await followPointer(task);
+      expect(followed).toMatchObject({ version: 1, commits: 1 });
+      expect(followed.warnings).toEqual([
+        expect.stringMatching(new RegExp(`^table: the earlier run ${SECOND} gets no version: .*${damage}`)),
+      ]);
+      expect((await actions(1))[0]!.commitInfo).toMatchObject({ userMetadata: THIRD });
+    }
+  });
+
+  it('fails if the snapshot of latest.json is missing', async () => {
+    const { run, task, manifestKey } = lakeOf(lake.store);
+    await run(FIRST);
+    await lake.store.remove([manifestKey(FIRST)]);
+    await expect(followPointer(task)).rejects.toThrow(/_datapackage.json is missing/);
+  });
+
+  it('shows the run although its clean-up fails, with a warning that says so', async () => {
+    const { run, task, version } = lakeOf(lake.store);
+    await run(FIRST);
+    const store = overriding(lake.store, {
+      remove: async () => {
+        throw new Error('the store is down');
+      },
+    });
+    expect(await followPointer({ ...task, store })).toEqual({
+      ...{ version: 0, commits: 1 },
+      warnings: [
+        'table: it shows the published run, but its clean-up failed: the store is down. The next run repeats it',
+      ],
+    });
+    expect(await version()).toBe(0);
+  });
+
+  it('repeats the warnings of a version that an earlier attempt committed', async () => {
+    const { run, task, actions, commit } = lakeOf(lake.store);
+    await run(FIRST);
+    await followPointer(task);
+    const unfit = [{ name: 'n', type: 'long', count: 3 }];
+    const [{ commitInfo }, ...rest] = (await actions(0)) as [Action, ...Action[]];
+    const operationParameters = { ...commitInfo!.operationParameters, unfit: JSON.stringify(unfit) };
+    await commit(0, [{ commitInfo: { ...commitInfo, operationParameters } }, ...rest]);
+    const { warnings } = await followPointer(task);
+    expect(warnings).toEqual(['table: 3 values of "n" are NULL, because they do not fit long']);
+  });
+
+  it('does not end a purge while another program holds other parts', async () => {
+    const { run, task, commit } = lakeOf(lake.store);
+    await run(FIRST, null, PURGE);
+    await followPointer(task);
+    await commit(1, [add('optimized.parquet')]);
+    await expect(followPointerAndForget(task)).rejects.toThrow(
+      /version 1 does not have the parts of .*Run the purge again/,
+    );
+  });
+});

@@ -5,6 +5,7 @@ Arguments: the folder of the table and, if wanted, the version.
 
 import datetime
 import json
+import os
 import sys
 
 from deltalake import DeltaTable
@@ -40,3 +41,6 @@ def main():
 
 
 main()
+sys.stdout.flush()
+# Without this, threads of the library sometimes abort the interpreter while it shuts down.
+os._exit(0)

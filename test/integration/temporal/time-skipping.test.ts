@@ -65,7 +65,8 @@ describe('nightly exports over four months, in the time-skipping server', () => 
     const { rows } = await readSnapshot(stack.store, 'time-entries');
     expect(new Set(rows.map((row) => row.id))).toEqual(ever);
     expect(rows.length).toBe(ever.size);
-  });
+    // 120 nights take 100 s alone, and several times as long beside other tests.
+  }, 900_000);
 });
 
 /** The time-skipping server forgets a query that comes as the workflow continues as new; another one is answered. */

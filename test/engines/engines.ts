@@ -1,13 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { Dialect } from '../../src/lake/ddl/ddl.js';
-import { cacheRoot } from '../../src/servers/install/cache.js';
-import { runCommand } from '../../src/servers/install/command.js';
-import { withLock } from '../../src/servers/install/lock.js';
+import { findPythonPackage } from '../support/python-packages.js';
 
 const SCRIPT = fileURLToPath(new URL('read.py', import.meta.url));
 const INSTALL_MS = 15 * 60_000;
@@ -41,25 +37,15 @@ export interface ReadView {
 
 /** Installs an engine in the cache, unless it is there. @returns the folder with its packages */
 async function install({ name, version }: PythonEngine): Promise<string> {
-  const signal = AbortSignal.timeout(INSTALL_MS);
-  const python = (...args: string[]) => runCommand('python3', args, { env: process.env, signal });
-  const which = 'import sys; print("%s%d.%d" % (sys.implementation.name, *sys.version_info[:2]))';
-  const tag = (await python('-c', which)).trim();
-  const folder = join(
-    cacheRoot(process.env),
-    `engine-${name}-${version}-${tag}-${process.platform}-${process.arch}`,
-  );
-  await withLock(`${folder}.lock`, { signal }, async () => {
-    if ((await stat(folder).catch(() => null)) !== null) return;
-    process.stderr.write(`${name} ${version}: installing with pip\n`);
-    const unfinished = `${folder}.unfinished`;
-    await rm(unfinished, { recursive: true, force: true });
-    await mkdir(unfinished, { recursive: true });
-    const quiet = ['--quiet', '--disable-pip-version-check', '--no-input'];
-    await python('-m', 'pip', 'install', ...quiet, '--target', unfinished, `${name}==${version}`);
-    await rename(unfinished, folder);
+  const requirements = [`${name}==${version}`];
+  const found = await findPythonPackage({
+    name: `engine-${name}`,
+    version,
+    requirements,
+    limitMs: INSTALL_MS,
   });
-  return folder;
+  if ('problem' in found) throw new Error(found.problem);
+  return found.folder;
 }
 
 /** Runs statements in an engine and reads views, each cell cast to text. @throws Error with the engine's output */

@@ -15,6 +15,8 @@ export interface PackageToInstall {
   readonly version: string;
   /** Arguments for pip: requirements and constraints. */
   readonly requirements: readonly string[];
+  /** Default: ten minutes. */
+  readonly limitMs?: number;
 }
 
 /**
@@ -23,10 +25,10 @@ export interface PackageToInstall {
  * need the package fail without it.
  */
 export async function findPythonPackage(
-  { name, version, requirements }: PackageToInstall,
+  { name, version, requirements, limitMs = INSTALL_MS }: PackageToInstall,
   env: Environment = process.env,
 ): Promise<PythonPackage> {
-  const signal = AbortSignal.timeout(INSTALL_MS);
+  const signal = AbortSignal.timeout(limitMs);
   const python = (...args: string[]) => runCommand('python3', args, { env, signal });
   try {
     const which = 'import sys; print("%s%d.%d" % (sys.implementation.name, *sys.version_info[:2]))';

@@ -1,5 +1,4 @@
-import { plainLower } from './aliases.js';
-import { type FileTable, hiveText, trinoCast } from './athena.js';
+import { athena, type FileTable, hiveText, trinoCast } from './athena.js';
 import { sqlName, sqlString } from './quote.js';
 import type { Engine, Statement } from './table.js';
 
@@ -8,11 +7,7 @@ import type { Engine, Statement } from './table.js';
  * all runs are below one folder, and permission to create tables.
  */
 export const trino: Engine = {
-  aliases: { toName: plainLower, reserved: ['dt', 'run'] },
-  name: sqlName,
-  string: sqlString,
-  createView: 'CREATE OR REPLACE VIEW',
-  nulls: 'lost',
+  ...athena,
   splitsAtLineBreaks: "Trino's CSV reader",
   cast: (text, kind) => trinoCast(text, kind, 6),
   text: (source, columns) => hiveText(source, columns, { engine: trino, table: trinoTable }),

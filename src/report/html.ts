@@ -30,11 +30,11 @@ export function renderReport({ madeAt, maxAgeMs, connections }: Report): string 
   const anchorOf = (one: Judged): string | null => anchors.get(one) ?? null;
   const rest =
     all.length > detailed.length
-      ? html`<p class="dim">Details of the first ${count(detailed.length)} resources. For the others: worktrack report --connection NAME</p>`
+      ? html`<p class="dim">Details of the first ${count(detailed.length)} resources. For the others, run worktrack report --connection NAME</p>`
       : NOTHING;
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"><meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark"><title>${title}: export report</title><style>${raw(STYLE)}</style></head>
-<body><main><header><h1><bdi>${title}</bdi></h1><p class="dim">${lake}Created ${time(madeAt)}; ages are as of then.</p>${summary(all)}</header>
+<body><main><header><h1><bdi>${title}</bdi></h1><p class="dim">${lake}Created ${time(madeAt)}; ages refer to this time.</p>${summary(all)}</header>
 ${notes(connections)}${overview(all, { maxAgeMs, many, anchorOf })}${sections}${rest}</main></body></html>
 `;
   return page.text;
@@ -42,9 +42,9 @@ ${notes(connections)}${overview(all, { maxAgeMs, many, anchorOf })}${sections}${
 
 /** What the page does not show, and why. */
 const NOTES: Readonly<Record<Exclude<Coverage, 'complete'>, string>> = {
-  published: 'This page covers published runs. `worktrack report` also shows failed ones.',
+  published: 'This page shows published runs. `worktrack report` also shows failed runs.',
   'no-temporal':
-    'Temporal did not answer. Failed and running runs are missing. The page shows what the lake knows.',
+    'Temporal did not respond, so failed and running runs are missing. This page shows only what is in the lake.',
   'no-worker': 'No worker answered. Runs in progress may be missing.',
 };
 

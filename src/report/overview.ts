@@ -53,7 +53,7 @@ export function overview(all: readonly Judged[], options: OverviewOptions): Mark
     'Changes',
     'Changes in the last 30 runs',
   ].map((name) => html`<th role="columnheader" scope="col">${name}</th>`);
-  const legend = html`<p class="legend"><i class="changes"></i>changes in a run; bars start at zero, and each row has its own scale <i class="failed"></i>failed run <i class="missed"></i>no published run</p>`;
+  const legend = html`<p class="legend"><i class="changes"></i>changes in a run (bars start at zero; each row has its own scale) <i class="failed"></i>failed run <i class="missed"></i>no published run</p>`;
   return html`<section class="all"><table role="table" aria-label="All resources"><thead role="rowgroup"><tr role="row">${heads}</tr></thead>${bodies}</table>${legend}</section>`;
 }
 

@@ -61,7 +61,7 @@ function figures(run: ReportedRun): Markup {
 
 function gap({ gap: found }: ReportedRun): Markup {
   if (found === null) return NOTHING;
-  return html`<div class="box bad"><h3>Gap</h3><p>The service no longer listed changes from ${found.from} to ${found.to} when this run started. They may be missing.</p></div>`;
+  return html`<div class="box bad"><h3>Gap</h3><p>When this run started, the service no longer listed changes from ${found.from} to ${found.to}. Some of them may be missing.</p></div>`;
 }
 
 function listed(name: string, texts: readonly string[]): Markup {

@@ -98,7 +98,7 @@ export function when(group: readonly Judged[]): string {
     case 'cancelled':
       return `Run of ${time(since)}`;
     case 'retrying':
-      return `The run of ${time(since)} retries`;
+      return `The run of ${time(since)} is retrying`;
     case 'stale':
       return `Data as of ${time(since)}, ${span(report.at - since)} old`;
     default:

@@ -17,7 +17,7 @@ async function measure(rows) {
   const service = await startService({ [RESOURCE]: rows });
   const connection = await configure(stage, service.url, { resources: [RESOURCE] });
   const run = async (what) => {
-    // A process of its own for each figure: a peak is never forgotten.
+    // A separate process for each figure, because a process's peak memory never falls.
     const worker = await startWorker(stage, connection);
     const { seconds, peakMiB, runs } = await measureExport(stage, connection, [worker.pid]);
     await worker.stop();

@@ -1,4 +1,4 @@
-// What benchmarks run on: a Temporal server, an S3 server and a service in processes of their own, and workers whose time,
+// What benchmarks run on: a Temporal server, an S3 server and a service in separate processes, and workers whose time,
 // CPU and memory are read from /proc (Linux).
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -65,7 +65,7 @@ export async function setUp() {
   };
 }
 
-/** A service with so many plain rows per resource, in a process of its own. */
+/** A service in a separate process with the given number of plain rows per resource. */
 export async function startService(counts) {
   const flags = RESOURCES.flatMap((name) => [`--${name}`, String(counts[name] ?? 0)]);
   const child = spawn(
@@ -98,7 +98,7 @@ export async function startService(counts) {
 
 let configurations = 0;
 
-/** A connection with a lake of its own. */
+/** A connection with a new lake. */
 export async function configure({ folder, s3 }, url, { resources, yaml = '' }) {
   const name = `bench${configurations++}`;
   const file = join(folder, `${name}.yaml`);
@@ -115,7 +115,7 @@ ${yaml}`,
   return { name, file };
 }
 
-/** A worker in a process of its own. */
+/** A worker in a separate process. */
 export async function startWorker(stage, { file, name }) {
   const child = spawn(
     process.execPath,

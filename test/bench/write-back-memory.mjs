@@ -87,7 +87,7 @@ async function measure(rows) {
   await once(out, 'close');
 
   const run = async (what, args) => {
-    // Processes of its own for each figure: a peak is never forgotten.
+    // Separate processes for each figure, because a process's peak memory never falls.
     const worker = spawn(process.execPath, ['--max-old-space-size=160', CLI, 'worker', '--config', config], {
       env,
       stdio: 'ignore',

@@ -74,7 +74,7 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
     onPublishing: (publishing) => mirror.onState({ publishing }),
   });
   const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize } = result;
-  // The checkpoint moves only here, after the swap (docs/explanation/architecture.md#checkpoint).
+  // A run moves the checkpoint only here, after the swap. Rollbacks and purges set it below (docs/explanation/architecture.md#checkpoint).
   mirror.onState({
     checkpoint,
     pageSize,

@@ -86,7 +86,7 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
     .addOption(
       new Option(
         '--numbers <type>',
-        'type of decimals: exact, which is text where no decimal type holds them, or double, which rounds them',
+        'type of decimals: exact (text if no decimal type holds every value) or double (rounds)',
       )
         .choices(['exact', 'double'])
         .default('exact'),

@@ -53,7 +53,7 @@ export function startProcess(command: ServerCommand): ServerProcess {
   const child = spawn(file, args, {
     env: command.env as NodeJS.ProcessEnv,
     stdio: ['ignore', log, log],
-    // A process group of its own: a terminal's Ctrl-C reaches this process alone, which still needs the server to drain.
+    // A new process group: a terminal's Ctrl-C reaches only this process, which still needs the server while it drains.
     detached: true,
   });
   closeSync(log);

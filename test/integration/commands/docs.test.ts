@@ -100,7 +100,7 @@ describe('every command of the documentation, page by page', () => {
     const webhook = `    webhook: { listen: "127.0.0.1:${await freePort()}" }\n`;
     if (text.startsWith('worktrack init')) await rm(join(world.folder, 'worktrack.yaml'), { force: true });
     else await world.writeConfig('worktrack.yaml', { lake, more: webhook, page });
-    // A Temporal of its own would take the lake over.
+    // A second Temporal server would take over the lake.
     if (text.includes('--local')) {
       return {
         WORKTRACK_CONFIG: await world.writeConfig('local.yaml', { lake: `s3://${stack.bucket}/local` }),

@@ -44,7 +44,7 @@ describe('the report of an export', () => {
       '<bdi>projects</bdi>',
       '<bdi>tasks</bdi>',
       'No run is published yet.',
-      'Temporal did not answer. Failed and running runs are missing.',
+      'Temporal did not respond, so failed and running runs are missing.',
     ])
       expect(stdout).toContain(text);
     const only = await runCommand(stack, args('--resource', 'tasks'));

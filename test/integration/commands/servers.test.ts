@@ -173,7 +173,7 @@ describe('a server whose host ends', { timeout: 60_000 }, () => {
   const repository = new URL('../../../', import.meta.url).pathname;
   let compiled: string;
 
-  // The host must be a process of its own, which cannot load TypeScript: compile the few files that it takes.
+  // The host must be a separate process, which cannot load TypeScript, so compile the few files that it needs.
   beforeAll(async () => {
     compiled = join(folder, 'compiled');
     const source = 'src/servers/start/server-process.ts';

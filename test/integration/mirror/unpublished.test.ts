@@ -95,7 +95,7 @@ describe('a mirror that loses the results of its activities', () => {
   let world: LateWorld;
   afterEach(() => world?.stop());
 
-  it('accepts the target of its own rollback, and continues', async () => {
+  it('accepts the target of the rollback that it performed, and continues', async () => {
     world = await startLateWorld();
     const { mirror } = world;
     const { runId: first } = await mirror.run();

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { startWorkerProcess } from '../../support/processes.js';
 import { type Stack, startStack } from '../../support/stack.js';
 
-/** Each row fills a chunk of its own, and more chunks are read at a time than listeners are taken for no leak. */
+/** Each row fills one chunk. More chunks are read at once than Node allows listeners before it warns of a leak. */
 const ROWS = 16;
 const ROW_BYTES = 4.2 * 1024 * 1024;
 

@@ -232,7 +232,7 @@ describe('the packed package', () => {
     });
   });
 
-  /** Gives the application a copy of a module of its own, with a copy of one of its dependencies inside. */
+  /** Gives the application its own copy of a module, which contains a copy of one dependency. */
   async function detach(name: string, dependency: string): Promise<void> {
     const copy = join(app, 'node_modules', name);
     await rm(copy);

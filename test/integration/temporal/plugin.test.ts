@@ -70,7 +70,7 @@ describe('WorktrackPlugin in a worker of the user', () => {
     expect(configured.shutdownGraceTime).toBe('30 seconds');
   });
 
-  it('rejects a user activity with the name of one of its own, and a missing configuration', async () => {
+  it('rejects a user activity that has the name of a connector activity, and a missing configuration', async () => {
     stack = await startStack({ resources: '[projects]' });
     const plugin = new WorktrackPlugin({ settings: stack.settings });
     const options = await base();

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-/** Writes a configuration whose only connection has a name of its own. */
+/** Writes a configuration whose only connection has a unique name. */
 function put(file: string, name: string): void {
   writeFileSync(join(cwd, file), MINIMAL_CONFIG.replace('acme:', `${name}:`));
 }

@@ -155,7 +155,7 @@ describe('the page of several connections', () => {
   it('says what is missing if Temporal or a worker did not answer', () => {
     const without = (coverage: ConnectionReport['coverage']) => ({ ...healthy('b'), coverage });
     const noTemporal = textOf(renderReport(reportOf(healthy('a'), without('no-temporal'))));
-    expect(noTemporal).toContain('Temporal did not answer. Failed and running runs are missing.');
+    expect(noTemporal).toContain('Temporal did not respond, so failed and running runs are missing.');
     expect(noTemporal).toContain('Connections: b.');
     expect(textOf(renderReport(reportOf(without('no-worker'))))).toContain('No worker answered.');
     expect(textOf(page)).not.toMatch(/Temporal did not answer|No worker|published runs/);

@@ -103,7 +103,7 @@ function resourceOf(csv: Night['csv']): ResourceSettings {
 
 let lakes = 0;
 
-/** One mirror in a folder of its own; does a night's run as the activities do, without Temporal. */
+/** One mirror in a separate folder. Runs one night with the activities' functions, without Temporal. */
 class Mirror {
   readonly #name = `lake-${lakes++}`;
   #runs = 0;

@@ -1,6 +1,6 @@
 // Speed, side by side with a bare loop, in one run on real servers (Linux).
 //
-//   npm run bench [-- --sizes 5000,200000,2000000 --rounds 3 --skip store,latency,scale,write-back --tables]
+//   npm run bench [-- --sizes 5000,200000,2000000 --orders id,updatedAt,random --rounds 3 --skip store,latency,scale,write-back --tables]
 //
 // `--tables` also writes Delta tables.
 //
@@ -29,6 +29,7 @@ const { values } = parseArgs({
   options: {
     sizes: { type: 'string', default: '5000,200000,2000000' },
     rounds: { type: 'string', default: '3' },
+    orders: { type: 'string', default: 'id,updatedAt,random' },
     skip: { type: 'string', default: '' },
     tables: { type: 'boolean', default: false },
   },
@@ -47,7 +48,7 @@ const LARGE = 1_000_000;
 
 const stage = await setUp();
 try {
-  for (const rows of sizes) await compare(rows);
+  for (const rows of sizes) for (const order of values.orders.split(',')) await compare(rows, order);
   if (!skip.has('store')) await slowStore(5000);
   if (!skip.has('latency')) for (const pageSize of [250, 1000]) await latency(pageSize);
   if (!skip.has('scale')) await scale();
@@ -58,10 +59,12 @@ try {
 process.exit(0);
 
 /** The bare loop against first full exports and increments of one size. */
-async function compare(rows) {
-  const service = await startService({ [RESOURCE]: rows, tasks: WARM_UP });
+async function compare(rows, order) {
+  const service = await startService({ [RESOURCE]: rows, tasks: WARM_UP }, { order });
   const rounds = rows >= LARGE ? 1 : Number(values.rounds);
-  title(`${count(rows)} rows, ${rounds === 1 ? 'one round' : `median of ${rounds} rounds`}`);
+  title(
+    `${count(rows)} rows, list order ${order}, ${rounds === 1 ? 'one round' : `median of ${rounds} rounds`}`,
+  );
   try {
     say(`the service alone: ${count(await ceiling(service, rows))} rows/s`);
     const bare = [];

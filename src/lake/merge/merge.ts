@@ -70,7 +70,8 @@ export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
       }
       heap.updateTop();
     } else {
-      await top.open();
+      // Interleaved sources take this path for every row, so it awaits only what is not there yet.
+      if (!top.isOpen) await top.open();
       if (limit === null || top.key! < limit) await mergeRun(options, counts, top, limit);
       else await mergeEqual(options, counts, heap);
       heap.updateTop();
@@ -78,6 +79,15 @@ export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
     options.onProgress?.(counts);
   }
   return counts;
+}
+
+function mustFlush({ snapshot, changes }: MergeOptions): boolean {
+  return snapshot.mustFlush || changes?.mustFlush === true;
+}
+
+async function flush({ snapshot, changes }: MergeOptions): Promise<void> {
+  await snapshot.flush();
+  await changes?.flush();
 }
 
 /** Whether a block's key range contains one of the sorted keys. Such a block must be opened. */
@@ -93,7 +103,7 @@ async function mergeRun(
   source: MergeSource,
   limit: SortKey | null,
 ) {
-  const { snapshot, changes, gone } = options;
+  const { gone } = options;
   for (;;) {
     const key = source.key!;
     const row = source.row();
@@ -112,8 +122,7 @@ async function mergeRun(
     }
     if (source.key === null || (limit !== null && source.key >= limit)) break;
   }
-  await snapshot.flush();
-  await changes?.flush();
+  if (mustFlush(options)) await flush(options);
 }
 
 /** Inserts a row whose key is not in the base snapshot. With `deletes: drop`, a tombstone of a rolled-back run adds no row. */
@@ -164,7 +173,7 @@ async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: Sour
   let last = 0;
   let others = 0;
   for (let top = heap.top; top !== undefined && top.key === key; top = heap.top) {
-    await top.open();
+    if (!top.isOpen) await top.open();
     const row = top.row();
     if (top.age === 0) {
       before = row;
@@ -185,8 +194,7 @@ async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: Sour
     if (others === 0) options.signs.found++;
   }
   resolveKey(options, counts, key, { before, left, fetched });
-  await options.snapshot.flush();
-  await options.changes?.flush();
+  if (mustFlush(options)) await flush(options);
 }
 
 /** The versions of one row: in the base snapshot, in change logs of rolled-back runs, and as fetched. */

@@ -81,6 +81,11 @@ export class MergeSource {
     return taken;
   }
 
+  /** Whether the rows of the next block are available. */
+  get isOpen(): boolean {
+    return this.#text !== null;
+  }
+
   /** Reads the next block, so that its rows are available. */
   async open(): Promise<void> {
     if (this.#text !== null || this.key === null) return;

@@ -9,7 +9,9 @@ import { BLOCK_BYTES, PartWriter } from './writer.js';
 export interface RowOutput {
   add(key: SortKey, row: ByteString): void;
   take(packed: PackedBlocks): Promise<void>;
-  /** Writes the complete blocks. Await it every few thousand rows, so that memory stays bounded. */
+  /** Whether complete blocks wait for `flush`. */
+  readonly mustFlush: boolean;
+  /** Writes the complete blocks. Await it whenever `mustFlush` is set, so that memory stays bounded. */
   flush(): Promise<void>;
 }
 
@@ -71,6 +73,10 @@ export class PartSeries implements RowOutput {
       await part.take(sliceBlocks(packed, from, to));
       from = to;
     }
+  }
+
+  get mustFlush(): boolean {
+    return this.#full.length > 0;
   }
 
   async flush(): Promise<void> {

@@ -12,6 +12,7 @@ import { createPrepareRun } from './prepare-run/prepare-run.js';
 import { createFollowTable } from './publish/follow-table.js';
 import { withPublishMetrics } from './publish/metrics.js';
 import { createPublish } from './publish/publish.js';
+import { createStartOnPublished } from './publish/start-on-published.js';
 import { createPurgeRecord } from './purge/purge-record.js';
 import { createRestoreRolledBack } from './rollback/restore-rolled-back.js';
 import { createRollBack } from './rollback/roll-back.js';
@@ -46,6 +47,7 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.planWriteBack': withFailures(createPlanWriteBack(deps)),
     'worktrack.sendRows': withFailures(createSendRows(deps)),
     'worktrack.writeResults': withFailures(createWriteResults(deps)),
+    'worktrack.startOnPublished': withFailures(createStartOnPublished()),
     'worktrack.notify': withFailures(createNotify(deps)),
   };
 }

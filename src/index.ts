@@ -12,6 +12,8 @@ export {
   type SettingsProblem,
   selectConnection,
 } from './config/index.js';
+export { InvalidArgumentError } from './core/argument-error.js';
+export type { ObjectKey, RunId } from './core/brands.js';
 export { ConfigurationError } from './core/configuration-error.js';
 export {
   type ActiveRun,
@@ -24,12 +26,17 @@ export {
   type ExportProgress,
   type ExportResult,
   exportWorkflowId,
+  FAILURES,
   type FailureType,
   MIRROR_WORKFLOW,
   type MirrorStatus,
   mirrorWorkflowId,
   noticesWorkflowId,
+  type OnPublishedInput,
+  type OnPublishedTarget,
+  onPublishedWorkflowId,
   PURGE_WORKFLOW,
+  type PublishedReport,
   type PurgeCounts,
   type PurgeInput,
   ROLLBACK_WORKFLOW,
@@ -61,8 +68,10 @@ export { ERROR_CODES, type ErrorCode, WorktrackError } from './core/errors.js';
 export type { ExitCode } from './core/exit-code.js';
 export { METRICS, type MetricDefinition } from './core/metrics.js';
 export { OutOfReachError, type ReachOptions } from './core/reach.js';
+export { isRunId } from './core/run-id.js';
 export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';
 export { VERSION } from './core/version.js';
+export { DamagedError } from './lake/damaged-error.js';
 export {
   clashingResources,
   type DaySnapshot,
@@ -79,12 +88,32 @@ export {
 } from './lake/ddl/ddl.js';
 export type { Manifest, PublishedPart } from './lake/published/manifest.js';
 export type { Pointer } from './lake/published/pointer.js';
-export { type PublishedSnapshot, readPublished, readPublishedOn } from './lake/published/read-published.js';
+export {
+  type PublishedSnapshot,
+  readPublished,
+  readPublishedOn,
+  readSnapshotAt,
+} from './lake/published/read-published.js';
 export { SnapshotNotFoundError } from './lake/published/snapshot-not-found-error.js';
 export { maskedColumns } from './lake/rows/profile.js';
+export {
+  columnNames,
+  type LakeRecord,
+  type ReadRecordsOptions,
+  readRecords,
+} from './lake/rows/read-records.js';
 export { readRows } from './lake/rows/read-rows.js';
-export { type ObjectStore, openStore, StoreError, type StoreErrorKind } from './lake/store/index.js';
+export {
+  type ObjectStore,
+  openStore,
+  StoreError,
+  type StoreErrorKind,
+  toObjectKey,
+} from './lake/store/index.js';
+export type { EarlierRuns } from './lake/verify/earlier-runs.js';
+export type { VerifyOptions, VerifyReport } from './lake/verify/verify.js';
 export { createReport, type ReportRequest } from './report/index.js';
+export { verifyResource } from './table/index.js';
 export {
   type ClientConnectOptions,
   type ConnectOptions,
@@ -111,10 +140,20 @@ export { exportResultOf } from './temporal/follow/export-result.js';
 export type { ExportView, ResourceView } from './temporal/follow/export-view.js';
 export { type FollowOptions, followExport } from './temporal/follow/follow.js';
 export {
+  followBackfill,
+  followPurge,
+  followRollback,
+  type PurgeResult,
+  type RollbackResult,
+  type UnsuccessfulRequest,
+} from './temporal/follow/follow-requests.js';
+export {
   type FollowWriteBackOptions,
   followWriteBack,
   type WriteBackView,
 } from './temporal/follow/follow-write-back.js';
+export { requirePublished, requireWritten } from './temporal/follow/require.js';
+export { RunFailedError, WriteBackFailedError } from './temporal/follow/run-failed-error.js';
 export { writeBackResultOf } from './temporal/follow/write-back-result.js';
 export { parseHistory, type RecordedHistory } from './temporal/replay/parse-history.js';
 export { type ReplayedHistory, replayHistories } from './temporal/replay/replay.js';
@@ -132,6 +171,7 @@ export {
 } from './temporal/schedule/schedule.js';
 export type { ScheduleChange } from './temporal/schedule/schedule-diff.js';
 export type { ScheduledRun } from './temporal/schedule/schedule-runs.js';
+export { type LoggedRun, type RunLogOptions, readRunLog } from './temporal/status/run-log.js';
 export { type ResourceStatus, readStatus, type StatusOptions } from './temporal/status/status.js';
 export { WorktrackPlugin, type WorktrackPluginOptions } from './temporal/worker/plugin.js';
 export { prometheusMetrics } from './temporal/worker/telemetry.js';
@@ -153,3 +193,4 @@ export {
 } from './webhook/index.js';
 export { InputError } from './write-back/index.js';
 export { stageWriteBack, type WriteBackSource } from './write-back/stage.js';
+export { stageWriteBackRows, type WriteBackRows } from './write-back/stage-rows.js';

@@ -1,11 +1,13 @@
 /** All workflows of this package. Re-export them from your own bundle: `export * from 'temporal-worktrack/workflows'`. */
 
+export { onPublishedWorkflowId } from '../src/core/contract/names.js';
 export { writeBackWorkflowId } from '../src/core/contract/write-back.js';
 export { backfillWorkflow } from './export/backfill.js';
 export { exportWorkflow } from './export/export.js';
 export { purgeWorkflow, rollbackWorkflow } from './export/rollback-and-purge.js';
 export { resourceMirrorWorkflow } from './mirror/resource-mirror.js';
 export { changeNoticeWorkflow } from './notices/change-notice.js';
+export { exportResultOfChild, writeBackResultOfChild } from './shared/child-results.js';
 export {
   acquireLock,
   changeNotice,

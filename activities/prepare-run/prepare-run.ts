@@ -51,6 +51,7 @@ async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<P
     // Only the change logs have the versions that the service no longer lists. A resumed run has staged them already.
     restoreRolledBack: run.rolledBackRuns.length > 0 && run.resumed === null,
     ...(run.tables ? { table: true } : {}),
+    ...(run.onPublished ? { onPublished: run.onPublished } : {}),
   };
 }
 
@@ -117,6 +118,7 @@ async function fixRun(connection: OpenConnection, input: PrepareRunInput, now: n
     giveUpAfterMs: settings.retries.giveUpAfterMs,
     retention: settings.retention,
     tables: settings.tables,
+    onPublished: settings.onPublished,
     reconcile,
     columns: new ColumnSet(resource.key, [...(before?.columns ?? []), ...left.columns]).toColumns(),
     resumed: resumable?.resumed ?? null,

@@ -19,6 +19,8 @@ export interface LoadOptions {
  * Finds and reads the configuration: `file`, else `$WORKTRACK_CONFIG`, else the first of `CONFIG_FILES` in `cwd`.
  *
  * @throws ConfigurationError if there is no file or it cannot be read; SettingsError if it has problems.
+ * @example
+ * const settings = loadSettings({ env: process.env, cwd: process.cwd() });
  */
 export function loadSettings({ file, env, cwd }: LoadOptions): Settings {
   const named = file ?? (env.WORKTRACK_CONFIG || undefined);

@@ -11,6 +11,8 @@ import { SettingsError } from './settings-error.js';
  * is the file name, for messages. Reads no environment variables, files or network.
  *
  * @throws SettingsError with all problems; no message repeats a secret.
+ * @example
+ * const settings = parseSettings(await readFile('worktrack.yaml', 'utf8'), 'worktrack.yaml');
  */
 export function parseSettings(text: string, source: string): Settings {
   const doc = readDocument(text);

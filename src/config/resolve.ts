@@ -53,6 +53,7 @@ function resolveConnection(name: string, parsed: ParsedConnection): ConnectionSe
     },
     webhook: parsed.webhook ?? null,
     notify: parsed.notify ?? null,
+    onPublished: parsed.onPublished ?? null,
     writeBack: resolveWriteBack(parsed, resources),
   };
 }

@@ -6,6 +6,7 @@ import { DEFAULT_RESOURCES } from './resource-defaults.js';
 import { byteSize, choice, count, duration, durationOr, flag, parsedString, singleLine } from './scalars.js';
 import { csvSection } from './schema-csv.js';
 import { notify } from './schema-notify.js';
+import { onPublished } from './schema-on-published.js';
 import { deletePolicy, path, resource } from './schema-resource.js';
 import { tables } from './schema-tables.js';
 import { webhook } from './schema-webhook.js';
@@ -214,6 +215,9 @@ const connection = section({
   schedule: schedule.prefault({}).describe('The nightly run. `worktrack schedule apply` applies changes.'),
   webhook: webhook.optional().describe('Receiver of change notices. Default: off.'),
   notify: notify.optional().describe('Notifications of failures. Default: off.'),
+  onPublished: onPublished
+    .optional()
+    .describe('Your workflow, started once for each published run. Default: off.'),
   writeBack: writeBack.prefault({}).describe('Write-back of rows to the service.'),
 });
 
@@ -233,6 +237,9 @@ export type ParsedConnection = z.output<typeof connection>;
 /**
  * The JSON Schema (draft 2020-12) of the configuration file, for editors, generated from the zod schema. It does not
  * contain the rules of `cross-checks.ts`.
+ *
+ * @example
+ * await writeFile('worktrack.schema.json', JSON.stringify(configJsonSchema()));
  */
 export function configJsonSchema(): object {
   return { title: 'worktrack.yaml', ...z.toJSONSchema(configFile, { io: 'input' }) };

@@ -6,6 +6,9 @@ import { didYouMean } from './suggest.js';
  * The connection with this name; without a name, the only connection.
  *
  * @throws ConfigurationError that lists the names.
+ * @example
+ * const connection = selectConnection(settings, 'acme');
+ * const store = openStore(connection.lake);
  */
 export function selectConnection(settings: Settings, name?: string): ConnectionSettings {
   const names = settings.connections.map((connection) => connection.name);

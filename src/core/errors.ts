@@ -7,6 +7,7 @@ import { EXIT, type ExitCode } from './exit-code.js';
  */
 export const ERROR_CODES = {
   CONFIGURATION: { exitCode: EXIT.usage, failureType: 'Configuration' },
+  INVALID_ARGUMENT: { exitCode: EXIT.usage, failureType: 'Configuration' },
   USAGE: { exitCode: EXIT.usage, failureType: null },
   DETACHED: { exitCode: EXIT.detached, failureType: null },
   OUT_OF_REACH: { exitCode: EXIT.outOfReach, failureType: 'Transient' },
@@ -33,6 +34,10 @@ export const ERROR_CODES = {
   STORE_NOT_FOUND: { exitCode: EXIT.failed, failureType: 'Lake' },
   STORE_OTHER: { exitCode: EXIT.failed, failureType: 'Lake' },
   LAKE_DAMAGED: { exitCode: EXIT.failed, failureType: 'Lake' },
+  RUN_FAILED: { exitCode: EXIT.failed, failureType: null },
+  RUN_REFUSED: { exitCode: EXIT.refused, failureType: null },
+  RUN_CANCELLED: { exitCode: EXIT.failed, failureType: null },
+  WRITE_BACK_INCOMPLETE: { exitCode: EXIT.failed, failureType: null },
   SNAPSHOT_NOT_FOUND: { exitCode: EXIT.usage, failureType: null },
   SERVER_ENVIRONMENT: { exitCode: EXIT.usage, failureType: null },
   SERVER_INSTALL: { exitCode: EXIT.failed, failureType: null },

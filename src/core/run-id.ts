@@ -3,6 +3,13 @@ import { parseIsoTime } from './utc-time.js';
 
 const RUN_ID = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z-[0-9a-f]{8}$/;
 
+/**
+ * Whether a text is a run id, such as `20261121T020000Z-1a2b3c4d`.
+ *
+ * @example
+ * const runId = process.argv[2] ?? '';
+ * if (!isRunId(runId)) throw new Error('give a run id');
+ */
 export function isRunId(text: string): text is RunId {
   return startOf(text) !== null;
 }

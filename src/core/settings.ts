@@ -3,7 +3,7 @@
  * references, never values. `src/config` creates the settings from `worktrack.yaml`; all other code only reads them.
  */
 
-import type { NotifyEvent } from './contract/index.js';
+import type { NotifyEvent, OnPublishedTarget } from './contract/index.js';
 
 /** The variable or file of a secret, which is read at each use (docs/explanation/semantics.md#secrets). */
 export type SecretRef = { readonly env: string } | { readonly file: string };
@@ -207,6 +207,8 @@ export interface ConnectionSettings {
   readonly webhook: WebhookSettings | null;
   /** `null`: no notifications. */
   readonly notify: NotifySettings | null;
+  /** `null`: no workflow is started after a published run. */
+  readonly onPublished: OnPublishedTarget | null;
   readonly writeBack: WriteBackSettings;
 }
 

@@ -27,6 +27,17 @@ export function isUtcSeconds(text: string): text is UtcSeconds {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text) && parseIsoTime(text) !== null;
 }
 
+/** Rounds down to whole seconds. An earlier time is safe: it only fetches some rows again. @param ms milliseconds since 1970 */
+export function toUtcSeconds(ms: number): UtcSeconds {
+  return `${new Date(Math.floor(ms / 1000) * 1000).toISOString().slice(0, 19)}Z` as UtcSeconds;
+}
+
+/** Parses a date (midnight UTC) or a time with its zone; `null` for anything else. */
+export function parseSince(text: string): UtcSeconds | null {
+  const at = parseIsoTime(text);
+  return at === null ? null : toUtcSeconds(at);
+}
+
 /** Number of days in a month (1 to 12); 0 for any other month. */
 function daysIn(year: number, month: number): number {
   if (month < 1 || month > 12) return 0;

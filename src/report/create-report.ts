@@ -38,6 +38,9 @@ const PUBLISHED_ONLY: KnownRuns = { coverage: 'published', runs: [] };
  *
  * @returns HTML; `null` if no resource has published the run `runId`
  * @throws StoreError if the lake does not answer
+ * @example
+ * const request = { connection: 'acme', resources: ['tasks'], runId: null, madeAt: Date.now() };
+ * const html = await createReport(store, request);
  */
 export async function createReport(store: ObjectStore, request: ReportRequest): Promise<string | null> {
   const connection = await readConnectionReport(store, request);

@@ -5,3 +5,4 @@ export { type Followed, followPointer, followPointerAndForget, type TableTask } 
 export { dataKey, tablePrefix } from './log/names.js';
 export { parquetLibrary } from './parquet/library.js';
 export type { FixedTypes } from './rules/columns.js';
+export { verifyResource } from './verify-resource.js';

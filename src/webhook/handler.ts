@@ -49,6 +49,15 @@ export interface WebhookHandler {
  * Receives change notices at `POST /hooks/<connection>`, and serves `GET /healthz`. The response is 202 only when a
  * signal that was sent after the notice arrived is durable. Replayed notices are harmless: a notice can only cause a
  * resource to be read again, and `sync.minInterval` limits how often.
+ *
+ * @example
+ * const { handle } = createWebhookHandler({
+ *   connections: settings.connections,
+ *   send: createNoticeSender(temporal),
+ *   ready: () => pingTemporal(temporal),
+ *   log: console,
+ * });
+ * createServer(handle).listen(8080, '127.0.0.1');
  */
 export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHandler {
   const handler = new Handler(options);

@@ -35,6 +35,11 @@ const CLOSE_MS = 15_000;
  * Starts a server that limits everything that a sender controls: headers, body, idle time, number of connections.
  *
  * @throws the system's error if it cannot listen on the address
+ * @example
+ * const send = createNoticeSender(temporal);
+ * const ready = () => pingTemporal(temporal);
+ * const { handle } = createWebhookHandler({ connections: settings.connections, send, ready, log: console });
+ * const server = await startWebhookServer({ handle, listen: { host: '127.0.0.1', port: 8080 } });
  */
 export async function startWebhookServer(options: WebhookServerOptions): Promise<WebhookServer> {
   const { handle, listen, headersTimeoutMs = 10_000, requestTimeoutMs = 20_000 } = options;

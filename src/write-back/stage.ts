@@ -176,6 +176,9 @@ const CONTENT_TYPES: Readonly<Record<InputFormat, string>> = {
  * `startWriteBack`.
  *
  * @throws InputError for an invalid input; StoreError
+ * @example
+ * const input = await stageWriteBack(connection, { resource: 'time-entries', file: 'november.csv' });
+ * const { workflowId } = await startWriteBack(temporal, input);
  */
 export async function stageWriteBack(
   connection: ConnectionSettings,

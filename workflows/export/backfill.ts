@@ -1,5 +1,7 @@
+import type { UtcSeconds } from '../../src/core/brands.js';
 import type { BackfillInput, ExportResult } from '../../src/core/contract/index.js';
 import { runSpec } from '../../src/core/mirror.js';
+import { parseSince } from '../../src/core/utc-time.js';
 import { requestRuns } from './request-runs.js';
 
 /**
@@ -7,6 +9,9 @@ import { requestRuns } from './request-runs.js';
  * each resource. A backfill never moves a checkpoint back (docs/explanation/architecture.md#checkpoint).
  *
  * @throws ApplicationFailure `ExportFailed` if a resource was not published, with every outcome in its details
+ * @example
+ * const args = [{ connection: 'acme', resources: ['tasks'], since: '2026-08-01' }] as const;
+ * const { runs } = await executeChild(backfillWorkflow, { args: [...args] });
  */
 export async function backfillWorkflow(input: BackfillInput): Promise<ExportResult> {
   const reconcile = input.reconcile === true;
@@ -14,7 +19,12 @@ export async function backfillWorkflow(input: BackfillInput): Promise<ExportResu
     mode: input.since === undefined || reconcile ? 'full' : 'increment',
     reconcile,
     allowDeletes: input.allowDeletes === true,
-    since: reconcile ? null : (input.since ?? null),
+    since: reconcile || input.since === undefined ? null : sinceOf(input.since),
   } as const;
   return requestRuns(input, runSpec(Date.now(), changes));
+}
+
+/** An invalid time stays as it is: the check of the request then reports it for each resource. */
+function sinceOf(text: string): UtcSeconds {
+  return parseSince(text) ?? (text as UtcSeconds);
 }

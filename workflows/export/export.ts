@@ -7,6 +7,8 @@ import { requestRuns } from './request-runs.js';
  * Exports all resources of a connection, or the given ones. Schedules start this workflow.
  *
  * @throws ApplicationFailure `ExportFailed` if a resource was not published, with every outcome in its details
+ * @example
+ * const { runs } = await executeChild(exportWorkflow, { args: [{ connection: 'acme' }] });
  */
 export async function exportWorkflow(input: ExportInput): Promise<ExportResult> {
   const allowDeletes = input.allowDeletes === true;

@@ -15,6 +15,7 @@ import type {
 import { HOUR_MS } from '../../src/core/duration.js';
 import { beganAfter } from '../../src/core/run-id.js';
 import { toRunError } from '../shared/failures.js';
+import { startOnPublished } from './on-published.js';
 import { fenced, runSteps } from './run-steps.js';
 
 const cleanUp = proxyActivities<Activities>({
@@ -87,6 +88,10 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   const { connection, resource, cleanedUpTo, unpublished } = before;
   // Before the clean-up, which may remove snapshots that the table has missed.
   const tableWarnings = await followTable(result, active, mirror);
+  const { rows } = counts;
+  const all = [...warnings, ...tableWarnings];
+  const report = { resource, outcome: 'published', runId, rows, counts, snapshot, warnings: all } as const;
+  const hookWarnings = await startOnPublished(result.onPublished ?? null, report, mirror);
   try {
     const { complete } = await CancellationScope.nonCancellable(() =>
       cleanUp['worktrack.cleanUp']({ connection, resource, runId, cleanedUpTo, unpublished }),
@@ -98,9 +103,7 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
       error: toRunError(error).message,
     });
   }
-  const { rows } = counts;
-  const all = [...warnings, ...tableWarnings];
-  return { resource, outcome: 'published', runId, rows, counts, snapshot, warnings: all, error: null };
+  return { ...report, warnings: [...all, ...hookWarnings], error: null };
 }
 
 /**

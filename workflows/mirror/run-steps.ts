@@ -4,6 +4,7 @@ import type {
   ActiveRun,
   Activities,
   MirrorState,
+  OnPublishedTarget,
   PublishedRun,
   RunRef,
   RunRequest,
@@ -47,6 +48,8 @@ interface RunResult extends PublishedRun {
   readonly pageSize: MirrorState['pageSize'];
   /** As in `PreparedRun`. */
   readonly table?: true;
+  /** As in `PreparedRun`. */
+  readonly onPublished?: OnPublishedTarget;
 }
 
 /** Identifies a run, and the runs of this mirror that the pointer may name. */
@@ -144,6 +147,7 @@ export async function runSteps(
     ...published,
     runId,
     ...(prepared.table === undefined ? {} : { table: prepared.table }),
+    ...(prepared.onPublished === undefined ? {} : { onPublished: prepared.onPublished }),
     pageSize: wasTried ? nextPageSize(state.pageSize, prepared.pageSize, pageSize) : state.pageSize,
   };
 }

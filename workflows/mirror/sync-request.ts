@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { RunRequest, SyncInput } from '../../src/core/contract/index.js';
 import { runSpec } from '../../src/core/mirror.js';
-import { isUtcSeconds } from '../../src/core/utc-time.js';
+import { parseSince } from '../../src/core/utc-time.js';
 
 const FIELDS: readonly string[] = ['mode', 'reconcile', 'since'];
 
@@ -20,8 +20,8 @@ function problemOf(input: SyncInput): string | null {
     return 'mode must be "full" or "increment"';
   if (reconcile !== undefined && typeof reconcile !== 'boolean') return 'reconcile must be true or false';
   if (since === undefined) return null;
-  if (typeof since !== 'string' || !isUtcSeconds(since))
-    return 'since must be a time like 2026-11-21T02:00:00Z';
+  if (typeof since !== 'string' || parseSince(since) === null)
+    return 'since must be a date such as 2026-08-01, or a time with its zone such as 2026-08-01T12:00:00Z';
   if (reconcile === true || mode === 'full') return 'since cannot be combined with a full pass';
   return null;
 }
@@ -32,7 +32,7 @@ export function syncRequest(input: SyncInput | undefined, requestId: string, now
   const changes = {
     mode: reconcile === true ? 'full' : (mode ?? 'increment'),
     reconcile: reconcile === true,
-    since: since ?? null,
+    since: since === undefined ? null : parseSince(since),
   } as const;
   return { ...runSpec(now, changes), requestId, replyTo: null };
 }

@@ -43,6 +43,9 @@ const work = proxyActivities<Activities>({
  *
  * @returns `written` or `incomplete`; throws ApplicationFailure `WriteBackFailed` with the result in its details if a
  *   failure stopped the batch, and CancelledFailure if the batch was cancelled. Receipts are written in each case.
+ * @example
+ * const workflowId = writeBackWorkflowId(input);
+ * const { counts } = await executeChild(writeBackWorkflow, { workflowId, args: [input] });
  */
 export async function writeBackWorkflow(input: WriteBackInput): Promise<WriteBackResult> {
   const batch = new WriteBackBatch(input);

@@ -4,19 +4,21 @@
  */
 import { fileURLToPath } from 'node:url';
 import { Worker } from '@temporalio/worker';
-import { WorktrackPlugin } from 'temporal-worktrack';
-import * as activities from '../export-from-workflow/activities.js';
+import { loadSettings, WorktrackPlugin } from 'temporal-worktrack';
+import * as announcing from '../export-from-workflow/activities.js';
+import { createWarehouseActivities } from '../on-published/activities.js';
 import { connectWorker, taskQueue } from './connect.js';
 
+// Reads $WORKTRACK_CONFIG, else worktrack.yaml in the working directory.
+const settings = loadSettings({ env: process.env, cwd: process.cwd() });
 const { connection, namespace } = await connectWorker();
 const worker = await Worker.create({
   connection,
   namespace,
   taskQueue,
-  activities,
+  activities: { ...announcing, ...createWarehouseActivities(settings) },
   workflowsPath: fileURLToPath(new URL('workflows.js', import.meta.url)),
-  // Reads $WORKTRACK_CONFIG, else worktrack.yaml in the working directory.
-  plugins: [new WorktrackPlugin()],
+  plugins: [new WorktrackPlugin({ settings })],
 });
 console.log(`Worker on task queue ${taskQueue}. Ctrl-C drains it.`);
 // Returns after SIGINT or SIGTERM, when activities have saved their positions.

@@ -2,8 +2,8 @@ import { selectResources } from '../../config/index.js';
 import { pointerKey } from '../../lake/published/layout.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 import type { EarlierRuns } from '../../lake/verify/earlier-runs.js';
-import { type VerifyReport, verifySnapshot } from '../../lake/verify/verify.js';
-import { checkTable } from '../../table/index.js';
+import type { VerifyReport } from '../../lake/verify/verify.js';
+import { verifyResource } from '../../table/index.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { withLake } from '../shared/open-lake.js';
 import type { GlobalOptions } from '../shared/options.js';
@@ -25,21 +25,13 @@ export async function runVerify(options: VerifyCommandOptions): Promise<ExitCode
     for (const resource of resources) {
       await retry(() => probe(store, resource));
       // The lake answers. Verification has no time limit, because it takes longer the larger the snapshot is.
-      const snapshot = await verifySnapshot(store, resource);
-      const problems = connection.tables === null ? [] : await checkTable(store, resource);
-      const report = withTableProblems(snapshot, problems);
+      const report = await verifyResource(store, connection, resource);
       reports.push(report);
       if (options.json !== true) for (const line of reportLines(report)) output.out(line);
     }
     if (options.json === true) printJson({ connection: connection.name, resources: reports });
     return reports.every((report) => report.ok) ? EXIT.done : EXIT.failed;
   });
-}
-
-function withTableProblems(report: VerifyReport, problems: readonly string[]): VerifyReport {
-  if (problems.length === 0) return report;
-  const recovery = [...report.recovery, 'the next export repairs the table: worktrack export'];
-  return { ...report, ok: false, problems: [...report.problems, ...problems], recovery };
 }
 
 /** Only whether the store answers: an object that it refuses is a finding. */

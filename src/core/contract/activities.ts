@@ -1,3 +1,4 @@
+import type { StartOnPublishedInput } from './published.js';
 import type { ExportInput } from './runs.js';
 import type {
   CleanedUp,
@@ -43,5 +44,6 @@ export interface Activities extends WriteBackActivities {
   'worktrack.rollBack'(input: RollBackInput): Promise<RolledBack>;
   'worktrack.purgeRecord'(input: PurgeRecordInput): Promise<RecordPurged>;
   'worktrack.followTable'(input: RunRef): Promise<TableFollowed>;
+  'worktrack.startOnPublished'(input: StartOnPublishedInput): Promise<void>;
   'worktrack.notify'(input: NotifyInput): Promise<void>;
 }

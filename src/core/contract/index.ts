@@ -7,5 +7,6 @@ export type { Activities } from './activities.js';
 export type * from './mirror.js';
 export * from './names.js';
 export type * from './notices.js';
+export * from './published.js';
 export * from './runs.js';
 export type * from './steps.js';

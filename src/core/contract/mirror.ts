@@ -1,4 +1,5 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
+import type { PublishedReport } from './published.js';
 import type { RunMode, RunReport } from './runs.js';
 
 /** Common fields of the requests to a mirror. A repeated id is the same request. */
@@ -45,7 +46,8 @@ export type MirrorRequest = RunRequest | RollbackRequest | PurgeRequest;
 export interface SyncInput {
   readonly mode?: RunMode;
   readonly reconcile?: boolean;
-  readonly since?: UtcSeconds;
+  /** As in `BackfillInput`. */
+  readonly since?: string;
 }
 
 export interface SyncAccepted {
@@ -144,6 +146,8 @@ export interface MirrorState {
   readonly failing?: boolean;
   /** Why the table does not show the published run yet; absent or `null`: it does, or there is no table. */
   readonly tableWarning?: string | null;
+  /** Published runs whose `onPublished` workflow could not be started yet, oldest first; absent: none. */
+  readonly unstarted?: readonly PublishedReport[];
   readonly waiting: readonly MirrorRequest[];
   /** Newest last; bounded. A repeated request gets its answer from here. */
   readonly answered: readonly RunAnswer[];

@@ -8,14 +8,44 @@ export const CHANGE_NOTICE_WORKFLOW = 'changeNoticeWorkflow';
 export const CHANGE_NOTICE_SIGNAL = 'changeNotice';
 export const DEFAULT_TASK_QUEUE = 'worktrack';
 
+/**
+ * The id of the mirror of a resource.
+ *
+ * @example
+ * const mirror = temporal.client.workflow.getHandle(mirrorWorkflowId('acme', 'tasks'));
+ * const status = await mirror.query<MirrorStatus>('status');
+ */
 export function mirrorWorkflowId(connection: string, resource: string): string {
   return `worktrack/${connection}/mirror/${resource}`;
 }
 
+/**
+ * The id of an export that a Schedule starts; the server appends the nominal start time.
+ *
+ * @example
+ * const handle = temporal.client.workflow.getHandle(exportWorkflowId('acme'));
+ */
 export function exportWorkflowId(connection: string): string {
   return `worktrack/${connection}/export`;
 }
 
+/**
+ * The workflow that `onPublished` starts for a run. Each run has its own id, so its workflow starts once.
+ *
+ * @example
+ * const workflowId = onPublishedWorkflowId('acme', report.resource, report.runId);
+ * await temporal.client.workflow.getHandle(workflowId).result();
+ */
+export function onPublishedWorkflowId(connection: string, resource: string, runId: string): string {
+  return `worktrack/${connection}/on-published/${resource}/${runId}`;
+}
+
+/**
+ * The id of the workflow that collects the change notices of a resource.
+ *
+ * @example
+ * const handle = temporal.client.workflow.getHandle(noticesWorkflowId('acme', 'tasks'));
+ */
 export function noticesWorkflowId(connection: string, resource: string): string {
   return `worktrack/${connection}/notices/${resource}`;
 }

@@ -1,4 +1,4 @@
-import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
+import type { ObjectKey, RunId } from '../brands.js';
 import { EXIT, type ExitCode } from '../exit-code.js';
 
 /** Rows (docs/explanation/semantics.md#verification). */
@@ -92,8 +92,11 @@ export interface BackfillInput {
   readonly connection: string;
   /** Absent: all configured resources. */
   readonly resources?: readonly string[];
-  /** Reads the changes since this time; absent: everything. */
-  readonly since?: UtcSeconds;
+  /**
+   * Reads the changes since this time: a date such as `2026-08-01` (midnight UTC), or a time with its zone such as
+   * `2026-08-01T12:00:00Z`. Absent: everything.
+   */
+  readonly since?: string;
   /** Reads everything and detects deletes (docs/explanation/semantics.md#deletes). */
   readonly reconcile?: boolean;
   readonly allowDeletes?: boolean;
@@ -102,8 +105,8 @@ export interface BackfillInput {
 export interface RollbackInput {
   readonly connection: string;
   readonly resource: string;
-  /** A published run, earlier than the one that `latest.json` names. */
-  readonly to: RunId;
+  /** The id of a published run, earlier than the one that `latest.json` names, such as `20261121T020000Z-1a2b3c4d`. */
+  readonly to: string;
 }
 
 export interface PurgeInput {

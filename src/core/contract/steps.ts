@@ -1,5 +1,6 @@
 import type { Cursor, ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { NotifyEvent, Published } from './mirror.js';
+import type { OnPublishedTarget } from './published.js';
 import type { PurgeCounts, RunCounts, RunMode, RunReport } from './runs.js';
 
 /** Identifies a run to an activity. */
@@ -40,6 +41,8 @@ export interface PreparedRun {
   readonly restoreRolledBack: boolean;
   /** Whether the resource has a table (docs/explanation/tables.md). Absent: no. */
   readonly table?: true;
+  /** The workflow to start when the run is published. Absent: none. */
+  readonly onPublished?: OnPublishedTarget;
 }
 
 export interface ExtractInput extends RunRef {

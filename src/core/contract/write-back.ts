@@ -151,7 +151,13 @@ export interface LockState {
 
 export const WRITE_BACK_WORKFLOW = 'writeBackWorkflow';
 
-/** A batch always has the same workflow id, so it never runs twice at once. */
+/**
+ * A batch always has the same workflow id, so it never runs twice at once.
+ *
+ * @example
+ * const input = await stageWriteBack(connection, { resource: 'time-entries', file: 'november.csv' });
+ * const handle = temporal.client.workflow.getHandle(writeBackWorkflowId(input));
+ */
 export function writeBackWorkflowId({ connection, resource, batchId }: BatchRef): string {
   return `worktrack/${connection}/write-back/${resource}/${batchId}`;
 }

@@ -60,6 +60,10 @@ export interface DaySnapshot {
  * read a later one. The others must be generated again only when a column is added or the kind of its values changes.
  *
  * @throws RangeError if the dialect cannot read the lake, or not the line breaks in its cells
+ * @example
+ * const { pointer, manifest } = await readPublished(store, 'tasks');
+ * const input = { dialect: 'duckdb', lake: connection.lake, resource: 'tasks', pointer, manifest } as const;
+ * console.log(renderDdl(ddlStatements(input)));
  */
 export function ddlStatements(input: DdlInput): Statement[] {
   const { dialect, lake, resource, pointer, manifest } = input;
@@ -134,6 +138,10 @@ function readable(engine: Engine, source: TableSource): Statement[] {
 /**
  * The views of a resource whose files have line breaks inside cells that the engine cannot read. `ddlStatements` throws for
  * these.
+ *
+ * @example
+ * const { manifest } = await readPublished(store, 'tasks');
+ * const views = unreadableViews({ dialect: 'athena', manifest });
  */
 export function unreadableViews({ dialect, manifest }: Pick<DdlInput, 'dialect' | 'manifest'>): DdlView[] {
   if (ENGINES[dialect].splitsAtLineBreaks === undefined) return [];
@@ -146,7 +154,13 @@ function dayView(resource: string, date: string): string {
   return `${viewName(resource)}_on_${viewName(date).slice(1)}`;
 }
 
-/** Two resources whose views would have the same name, so that one would replace the other; `null` for none. */
+/**
+ * Two resources whose views would have the same name, so that one would replace the other; `null` for none.
+ *
+ * @example
+ * const clash = clashingResources(connection.resources.map(({ name }) => name));
+ * if (clash !== null) throw new Error(`${clash.join(' and ')} would have the same views`);
+ */
 export function clashingResources(resources: readonly string[]): readonly [string, string] | null {
   const owners = new Map<string, string>();
   for (const resource of resources) {
@@ -166,6 +180,11 @@ const ENGINES: Readonly<Record<Dialect, Engine>> = { duckdb, athena, trino, spar
 /**
  * Renders a script of the statements with their comments, without duplicates. Only `define` statements are active.
  * Checks are commented out because each reads all the data; setup is commented out because the session may have it.
+ *
+ * @example
+ * const { pointer, manifest } = await readPublished(store, 'tasks');
+ * const input = { dialect: 'trino', lake: connection.lake, resource: 'tasks', pointer, manifest } as const;
+ * await writeFile('lake.sql', renderDdl(ddlStatements(input)));
  */
 export function renderDdl(statements: readonly Statement[]): string {
   const all = new Map(statements.map((statement) => [statement.sql, statement]));

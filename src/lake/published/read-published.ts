@@ -1,7 +1,7 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import { DamagedError } from '../damaged-error.js';
-import type { ObjectStore } from '../store/index.js';
+import { type ObjectStore, toObjectKey } from '../store/index.js';
 import { publishedRuns, RunChain } from './chain.js';
 import { dateOfRun, inFolder, MANIFEST, pointerKey, runFolder } from './layout.js';
 import { type Manifest, readManifest } from './manifest.js';
@@ -27,6 +27,9 @@ export interface PublishedSnapshot {
  *
  * @throws SnapshotNotFoundError if nothing is published; DamagedError if the pointer or manifest is damaged or missing;
  *   StoreError if the store fails
+ * @example
+ * const { runId, manifest } = await readPublished(store, 'tasks');
+ * console.log(runId, manifest.counts.rows);
  */
 export async function readPublished(store: ObjectStore, resource: string): Promise<PublishedSnapshot> {
   const at = pointerKey(resource);
@@ -47,12 +50,37 @@ export async function readPublished(store: ObjectStore, resource: string): Promi
 }
 
 /**
+ * Reads the manifest of one run, for example the snapshot that a run's report names. The snapshot may be older than the
+ * one that `latest.json` names now.
+ *
+ * @param key key of a `_datapackage.json`
+ * @throws SnapshotNotFoundError if it was removed, for example by the retention; DamagedError; StoreError
+ * @example
+ * // In an activity of the workflow that `onPublished` names:
+ * const manifest = await readSnapshotAt(store, report.snapshot);
+ * for await (const row of readRecords(store, manifest)) console.log(row.id);
+ */
+export async function readSnapshotAt(store: ObjectStore, key: string): Promise<Manifest> {
+  const at = toObjectKey(key);
+  const manifest = await readManifest(store, at);
+  if (manifest !== null) return manifest;
+  throw new SnapshotNotFoundError(`${at} does not exist in ${store.url}`, {
+    resource: key.slice(0, key.indexOf('/')),
+    dates: [],
+    remedy: 'The retention may have removed it. Read the current snapshot instead.',
+  });
+}
+
+/**
  * Reads the snapshot of the last published run of a day. It follows the chain of runs back to that day, which reads one
  * change-log manifest for each run since then.
  *
  * @param current result of `readPublished`
  * @param date date of the `dt=` folder, such as `2026-11-21`
  * @throws SnapshotNotFoundError with the days that have a snapshot; DamagedError and StoreError as `readPublished`
+ * @example
+ * const current = await readPublished(store, 'tasks');
+ * const { manifest } = await readPublishedOn(store, current, '2026-11-21');
  */
 export async function readPublishedOn(
   store: ObjectStore,

@@ -95,7 +95,13 @@ export function hashesDiffer(before: Profile, today: Profile): boolean {
   );
 }
 
-/** The data columns whose values are hashed or redacted. */
+/**
+ * The data columns whose values are hashed or redacted.
+ *
+ * @example
+ * const [resource] = connection.resources;
+ * if (resource !== undefined) console.log(maskedColumns(resource, ['id', 'email']));
+ */
 export function maskedColumns(profile: Profile, names: readonly string[]): string[] {
   return names.filter((name) => maskOf(profile.columns, nameAndAncestors(profile, name)) !== undefined);
 }

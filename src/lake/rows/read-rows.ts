@@ -19,6 +19,10 @@ export async function* rowTexts(store: ObjectStore, manifest: Manifest): AsyncGe
 
 /**
  * As `rowTexts`, but parsed: cells in header order, `null` for an empty unquoted field (docs/explanation/semantics.md#values).
+ *
+ * @example
+ * const { manifest } = await readPublished(store, 'tasks');
+ * for await (const cells of readRows(store, manifest)) console.log(cells);
  */
 export async function* readRows(store: ObjectStore, manifest: Manifest): AsyncGenerator<(string | null)[]> {
   for await (const row of rowTexts(store, manifest)) {

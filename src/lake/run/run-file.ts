@@ -1,5 +1,5 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
-import type { ExtractResult, RunMode } from '../../core/contract/index.js';
+import type { ExtractResult, OnPublishedTarget, RunMode } from '../../core/contract/index.js';
 import type {
   HttpSettings,
   ResourceSettings,
@@ -61,6 +61,8 @@ export interface RunFile {
   readonly retention: RetentionSettings;
   /** `null` or absent: the resource has no table. */
   readonly tables?: TableSettings | null;
+  /** `null` or absent: no workflow is started after the run. */
+  readonly onPublished?: OnPublishedTarget | null;
   /** Whether the run detects deletes (docs/explanation/semantics.md#deletes). */
   readonly reconcile: boolean;
   /** Data columns known at the start of the run: those of the base snapshot and of rolled-back runs. */

@@ -1,10 +1,8 @@
 import type { UtcSeconds } from '../../core/brands.js';
 import type { SyncSettings } from '../../core/settings.js';
+import { toUtcSeconds } from '../../core/utc-time.js';
 
-/** Rounds down to whole seconds. An earlier time is safe: it only fetches some rows again. @param ms milliseconds since 1970 */
-export function toUtcSeconds(ms: number): UtcSeconds {
-  return `${new Date(Math.floor(ms / 1000) * 1000).toISOString().slice(0, 19)}Z` as UtcSeconds;
-}
+export { toUtcSeconds };
 
 export function fromUtcSeconds(time: UtcSeconds): number {
   return Date.parse(time);

@@ -13,6 +13,9 @@ const FORBIDDEN = /[\p{Cc}\p{Cs}\\]/u;
  * Checks a key relative to the lake's root. Throws a StoreError of kind `invalid-key` for an empty, `.` or `..` segment
  * (and so for a leading, trailing or double slash), a control character, a backslash, a lone surrogate, a segment of more
  * than 255 bytes, or more than 1024 bytes in total.
+ *
+ * @example
+ * const body = await store.read(toObjectKey('tasks/latest.json'));
  */
 export function toObjectKey(text: string): ObjectKey {
   const problem = keyProblem(text);

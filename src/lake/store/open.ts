@@ -12,6 +12,14 @@ interface OpenStoreOptions {
 /**
  * Opens the store of a lake's URL: `s3://bucket/prefix` or `file:///absolute/folder`. It sends no request yet.
  * Throws a StoreError of kind `invalid-key` for any other URL.
+ *
+ * @example
+ * const store = openStore(connection.lake);
+ * try {
+ *   const { manifest } = await readPublished(store, 'tasks');
+ * } finally {
+ *   store.close();
+ * }
  */
 export function openStore(lake: LakeSettings, options: OpenStoreOptions = {}): ObjectStore {
   const location = parseLocation(lake.url);

@@ -9,7 +9,7 @@ import { readDocument, readNamedManifest, readParts } from './run.js';
 import { checkTotals } from './sums.js';
 import type { TreeOptions } from './tree.js';
 
-interface VerifyOptions {
+export interface VerifyOptions {
   readonly signal?: AbortSignal | undefined;
   /** Number of parts that are read at the same time. Each needs a few MiB. Default: 2. */
   readonly partsAtOnce?: number | undefined;

@@ -22,6 +22,11 @@ export interface Simulator {
  * Speed, measured over one connection, one page at a time, on two shared cores with Node 20: 1,200 to 2,500 pages per
  * second of 1,000 time entries (460 bytes each, uncompressed), 0.25 to 0.55 ms of CPU per page. Seeding 2,000,000 time
  * entries takes 8 s and 1.3 GiB. gzip costs more than the rest, so turn it off if the simulator limits a measurement.
+ *
+ * @example
+ * const service = await startSimulator({ counts: { projects: 12 } });
+ * console.log(service.url, service.admin.records('projects').length);
+ * await service.close();
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const service = new Service(options);

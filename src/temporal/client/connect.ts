@@ -39,7 +39,18 @@ export function temporalConfig(options: ConnectOptions = {}) {
   };
 }
 
-/** @throws ServiceError of the SDK if the server cannot be reached */
+/**
+ * Connects to Temporal as Temporal's own tools do: `TEMPORAL_*` variables, a profile, or `options`.
+ *
+ * @throws ServiceError of the SDK if the server cannot be reached
+ * @example
+ * const temporal = await connectTemporal();
+ * try {
+ *   await startExport(temporal, { connection: 'acme' });
+ * } finally {
+ *   await temporal.close();
+ * }
+ */
 export async function connectTemporal(options: ClientConnectOptions = {}): Promise<TemporalClient> {
   const { connectionOptions, namespace } = temporalConfig(options);
   const connection = await Connection.connect({
@@ -60,7 +71,13 @@ export async function connectTemporal(options: ClientConnectOptions = {}): Promi
   };
 }
 
-/** Wraps an existing SDK client. The caller still closes its connection. */
+/**
+ * Wraps an existing SDK client. The caller still closes its connection.
+ *
+ * @example
+ * const temporal = temporalClientOf(new Client());
+ * const workflowId = await startExport(temporal, { connection: 'acme' });
+ */
 export function temporalClientOf(client: Client): TemporalClient {
   const { options } = client.connection as Partial<Connection>;
   return {

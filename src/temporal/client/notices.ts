@@ -26,6 +26,9 @@ export interface NoticeSenderOptions {
  * signals, the function sends no further one: the run that they cause starts later than now, so it covers this notice.
  *
  * @returns a function that throws an Error with Temporal's message if Temporal did not accept the notice
+ * @example
+ * const send = createNoticeSender(temporal);
+ * await send('acme', 'tasks', 1);
  */
 export function createNoticeSender(
   temporal: TemporalClient,
@@ -66,7 +69,13 @@ async function hasManyUnprocessed({ client }: TemporalClient, workflowId: string
   }
 }
 
-/** Checks that Temporal responds within `timeoutMs`. @throws the SDK's error if it does not */
+/**
+ * Checks that Temporal responds within `timeoutMs`.
+ *
+ * @throws the SDK's error if it does not
+ * @example
+ * await pingTemporal(temporal, 5_000);
+ */
 export async function pingTemporal(temporal: TemporalClient, timeoutMs = 2_000): Promise<void> {
   await withDeadline(temporal, () => temporal.client.workflowService.getSystemInfo({}), timeoutMs);
 }

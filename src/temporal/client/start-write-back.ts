@@ -20,6 +20,10 @@ export interface StartedWriteBack {
 
 /**
  * Starts a batch. A batch has one workflow id, so a running workflow of the batch is returned as it is.
+ *
+ * @example
+ * const input = await stageWriteBack(connection, { resource: 'time-entries', file: 'november.csv' });
+ * const { workflowId } = await startWriteBack(temporal, input);
  */
 export async function startWriteBack(
   temporal: TemporalClient,

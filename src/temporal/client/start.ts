@@ -16,6 +16,7 @@ import {
   type SyncInput,
 } from '../../core/contract/index.js';
 import { newMirror } from '../../core/mirror.js';
+import { checkBackfill, checkPurge, checkRollback, withCheckedSince } from './check-input.js';
 import type { TemporalClient } from './connect.js';
 
 export interface StartOptions {
@@ -27,7 +28,14 @@ export interface StartOptions {
 
 type ManualRun = 'export' | 'backfill' | 'rollback' | 'purge';
 
-/** A unique id for a workflow that a user starts. */
+/**
+ * A unique id for a workflow that a user starts.
+ *
+ * @param now milliseconds since 1970
+ * @example
+ * const workflowId = manualId('acme', 'export');
+ * await startExport(temporal, { connection: 'acme' }, { workflowId });
+ */
 export function manualId(connection: string, what: ManualRun, now: number = Date.now()): string {
   const stamp = new Date(now).toISOString().replace(/[-:]|\.\d+/g, '');
   return `worktrack/${connection}/${what}/${stamp}-${randomBytes(4).toString('hex')}`;
@@ -36,6 +44,10 @@ export function manualId(connection: string, what: ManualRun, now: number = Date
 /**
  * Starts an export and returns its workflow id. If a workflow with this id is running, it is used, so that a retry after
  * a lost response starts nothing twice. This also holds for the other functions in this file.
+ *
+ * @example
+ * const workflowId = await startExport(temporal, { connection: 'acme', resources: ['tasks'] });
+ * const { outcome, runs } = await followExport(temporal, workflowId);
  */
 export function startExport(
   temporal: TemporalClient,
@@ -46,33 +58,62 @@ export function startExport(
   return start(temporal, EXPORT_WORKFLOW, 'export', input, options, summary);
 }
 
-/** Starts a backfill (`backfillWorkflow`), a manual reread that never moves a checkpoint back. */
-export function startBackfill(
+/**
+ * Starts a backfill (`backfillWorkflow`), a manual reread that never moves a checkpoint back. `since` is a date (midnight
+ * UTC) or a time with its zone.
+ *
+ * @throws InvalidArgumentError if `since` is not a time, lies in the future, or is combined with `reconcile`
+ * @example
+ * const since = '2026-08-01';
+ * const workflowId = await startBackfill(temporal, { connection: 'acme', resources: ['tasks'], since });
+ * const { outcome } = await followBackfill(temporal, workflowId);
+ */
+export async function startBackfill(
   temporal: TemporalClient,
-  input: BackfillInput,
+  wanted: BackfillInput,
   options: StartOptions = {},
 ): Promise<string> {
+  const input = checkBackfill(wanted);
   const how = input.since === undefined ? '' : ` since ${input.since}`;
   const summary = `${input.reconcile === true ? 'Reconciliation' : 'Backfill'} of ${named(input)}${how} (${input.connection})`;
   return start(temporal, BACKFILL_WORKFLOW, 'backfill', input, options, summary);
 }
 
-/** Starts a rollback (`rollbackWorkflow`). */
-export function startRollback(
+/**
+ * Starts a rollback (`rollbackWorkflow`): points `latest.json` to an earlier published run.
+ *
+ * @throws InvalidArgumentError if `to` is not a run id
+ * @example
+ * const to = '20261121T020000Z-1a2b3c4d';
+ * const workflowId = await startRollback(temporal, { connection: 'acme', resource: 'tasks', to });
+ * const { outcome } = await followRollback(temporal, workflowId);
+ */
+export async function startRollback(
   temporal: TemporalClient,
   input: RollbackInput,
   options: StartOptions = {},
 ): Promise<string> {
+  checkRollback(input);
   const summary = `Rollback of ${input.resource} to ${input.to} (${input.connection})`;
   return start(temporal, ROLLBACK_WORKFLOW, 'rollback', input, options, summary);
 }
 
-/** Starts a purge (`purgeWorkflow`). */
-export function startPurge(
+/**
+ * Starts a purge (`purgeWorkflow`): removes one record from all snapshots and change logs of a resource.
+ *
+ * @throws InvalidArgumentError if the key is empty
+ * @example
+ * const key = ['01KM0000000000000000000000'];
+ * const workflowId = await startPurge(temporal, { connection: 'acme', resource: 'tasks', key });
+ * const result = await followPurge(temporal, workflowId);
+ * if (result.outcome === 'published') console.log(result.removed.snapshots);
+ */
+export async function startPurge(
   temporal: TemporalClient,
   input: PurgeInput,
   options: StartOptions = {},
 ): Promise<string> {
+  checkPurge(input);
   const summary = `Purge of one record of ${input.resource} (${input.connection})`;
   return start(temporal, PURGE_WORKFLOW, 'purge', input, options, summary);
 }
@@ -81,13 +122,18 @@ export function startPurge(
  * Requests a run from a resource's mirror, and starts the mirror if it is not running. Resolves when the request is
  * durable. The query `answer` returns the outcome by the id of the request.
  *
- * @throws WorkflowUpdateFailedError for an invalid request
+ * @throws InvalidArgumentError if `since` is not a time; WorkflowUpdateFailedError for a request that the mirror rejects
+ * @example
+ * const { requestId } = await requestSync(temporal, { connection: 'acme', resource: 'tasks' });
+ * const mirror = temporal.client.workflow.getHandle(mirrorWorkflowId('acme', 'tasks'));
+ * const report = await mirror.query<RunReport | null>('answer', requestId);
  */
-export function requestSync(
+export async function requestSync(
   temporal: TemporalClient,
-  { connection, resource, ...input }: SyncInput & { readonly connection: string; readonly resource: string },
+  { connection, resource, ...wanted }: SyncInput & { readonly connection: string; readonly resource: string },
   { taskQueue = DEFAULT_TASK_QUEUE }: Pick<StartOptions, 'taskQueue'> = {},
 ): Promise<SyncAccepted> {
+  const input = withCheckedSince(wanted);
   return temporal.client.workflow.executeUpdateWithStart<Workflow, SyncAccepted, [SyncInput]>('sync', {
     args: [input],
     startWorkflowOperation: new WithStartWorkflowOperation(MIRROR_WORKFLOW, {

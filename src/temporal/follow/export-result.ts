@@ -21,6 +21,9 @@ import type { ResourceView } from './export-view.js';
  *
  * @param views the last views of the resources
  * @throws the error itself if it does not mean that the export ended
+ * @example
+ * const handle = temporal.client.workflow.getHandle(workflowId);
+ * const result = await handle.result().catch((error: unknown) => exportResultOf(error, []));
  */
 export function exportResultOf(error: unknown, views: readonly ResourceView[]): ExportResult {
   if (!(error instanceof WorkflowFailedError)) throw error;

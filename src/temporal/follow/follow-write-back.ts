@@ -35,6 +35,8 @@ export type FollowWriteBackOptions = FollowWorkflowOptions<WriteBackView>;
  *
  * @returns the result, also of a failed or cancelled batch
  * @throws OutOfReachError if Temporal does not answer for `timeoutMs`; the reason of `signal`; WorkflowNotFoundError
+ * @example
+ * const { outcome, counts, results } = await followWriteBack(temporal, workflowId);
  */
 export function followWriteBack(
   temporal: TemporalClient,

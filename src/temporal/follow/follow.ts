@@ -22,6 +22,9 @@ export interface FollowOptions extends FollowWorkflowOptions<ExportView> {
  *
  * @returns the result, also of a failed or cancelled export
  * @throws OutOfReachError if Temporal does not answer for `timeoutMs`; the reason of `signal`; WorkflowNotFoundError
+ * @example
+ * const onView = ({ resources }: ExportView) => console.error(resources.map(({ rows }) => rows));
+ * const { outcome, runs } = await followExport(temporal, workflowId, { onView });
  */
 export function followExport(
   temporal: TemporalClient,

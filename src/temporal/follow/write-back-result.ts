@@ -12,6 +12,9 @@ import { noRows, type WriteBackResult } from '../../core/contract/write-back.js'
  *
  * @param known the result from the workflow's `progress` query, if it has one
  * @throws the error itself if it does not mean that the batch ended
+ * @example
+ * const handle = temporal.client.workflow.getHandle(workflowId);
+ * const result = await handle.result().catch((error: unknown) => writeBackResultOf(error, 'november', null));
  */
 export function writeBackResultOf(
   error: unknown,

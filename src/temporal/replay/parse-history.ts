@@ -20,6 +20,9 @@ interface EventJson {
  * Parses a history from `temporal workflow show --output json` or from a download of the Temporal UI.
  *
  * @throws ConfigurationError if the text is not a complete history
+ * @example
+ * const recorded = parseHistory('history.json', await readFile('history.json', 'utf8'));
+ * for await (const { outcome, error } of replayHistories([recorded])) console.log(outcome, error);
  */
 export function parseHistory(name: string, text: string): RecordedHistory {
   const events = eventsOf(name, text);

@@ -18,6 +18,9 @@ export interface ReplayedHistory {
  * of each. A history that diverges does not stop the others. Replay calls no server and runs no activities.
  *
  * @param options options of the SDK's replay worker; set `dataConverter` if payloads are encoded
+ * @example
+ * const histories = serverHistories(temporal, { taskQueue: 'worktrack' });
+ * for await (const { name, outcome } of replayHistories(histories)) console.log(name, outcome);
  */
 export async function* replayHistories(
   histories: Iterable<RecordedHistory> | AsyncIterable<RecordedHistory>,

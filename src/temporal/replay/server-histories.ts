@@ -18,6 +18,10 @@ export interface ServerHistoriesOptions {
 /**
  * Fetches the histories of this package's workflows from a server, one at a time. Running workflows come first, because
  * an upgrade affects only them.
+ *
+ * @example
+ * const options = { taskQueue: 'worktrack', connection: 'acme', limit: 20 };
+ * for await (const { name } of serverHistories(temporal, options)) console.log(name);
  */
 export async function* serverHistories(
   { client }: TemporalClient,

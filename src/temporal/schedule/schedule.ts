@@ -41,7 +41,12 @@ export interface DescribedSchedule {
   readonly skipped: number;
 }
 
-/** The id of a connection's nightly Schedule. */
+/**
+ * The id of a connection's nightly Schedule.
+ *
+ * @example
+ * const handle = temporal.client.schedule.getHandle(scheduleId('acme'));
+ */
 export function scheduleId(connection: string): string {
   return `worktrack/${connection}/nightly`;
 }
@@ -79,6 +84,9 @@ function scheduleOptions({ name, schedule }: ConnectionSettings, taskQueue: stri
  * whether the Schedule is paused.
  *
  * @throws ConfigurationError if the server rejects the cron expression or the time zone
+ * @example
+ * const { outcome, nextRuns } = await applySchedule(temporal, connection);
+ * console.log(outcome, nextRuns[0]);
  */
 export async function applySchedule(
   temporal: TemporalClient,
@@ -138,7 +146,13 @@ function allChanges(before: ScheduleDescription, after: ScheduleDescription): Sc
   return [{ setting: 'cron', before: 'edited manually', after: cronOf(after.spec) }, ...changes];
 }
 
-/** @throws ScheduleNotFoundError */
+/**
+ * Reads the nightly Schedule of a connection: its times, its last and next runs, and whether it is paused.
+ *
+ * @throws ScheduleNotFoundError
+ * @example
+ * const { cron, paused, nextRuns } = await describeSchedule(temporal, 'acme');
+ */
 export async function describeSchedule(
   temporal: TemporalClient,
   connection: string,
@@ -178,22 +192,46 @@ export async function nextScheduled(
   }
 }
 
-/** Starts a run now, unless one is in progress; by default, `trigger` would let them overlap. @throws ScheduleNotFoundError */
+/**
+ * Starts a run now, unless one is in progress; by default, `trigger` would let them overlap.
+ *
+ * @throws ScheduleNotFoundError
+ * @example
+ * await triggerSchedule(temporal, 'acme');
+ */
 export function triggerSchedule(temporal: TemporalClient, connection: string): Promise<void> {
   return handleOf(temporal, connection).trigger(ScheduleOverlapPolicy.SKIP);
 }
 
-/** @throws ScheduleNotFoundError */
+/**
+ * Pauses the nightly Schedule. A run in progress continues.
+ *
+ * @throws ScheduleNotFoundError
+ * @example
+ * await pauseSchedule(temporal, 'acme', 'audit until Friday');
+ */
 export function pauseSchedule(temporal: TemporalClient, connection: string, note?: string): Promise<void> {
   return handleOf(temporal, connection).pause(note ?? 'Paused by worktrack');
 }
 
-/** @throws ScheduleNotFoundError */
+/**
+ * Resumes a paused Schedule.
+ *
+ * @throws ScheduleNotFoundError
+ * @example
+ * await resumeSchedule(temporal, 'acme', 'audit is over');
+ */
 export function resumeSchedule(temporal: TemporalClient, connection: string, note?: string): Promise<void> {
   return handleOf(temporal, connection).unpause(note ?? 'Resumed by worktrack');
 }
 
-/** Deletes the Schedule; a run in progress continues. @throws ScheduleNotFoundError */
+/**
+ * Deletes the Schedule; a run in progress continues.
+ *
+ * @throws ScheduleNotFoundError
+ * @example
+ * await deleteSchedule(temporal, 'acme');
+ */
 export function deleteSchedule(temporal: TemporalClient, connection: string): Promise<void> {
   return handleOf(temporal, connection).delete();
 }

@@ -9,7 +9,7 @@ import type { ObjectStore } from '../../lake/store/index.js';
 import type { TemporalClient } from '../client/connect.js';
 import { type LoggedRun, type RunLogOptions, readUnpublishedRuns } from './unpublished-runs.js';
 
-export type { LoggedRun } from './unpublished-runs.js';
+export type { LoggedRun, RunLogOptions } from './unpublished-runs.js';
 
 /**
  * The last runs of each resource, newest first. Published runs come from the lake, which keeps them forever; failed and
@@ -17,6 +17,9 @@ export type { LoggedRun } from './unpublished-runs.js';
  *
  * @param temporal `null` if Temporal is unreachable
  * @throws StoreError if the lake cannot be read
+ * @example
+ * const [runs = []] = await readRunLog(temporal, connection, store, { resources: ['tasks'], limit: 10 });
+ * for (const { runId, outcome, error } of runs) console.log(runId, outcome, error?.message);
  */
 export async function readRunLog(
   temporal: TemporalClient | null,

@@ -47,6 +47,9 @@ export interface StatusOptions {
  *
  * @param temporal `null` if Temporal is unreachable
  * @throws StoreError if the lake cannot be read
+ * @example
+ * const resources = await readStatus(temporal, connection, store);
+ * for (const { name, rows, error } of resources) console.log(name, rows, error?.message);
  */
 export function readStatus(
   temporal: TemporalClient | null,

@@ -20,6 +20,7 @@ const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan' | 'notify' | '
   'worktrack.planWriteBack': 'write-back',
   'worktrack.sendRows': 'write-back',
   'worktrack.writeResults': 'write-back',
+  'worktrack.startOnPublished': 'notify',
   'worktrack.notify': 'notify',
 };
 

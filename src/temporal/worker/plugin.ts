@@ -28,6 +28,12 @@ export interface WorktrackPluginOptions {
  *
  * Pass the plugin to the worker or to its connection; passing it to both is harmless. Workers that share one plugin
  * share one rate budget per connection (docs/explanation/semantics.md#rate-budget).
+ *
+ * @example
+ * const workflowsPath = fileURLToPath(new URL('workflows.js', import.meta.url));
+ * const plugins = [new WorktrackPlugin({ configFile: 'worktrack.yaml' })];
+ * const worker = await Worker.create({ taskQueue: 'worktrack', workflowsPath, plugins });
+ * await worker.run();
  */
 export class WorktrackPlugin extends SimplePlugin {
   readonly #source: WorktrackPluginOptions;

@@ -15,6 +15,8 @@ import type { StoreLogger } from '../../lake/store/index.js';
  * of the SDK.
  *
  * @param bindAddress `127.0.0.1:9464`, or `[::1]:9464`
+ * @example
+ * Runtime.install({ telemetryOptions: { metrics: prometheusMetrics('127.0.0.1:9464') } });
  */
 export function prometheusMetrics(bindAddress: string): NonNullable<TelemetryOptions['metrics']> {
   const ours = Object.values(METRICS).filter(({ kind }) => kind === 'histogram');

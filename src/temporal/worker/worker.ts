@@ -44,7 +44,14 @@ export interface WorktrackWorker {
   stop(): void;
 }
 
-/** Creates a connected worker that runs the workflows and activities of this package. */
+/**
+ * Creates a connected worker that runs the workflows and activities of this package.
+ *
+ * @example
+ * const worker = await createWorker({ settings });
+ * process.once('SIGTERM', () => worker.stop());
+ * await worker.run();
+ */
 export async function createWorker(options: WorktrackWorkerOptions): Promise<WorktrackWorker> {
   const { connectionOptions, namespace } = temporalConfig(options);
   const taskQueue = options.taskQueue ?? DEFAULT_TASK_QUEUE;

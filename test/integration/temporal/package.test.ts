@@ -1,11 +1,12 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { examplesModule } from '../../support/public-api.js';
 import { type Stack, startStack } from '../../support/stack.js';
 import { endLocks, fileIn, timeEntriesCsv } from '../../support/write-back.js';
 
@@ -57,7 +58,7 @@ describe('the packed package', () => {
     expect(unpacked.code, unpacked.printed).toBe(0);
     const { dependencies, peerDependencies, peerDependenciesMeta } = await manifest(installed);
     const needed = Object.keys({ ...dependencies, ...peerDependencies });
-    for (const name of [...needed, '@types/node', 'typescript']) {
+    for (const name of [...needed, '@temporalio/testing', '@types/node', 'typescript']) {
       if (peerDependenciesMeta[name]?.optional !== true) await link(name);
     }
   });
@@ -115,6 +116,54 @@ describe('the packed package', () => {
     expect(printed.split('\n').filter((line) => line.includes('temporal-worktrack/'))).toEqual([]);
   });
 
+  it('needs no casts and no `any` in the examples, which are a strict project', async () => {
+    const { compilerOptions } = JSON.parse(await readFile(join(app, 'tsconfig.json'), 'utf8')) as {
+      readonly compilerOptions: Readonly<Record<string, unknown>>;
+    };
+    expect(compilerOptions).toMatchObject({ strict: true, noUncheckedIndexedAccess: true });
+    const names = await readdir(join(app, 'src'), { recursive: true });
+    for (const name of names.filter((one) => one.endsWith('.ts'))) {
+      const text = await readFile(join(app, 'src', name), 'utf8');
+      const code = text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '').replaceAll(/\* as |as const/g, '');
+      expect(code, name).not.toMatch(/\bas [A-Za-z{(]|\bany\b|@ts-|[\w)\]]!/);
+    }
+  });
+
+  it('has examples in its docstrings that type-check', async () => {
+    await mkdir(join(app, 'docstrings'));
+    await writeFile(join(app, 'docstrings/examples.ts'), examplesModule());
+    const config = {
+      extends: '../tsconfig.json',
+      compilerOptions: { rootDir: '.', noEmit: true },
+      include: ['.'],
+    };
+    await writeFile(join(app, 'docstrings/tsconfig.json'), JSON.stringify(config));
+    const { code, printed } = await node('typescript/bin/tsc', ['-p', 'docstrings'], app);
+    expect(code, printed).toBe(0);
+  });
+
+  it('works in a CommonJS application, by `require`, also for its workflow bundle', async () => {
+    const built = await node('typescript/bin/tsc', ['-p', 'commonjs'], app);
+    expect(built.code, built.printed).toBe(0);
+    const main = join(app, 'dist/commonjs/main.cjs');
+    expect(await readFile(main, 'utf8')).toContain('require("temporal-worktrack")');
+    const { version } = await manifest(ROOT);
+    expect((await run(process.execPath, [main], app)).printed).toBe(`${version} acme\n`);
+    const bundle = `const { bundleWorkflowCode } = require('@temporalio/worker');
+      bundleWorkflowCode({ workflowsPath: require.resolve('./dist/commonjs/workflows.cjs'), logger: { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error: console.error } })
+        .then(({ code }) => console.log(code.includes('resourceMirrorWorkflow')));`;
+    expect((await run(process.execPath, ['-e', bundle], app)).printed).toBe('true\n');
+  });
+
+  it('can be tested in the time-skipping environment: a child workflow and the workflow of onPublished', async () => {
+    const built = await node('typescript/bin/tsc', ['-p', '.'], app);
+    expect(built.code, built.printed).toBe(0);
+    const env = { ...process.env, TEMPORAL_TEST_SERVER: inject('servers').testServer };
+    const { code, printed } = await run(process.execPath, ['--test', 'dist/test/'], app, env);
+    expect(code, printed).toBe(0);
+    expect(printed).toMatch(/pass 1\b/);
+  });
+
   describe('with a service', () => {
     let stack: Stack;
     beforeAll(async () => {
@@ -137,9 +186,12 @@ describe('the packed package', () => {
 
       beforeAll(async () => {
         expect((await node('typescript/bin/tsc', ['-p', '.'], app)).printed).toBe('');
+        const config = join(app, 'worktrack.yaml');
+        const hook = `    onPublished: { workflow: loadWarehouse, taskQueue: ${stack.taskQueue} }\n`;
+        await writeFile(config, (await readFile(stack.configFile, 'utf8')) + hook);
         env = {
           ...stack.env,
-          WORKTRACK_CONFIG: stack.configFile,
+          WORKTRACK_CONFIG: config,
           TASK_QUEUE: stack.taskQueue,
           CONNECTION: stack.connection,
         };
@@ -180,6 +232,26 @@ describe('the packed package', () => {
         const refused = await example('export-from-workflow/start.js');
         stack.simulator.admin.faults.remove(fault);
         expect(refused.stdout, refused.printed).toBe('not exported: tasks\n');
+      });
+
+      it('on-published: each published run starts the workflow once', async () => {
+        const { client } = stack.temporal;
+        const query = `WorkflowId STARTS_WITH 'worktrack/${stack.connection}/on-published/tasks/'`;
+        const started: string[] = [];
+        for await (const { workflowId } of client.workflow.list({ query })) started.push(workflowId);
+        // One of each export above; the one that was refused published no tasks.
+        expect(started).toHaveLength(2);
+        for (const workflowId of started) await client.workflow.getHandle(workflowId).terminate();
+      });
+
+      it('write-back-from-rows: writes rows of an iterable once', async () => {
+        const before = stack.simulator.admin.records('time-entries').length;
+        for (let time = 0; time < 2; time++) {
+          const { code, stdout, printed } = await example('write-back-from-rows/main.js', '3');
+          expect(code, printed + log).toBe(0);
+          expect(JSON.parse(stdout)).toMatchObject({ outcome: 'written', counts: { created: 3 } });
+        }
+        expect(stack.simulator.admin.records('time-entries')).toHaveLength(before + 3);
       });
 
       it('write-back-from-app: writes a file once, and reports the faulty line of another', async () => {

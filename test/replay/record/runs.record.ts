@@ -143,3 +143,13 @@ it('records a mirror that sends notifications of a failure and of the recovery',
   await mirror('notified');
   hook.close();
 });
+
+it('records a mirror that starts the workflow of onPublished', async () => {
+  await started({ yaml: '    onPublished: { workflow: loadWarehouse, taskQueue: warehouse-of-nobody }\n' });
+  await stack.export();
+  await stack.export();
+  await mirror('on-published');
+  const query = `WorkflowId STARTS_WITH 'worktrack/${stack.connection}/on-published/'`;
+  for await (const { workflowId } of stack.temporal.client.workflow.list({ query }))
+    await stack.temporal.client.workflow.getHandle(workflowId).terminate();
+});

@@ -29,6 +29,7 @@ describe('the JSON Schema for editors', () => {
       'schedule',
       'webhook',
       'notify',
+      'onPublished',
       'writeBack',
     ]);
     expect(at(connection, 'required')).toEqual(['baseUrl', 'apiKey', 'lake']);

@@ -138,6 +138,7 @@ describe('a valid configuration', () => {
       masking: null,
       webhook: null,
       notify: null,
+      onPublished: null,
       writeBack: {
         'time-entries': { path: 'time-entries' },
         'calendar-entries': { path: 'calendar-entries', style: 'put-path' },

@@ -15,7 +15,9 @@ import { UnsendableError } from '../../../src/api/url.js';
 import { failureOf } from '../../../src/cli/shared/failure.js';
 import { DetachedError, UsageError } from '../../../src/cli/shared/usage-error.js';
 import { SettingsError } from '../../../src/config/index.js';
+import { InvalidArgumentError } from '../../../src/core/argument-error.js';
 import { ConfigurationError } from '../../../src/core/configuration-error.js';
+import { noRows, type WriteBackResult } from '../../../src/core/contract/write-back.js';
 import { ERROR_CODES, errorMessage, WorktrackError } from '../../../src/core/errors.js';
 import { EXIT } from '../../../src/core/exit-code.js';
 import { OutOfReachError } from '../../../src/core/reach.js';
@@ -31,6 +33,7 @@ import {
 import { ServerEnvironmentError } from '../../../src/servers/environment-error.js';
 import { ServerInstallError } from '../../../src/servers/install/install-error.js';
 import { ServerStartError } from '../../../src/servers/start/start-error.js';
+import { RunFailedError, WriteBackFailedError } from '../../../src/temporal/follow/run-failed-error.js';
 import { InputError } from '../../../src/write-back/index.js';
 import { JsonTextError } from '../../../src/write-back/json-fields.js';
 
@@ -39,6 +42,11 @@ const target = { operation: 'read', key: 'tasks/latest.json', bucket: 's3://lake
 const store = (kind: StoreErrorKind): StoreError =>
   new StoreError({ ...target, kind, problem: 'it failed', remedy: 'Do this.' });
 
+const BATCH: WriteBackResult = {
+  ...{ batchId: 'november', outcome: 'incomplete', counts: { ...noRows(), rejected: 1 }, results: null },
+  ...{ rows: 1, unsent: 0, warnings: [], error: null },
+};
+
 /** One error of each class, with its code and exit code. */
 const ERRORS: readonly (readonly [WorktrackError, string, number])[] = [
   [new ConfigurationError('wrong'), 'CONFIGURATION', 2],
@@ -46,9 +54,14 @@ const ERRORS: readonly (readonly [WorktrackError, string, number])[] = [
   [new InputError('wrong', { line: 2 }), 'CONFIGURATION', 2],
   [new JsonTextError('wrong', 0), 'CONFIGURATION', 2],
   [new TooManyColumnsError(), 'CONFIGURATION', 2],
+  [new InvalidArgumentError('since', 'is not a time'), 'INVALID_ARGUMENT', 2],
   [new UsageError('wrong'), 'USAGE', 2],
   [new DetachedError('left'), 'DETACHED', 130],
   [new OutOfReachError('gone'), 'OUT_OF_REACH', 4],
+  [new RunFailedError('failed', { outcome: 'failed', runs: [] }), 'RUN_FAILED', 1],
+  [new RunFailedError('refused', { outcome: 'refused', runs: [] }), 'RUN_REFUSED', 3],
+  [new RunFailedError('cancelled', { outcome: 'cancelled', runs: [] }), 'RUN_CANCELLED', 1],
+  [new WriteBackFailedError('incomplete', BATCH), 'WRITE_BACK_INCOMPLETE', 1],
   [new RefusedError('no', { scope: 'key' }), 'SERVICE_REFUSED', 3],
   [new TransientError('later', { reason: 'status' }), 'SERVICE_TRANSIENT', 1],
   [new BodyError('truncated', 'short'), 'SERVICE_TRANSIENT', 1],

@@ -1,0 +1,119 @@
+import type { ObjectKey, RunId } from '../../core/brands.js';
+import type {
+  ExportResult,
+  PurgeCounts,
+  RunError,
+  RunOutcome,
+  RunReport,
+} from '../../core/contract/index.js';
+import type { TemporalClient } from '../client/connect.js';
+import { type FollowOptions, followExport } from './follow.js';
+
+/** A rollback or a purge that changed nothing. */
+export interface UnsuccessfulRequest {
+  readonly outcome: Exclude<RunOutcome, 'published'>;
+  readonly resource: string;
+  /** `null` if it was cancelled. */
+  readonly error: RunError | null;
+}
+
+/** The result of a rollback. */
+export type RollbackResult =
+  | {
+      readonly outcome: 'published';
+      readonly resource: string;
+      /** The run that `latest.json` names now. */
+      readonly runId: RunId;
+      readonly rows: number;
+      readonly snapshot: ObjectKey;
+      readonly warnings: readonly string[];
+    }
+  | UnsuccessfulRequest;
+
+/** The result of a purge. */
+export type PurgeResult =
+  | {
+      readonly outcome: 'published';
+      readonly resource: string;
+      /** Rows that were removed, and the snapshots and change logs that held them. */
+      readonly removed: PurgeCounts;
+      /** Rows of the current snapshot; `null` if nothing is published. */
+      readonly rows: number | null;
+      readonly warnings: readonly string[];
+    }
+  | UnsuccessfulRequest;
+
+/**
+ * Waits for the end of a backfill, as `followExport` does for an export.
+ *
+ * @returns the result, also of a failed or cancelled backfill
+ * @throws OutOfReachError if Temporal does not answer; WorkflowNotFoundError
+ * @example
+ * const workflowId = await startBackfill(temporal, { connection: 'acme', since: '2026-08-01' });
+ * const { outcome, runs } = await followBackfill(temporal, workflowId);
+ */
+export function followBackfill(
+  temporal: TemporalClient,
+  workflowId: string,
+  options: FollowOptions = {},
+): Promise<ExportResult> {
+  return followExport(temporal, workflowId, options);
+}
+
+/**
+ * Waits for the end of a rollback.
+ *
+ * @returns the result, also of a failed or cancelled rollback
+ * @throws OutOfReachError if Temporal does not answer; WorkflowNotFoundError
+ * @example
+ * const result = await followRollback(temporal, workflowId);
+ * if (result.outcome === 'published') console.log(`${result.resource} has ${result.rows} rows`);
+ * else console.error(result.error?.message);
+ */
+export async function followRollback(
+  temporal: TemporalClient,
+  workflowId: string,
+  options: FollowOptions = {},
+): Promise<RollbackResult> {
+  return toRollbackResult(onlyRun(await followExport(temporal, workflowId, options)));
+}
+
+/**
+ * Waits for the end of a purge.
+ *
+ * @returns the result, also of a failed or cancelled purge
+ * @throws OutOfReachError if Temporal does not answer; WorkflowNotFoundError
+ * @example
+ * const result = await followPurge(temporal, workflowId);
+ * if (result.outcome === 'published') console.log(result.removed.snapshots, result.removed.changeLogs);
+ */
+export async function followPurge(
+  temporal: TemporalClient,
+  workflowId: string,
+  options: FollowOptions = {},
+): Promise<PurgeResult> {
+  return toPurgeResult(onlyRun(await followExport(temporal, workflowId, options)));
+}
+
+/** A workflow that ended before it listed its resource has no report. */
+function onlyRun({ outcome, runs }: ExportResult): RunReport {
+  const nothing = { runId: null, rows: null, counts: null, snapshot: null, warnings: [], error: null };
+  return runs[0] ?? { resource: '', outcome, ...nothing };
+}
+
+function toRollbackResult(report: RunReport): RollbackResult {
+  const { resource, runId, rows, snapshot, warnings } = report;
+  if (report.outcome !== 'published' || runId === null || rows === null || snapshot === null)
+    return unsuccessful(report);
+  return { outcome: 'published', resource, runId, rows, snapshot, warnings };
+}
+
+function toPurgeResult(report: RunReport): PurgeResult {
+  const { resource, rows, warnings, purged } = report;
+  if (report.outcome !== 'published' || purged === undefined) return unsuccessful(report);
+  return { outcome: 'published', resource, removed: purged, rows, warnings };
+}
+
+function unsuccessful({ outcome, resource, error }: RunReport): UnsuccessfulRequest {
+  return { outcome: outcome === 'published' ? 'failed' : outcome, resource, error };
+}

@@ -1,0 +1,74 @@
+import type { ExportResult, RunOutcome, RunReport } from '../../core/contract/index.js';
+import type { WriteBackOutcome, WriteBackResult } from '../../core/contract/write-back.js';
+import { type ErrorCode, WorktrackError } from '../../core/errors.js';
+
+const RUN_CODES = {
+  failed: 'RUN_FAILED',
+  refused: 'RUN_REFUSED',
+  cancelled: 'RUN_CANCELLED',
+} as const satisfies Record<Exclude<RunOutcome, 'published'>, ErrorCode>;
+
+/**
+ * An export or backfill ended without publishing every resource. `failed` has the reports of the resources that were not
+ * published, each with `error.type` from `FAILURES`.
+ *
+ * @example
+ * try {
+ *   requirePublished(await followExport(temporal, workflowId));
+ * } catch (error) {
+ *   if (!(error instanceof RunFailedError)) throw error;
+ *   for (const { resource, error: cause } of error.failed) console.error(resource, cause?.type);
+ * }
+ */
+export class RunFailedError extends WorktrackError {
+  readonly code: (typeof RUN_CODES)[keyof typeof RUN_CODES];
+  readonly result: ExportResult;
+  readonly failed: readonly RunReport[];
+
+  constructor(outcome: Exclude<RunOutcome, 'published'>, result: ExportResult) {
+    const failed = result.runs.filter((run) => run.outcome !== 'published');
+    super(failed.map(lineOf).join('\n') || `the run was not published (${outcome})`);
+    this.code = RUN_CODES[outcome];
+    this.result = result;
+    this.failed = failed;
+  }
+}
+
+function lineOf({ resource, outcome, error }: RunReport): string {
+  return error === null ? `${resource}: ${outcome}` : `${resource}: ${outcome}. ${error.message}`;
+}
+
+const BATCH_CODES = {
+  ...RUN_CODES,
+  incomplete: 'WRITE_BACK_INCOMPLETE',
+} as const satisfies Record<Exclude<WriteBackOutcome, 'written'>, ErrorCode>;
+
+/**
+ * A batch ended without writing every row. `result` has the counts and the key of the receipts.
+ *
+ * @example
+ * try {
+ *   requireWritten(await followWriteBack(temporal, workflowId));
+ * } catch (error) {
+ *   if (!(error instanceof WriteBackFailedError)) throw error;
+ *   console.error(error.code, error.result.counts.rejected, error.result.results);
+ * }
+ */
+export class WriteBackFailedError extends WorktrackError {
+  readonly code: (typeof BATCH_CODES)[keyof typeof BATCH_CODES];
+  readonly result: WriteBackResult;
+
+  constructor(outcome: Exclude<WriteBackOutcome, 'written'>, result: WriteBackResult) {
+    const { rejected, unknown } = result.counts;
+    const rows = `${rejected} rejected, ${unknown} unknown, ${result.unsent} not sent`;
+    super(
+      `batch ${result.batchId}: ${outcome} (${rows})${result.error === null ? '' : `. ${result.error.message}`}`,
+      {
+        remedy:
+          result.results === null ? null : `The receipts in ${result.results} have the reason for each row.`,
+      },
+    );
+    this.code = BATCH_CODES[outcome];
+    this.result = result;
+  }
+}

@@ -1,0 +1,22 @@
+import { describe, expect, it } from 'vitest';
+import { exampleOf, publicNames } from '../../support/public-api.js';
+
+describe('the public API', () => {
+  const names = publicNames();
+
+  it('has a docstring with an example for every function', () => {
+    const functions = names.filter(({ kind }) => kind === 'function');
+    expect(functions.length).toBeGreaterThan(60);
+    expect(functions.filter((one) => /^(?:@|$)/.test(one.doc)).map(({ name }) => name)).toEqual([]);
+    const workflows = ['resourceMirrorWorkflow', 'changeNoticeWorkflow', 'writeBackLockWorkflow'];
+    const without = functions.filter((one) => exampleOf(one) === null).map(({ name }) => name);
+    // Only this package starts these.
+    expect(without.sort()).toEqual(workflows.sort());
+  });
+
+  it('has a docstring for every class', () => {
+    const classes = names.filter(({ kind }) => kind === 'class');
+    expect(classes.length).toBeGreaterThan(8);
+    expect(classes.filter(({ doc }) => doc === '').map(({ name }) => name)).toEqual([]);
+  });
+});

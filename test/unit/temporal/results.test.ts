@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import type { RunId } from '../../../src/core/brands.js';
+import type { ExportResult, RunReport } from '../../../src/core/contract/index.js';
+import { checkBackfill, checkPurge, checkRollback } from '../../../src/temporal/client/check-input.js';
+import { requirePublished } from '../../../src/temporal/follow/require.js';
+import { RunFailedError } from '../../../src/temporal/follow/run-failed-error.js';
+
+const RUN = '20261121T020000Z-1a2b3c4d';
+const COUNTS = {
+  ...{ fetched: 1, duplicates: 0, unchanged: 0, inserted: 1 },
+  ...{ updated: 0, deleted: 0, retained: 0, rows: 1 },
+};
+
+describe('the arguments of the start functions', () => {
+  const connection = 'acme';
+
+  it('are plain strings: dates and times with a zone become whole seconds in UTC', () => {
+    const sinceOf = (since: string) => checkBackfill({ connection, since }).since;
+    expect(sinceOf('2026-08-01')).toBe('2026-08-01T00:00:00Z');
+    expect(sinceOf('2026-08-01T12:00:00.5+02:00')).toBe('2026-08-01T10:00:00Z');
+    expect(() => checkRollback({ connection, resource: 'tasks', to: RUN })).not.toThrow();
+  });
+
+  it.each([
+    [{ since: 'yesterday' }, 'since "yesterday" is not a time'],
+    [{ since: '2026-02-30' }, 'since "2026-02-30" is not a time'],
+    [{ since: '2999-01-01' }, 'since 2999-01-01T00:00:00Z is in the future'],
+    [{ since: '2026-08-01', reconcile: true }, 'since and reconcile exclude each other'],
+  ])('of a backfill are checked: %j', (input, message) => {
+    expect(() => checkBackfill({ connection, ...input })).toThrow(message);
+  });
+
+  it('of a rollback and a purge are checked, and a message never repeats a key', () => {
+    const resource = 'tasks';
+    expect(() => checkRollback({ connection, resource, to: '../other' })).toThrow(
+      'to "../other" is not a run id',
+    );
+    expect(() => checkPurge({ connection, resource, key: ['ada@example.com', ''] })).toThrow(
+      /^key has no value$/,
+    );
+  });
+});
+
+describe('requirePublished', () => {
+  const published: RunReport = {
+    ...{ resource: 'tasks', outcome: 'published', runId: RUN as RunId, rows: 1, counts: COUNTS },
+    ...{ snapshot: 'tasks/x' as NonNullable<RunReport['snapshot']>, warnings: [], error: null },
+  };
+
+  it('returns reports without nulls', () => {
+    const [run] = requirePublished({ outcome: 'published', runs: [published] });
+    expect(run?.rows).toBe(1);
+  });
+
+  it('throws an error that names each resource, with the reports', () => {
+    const error = { type: 'Refused', message: 'the key has no grant', scope: 'grant' } as const;
+    const refused: RunReport = { ...published, resource: 'members', outcome: 'refused', rows: null, error };
+    const result: ExportResult = { outcome: 'refused', runs: [published, refused] };
+    try {
+      requirePublished(result);
+      expect.unreachable();
+    } catch (caught) {
+      expect(caught).toBeInstanceOf(RunFailedError);
+      expect(caught).toMatchObject({ code: 'RUN_REFUSED', exitCode: 3, failed: [refused], result });
+      expect(String(caught)).toContain('members: refused. the key has no grant');
+    }
+  });
+});

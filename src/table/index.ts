@@ -4,5 +4,6 @@ export { TableError } from './errors.js';
 export { type Followed, followPointer, followPointerAndForget, type TableTask } from './follow-pointer.js';
 export { dataKey, tablePrefix } from './log/names.js';
 export { parquetLibrary } from './parquet/library.js';
-export type { FixedTypes } from './rules/columns.js';
+export { readTableColumns } from './read-columns.js';
+export type { FixedTypes, TableColumn } from './rules/columns.js';
 export { verifyResource } from './verify-resource.js';

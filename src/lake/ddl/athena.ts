@@ -1,4 +1,5 @@
 import { plainLower } from './aliases.js';
+import { type ExactCast, failingCase } from './exact.js';
 import type { TableColumn, TypedKind } from './kinds.js';
 import { hiveName, hiveString, sqlName, sqlString } from './quote.js';
 import type { Engine, Statement, TableSource } from './table.js';
@@ -13,6 +14,9 @@ export const athena: Engine = {
   nulls: 'lost',
   splitsAtLineBreaks: "Athena's OpenCSVSerDe",
   cast: (text, kind) => trinoCast(text, kind, 3),
+  matches: (text, pattern) => `regexp_like(${text}, ${sqlString(`^(${pattern})$`)})`,
+  orFail: (exact) => failingCase(exact, trinoFailure(exact, 3)),
+  times: 'seen',
   text: (source, columns) => hiveText(source, columns, { engine: athena, table: hiveTable }),
 };
 
@@ -118,12 +122,20 @@ export function trinoCast(text: string, kind: TypedKind, timeDigits: 3 | 6): str
     case 'time':
       if (kind.digits > timeDigits) return text;
       // Athena rejects views with a zone in a column, and an unwrapped error would fail every query.
-      return `TRY(CAST(at_timezone(${PARSE[timeDigits]}(${text}), 'UTC') AS timestamp(${timeDigits})))`;
-    case 'decimal':
-      return `TRY_CAST(${text} AS decimal(${kind.precision}, ${kind.scale}))`;
+      return `TRY(CAST(at_timezone(${PARSE[timeDigits]}(${text}), 'UTC') AS ${typeName(kind, timeDigits)}))`;
     default:
-      return `TRY_CAST(${text} AS ${TYPES[kind.type]})`;
+      return `TRY_CAST(${text} AS ${typeName(kind, timeDigits)})`;
   }
+}
+
+/** Trino has no documented function that fails a query. A cast of other text does, and its error shows the text. */
+export function trinoFailure({ text, kind, message }: ExactCast, timeDigits: 3 | 6): string {
+  return `CAST(concat(${text}, ${sqlString(` (${message})`)}) AS ${typeName(kind, timeDigits)})`;
+}
+
+function typeName(kind: TypedKind, timeDigits: 3 | 6): string {
+  if (kind.type === 'decimal') return `decimal(${kind.precision}, ${kind.scale})`;
+  return kind.type === 'time' ? `timestamp(${timeDigits})` : TYPES[kind.type];
 }
 
 const PARSE = { 3: 'from_iso8601_timestamp', 6: 'from_iso8601_timestamp_nanos' };

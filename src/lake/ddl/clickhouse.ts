@@ -15,6 +15,11 @@ export const clickhouse: Engine = {
   createView: 'CREATE OR REPLACE VIEW',
   nulls: 'kept',
   cast,
+  matches: (text, pattern) => `match(${text}, ${chString(`^(${pattern})$`)})`,
+  // ClickHouse can evaluate both branches of a condition, so the failure has a condition of its own.
+  orFail: ({ text, value, fits, message }) =>
+    `if(throwIf(ifNull(${text} IS NOT NULL AND NOT ${fits}, false), ${chString(message)}) = 0, ${value}, NULL)`,
+  times: 'seen',
   text: (source, columns) => [
     {
       kind: 'define',

@@ -2,10 +2,11 @@ import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../../core/settings.js';
 import { framingOf } from '../part/framing.js';
 import { printable } from './aliases.js';
+import { failingCase } from './exact.js';
 import type { TableColumn, TypedKind } from './kinds.js';
 import { sqlName, sqlString } from './quote.js';
 import type { Engine, Statement, TableSource } from './table.js';
-import { textAbout, typed } from './views.js';
+import { textAbout } from './views.js';
 
 /** Longest row that DuckDB accepts, in bytes. Its default of 2 MB is too small for a long description. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
@@ -18,6 +19,9 @@ export const duckdb: Engine = {
   createView: 'CREATE OR REPLACE VIEW',
   nulls: 'kept',
   cast,
+  matches: (text, pattern) => `regexp_full_match(${text}, ${sqlString(pattern)})`,
+  orFail: (exact) => failingCase(exact, `error(${sqlString(exact.message)})`),
+  times: 'all',
   text: (source, columns) => [
     {
       kind: 'define',
@@ -26,10 +30,9 @@ export const duckdb: Engine = {
     },
   ],
   check: (source, columns) => {
-    const casts = columns.filter(({ kind }) => kind.type !== 'text');
-    const counts = casts.map((column) => {
-      const name = sqlName(column.alias);
-      return `  count(*) FILTER (WHERE ${name} IS NOT NULL AND ${typed(duckdb, source, column)} IS NULL) AS ${name}`;
+    const counts = columns.map(({ alias, cast: { fits } }) => {
+      const name = sqlName(alias);
+      return `  count(*) FILTER (WHERE ${name} IS NOT NULL AND ${fits} IS NOT TRUE) AS ${name}`;
     });
     return [
       {

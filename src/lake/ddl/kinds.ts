@@ -86,7 +86,7 @@ export function tableColumns(
 }
 
 /** Comment lines for columns whose alias differs from their name. */
-export function renamed(columns: readonly TableColumn[]): string[] {
+export function renamed(columns: readonly Pick<TableColumn, 'name' | 'alias'>[]): string[] {
   return columns
     .filter(({ name, alias }) => name !== alias)
     .map(({ name, alias }) => `Column ${JSON.stringify(name)} has the name ${alias} here.`);

@@ -1,5 +1,6 @@
 import type { LakeSettings } from '../../core/settings.js';
 import { printable } from './aliases.js';
+import { failingCase } from './exact.js';
 import type { TableColumn, TypedKind } from './kinds.js';
 import { hiveName, hiveString } from './quote.js';
 import type { Engine, TableSource } from './table.js';
@@ -19,6 +20,9 @@ export const spark: Engine = {
   nulls: 'kept',
   partitions: PARTITIONS,
   cast,
+  matches: (text, pattern) => `${text} RLIKE ${hiveString(`^(${pattern})$`)}`,
+  orFail: (exact) => failingCase(exact, `raise_error(${hiveString(exact.message)})`),
+  times: 'all',
   text,
 };
 

@@ -2,6 +2,7 @@ import type { ObjectKey } from '../../core/brands.js';
 import type { CsvSettings, DeletePolicy, LakeSettings } from '../../core/settings.js';
 import type { Column } from '../rows/schema.js';
 import type { AliasRules } from './aliases.js';
+import type { ExactCast } from './exact.js';
 import type { Numbers, TableColumn, TypedKind } from './kinds.js';
 
 /** One SQL statement with its purpose. */
@@ -53,8 +54,14 @@ export interface Engine {
   readonly createView: string;
   /** Whether views read an unquoted empty field as NULL. If not, they return NULL for an empty text, too. */
   readonly nulls: 'kept' | 'lost';
-  /** Casts a non-empty text to a type that is not text; NULL if it does not fit. */
+  /** Casts a non-empty text to a type that is not text; NULL if it is none of its values. It may round. */
   readonly cast: (text: string, kind: TypedKind) => string;
+  /** Condition: the whole text matches a regular expression. */
+  readonly matches: (text: string, pattern: string) => string;
+  /** The value of a cast. If the text is not null and does not fit, the query fails. */
+  readonly orFail: (cast: ExactCast) => string;
+  /** `all`: the types hold all years and microseconds. `seen`: they are as narrow as the values seen. */
+  readonly times: 'all' | 'seen';
   /** Statements that define the text view of a run's folder or of the change logs. */
   readonly text: (source: TableSource, columns: readonly TableColumn[]) => Statement[];
   /** Columns of the text view of change logs that come from the path of a file. */
@@ -62,5 +69,8 @@ export interface Engine {
   /** Name of the engine's CSV reader, if it takes each line break for the end of a row. */
   readonly splitsAtLineBreaks?: string;
   /** Prints a query that counts values which do not fit their type. */
-  readonly check?: (source: TableSource, columns: readonly TableColumn[]) => Statement[];
+  readonly check?: (
+    source: TableSource,
+    columns: readonly (TableColumn & { readonly cast: ExactCast })[],
+  ) => Statement[];
 }

@@ -1,4 +1,5 @@
-import { athena, type FileTable, hiveText, trinoCast } from './athena.js';
+import { athena, type FileTable, hiveText, trinoCast, trinoFailure } from './athena.js';
+import { failingCase } from './exact.js';
 import { sqlName, sqlString } from './quote.js';
 import type { Engine, Statement } from './table.js';
 
@@ -10,6 +11,7 @@ export const trino: Engine = {
   ...athena,
   splitsAtLineBreaks: "Trino's CSV reader",
   cast: (text, kind) => trinoCast(text, kind, 6),
+  orFail: (exact) => failingCase(exact, trinoFailure(exact, 6)),
   text: (source, columns) => hiveText(source, columns, { engine: trino, table: trinoTable }),
 };
 

@@ -1,5 +1,6 @@
-import { columnName } from '../rows/schema.js';
+import { columnName, META_COLUMNS } from '../rows/schema.js';
 import { columnAliases } from './aliases.js';
+import { type ExactCast, exactCast, exactColumns } from './exact.js';
 import { renamed, type TableColumn, tableColumns } from './kinds.js';
 import type { Engine, Statement, TableSource } from './table.js';
 
@@ -14,7 +15,8 @@ export function viewsOf(engine: Engine, source: TableSource): Statement[] {
   );
   const text =
     source.shape === 'newest' ? [newestText(engine, source, columns)] : engine.text(source, columns);
-  return [...text, typedView(engine, source, columns), ...(engine.check?.(source, columns) ?? [])];
+  const exact = exactColumns(columns, (column) => castOf(engine, source, column));
+  return [...text, typedView(engine, source, columns), ...(engine.check?.(source, exact) ?? [])];
 }
 
 /** Comment of a text view. */
@@ -67,19 +69,34 @@ function typedView(engine: Engine, source: TableSource, columns: readonly TableC
   ];
   return {
     kind: 'define',
-    about: [`${source.about}, with the types seen so far. A value that does not fit its type is NULL.`],
+    about: [
+      `${source.about}, with the types seen so far. A query fails if it reads a new value that does not fit.`,
+    ],
     sql: `${engine.createView} ${name(source.name)} AS\nSELECT\n${casts.join(',\n')}\nFROM ${name(`${source.name}_text`)}`,
   };
 }
 
 /** The expression of a column in the typed view. */
-export function typed(engine: Engine, { csv }: TableSource, { alias, kind }: TableColumn): string {
-  const name = engine.name(alias);
-  // Engines that push a cast down into their CSV reader would fail there (duckdb/duckdb#23818). NULLIF prevents it.
-  const text = `NULLIF(${name}, '')`;
-  if (kind.type === 'text') return engine.nulls === 'kept' ? name : text;
+function typed(engine: Engine, source: TableSource, column: TableColumn): string {
+  const cast = castOf(engine, source, column);
+  // The connector writes metadata in one form only.
+  if (cast !== null)
+    return META_COLUMNS.some((name) => name === column.name) ? cast.value : engine.orFail(cast);
+  const name = engine.name(column.alias);
+  return column.kind.type === 'text' && engine.nulls === 'kept' ? name : nonEmpty(name);
+}
+
+/** @returns `null` for a column that is text in this engine */
+function castOf(engine: Engine, { csv }: TableSource, { alias, kind }: TableColumn): ExactCast | null {
+  if (kind.type === 'text') return null;
+  const text = nonEmpty(engine.name(alias));
   const isNumber = ['int64', 'int128', 'decimal', 'double'].includes(kind.type);
   // Formula escaping puts a quote before a negative number.
   const plain = isNumber && csv.escapeFormulas ? `replace(${text}, ${engine.string("'")}, '')` : text;
-  return engine.cast(plain, kind);
+  return exactCast(engine, plain, { alias, kind });
+}
+
+/** Engines that push a cast down into their CSV reader would fail there (duckdb/duckdb#23818). NULLIF prevents it. */
+function nonEmpty(name: string): string {
+  return `NULLIF(${name}, '')`;
 }

@@ -38,6 +38,10 @@ const column = (name: string, ...types: string[]): Column => ({
   values: { formats: types.includes('string') ? Format.text : 0, whole: 1, fraction: 0 },
 });
 
+/** A number as it is, other text as a JSON string. */
+const jsonOf = (text: string): string =>
+  /^-?[0-9][0-9.e-]*$/.test(text) && !/^[0-9]{4}-/.test(text) ? text : JSON.stringify(text);
+
 /** A column with the facts that a run records about these values. */
 function columnOf(name: string, jsonValues: readonly string[]): Column {
   const facts = noFacts();
@@ -172,6 +176,59 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     );
   });
 
+  it.each([
+    ['a decimal with more places', ['12.50'], '0.125'],
+    ['a decimal with more digits', ['12.50'], '12345678901234567.5'],
+    ['a decimal among integers', ['7'], '7.5'],
+    ['an integer beyond 64 bits', ['7'], '9223372036854775808'],
+    ['an integer beyond 38 digits', ['9223372036854775808'], '9'.repeat(39)],
+    ['an exponent', ['12.50'], '1e-3'],
+    ['text among numbers', ['12.50'], 'unknown'],
+    ['text among booleans', ['true'], 'yes'],
+    ['a time among dates', ['"2026-02-28"'], '2026-03-01T10:00:00Z'],
+    ['a time with more digits', ['"2026-02-28T10:00:00Z"'], '2026-03-01T10:00:00.1234567Z'],
+    ['a time without a zone', ['"2026-02-28T10:00:00Z"'], '2026-03-01T10:00:00'],
+  ])('fails instead of changing a value that appears after it was printed: %s', async (_, seen, later) => {
+    const resource = `later-${resources++}`;
+    const view = resource.replaceAll('-', '_');
+    const typed = [column('id', 'string'), columnOf('v', seen)];
+    const first = seen.map((literal, at) => [`a${at}`, literal.replaceAll('"', '')]);
+    const printed = await publish(typed, first, { resource });
+    await read(printed, '_newest');
+    const [before] = await select(`SELECT v FROM ${view}_newest`);
+    const runId = '20261122T020000Z-00000002' as RunId;
+    const rows: Rows = [['z', later]];
+    await publish(typed, rows, { resource, runId, date: '2026-11-22' });
+    await expect(select(`SELECT v FROM ${view}_newest`)).rejects.toThrow(
+      /column "v" has a new value that does not fit its type; print the statements again/,
+    );
+    // All other values stay readable.
+    expect(await select(`SELECT v FROM ${view}_newest WHERE id < 'b'`)).toEqual([before]);
+    expect(await select(`SELECT id FROM ${view}_newest ORDER BY id`)).toEqual([['a0'], ['z']]);
+    expect(await select(`SELECT v FROM ${view}_newest_text WHERE id = 'z'`)).toEqual([[later]]);
+    const printedAgain = await publish([typed[0]!, columnOf('v', [...seen, jsonOf(later)])], rows, {
+      ...{ resource, runId, date: '2026-11-22' },
+    });
+    await read(printedAgain, '_newest');
+    const [[shown]] = (await select(`SELECT CAST(v AS VARCHAR) FROM ${view}_newest WHERE id = 'z'`)) as [
+      [string],
+    ];
+    expect(shown.replace(/([.][0-9]*?)0+$/, '$1')).toBe(later);
+  });
+
+  it.each([
+    ['fewer places', ['12.50'], ['3', '-0.5', '0.10', '1234567890123456']],
+    ['zeros after its last place', ['12.50'], ['3.5000']],
+    ['more digits than before', ['7'], ['9223372036854775807', '-9223372036854775808']],
+    ['another zone and more digits', ['"2026-02-28T10:00:00Z"'], ['2026-03-01T10:00:00.123456+05:30']],
+  ])('shows a value that appears after it was printed, if it fits: %s', async (_, seen, later) => {
+    const resource = `fits-${resources++}`;
+    const typed = [column('id', 'string'), columnOf('v', seen)];
+    const rows = later.map((text, at) => [String(at), text]);
+    const view = await read(await publish(typed, rows, { resource }), '_newest');
+    expect(view.every((row) => row[4] !== null)).toBe(true);
+  });
+
   it('has text where an earlier version recorded no facts', async () => {
     const old: Column = { name: 'n', types: typeBits(['integer']) };
     const input = await publish([column('id', 'string'), old], [['a', '1']]);
@@ -186,7 +243,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     expect(result.getRowObjects()[0]).toMatchObject({ count: 0n, done: 0n, _synced_at: 0n });
     const narrow = { ...columns[2]!, values: { formats: 0, whole: 1, fraction: 0 } };
     const stale = await publish(columns.with(2, narrow), rows.slice(0, 4));
-    await read(stale, '');
+    for (const { kind, sql } of ddlStatements(stale)) if (kind === 'define') await duckdb.run(sql);
     const again = ddlStatements(stale).find(({ kind }) => kind === 'check')!;
     expect((await duckdb.runAndReadAll(again.sql)).getRowObjects()[0]).toMatchObject({ count: 1n });
   });
@@ -416,7 +473,9 @@ describe('DDL for Athena and Spark', () => {
     expect(script).toContain("LOCATION 's3://lake/acme/");
     expect(script).toContain(`/run=${RUN}/'`);
     expect(script).toContain('`id_2` string');
-    expect(script).toContain('TRY_CAST(NULLIF("id", \'\') AS bigint) AS "id"');
+    expect(script).toContain(
+      'THEN TRY_CAST(NULLIF("id", \'\') AS bigint) ELSE CAST(concat(NULLIF("id", \'\'), ',
+    );
     expect(script).toContain('CREATE EXTERNAL TABLE `time_entries_');
     expect(script).not.toContain('MSCK');
     expect(script).toContain("/latest.json'");
@@ -465,7 +524,7 @@ describe('DDL for Athena and Spark', () => {
     expect(script).toContain("emptyValue ''");
     expect(script).toContain("nullValue '\\u0001worktrack-null\\u0001'");
     expect(script).toContain("path 's3a://lake/acme/");
-    expect(script).toContain("TRY_CAST(NULLIF(`id`, '') AS BIGINT) AS `id`");
+    expect(script).toContain("THEN TRY_CAST(NULLIF(`id`, '') AS BIGINT) ELSE raise_error('");
     expect(script).toContain('`ID_2` STRING');
     // The only backtick of a name is doubled.
     expect(script).toContain("`x``) LOCATION 's3://evil/'; --\\'` STRING");

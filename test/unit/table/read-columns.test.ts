@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { readTableColumns } from '../../../src/table/index.js';
+import { type Action, encodeCommit } from '../../../src/table/log/actions.js';
+import { checkpointActions, encodeCheckpoint } from '../../../src/table/log/checkpoint.js';
+import { checkpointKey, commitKey } from '../../../src/table/log/names.js';
+import { TableState } from '../../../src/table/log/state.js';
+import { encodeSchema, nextColumns } from '../../../src/table/rules/columns.js';
+import { temporaryLake } from '../lake/data-plane.js';
+
+const NAMES = ['id', 'due date', 'ID', ''];
+const ACTIONS: Action[] = [
+  {
+    metaData: {
+      ...{ id: 'a', format: { provider: 'parquet', options: {} }, partitionColumns: [], configuration: {} },
+      schemaString: encodeSchema(
+        nextColumns(
+          [],
+          NAMES.map((name) => ({ name, types: 0 })),
+          {},
+        ),
+      ),
+    },
+  },
+];
+
+describe('the columns of a table', () => {
+  const lake = temporaryLake();
+
+  it('have the names of the snapshot, and aliases where Delta does not accept them', async () => {
+    const { store } = lake;
+    expect(await readTableColumns(store, 'absent')).toBeNull();
+    await store.write(commitKey('r', 0), encodeCommit(ACTIONS), { contentType: 'application/json' });
+    const expected = [
+      ...['_run_id', '_synced_at', '_deleted_at', 'id'].map((name) => [name, name]),
+      ...[
+        ['due date', 'due_date'],
+        ['ID', 'ID_2'],
+        ['', 'unnamed'],
+      ],
+    ];
+    const read = async () => (await readTableColumns(store, 'r'))?.map(({ name, alias }) => [name, alias]);
+    expect(await read()).toEqual(expected);
+    const state = new TableState().after(0, ACTIONS);
+    const checkpoint = await encodeCheckpoint(checkpointActions(state, 0));
+    await store.write(checkpointKey('r', 0), checkpoint, { contentType: 'x/y' });
+    await store.write(commitKey('r', 0), Buffer.from('{"commitInfo":{}}\n'), {
+      contentType: 'application/json',
+    });
+    expect(await read()).toEqual(expected);
+  });
+});

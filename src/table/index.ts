@@ -5,5 +5,11 @@ export { type Followed, followPointer, followPointerAndForget, type TableTask } 
 export { dataKey, tablePrefix } from './log/names.js';
 export { parquetLibrary } from './parquet/library.js';
 export { readTableColumns } from './read-columns.js';
+export {
+  DELTA_DIALECTS,
+  type DeltaDialect,
+  type RegisterInput,
+  registerStatements,
+} from './register/statements.js';
 export type { FixedTypes, TableColumn } from './rules/columns.js';
 export { verifyResource } from './verify-resource.js';

@@ -79,9 +79,13 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
   )
     .addOption(
       new Option('--dialect <engine>', 'query engine')
-        .choices(['duckdb', 'athena', 'trino', 'spark', 'clickhouse'])
+        .choices([
+          ...['duckdb', 'athena', 'trino', 'spark', 'clickhouse'],
+          ...['databricks', 'snowflake', 'bigquery'],
+        ])
         .default('duckdb'),
     )
+    .option('--delta', 'register the Delta tables, instead of views of the CSV files')
     .option('--resource <name>', 'only this resource; repeatable', collect)
     .addOption(
       new Option(

@@ -3,24 +3,28 @@ import type { ResourceSettings } from '../../core/settings.js';
 import {
   clashingResources,
   type DdlInput,
+  DIALECTS,
   type Dialect,
   ddlStatements,
   type Numbers,
-  renderDdl,
   unreadableViews,
 } from '../../lake/ddl/ddl.js';
 import type { PublishedSnapshot } from '../../lake/published/read-published.js';
 import { SnapshotNotFoundError } from '../../lake/published/snapshot-not-found-error.js';
 import { maskedColumns } from '../../lake/rows/profile.js';
+import type { DeltaDialect } from '../../table/index.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { type OpenLake, publishedSnapshot, readDay, withLake } from '../shared/open-lake.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output } from '../shared/output.js';
+import { printStatements } from '../shared/print-statements.js';
 import { readConnection } from '../shared/settings.js';
 import { UsageError } from '../shared/usage-error.js';
 
 export interface DdlCommandOptions extends GlobalOptions {
-  readonly dialect: Dialect;
+  readonly dialect: DeltaDialect;
+  /** Register the Delta tables instead of the CSV files. */
+  readonly delta?: boolean;
   readonly resource?: readonly string[];
   readonly numbers: Numbers;
   readonly dt?: string;
@@ -35,23 +39,34 @@ export async function runDdl(options: DdlCommandOptions): Promise<ExitCode> {
   const connection = readConnection(options);
   const resources = selectResources(connection, options.resource);
   checkNames(resources);
+  if (options.delta === true)
+    return (await import('./ddl-delta.js')).registerTables({ options, connection, resources });
+  const dialect = csvDialect(options.dialect);
   const { found, missing } = await withLake(connection, (lake) => snapshotsOf(lake, resources, dt));
   if (missing.length > 0 && (options.resource !== undefined || found.length === 0)) throw missing[0];
   for (const error of missing) output.note(`Skipped: ${error.describe('. ')}`);
   const inputs = found.map(([resource, snapshot]): DdlInput => {
-    const { dialect, numbers } = options;
     return withReadableViews({
-      ...{ dialect, numbers, lake: connection.lake },
+      ...{ dialect, numbers: options.numbers, lake: connection.lake },
       ...inputOf(resource, snapshot, dt),
     });
   });
-  output.source(render(inputs).trimEnd());
+  printStatements(() => inputs.flatMap(ddlStatements));
   if (dt === undefined)
     output.note(
       'The views RESOURCE and RESOURCE_text read the last run. Print them again after each export. The views that end ' +
         'in _changes and _newest stay current.',
     );
   return EXIT.done;
+}
+
+/** @throws UsageError for an engine that reads only tables */
+function csvDialect(dialect: DeltaDialect): Dialect {
+  const found = DIALECTS.find((one) => one === dialect);
+  if (found !== undefined) return found;
+  throw new UsageError(
+    `--dialect ${dialect} reads only Delta tables. Add --delta, or use one of ${DIALECTS.join(', ')}.`,
+  );
 }
 
 /** Leaves out the views of the change logs if the engine cannot read these, but can read the snapshot. */
@@ -112,14 +127,4 @@ function inputOf(
   return dt === undefined
     ? { ...common, views: ['current', 'changes', 'newest'] }
     : { ...common, views: ['days'], days: [snapshot] };
-}
-
-/** @throws UsageError if the engine cannot read the lake */
-function render(inputs: readonly DdlInput[]): string {
-  try {
-    return renderDdl(inputs.flatMap(ddlStatements));
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    throw new UsageError(error.message);
-  }
 }

@@ -62,17 +62,24 @@ function files(lake: LakeSettings, path: string, format: string, structure: stri
     const root = escapeGlob(fileURLToPath(lake.url));
     return `file(${[`${root}/${path}`, format, structure].map(chString).join(', ')})`;
   }
-  return `s3(${[`${s3Root(lake)}/${path}`, format, structure].map(chString).join(', ')})`;
+  return `s3(${[`${s3Address(lake, escapeGlob)}/${path}`, format, structure].map(chString).join(', ')})`;
 }
 
-/** The address that the function s3 takes, with http or https. */
-function s3Root({ url, endpoint, region, forcePathStyle }: LakeSettings): string {
+/**
+ * The address of a lake in S3 with http or https, as ClickHouse takes it.
+ *
+ * @param write how the lake's prefix in the bucket is written; default: unchanged
+ */
+export function s3Address(
+  { url, endpoint, region, forcePathStyle }: LakeSettings,
+  write: (prefix: string) => string = (prefix) => prefix,
+): string {
   const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]+)(.*)$/.exec(url) ?? [];
   const base = new URL(endpoint ?? `https://s3.${region ?? 'us-east-1'}.amazonaws.com`);
   const root = base.pathname.replace(/\/$/, '');
   return forcePathStyle === true
-    ? `${base.origin}${root}/${bucket}${escapeGlob(prefix)}`
-    : `${base.protocol}//${bucket}.${base.host}${root}${escapeGlob(prefix)}`;
+    ? `${base.origin}${root}/${bucket}${write(prefix)}`
+    : `${base.protocol}//${bucket}.${base.host}${root}${write(prefix)}`;
 }
 
 function escapeGlob(path: string): string {

@@ -213,6 +213,10 @@ describe('published data for readers of the lake', () => {
     [['cat', 'tasks', '--dt', 'yesterday'], 2, /--dt must be a day/],
     [['ddl', '--dialect', 'athena'], 2, /Athena reads only from S3/],
     [['ddl', '--dialect', 'oracle'], 2, /Allowed choices are duckdb, athena, trino, spark, clickhouse/],
+    [['ddl', '--dialect', 'snowflake'], 2, /--dialect snowflake reads only Delta tables. Add --delta/],
+    [['ddl', '--delta'], 2, /has no Delta tables. Set `tables: { format: delta }`/],
+    [['ddl', '--delta', '--dt', '2026-11-21'], 2, /use either --delta or --dt/],
+    [['ddl', '--delta', '--numbers', 'double'], 2, /use either --delta or --numbers/],
   ])('%j exits with %i and gives the reason', async (args, code, why) => {
     const result = await inFolder(...args);
     expect(result.stderr).toMatch(why);

@@ -1,0 +1,170 @@
+import { fileURLToPath } from 'node:url';
+import type { LakeSettings } from '../../core/settings.js';
+import { s3Address } from '../../lake/ddl/clickhouse.js';
+import { duckdbSetup } from '../../lake/ddl/duckdb.js';
+import { chName, chString, hiveName, hiveString, sqlName, sqlString } from '../../lake/ddl/quote.js';
+import type { Statement } from '../../lake/ddl/table.js';
+import { tablePrefix } from '../log/names.js';
+import type { DeltaDialect } from './statements.js';
+
+export interface TableToRegister {
+  readonly lake: LakeSettings;
+  readonly resource: string;
+  /** Name that needs no quotes. */
+  readonly name: string;
+}
+
+/** What differs between engines that read Delta tables. */
+interface RegisterEngine {
+  /** Name of the engine, if it reads tables only from S3. */
+  readonly onlyS3?: string;
+  /** Name of the engine, if it reads tables from no S3 server but Amazon's. */
+  readonly onlyAws?: string;
+  /** Statements that an administrator or a session needs first. */
+  readonly setup: (table: TableToRegister) => Statement[];
+  readonly register: (table: TableToRegister) => { readonly sql: string; readonly query: string };
+}
+
+/** A macro, because DuckDB fixes the columns of a view: before 1.5, a new column makes every query of the view fail. */
+const duckdb: RegisterEngine = {
+  setup: ({ lake }) => [
+    {
+      kind: 'setup',
+      about: ['Run this first if the session has no reader of Delta tables yet:'],
+      sql: 'INSTALL delta; LOAD delta',
+    },
+    ...duckdbSetup(lake),
+  ],
+  register: (table) => ({
+    sql: `CREATE OR REPLACE MACRO ${sqlName(table.name)}() AS TABLE\nSELECT * FROM delta_scan(${sqlString(pathOf(table))})`,
+    query: `SELECT * FROM ${table.name}()`,
+  }),
+};
+
+const athena: RegisterEngine = {
+  onlyS3: 'Athena',
+  onlyAws: 'Athena',
+  setup: () => [],
+  register: (table) => ({
+    sql: `CREATE EXTERNAL TABLE IF NOT EXISTS ${hiveName(table.name)}\nLOCATION ${hiveString(urlOf(table))}\nTBLPROPERTIES ('table_type' = 'DELTA')`,
+    query: selectFrom(table),
+  }),
+};
+
+const trino: RegisterEngine = {
+  onlyS3: 'Trino',
+  setup: () => [
+    {
+      kind: 'setup',
+      about: ['Select a catalog of the Delta Lake connector, and a schema in it. To create a schema:'],
+      sql: 'CREATE SCHEMA IF NOT EXISTS worktrack',
+    },
+  ],
+  register: (table) => ({
+    sql: `CALL system.register_table(\n  schema_name => current_schema,\n  table_name => ${sqlString(table.name)},\n  table_location => ${sqlString(urlOf(table))}\n)`,
+    query: selectFrom(table),
+  }),
+};
+
+const spark: RegisterEngine = {
+  setup: () => [],
+  register: (table) => ({
+    sql: `CREATE TABLE IF NOT EXISTS ${hiveName(table.name)}\nUSING DELTA\nLOCATION ${hiveString(urlOf(table).replace(/^s3:/, 's3a:'))}`,
+    query: selectFrom(table),
+  }),
+};
+
+/**
+ * A named collection, because ClickHouse fixes the columns of a table or view when it is created. Later columns would be
+ * missing, and values of a column whose type changed would be NULL without an error (ClickHouse 26.9).
+ */
+const clickhouse: RegisterEngine = {
+  setup: () => [],
+  register: (table) => {
+    const isFolder = table.lake.url.startsWith('file:');
+    const [key, value] = isFolder
+      ? ['path', pathOf(table)]
+      : ['url', `${s3Address(table.lake)}/${tablePrefix(table.resource)}`];
+    return {
+      sql: `CREATE NAMED COLLECTION IF NOT EXISTS ${chName(table.name)} AS\n  ${key} = ${chString(value)}`,
+      query: `SELECT * FROM ${isFolder ? 'deltaLakeLocal' : 'deltaLake'}(${table.name})`,
+    };
+  },
+};
+
+const databricks: RegisterEngine = {
+  onlyS3: 'Databricks',
+  onlyAws: 'Databricks',
+  setup: ({ lake }) => [
+    {
+      kind: 'setup',
+      about: ['Once, by an administrator of the metastore. Replace the name of the storage credential:'],
+      sql: `CREATE EXTERNAL LOCATION IF NOT EXISTS worktrack\nURL ${hiveString(lake.url)}\nWITH (STORAGE CREDENTIAL worktrack)`,
+    },
+  ],
+  register: (table) => ({
+    sql: `CREATE TABLE IF NOT EXISTS ${hiveName(table.name)}\nUSING DELTA\nLOCATION ${hiveString(urlOf(table))}`,
+    query: selectFrom(table),
+  }),
+};
+
+const snowflake: RegisterEngine = {
+  onlyS3: 'Snowflake',
+  onlyAws: 'Snowflake',
+  setup: ({ lake }) => [
+    {
+      kind: 'setup',
+      about: ['Once, by an administrator of the account. Replace the ARN of the role:'],
+      sql:
+        "CREATE EXTERNAL VOLUME IF NOT EXISTS worktrack\n  STORAGE_LOCATIONS = ((\n    NAME = 'worktrack'\n" +
+        `    STORAGE_PROVIDER = 'S3'\n    STORAGE_BASE_URL = ${sqlString(`${lake.url}/`)}\n` +
+        "    STORAGE_AWS_ROLE_ARN = 'arn:aws:iam::111122223333:role/worktrack-snowflake'\n  ))\n  ALLOW_WRITES = FALSE",
+    },
+    {
+      kind: 'setup',
+      about: [],
+      sql:
+        'CREATE CATALOG INTEGRATION IF NOT EXISTS worktrack_delta\n  CATALOG_SOURCE = OBJECT_STORE\n' +
+        '  TABLE_FORMAT = DELTA\n  ENABLED = TRUE',
+    },
+  ],
+  register: (table) => ({
+    sql:
+      `CREATE ICEBERG TABLE IF NOT EXISTS ${table.name}\n  EXTERNAL_VOLUME = 'worktrack'\n  CATALOG = 'worktrack_delta'\n` +
+      `  BASE_LOCATION = ${sqlString(tablePrefix(table.resource))}\n  AUTO_REFRESH = TRUE`,
+    query: selectFrom(table),
+  }),
+};
+
+const bigquery: RegisterEngine = {
+  onlyS3: 'BigQuery',
+  onlyAws: 'BigQuery',
+  setup: () => [],
+  register: (table) => ({
+    sql:
+      `CREATE EXTERNAL TABLE IF NOT EXISTS ${hiveName(`worktrack.${table.name}`)}\n` +
+      `WITH CONNECTION ${hiveName(`aws-${table.lake.region ?? 'us-east-1'}.worktrack`)}\n` +
+      `OPTIONS (\n  format = 'DELTA_LAKE',\n  uris = [${hiveString(urlOf(table))}]\n)`,
+    query: `SELECT * FROM worktrack.${table.name}`,
+  }),
+};
+
+/** A record over all dialects, so that a new one cannot be forgotten. */
+export const REGISTER: Readonly<Record<DeltaDialect, RegisterEngine>> = {
+  ...{ duckdb, athena, trino, spark, clickhouse, databricks, snowflake, bigquery },
+};
+
+function selectFrom({ name }: TableToRegister): string {
+  return `SELECT * FROM ${name}`;
+}
+
+/** URL of a table's folder, without a slash at the end. */
+function urlOf({ lake, resource }: TableToRegister): string {
+  return `${lake.url}/${tablePrefix(resource).replace(/\/$/, '')}`;
+}
+
+/** Path of a table in a folder, or its URL. */
+function pathOf(table: TableToRegister): string {
+  const url = urlOf(table);
+  return url.startsWith('file:') ? fileURLToPath(url) : url;
+}

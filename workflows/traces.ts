@@ -6,9 +6,8 @@ import {
   OpenTelemetryInboundInterceptor,
   OpenTelemetryInternalsInterceptor,
   OpenTelemetryOutboundInterceptor,
-} from '@temporalio/interceptors-opentelemetry/lib/workflow/index.js';
+} from '@temporalio/interceptors-opentelemetry-v2/lib/workflow/index.js';
 import {
-  getRandomStream,
   type Next,
   type WorkflowExecuteInput,
   type WorkflowInboundCallsInterceptor,
@@ -55,13 +54,9 @@ function withoutQueries(library: WorkflowInboundCallsInterceptor): WorkflowInbou
 }
 
 /**
- * Wraps the library so that it has no effect on the workflow:
- *
- * - The library draws span ids from the workflow's random numbers. A mirror that ran without traces and is replayed with
- *   them would get other run ids than those in its lake, and count as displaced. The wrapper gives the library a separate
- *   random stream. Interceptors after it use the workflow's stream.
- * - The library's promises settle later than the promises that they wrap, which would change the order of commands. The
- *   wrapper returns the inner promise.
+ * Wraps the library so that it has no effect on the workflow. The library's promises settle later than the promises that
+ * they wrap, which would change the order of commands. The wrapper returns the inner promise. Span ids come from a separate
+ * random stream of the library, so ids of the workflow, such as run ids in the lake, are the same with and without traces.
  */
 function withoutSideEffects<T extends object>(library: T): T {
   return new Proxy(library, {
@@ -74,9 +69,7 @@ function withoutSideEffects<T extends object>(library: T): T {
           answer = next(inner);
           return answer;
         };
-        const traced: unknown = getRandomStream('temporal-worktrack/traces').with(() =>
-          method.call(target, input, capturing),
-        );
+        const traced: unknown = method.call(target, input, capturing);
         // The library threw before it called `next`, or the call is synchronous.
         if (!(traced instanceof Promise && answer instanceof Promise)) return traced;
         // The inner promise rejects with the same error.

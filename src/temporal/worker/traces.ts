@@ -20,9 +20,9 @@ export interface Traces {
 
 type Attributes = Readonly<Record<string, unknown>> | undefined;
 
-/** The command that installs the optional packages in compatible versions. */
+/** The command that installs the optional packages in compatible versions. `--force`: see docs/how-to/monitoring.md#traces. */
 const INSTALL =
-  'npm install @temporalio/interceptors-opentelemetry@^1.24.0 @opentelemetry/api@~1.9.0 @opentelemetry/resources@^1.30.1 @opentelemetry/sdk-trace-node@^1.30.1 @opentelemetry/exporter-trace-otlp-http@^0.57.2';
+  'npm install --force @temporalio/interceptors-opentelemetry-v2@^1.23.0 @opentelemetry/api@~1.9.0 @opentelemetry/resources@2 @opentelemetry/sdk-trace-node@2 @opentelemetry/exporter-trace-otlp-http@0.223';
 /** Maximum time to flush spans when the process ends. */
 const FLUSH_TIMEOUT_MS = 5_000;
 
@@ -44,10 +44,10 @@ export async function openTraces(env: Environment, onError: (message: string) =>
   });
   const own = { 'service.name': 'worktrack', 'service.version': VERSION };
   const processor = new sdk.BatchSpanProcessor(reportingFailures(new exporter.OTLPTraceExporter(), onError));
-  const provider = new sdk.NodeTracerProvider({
-    resource: new resources.Resource(own).merge(resources.envDetectorSync.detect()),
-    spanProcessors: [processor],
-  });
+  const resource = resources
+    .resourceFromAttributes(own)
+    .merge(resources.detectResources({ detectors: [resources.envDetector] }));
+  const provider = new sdk.NodeTracerProvider({ resource, spanProcessors: [processor] });
   provider.register();
   const tracer = provider.getTracer('temporal-worktrack', VERSION);
   const client = new temporal.OpenTelemetryWorkflowClientInterceptor({ tracer });
@@ -55,7 +55,7 @@ export async function openTraces(env: Environment, onError: (message: string) =>
     api.trace.getActiveSpan()?.setAttributes(spanAttributes(names));
     return next();
   };
-  const sink = temporal.makeWorkflowExporter(processor, provider.resource);
+  const sink = temporal.makeWorkflowExporter(processor, resource);
   return {
     client: [
       // Queries are not traced, because following a workflow sends two per second.
@@ -103,7 +103,7 @@ async function load() {
     sdk: await import('@opentelemetry/sdk-trace-node'),
     resources: await import('@opentelemetry/resources'),
     exporter: await import('@opentelemetry/exporter-trace-otlp-http'),
-    temporal: await import('@temporalio/interceptors-opentelemetry'),
+    temporal: await import('@temporalio/interceptors-opentelemetry-v2'),
   };
 }
 

@@ -1,3 +1,10 @@
+export {
+  type ConfigDifference,
+  type ConfigDigest,
+  configDifference,
+  configDigest,
+  configFingerprint,
+} from './fingerprint.js';
 export { type LoadOptions, loadSettings } from './load.js';
 export { parseSettings } from './parse.js';
 export type { SettingsProblem } from './problems.js';

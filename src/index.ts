@@ -112,7 +112,7 @@ export {
 } from './lake/store/index.js';
 export type { EarlierRuns } from './lake/verify/earlier-runs.js';
 export type { VerifyOptions, VerifyReport } from './lake/verify/verify.js';
-export { createReport, type ReportRequest } from './report/index.js';
+export { createReport, type FigureGroup, type ReportRequest } from './report/index.js';
 export { verifyResource } from './table/index.js';
 export {
   type ClientConnectOptions,

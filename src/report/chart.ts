@@ -16,6 +16,8 @@ interface Chart {
   readonly label: string;
   /** Oldest first. */
   readonly bars: readonly Bar[];
+  /** The value at the top, so that charts side by side have the same scale. Default: the largest bar. */
+  readonly top?: number | undefined;
 }
 
 const WIDTH = 300;
@@ -31,8 +33,8 @@ const MAX_STEP = 18;
  * Renders bars as an SVG that scales to the available width. Bars start at zero, so that their heights compare as their
  * values do. The page's style sets the colours.
  */
-export function barChart({ label, bars }: Chart): Markup {
-  const top = Math.max(0, ...bars.map(total));
+export function barChart({ label, bars, top: wanted }: Chart): Markup {
+  const top = wanted ?? Math.max(0, ...bars.map(total));
   const scale = top > 0 ? HEIGHT / top : 0;
   const step = Math.min(WIDTH / Math.max(1, bars.length), MAX_STEP);
   const left = WIDTH - step * bars.length;

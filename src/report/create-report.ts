@@ -4,6 +4,7 @@ import { RunChain } from '../lake/published/chain.js';
 import { readPointer } from '../lake/published/pointer.js';
 import { readHistory, readHistoryAt } from '../lake/published/run-history.js';
 import type { ObjectStore } from '../lake/store/index.js';
+import type { FigureGroup } from './figures.js';
 import { renderReport } from './html.js';
 import {
   type ConnectionReport,
@@ -23,6 +24,8 @@ export interface ReportRequest {
   readonly runId: RunId | null;
   /** Milliseconds since 1970. */
   readonly madeAt: number;
+  /** Charts of what the rows contain. Without them, the page has no record data. */
+  readonly figures?: FigureGroup | undefined;
 }
 
 /** Failed and running runs, which the lake does not know. */
@@ -45,7 +48,8 @@ const PUBLISHED_ONLY: KnownRuns = { coverage: 'published', runs: [] };
 export async function createReport(store: ObjectStore, request: ReportRequest): Promise<string | null> {
   const connection = await readConnectionReport(store, request);
   if (connection === null) return null;
-  return renderReport({ madeAt: request.madeAt, maxAgeMs: DEFAULT_MAX_AGE_MS, connections: [connection] });
+  const { madeAt, figures } = request;
+  return renderReport({ madeAt, maxAgeMs: DEFAULT_MAX_AGE_MS, connections: [connection], figures });
 }
 
 /**

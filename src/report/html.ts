@@ -1,3 +1,4 @@
+import { figureSection } from './figures.js';
 import { html, type Markup, NOTHING, raw } from './markup.js';
 import type { Coverage, Report } from './model.js';
 import { overview, summary } from './overview.js';
@@ -16,7 +17,7 @@ const MAX_NAMED = 5;
  * forbids both): a table of all resources that starts with those that need attention, then a section for each. It fits a
  * phone and follows the system's light or dark mode. All values from the service, Temporal or the lake are escaped.
  */
-export function renderReport({ madeAt, maxAgeMs, connections }: Report): string {
+export function renderReport({ madeAt, maxAgeMs, connections, figures = null }: Report): string {
   const all = judgeAll(connections, maxAgeMs);
   const many = connections.length > 1;
   const [only] = connections;
@@ -35,7 +36,7 @@ export function renderReport({ madeAt, maxAgeMs, connections }: Report): string 
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"><meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark"><title>${title}: export report</title><style>${raw(STYLE)}</style></head>
 <body><main><header><h1><bdi>${title}</bdi></h1><p class="dim">${lake}Created ${time(madeAt)}; ages refer to this time.</p>${summary(all)}</header>
-${notes(connections)}${overview(all, { maxAgeMs, many, anchorOf })}${sections}${rest}</main></body></html>
+${notes(connections)}${overview(all, { maxAgeMs, many, anchorOf })}${figures === null ? NOTHING : figureSection(figures)}${sections}${rest}</main></body></html>
 `;
   return page.text;
 }

@@ -1,4 +1,5 @@
 export { createReport, type KnownRuns, type ReportRequest, readConnectionReport } from './create-report.js';
+export type { FigureGroup } from './figures.js';
 export { renderReport } from './html.js';
 export {
   type ConnectionReport,

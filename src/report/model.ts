@@ -3,6 +3,7 @@ import type { RunCounts, RunMode, RunOutcome } from '../core/contract/index.js';
 import type { Manifest } from '../lake/published/manifest.js';
 import { isSchemaChange, schemaChanges } from '../lake/rows/schema.js';
 import type { Gap } from '../lake/run/watermark.js';
+import type { FigureGroup } from './figures.js';
 
 /** Maximum number of runs per resource in a report. */
 export const REPORTED_RUNS = 30;
@@ -17,6 +18,8 @@ export interface Report {
   /** Data that is older is stale, in milliseconds. */
   readonly maxAgeMs: number;
   readonly connections: readonly ConnectionReport[];
+  /** Charts of what the rows contain, which the caller computed; absent or `null`: none. */
+  readonly figures?: FigureGroup | null | undefined;
 }
 
 export interface ConnectionReport {

@@ -54,6 +54,11 @@ export interface SimulatorOptions extends Partial<TunableOptions> {
   readonly counts?: Readonly<Record<string, number>>;
   /** Additional list resources. */
   readonly resources?: readonly ResourceDefinition[];
+  /**
+   * `generic` (default): rows with much variety, for tests. `realistic`: rows as a small agency would have them, with work
+   * on weekdays and no awkward values.
+   */
+  readonly data?: 'generic' | 'realistic';
   /** Whether some seeded rows have awkward values. Default true. */
   readonly awkward?: boolean;
   /** One of this many seeded rows is awkward. Default 20. */

@@ -36,6 +36,7 @@ export class Service {
   /** Reads the state file, if configured. Throws if it was created with another seed. */
   constructor(options: SimulatorOptions) {
     const seed = options.seed ?? 1;
+    const realistic = options.data === 'realistic';
     const definitions = [...BUILT_IN_RESOURCES, ...(options.resources ?? [])];
     this.clock = new ServiceClock(options.now);
     this.options = tunableOptions(options);
@@ -63,7 +64,8 @@ export class Service {
       options: this.options,
       resources: this.resources,
       counts: { ...Object.fromEntries(defaults), ...options.counts },
-      awkwardEvery: options.awkward === false ? 0 : (options.awkwardEvery ?? 20),
+      awkwardEvery: options.awkward === false || realistic ? 0 : (options.awkwardEvery ?? 20),
+      realistic,
       seed,
       epoch,
       journal,

@@ -29,7 +29,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   init: ['', '--base-url https://tracker.example.com --lake file:///srv/lake'],
   'config check': ['--config worktrack.yaml'],
   'config schema': ['> worktrack.schema.json'],
-  demo: ['--dir demo --rows 20000'],
+  demo: ['', '--keep', '--dir demo --rows 20000'],
   simulator: ['--time-entries 20000'],
 };
 

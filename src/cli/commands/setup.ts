@@ -45,7 +45,9 @@ export function addSetupCommands(program: Command, onEnd: OnEnd): void {
     async (options) => (await import('../demo/demo.js')).runDemo(options),
   )
     .option('--dir <folder>', 'folder for the demo files (default: .worktrack/demo)')
-    .option('--rows <n>', 'time entries in the simulated service (default: 5000)');
+    .option('--rows <n>', 'time entries in the simulated service (default: 5000)')
+    .option('--awkward', 'add awkward values to the data: quotes, line breaks, large numbers and so on')
+    .option('--keep', 'leave the servers running at the end, and print their addresses');
 
   program
     .command('simulator')

@@ -11,6 +11,12 @@ import { demoCounts } from './service.js';
 const BUCKET = 'demo-lake';
 const PREFIX = 'worktrack';
 
+/** The data of the simulated service. */
+interface DemoData {
+  readonly timeEntries: number;
+  readonly data: 'generic' | 'realistic';
+}
+
 /** The servers of the demo. */
 export interface DemoServers {
   readonly simulator: Simulator;
@@ -25,7 +31,10 @@ export interface DemoServers {
 }
 
 /** Starts the simulated service, an S3 server, a Temporal server and a worker. @throws ServerInstallError, ServerStartError */
-export async function startDemoServers(folder: string, timeEntries: number): Promise<DemoServers> {
+export async function startDemoServers(
+  folder: string,
+  { timeEntries, data }: DemoData,
+): Promise<DemoServers> {
   const logs = join(folder, 'logs');
   const dataDir = join(folder, 's3');
   await mkdir(logs);
@@ -43,7 +52,7 @@ export async function startDemoServers(folder: string, timeEntries: number): Pro
     });
     stops.push(() => s3.stop());
     await ensureBucket(s3, BUCKET);
-    const simulator = await startSimulator({ counts: demoCounts(timeEntries) });
+    const simulator = await startSimulator({ counts: demoCounts(timeEntries), data });
     stops.push(() => simulator.close());
     const yaml = demoConfig(simulator.url, s3.endpoint, s3.region);
     const configFile = join(folder, 'worktrack.yaml');

@@ -1,14 +1,15 @@
 import type { Simulator } from '../../simulator/index.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 
-/** Number of records per resource in the simulated service, scaled by the number of time entries. */
+/** Number of records per resource in the simulated service, so that its people work about seven hours a day. */
 export function demoCounts(timeEntries: number): Readonly<Record<string, number>> {
   return {
-    projects: Math.max(3, Math.ceil(timeEntries / 100)),
+    projects: Math.max(3, Math.ceil(timeEntries / 400)),
     tasks: Math.max(5, Math.ceil(timeEntries / 5)),
     'time-entries': timeEntries,
     'calendar-entries': Math.max(5, Math.ceil(timeEntries / 10)),
-    members: Math.max(2, Math.ceil(timeEntries / 200)),
+    members: Math.max(2, Math.ceil(timeEntries / 320)),
+    clients: 5,
   };
 }
 
@@ -26,7 +27,7 @@ export function makeChanges({ admin }: Simulator): Readonly<Record<string, DemoC
     const start = now - (i + 1) * 1_800_000;
     admin.create('time-entries', {
       projectId: project ?? null,
-      description: `Booked after the first export, no. ${i + 1}`,
+      description: 'Workshop',
       startedAt: new Date(start).toISOString(),
       endedAt: new Date(start + 1_800_000).toISOString(),
       durationSeconds: 1800,
@@ -35,15 +36,26 @@ export function makeChanges({ admin }: Simulator): Readonly<Record<string, DemoC
   }
   const corrected = spread(idsOf(admin.records('time-entries', 'listed')), 40);
   for (const id of corrected)
-    admin.update('time-entries', id, { description: 'Corrected after the first export' });
+    admin.update('time-entries', id, { billable: false, description: 'Internal work' });
   const closed = spread(idsOf(admin.records('tasks', 'listed')), 15);
-  for (const id of closed) admin.update('tasks', id, { done: true, closedBy: 'the demo' });
-  if (project !== undefined) admin.update('projects', project, { name: 'Renamed after the first export' });
+  for (const id of closed) admin.update('tasks', id, { done: true, estimateSeconds: 900 });
+  if (project !== undefined) admin.update('projects', project, { name: 'Website relaunch, phase 2' });
   return {
     projects: { created: 0, changed: project === undefined ? 0 : 1 },
     tasks: { created: 0, changed: closed.length },
     'time-entries': { created: 25, changed: corrected.length },
   };
+}
+
+/** The changes in words. */
+export function changesText(changes: Readonly<Record<string, DemoChanges>>): string {
+  const of = (name: string) => changes[name] ?? { created: 0, changed: 0 };
+  const [entries, tasks, projects] = [of('time-entries'), of('tasks'), of('projects')];
+  return [
+    `${entries.created} time entries booked, ${entries.changed} corrected`,
+    `${tasks.changed} tasks closed`,
+    `${projects.changed} project renamed`,
+  ].join(', ');
 }
 
 function idsOf(records: readonly string[]): string[] {

@@ -14,6 +14,7 @@ export interface DatasetContext {
   readonly resources: ReadonlyMap<string, ResourceDefinition>;
   readonly counts: Readonly<Record<string, number>>;
   readonly awkwardEvery: number;
+  readonly realistic: boolean;
   readonly seed: number;
   readonly epoch: number;
   readonly journal: Journal | null;
@@ -37,11 +38,11 @@ export class Dataset {
   table(resource: string): Table {
     let table = this.#tables.get(resource);
     if (table === undefined) {
-      const { counts, epoch, awkwardEvery, options } = this.context;
+      const { counts, epoch, awkwardEvery, realistic, options } = this.context;
       if (!this.context.resources.has(resource)) throw new RangeError(`there is no resource ${resource}`);
       table = new Table();
       const count = counts[resource] ?? 0;
-      seedTable(table, { seed: this.#seed, resource, count, counts, epoch, awkwardEvery });
+      seedTable(table, { seed: this.#seed, resource, count, counts, epoch, awkwardEvery, realistic });
       table.setOrder(options.order);
       this.#tables.set(resource, table);
     }

@@ -18,14 +18,14 @@ export interface SeedFacts {
 }
 
 /** Ids of other seeded records. */
-interface SeedReferences {
+export interface SeedReferences {
   readonly projects: readonly string[];
   readonly tasks: readonly string[];
   readonly members: readonly string[];
   readonly clients: readonly string[];
 }
 
-interface SeedRow {
+export interface SeedRow {
   readonly text: string;
   readonly date: number;
 }

@@ -1,6 +1,7 @@
 import { awkwardness } from './awkward.js';
 import { DAY_MS } from './clock.js';
 import { hashText, mix, ulid } from './deterministic.js';
+import { realisticWriter } from './realistic.js';
 import { type SeedFacts, seedWriter } from './seed-rows.js';
 import type { Table } from './table.js';
 
@@ -15,6 +16,8 @@ interface SeedInput {
   readonly epoch: number;
   /** One of this many rows is awkward; 0 for none. */
   readonly awkwardEvery: number;
+  /** Whether rows look as those of a small agency. */
+  readonly realistic: boolean;
 }
 
 /** Rows of resources with a window are seeded in the 80 days before `epoch`, other rows in the two years before. */
@@ -40,12 +43,13 @@ function references(input: SeedInput, resource: string): string[] {
 export function seedTable(table: Table, input: SeedInput): void {
   const { resource, count, epoch, awkwardEvery } = input;
   const salt = input.seed ^ hashText(resource);
-  const write = seedWriter(resource, {
+  const ids = {
     projects: references(input, 'projects'),
     tasks: references(input, 'tasks'),
     members: references(input, 'members'),
     clients: references(input, 'clients'),
-  });
+  };
+  const write = (input.realistic ? realisticWriter(resource, ids) : null) ?? seedWriter(resource, ids);
   for (let n = 0; n < count; n++) {
     const created = createdAt(input, resource, count, n);
     const changedLater = (mix(salt, n) & 3) === 0 ? mix(salt + 7, n) % (5 * DAY_MS) : 0;

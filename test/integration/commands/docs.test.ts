@@ -14,7 +14,8 @@ import { endLocks } from '../../support/write-back.js';
 
 /** Commands that cannot run in this test, and the test that covers them instead. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  'npm ci && npm run demo': 'the demo, below; installing is what CI begins with',
+  'npx temporal-worktrack demo':
+    'the demo, below, and from the package in test/integration/temporal/package.test.ts',
   'npm ci && npm test': 'this very run',
   'docker build -t temporal-worktrack .': 'needs Docker; what follows the image is parsed in test/unit/docs',
   'docker run -v ./worktrack.yaml:/etc/worktrack/worktrack.yaml:ro --env-file worktrack.env --stop-timeout 60 temporal-worktrack':

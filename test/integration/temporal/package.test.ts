@@ -164,6 +164,23 @@ describe('the packed package', () => {
     expect(printed).toMatch(/pass 1\b/);
   });
 
+  it('runs the demo, also without DuckDB in the application', async () => {
+    const { temporalCli, versitygw } = inject('servers');
+    const env = {
+      ...process.env,
+      ...{ FORCE_COLOR: undefined, TEMPORAL_ADDRESS: undefined, WORKTRACK_CONFIG: undefined },
+      ...{ WORKTRACK_TEMPORAL_CLI: temporalCli, WORKTRACK_VERSITYGW: versitygw },
+    };
+    const main = join(installed, 'dist/src/cli/main.js');
+    const { code, printed } = await run(process.execPath, [main, 'demo', '--rows', '300'], app, env);
+    expect(code, printed).toBe(0);
+    expect(printed).toMatch(/computed by (?:DuckDB \d|this command, without DuckDB)/);
+    expect(printed).toContain('all projects');
+    const { bin } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as { bin: object };
+    // `npx temporal-worktrack` runs the only command of the package, whatever its name.
+    expect(Object.keys(bin)).toEqual(['worktrack']);
+  });
+
   describe('with a service', () => {
     let stack: Stack;
     beforeAll(async () => {

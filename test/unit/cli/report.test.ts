@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lakeCommands } from '../../../src/cli/demo/shell-commands.js';
+import { createdLines } from '../../../src/cli/demo/shell-commands.js';
 import { statusJson, statusLines } from '../../../src/cli/inspect/status-lines.js';
 import { countsText, diagnosticLines, publishedLines } from '../../../src/cli/runs/result-lines.js';
 import { jsonLine, textLine } from '../../../src/cli/worker/runtime.js';
@@ -150,14 +150,10 @@ describe('the status of one connection', () => {
   });
 });
 
-describe('the commands that the demo prints', () => {
-  it('quote folders with spaces, but not the wildcard', () => {
-    const result = { outcome: 'published', runs: [report()] } as const;
-    const text = lakeCommands(result, '/my files/lake').join('\n');
-    expect(text).toContain(
-      "zcat '/my files/lake/tasks/snapshots/dt=2026-11-21/run=20261121T020000Z-1a2b3c4d/'*'.csv.gz' | head -5",
-    );
-    expect(text).toContain("read_csv('/my files/lake/tasks/snapshots/");
+describe('the files that the demo lists', () => {
+  it('are quoted for the shell if their folder has spaces', () => {
+    expect(createdLines('my files').join('\n')).toContain("duckdb < 'my files/hours.sql'");
+    expect(createdLines('.worktrack/demo').join('\n')).toContain('duckdb < .worktrack/demo/hours.sql');
   });
 });
 

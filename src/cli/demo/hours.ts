@@ -1,0 +1,153 @@
+import { errorMessage } from '../../core/errors.js';
+import { folderOf } from '../../lake/published/layout.js';
+import { readPublished } from '../../lake/published/read-published.js';
+import { readRecords } from '../../lake/rows/read-records.js';
+import type { ObjectStore } from '../../lake/store/index.js';
+import type { FigureGroup } from '../../report/index.js';
+import { count, table } from '../shared/text.js';
+import { findDuckdb } from './duckdb.js';
+
+/** Hours of one project in one week. */
+export interface HoursRow {
+  readonly project: string;
+  /** The Monday, such as `2026-11-16`. */
+  readonly week: string;
+  readonly hours: number;
+}
+
+export interface Hours {
+  readonly rows: readonly HoursRow[];
+  /** What computed them. */
+  readonly by: string;
+}
+
+/** The most recent weeks, and the projects with the most hours, that the table shows. */
+const WEEKS = 6;
+const PROJECTS = 5;
+
+/** The query of the demo, for the current snapshots in a folder. */
+export async function hoursSql(store: ObjectStore, lakeFolder: string): Promise<string> {
+  const source = async (resource: string): Promise<string> => {
+    const { snapshot } = await readPublished(store, resource);
+    const files = `${lakeFolder}/${folderOf(snapshot)}/*.csv.gz`.replaceAll("'", "''");
+    return `read_csv('${files}', header = true, all_varchar = true, allow_quoted_nulls = false)`;
+  };
+  return `SELECT p.name AS project,
+       CAST(date_trunc('week', CAST(left(e."startedAt", 10) AS DATE)) AS VARCHAR)[:10] AS week,
+       CAST(sum(CAST(e."durationSeconds" AS BIGINT)) AS DOUBLE) / 3600 AS hours
+FROM ${await source('time-entries')} e
+JOIN ${await source('projects')} p ON p.id = e."projectId"
+WHERE e._deleted_at IS NULL
+GROUP BY ALL
+ORDER BY project, week`;
+}
+
+/** Runs the query with DuckDB; without DuckDB, computes the same from the lake, and says so. */
+export async function readHours(
+  store: ObjectStore,
+  sql: string,
+  note: (text: string) => void,
+): Promise<Hours> {
+  const found = await findDuckdb(note);
+  if ('problem' in found) {
+    note(`DuckDB is not available: ${found.problem}`);
+    return { rows: await computeHours(store), by: 'this command, without DuckDB' };
+  }
+  try {
+    const rows = (await found.query(sql)).map(({ project, week, hours }) => ({
+      ...{ project: String(project), week: String(week), hours: Number(hours) },
+    }));
+    return { rows, by: found.name };
+  } catch (error) {
+    note(`DuckDB failed: ${errorMessage(error).split('\n')[0]}`);
+    return { rows: await computeHours(store), by: 'this command, without DuckDB' };
+  }
+}
+
+/** The result of `hoursSql`, computed from the current snapshots. */
+export async function computeHours(store: ObjectStore): Promise<HoursRow[]> {
+  const names = new Map<string, string>();
+  const projects = await readPublished(store, 'projects');
+  for await (const { id, name } of readRecords(store, projects.manifest, { rows: 'all' }))
+    if (id) names.set(id, name ?? '');
+  const seconds = new Map<string, HoursRow>();
+  const { manifest } = await readPublished(store, 'time-entries');
+  for await (const { projectId, startedAt, durationSeconds } of readRecords(store, manifest)) {
+    const project = names.get(projectId ?? '');
+    if (project === undefined || !startedAt) continue;
+    const week = mondayOf(startedAt.slice(0, 10));
+    const key = `${project}\n${week}`;
+    const hours = (seconds.get(key)?.hours ?? 0) + Number(durationSeconds ?? 0);
+    seconds.set(key, { project, week, hours });
+  }
+  return [...seconds.values()]
+    .map((row) => ({ ...row, hours: row.hours / 3600 }))
+    .sort((a, b) => compare(a.project, b.project) || compare(a.week, b.week));
+}
+
+function mondayOf(date: string): string {
+  const at = new Date(`${date}T00:00:00Z`);
+  at.setUTCDate(at.getUTCDate() - ((at.getUTCDay() + 6) % 7));
+  return at.toISOString().slice(0, 10);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** A table of the last weeks: the projects with the most hours, the others together, and the sum. */
+export function hoursTable({ rows }: Hours): string[] {
+  const weeks = weeksOf(rows).slice(-WEEKS);
+  const shown = rows.filter(({ week }) => weeks.includes(week));
+  const names = byHours(shown);
+  const line = (name: string, of: (row: HoursRow) => boolean): string[] => {
+    const own = shown.filter(of);
+    const cells = weeks.map((week) => sum(own.filter((row) => row.week === week)));
+    return [`   ${name}`, ...[...cells, sum(own)].map((hours) => count(hours))];
+  };
+  const [top, rest] = [names.slice(0, PROJECTS), names.slice(PROJECTS)];
+  const others =
+    rest.length === 0 ? [] : [line(`${rest.length} others`, ({ project }) => rest.includes(project))];
+  return table(
+    [
+      ['   week from', ...weeks.map((week) => week.slice(5)), 'sum'],
+      ...top.map((name) => line(clipped(name), ({ project }) => project === name)),
+      ...others,
+      line('all projects', () => true),
+    ],
+    [...weeks.map((_, at) => at + 1), weeks.length + 1],
+  );
+}
+
+/** The charts for the report: the hours of each project by week. */
+export function hoursFigures({ rows, by }: Hours): FigureGroup {
+  const weeks = weeksOf(rows);
+  const figures = byHours(rows).map((name) => ({
+    name,
+    values: weeks.map((week) => ({
+      label: week,
+      value: sum(rows.filter((row) => row.project === name && row.week === week)),
+    })),
+  }));
+  const note = `Booked time in the current snapshot, by the Monday of the week. Computed by ${by}.`;
+  return { title: 'Hours by project and week', note, unit: 'h', figures };
+}
+
+function weeksOf(rows: readonly HoursRow[]): string[] {
+  return [...new Set(rows.map(({ week }) => week))].sort();
+}
+
+/** The projects, those with the most hours first. */
+function byHours(rows: readonly HoursRow[]): string[] {
+  const sums = new Map<string, number>();
+  for (const { project, hours } of rows) sums.set(project, (sums.get(project) ?? 0) + hours);
+  return [...sums].sort(([, a], [, b]) => b - a).map(([name]) => name);
+}
+
+function sum(rows: readonly HoursRow[]): number {
+  return rows.reduce((all, { hours }) => all + hours, 0);
+}
+
+function clipped(name: string): string {
+  return name.length <= 26 ? name : `${name.slice(0, 25)}…`;
+}

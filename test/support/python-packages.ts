@@ -1,8 +1,6 @@
-import { mkdir, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { cacheRoot, type Environment } from '../../src/servers/install/cache.js';
+import type { Environment } from '../../src/servers/install/cache.js';
 import { runCommand } from '../../src/servers/install/command.js';
-import { withLock } from '../../src/servers/install/lock.js';
+import { cachedFolder } from './cached-folder.js';
 
 const INSTALL_MS = 10 * 60_000;
 
@@ -33,17 +31,13 @@ export async function findPythonPackage(
   try {
     const which = 'import sys; print("%s%d.%d" % (sys.implementation.name, *sys.version_info[:2]))';
     const tag = (await python('-c', which)).trim();
-    const folder = join(cacheRoot(env), `${name}-${version}-${tag}-${process.platform}-${process.arch}`);
-    await withLock(`${folder}.lock`, { signal }, async () => {
-      if ((await stat(folder).catch(() => null)) !== null) return;
-      process.stderr.write(`${name} ${version}: installing with pip\n`);
-      const unfinished = `${folder}.unfinished`;
-      await rm(unfinished, { recursive: true, force: true });
-      await mkdir(unfinished, { recursive: true });
-      const quiet = ['--quiet', '--disable-pip-version-check', '--no-input'];
-      await python('-m', 'pip', 'install', ...quiet, '--target', unfinished, ...requirements);
-      await rename(unfinished, folder);
-    });
+    const folder = await cachedFolder(
+      { name: `${name}-${version}-${tag}-${process.platform}-${process.arch}`, env, signal },
+      async (unfinished) => {
+        const quiet = ['--quiet', '--disable-pip-version-check', '--no-input'];
+        await python('-m', 'pip', 'install', ...quiet, '--target', unfinished, ...requirements);
+      },
+    );
     return { folder };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);

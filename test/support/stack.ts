@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { WorkflowFailedError } from '@temporalio/client';
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
@@ -34,6 +35,8 @@ export interface StackOptions {
   readonly apiKey?: string;
   /** The service's URL. Default: a separate simulator for this test. */
   readonly baseUrl?: string;
+  /** A folder for the lake, as a URL. Default: a bucket on the shared S3 server. */
+  readonly lakeUrl?: string;
   /** Another way to the shared S3 server, such as through a proxy. */
   readonly s3Endpoint?: string;
   /** Uses the connection name, service and lake of another stack, like a second cluster. */
@@ -60,7 +63,7 @@ export interface Stack {
   readonly temporal: TemporalClient;
   readonly store: ObjectStore;
   readonly bucket: string;
-  /** The bucket's folder on disk. */
+  /** The lake's folder on disk. */
   readonly lakeFolder: string;
   /** Starts a worker in this process. */
   startWorker(
@@ -94,11 +97,15 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const s3Endpoint = options.s3Endpoint ?? servers.s3Endpoint;
   const folder = await mkdtemp(join(tmpdir(), 'worktrack-stack-'));
   const simulator = beside?.simulator ?? (await startSimulator(options.simulator ?? {}));
+  const { lakeUrl: url = `s3://${bucket}/lake` } = options;
+  const s3 = url.startsWith('s3:')
+    ? `, endpoint: "${s3Endpoint}", region: ${servers.s3Region}, forcePathStyle: true`
+    : '';
   const yaml = `connections:
   ${connection}:
     baseUrl: ${options.baseUrl ?? simulator.url}
     apiKey: { env: WORKTRACK_API_KEY }
-    lake: { url: "s3://${bucket}/lake", endpoint: "${s3Endpoint}", region: ${servers.s3Region}, forcePathStyle: true }
+    lake: { url: "${url}"${s3} }
     resources: ${options.resources ?? RESOURCES}
 ${options.yaml ?? ''}`;
   const configFile = join(folder, 'worktrack.yaml');
@@ -139,7 +146,7 @@ ${options.yaml ?? ''}`;
     temporal,
     store,
     bucket,
-    lakeFolder: join(servers.s3DataFolder, bucket, 'lake'),
+    lakeFolder: url.startsWith('s3:') ? join(servers.s3DataFolder, bucket, 'lake') : fileURLToPath(url),
     async startWorker(changed = settings, more = {}) {
       const worker = await createWorker({ settings: changed, taskQueue, address, dataConverter, ...more });
       const done = worker.run();

@@ -3,7 +3,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import { encodeReplacement } from '../../../src/lake/published/checksums.js';
 import { folderOf, inFolder, MANIFEST } from '../../../src/lake/published/layout.js';
+import type { Pointer } from '../../../src/lake/published/pointer.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { startPurge } from '../../../src/temporal/client/start.js';
+import { readNewestView } from '../../support/newest-view.js';
 import { startWorkerProcess } from '../../support/processes.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
@@ -90,6 +93,52 @@ describe('the clean-up after an export', () => {
     expect(logs).toEqual(changes);
     expect((await readSnapshot(stack.store, 'projects')).rows.length).toBe(30);
     expect((await verifySnapshot(stack.store, 'projects')).problems).toEqual([]);
+  });
+});
+
+describe('the newest rows of the change logs', () => {
+  let stack: Stack;
+  afterEach(() => stack?.stop());
+
+  it('are the rows of the snapshot after retention removed the first snapshots, and after a purge', async () => {
+    stack = await startStack({
+      simulator: { counts: { projects: 30 } },
+      resources: '[projects]',
+      yaml: '    retention: { snapshots: 30d, keep: all }\n    sync: { overlap: 1s }\n',
+    });
+    await stack.startWorker();
+    const { admin } = stack.simulator;
+    const runs: Pointer[] = [];
+    for (let n = 0; n < 3; n++) {
+      expect((await stack.export()).outcome).toBe('published');
+      runs.push(await readPointer(stack.store, 'projects'));
+      admin.touch('projects', { count: 2, pick: 'spread' });
+    }
+    // The first run is 40 days old, and the second superseded it 25 hours ago.
+    for (const [run, age] of [40 * DAY, DAY + DAY / 24].entries()) {
+      const publishedAt = new Date(Date.now() - age).toISOString();
+      for (const manifest of [runs[run]!.snapshot, runs[run]!.changes!]) {
+        const body = await stack.store.read(manifest);
+        const json = JSON.parse(body.toString()) as { worktrack: object };
+        Object.assign(json.worktrack, { publishedAt });
+        await stack.store.write(manifest, encodeReplacement(body, json), { contentType: 'application/json' });
+      }
+    }
+    expect((await stack.export()).outcome).toBe('published');
+    expect(await stack.store.head(runs[0]!.snapshot)).toBeNull();
+    expect(await stack.store.head(runs[1]!.snapshot)).not.toBeNull();
+    const kept = await readNewestView(stack, 'projects');
+    expect(kept.snapshot.size).toBe(30);
+    expect(kept.newest).toEqual(kept.snapshot);
+
+    const [id] = [...kept.snapshot.keys()];
+    admin.remove('projects', [id!]);
+    const { connection, taskQueue, temporal } = stack;
+    const purge = await startPurge(temporal, { connection, resource: 'projects', key: [id!] }, { taskQueue });
+    await temporal.client.workflow.getHandle(purge).result();
+    const purged = await readNewestView(stack, 'projects');
+    expect(purged.snapshot.size).toBe(29);
+    expect(purged.newest).toEqual(purged.snapshot);
   });
 });
 

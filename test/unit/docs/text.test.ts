@@ -34,7 +34,12 @@ describe('the documentation', () => {
     const named = new Set(PAGES.flatMap(({ text }) => text.match(/WORKTRACK_[A-Z_]+[A-Z]/g) ?? []));
     const reference = new Set(pageAt('docs/reference/environment.md').text.match(/WORKTRACK_[A-Z_]+[A-Z]/g));
     const read = new Set(sources().match(/WORKTRACK_[A-Z_]+[A-Z]/g));
-    const tests = new Set(['WORKTRACK_SEED', 'WORKTRACK_ROUNDS', 'WORKTRACK_OPERATIONS']);
+    const tests = new Set([
+      'WORKTRACK_SEED',
+      'WORKTRACK_ROUNDS',
+      'WORKTRACK_OPERATIONS',
+      'WORKTRACK_ENGINES',
+    ]);
     expect([...named].filter((name) => !read.has(name) && !tests.has(name))).toEqual([]);
     const inside = /^WORKTRACK_(SERVER_|TEST_SERVER|DEMO_API_KEY|API_KEY$)/;
     expect([...read].filter((name) => !reference.has(name) && !inside.test(name))).toEqual([]);

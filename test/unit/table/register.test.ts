@@ -59,7 +59,9 @@ describe('the statement that registers a Delta table', () => {
 
   it('comes with a query, and the aliases of columns, in every dialect', () => {
     for (const dialect of DELTA_DIALECTS) {
-      expect(print(dialect)).toMatch(/^-- time-entries: the Delta table, registered once\. Query it with: SELECT/m);
+      expect(print(dialect)).toMatch(
+        /^-- time-entries: the Delta table, registered once\. Query it with: SELECT/m,
+      );
       expect(print(dialect)).toContain('-- Column "due date" has the name due_date here.');
       expect(print(dialect)).not.toContain('Column "id"');
     }

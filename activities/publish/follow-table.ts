@@ -20,6 +20,7 @@ export function createFollowTable(deps: ActivityDeps): Activities['worktrack.fol
       const followed = await followPointer(
         tableTask({
           ...{ store, resource: input.resource, tables, retention, now: temporalClock() },
+          since: Context.current().info.scheduledTimestampMs,
           signal: Context.current().cancellationSignal,
         }),
       );

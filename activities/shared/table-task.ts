@@ -2,7 +2,7 @@ import type { RetentionSettings, TableSettings } from '../../src/core/settings.j
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { FixedTypes, TableTask } from '../../src/table/index.js';
 
-export interface TableTaskInput extends Pick<TableTask, 'now' | 'signal'> {
+export interface TableTaskInput extends Pick<TableTask, 'now' | 'since' | 'signal'> {
   readonly store: ObjectStore;
   readonly resource: string;
   readonly tables: TableSettings;

@@ -75,11 +75,21 @@ function resolveResource(resource: ParsedResource, connection: ParsedConnection)
       mask: Object.assign(Object.create(null), mask),
     },
     deletes: resource.deletes ?? connection.deletes,
-    csv: resolveCsv(connection.csv, resource.csv),
+    csv: resolveCsv(connection, resource.csv),
   };
 }
 
-function resolveCsv(base: ParsedConnection['csv'], over: ParsedResource['csv'] = {}): CsvSettings {
+const MiB = 1024 ** 2;
+/** Enough for good compression and few requests. */
+const PART_BYTES = 64 * MiB;
+/** Smaller with a table, because a change rewrites the data file of its part, which costs more than the part. */
+const TABLE_PART_BYTES = 16 * MiB;
+
+function resolveCsv(
+  { csv: base, tables }: Pick<ParsedConnection, 'csv' | 'tables'>,
+  over: ParsedResource['csv'] = {},
+): CsvSettings {
+  const partBytes = tables.format === 'none' ? PART_BYTES : TABLE_PART_BYTES;
   return {
     compression: over.compression ?? base.compression,
     delimiter: over.delimiter ?? base.delimiter,
@@ -87,7 +97,7 @@ function resolveCsv(base: ParsedConnection['csv'], over: ParsedResource['csv'] =
     separator: over.separator ?? base.separator,
     lineBreaks: over.lineBreaks ?? base.lineBreaks,
     escapeFormulas: over.escapeFormulas ?? base.escapeFormulas,
-    partBytes: over.partSize ?? base.partSize,
+    partBytes: over.partSize ?? base.partSize ?? partBytes,
   };
 }
 

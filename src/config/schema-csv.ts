@@ -26,7 +26,8 @@ const CSV = {
     '`escape` writes a line feed, carriage return or backslash as two characters, for engines that cannot read line breaks inside values.',
   escapeFormulas:
     "Puts a `'` before values that a spreadsheet would read as a formula. This changes the values, so use it only for files that people open in a spreadsheet.",
-  partSize: 'Target size of a part before compression.',
+  partSize:
+    'Target size of a part before compression. Default: `64MiB`, or `16MiB` with `tables.format: delta`, where each part has a data file.',
 };
 
 /** A connection's `csv`, with defaults (docs/explanation/semantics.md#values, docs/explanation/semantics.md#csv). */
@@ -37,7 +38,7 @@ export const csvSection = section({
   separator: separator.prefault('.').describe(CSV.separator),
   lineBreaks: lineBreaks.prefault('keep').describe(CSV.lineBreaks),
   escapeFormulas: escapeFormulas.prefault(false).describe(CSV.escapeFormulas),
-  partSize: partSize.prefault('64MiB').describe(CSV.partSize),
+  partSize: partSize.optional().describe(CSV.partSize),
 });
 
 /** A resource's `csv`; its keys override those of the connection. */

@@ -1,55 +1,85 @@
 import { DamagedError } from '../lake/damaged-error.js';
 import { pointerKey } from '../lake/published/layout.js';
-import { decodePointer } from '../lake/published/pointer.js';
+import { decodePointer, type Pointer } from '../lake/published/pointer.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { rowsOf } from './log/actions.js';
 import { listSizes } from './log/maintain.js';
 import { dataKey, tablePrefix } from './log/names.js';
 import { readTable } from './log/read-table.js';
+import type { TableState } from './log/state.js';
 import { readSnapshot } from './published-snapshot.js';
 
 /**
  * Checks that the newest version of a table shows what `latest.json` names, has its number of rows, and names files that
- * exist with their size. It reads the log and a listing, not the files.
+ * exist with their size. It reads the log and a listing, not the files. A run publishes before its table follows, so a
+ * table that does not show the run yet is read a second time.
  *
  * @returns the problems, as sentences @throws StoreError if the store fails
  */
 export async function checkTable(store: ObjectStore, resource: string): Promise<string[]> {
-  const found = await store.readIfExists(pointerKey(resource));
-  // `verifySnapshot` reports a missing or damaged pointer.
-  if (found === null) return [];
   try {
-    const pointer = decodePointer(found.body);
-    const { state } = await readTable(store, resource);
-    const at = tablePrefix(resource);
-    if (state.version < 0) return [`${at} is missing, although tables.format is delta`];
-    const { runId, amendedBy = null } = pointer;
-    if (!state.shows({ runId, amendedBy })) {
-      const shown = state.shown === null ? 'no run of this connector' : `run ${state.shown.runId}`;
-      return [`${at} version ${state.version} shows ${shown}, and latest.json names run ${runId}`];
-    }
-    const snapshot = await readSnapshot(store, pointer.snapshot);
-    if (snapshot !== null && !state.shows({ runId, amendedBy, manifest: snapshot.sha256 }))
-      return [
-        `${at} version ${state.version} shows run ${runId} as it was before a purge. Run the purge again`,
-      ];
-    const manifest = snapshot?.manifest ?? null;
-    const rows = [...state.files.values()].reduce((sum, file) => sum + (rowsOf(file) ?? 0), 0);
-    const sizes = await listSizes(store, resource);
-    return [
-      ...(manifest === null || manifest.counts.rows === rows
-        ? []
-        : [`${at} version ${state.version} has ${rows} rows instead of ${manifest.counts.rows}`]),
-      ...[...state.files.values()].flatMap(({ path, size }) => {
-        const bytes = sizes.get(path);
-        if (bytes === size) return [];
-        const what = bytes === undefined ? 'is missing' : `has ${bytes} bytes instead of ${size}`;
-        return [`${dataKey(resource, path)}, which version ${state.version} of the table names, ${what}`];
-      }),
-    ];
+    const first = await readBoth(store, resource);
+    const both = first === null || isShown(first) ? first : await readBoth(store, resource);
+    // `verifySnapshot` reports a missing or damaged pointer.
+    return both === null ? [] : await problemsOf(store, resource, both);
   } catch (error) {
     if (error instanceof DamagedError) return [error.message];
     if (error instanceof SyntaxError) return [];
     throw error;
   }
+}
+
+interface PointerAndTable {
+  readonly pointer: Pointer;
+  readonly state: TableState;
+}
+
+async function readBoth(store: ObjectStore, resource: string): Promise<PointerAndTable | null> {
+  const found = await store.readIfExists(pointerKey(resource));
+  if (found === null) return null;
+  const pointer = decodePointer(found.body);
+  return { pointer, state: (await readTable(store, resource)).state };
+}
+
+function isShown({ pointer, state }: PointerAndTable, manifest?: string): boolean {
+  const { runId, amendedBy = null } = pointer;
+  return state.shows({ runId, amendedBy, ...(manifest === undefined ? {} : { manifest }) });
+}
+
+async function problemsOf(store: ObjectStore, resource: string, both: PointerAndTable): Promise<string[]> {
+  const { pointer, state } = both;
+  const { runId, amendedBy } = pointer;
+  const at = tablePrefix(resource);
+  const table = `${at} version ${state.version}`;
+  if (state.version < 0)
+    return [`${at} does not exist yet, although tables.format is delta. The next run writes it`];
+  if (!isShown(both)) {
+    const shown = state.shown === null ? 'no run of this connector' : `run ${state.shown.runId}`;
+    const amended = amendedBy === undefined ? '' : ` as ${amendedBy} amended it`;
+    return [
+      `${table} does not show run ${runId}${amended} yet; it shows ${shown}. Its run may be in progress. If not, the next run catches up`,
+    ];
+  }
+  const snapshot = await readSnapshot(store, pointer.snapshot);
+  if (snapshot !== null && !isShown(both, snapshot.sha256))
+    return [`${table} shows run ${runId} as it was before a purge. Run the purge again`];
+  const wanted = snapshot?.manifest.counts.rows;
+  const rows = [...state.files.values()].reduce((sum, file) => sum + (rowsOf(file) ?? 0), 0);
+  return [
+    ...(wanted === undefined || wanted === rows ? [] : [`${table} has ${rows} rows instead of ${wanted}`]),
+    ...fileProblems(state, await listSizes(store, resource), resource),
+  ];
+}
+
+function fileProblems(
+  { files, version }: TableState,
+  sizes: ReadonlyMap<string, number>,
+  resource: string,
+): string[] {
+  return [...files.values()].flatMap(({ path, size }) => {
+    const bytes = sizes.get(path);
+    if (bytes === size) return [];
+    const what = bytes === undefined ? 'is missing' : `has ${bytes} bytes instead of ${size}`;
+    return [`${dataKey(resource, path)}, which version ${version} of the table names, ${what}`];
+  });
 }

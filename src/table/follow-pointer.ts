@@ -1,36 +1,17 @@
-import { randomUUID } from 'node:crypto';
 import type { RunId } from '../core/brands.js';
 import { errorMessage } from '../core/errors.js';
-import { VERSION } from '../core/version.js';
 import { DamagedError } from '../lake/damaged-error.js';
 import { pointerKey } from '../lake/published/layout.js';
 import { decodePointer, type Pointer } from '../lake/published/pointer.js';
-import { writeIfUnchanged } from '../lake/published/rewrite.js';
-import { ObjectNotFoundError, type ObjectStore } from '../lake/store/index.js';
-import { writeSnapshotFiles } from './data-files.js';
-import { TableError, unfitWarning } from './errors.js';
-import { type Action, APP_ID, encodeCommit, type MetaData, PROTOCOL } from './log/actions.js';
+import { ObjectNotFoundError } from '../lake/store/index.js';
+import { type Base, commitState, type TableTask } from './commit-state.js';
+import { TableError, type Unfit, unfitWarning } from './errors.js';
+import { PROTOCOL } from './log/actions.js';
 import { forgetEarlierVersions, listSizes, maintainTable } from './log/maintain.js';
-import { commitKey, tablePrefix } from './log/names.js';
+import { tablePrefix } from './log/names.js';
 import { readTable, type Table } from './log/read-table.js';
-import { shownParameters, txnVersion } from './log/state.js';
-import { type PendingState, pendingStates } from './pending.js';
+import { pendingStates } from './pending.js';
 import { holdsParts, readSnapshot } from './published-snapshot.js';
-import { decodeSchema, encodeSchema, type FixedTypes, nextColumns } from './rules/columns.js';
-
-export interface TableTask {
-  readonly store: ObjectStore;
-  readonly resource: string;
-  /** Types that the configuration sets. */
-  readonly types: FixedTypes;
-  /** What to do with a value that does not fit them. */
-  readonly badValues: 'stop' | 'clear';
-  /** How long replaced versions stay readable, ms. */
-  readonly retentionMs: number;
-  /** Milliseconds since 1970, by Temporal's clock. */
-  readonly now: () => number;
-  readonly signal: AbortSignal;
-}
 
 export interface Followed {
   /** The newest version; -1 if nothing is published, so that there is no table. */
@@ -42,7 +23,6 @@ export interface Followed {
 
 /** The most times that another writer may commit first. */
 const MAX_CONFLICTS = 20;
-const HOUR_MS = 60 * 60_000;
 
 /**
  * Makes the table show what `latest.json` names, one version per published run (docs/explanation/tables.md). Data files
@@ -80,37 +60,48 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
   for (let conflicts = 0; ; ) {
     const pointer = await readPointer(task);
     const table = await readTable(store, resource);
-    const { version, protocol } = table.state;
-    if (protocol !== null && protocol.minWriterVersion > PROTOCOL.minWriterVersion) {
-      throw new TableError(
-        `${store.url}/${tablePrefix(resource)} was upgraded by another program to writer version ` +
-          `${protocol.minWriterVersion}, which is not supported. Remove the folder, and the next run writes a new table.`,
-      );
-    }
+    checkProtocol(task, table);
     const pending = pointer === null ? [] : await pendingStates(store, pointer, table.state);
-    const next = pending.find(({ runId }) => !skipped.has(runId));
-    if (next === undefined) {
-      // An earlier attempt can have committed the version and not reported its warnings.
-      for (const unfit of table.state.shown?.unfit ?? []) warnings.add(unfitWarning(unfit));
-      return { version, commits, warnings: [...warnings], table };
+    const wanted = pending.filter(({ runId }) => !skipped.has(runId));
+    if (pointer === null || wanted.length === 0) {
+      for (const unfit of unreported(task, table)) warnings.add(unfitWarning(unfit));
+      return { version: table.state.version, commits, warnings: [...warnings], table };
     }
-    const outcome = await commitState(task, table, next, pointer!).catch((error: unknown) => {
-      if (next.runId === pointer!.runId || !isUnusable(error)) throw error;
-      return { kind: 'skipped', reason: error.message } as const;
-    });
-    if (outcome.kind === 'skipped') {
-      skipped.add(next.runId);
-      warnings.add(`table: the earlier run ${next.runId} gets no version: ${outcome.reason}`);
-      continue;
+    let base: Base = { state: table.state, sizes: await listSizes(store, resource) };
+    for (const target of wanted) {
+      const outcome = await commitState(task, base, target, pointer).catch((error: unknown) => {
+        if (target.runId === pointer.runId || !isUnusable(error)) throw error;
+        return { kind: 'skipped', reason: error.message } as const;
+      });
+      if (outcome.kind === 'skipped') {
+        skipped.add(target.runId);
+        warnings.add(`table: the earlier run ${target.runId} gets no version: ${outcome.reason}`);
+        continue;
+      }
+      if (outcome.kind === 'conflict') {
+        if (++conflicts === MAX_CONFLICTS)
+          throw new Error(`${store.url}/${tablePrefix(resource)}: another program keeps writing the table`);
+        break;
+      }
+      base = outcome.base;
+      commits++;
+      for (const warning of outcome.warnings) warnings.add(warning);
     }
-    if (outcome.kind === 'conflict') {
-      if (++conflicts === MAX_CONFLICTS)
-        throw new Error(`${store.url}/${tablePrefix(resource)}: another program keeps writing the table`);
-      continue;
-    }
-    commits++;
-    for (const warning of outcome.warnings) warnings.add(warning);
   }
+}
+
+function checkProtocol({ store, resource }: TableTask, { state: { protocol } }: Table): void {
+  if (protocol === null || protocol.minWriterVersion <= PROTOCOL.minWriterVersion) return;
+  throw new TableError(
+    `${store.url}/${tablePrefix(resource)} was upgraded by another program to writer version ` +
+      `${protocol.minWriterVersion}, which is not supported. Remove the folder, and the next run writes a new table.`,
+  );
+}
+
+/** What earlier attempts at this step committed and may not have reported: values that are NULL. */
+function unreported({ since = Number.POSITIVE_INFINITY }: TableTask, { state, commits }: Table): Unfit[] {
+  const ofStep = commits.filter(({ committedAt }) => committedAt >= since);
+  return [...ofStep, ...(state.shown === null ? [] : [state.shown])].flatMap(({ unfit }) => unfit);
 }
 
 /** Whether a snapshot cannot become a version, whenever it is tried again. */
@@ -134,82 +125,4 @@ async function checkParts(task: TableTask, { state }: Table): Promise<void> {
 async function readPointer({ store, resource }: TableTask): Promise<Pointer | null> {
   const found = await store.readIfExists(pointerKey(resource));
   return found === null ? null : { ...decodePointer(found.body), resource };
-}
-
-type Committed =
-  | { readonly kind: 'conflict' }
-  | { readonly kind: 'committed'; readonly warnings: readonly string[] };
-
-async function commitState(
-  task: TableTask,
-  { state }: Table,
-  target: PendingState,
-  pointer: Pointer,
-): Promise<Committed> {
-  const { store, resource, signal } = task;
-  const sha256 = target.snapshot === pointer.snapshot ? pointer.manifests?.snapshot : undefined;
-  const snapshot = await readSnapshot(store, target.snapshot, sha256);
-  if (snapshot === null) throw new DamagedError(`${target.snapshot} is missing`);
-  const { manifest } = snapshot;
-  const before = state.metaData === null ? [] : decodeSchema(state.metaData.schemaString);
-  const { files, columns, unfit } = await writeSnapshotFiles({
-    ...{ store, resource, manifest, state, before, now: task.now(), signal, badValues: task.badValues },
-    columns: nextColumns(before, manifest.columns, task.types),
-    sizes: await listSizes(store, resource),
-  });
-  // After the conversion, which can take long: readers of the version before count from the commit on.
-  const now = task.now();
-  const parameters = shownParameters({ ...target, manifest: snapshot.sha256 }, unfit);
-  const metaData = nextMetaData(task, state.metaData, encodeSchema(columns), now);
-  const paths = new Set(files.map(({ path }) => path));
-  const actions: Action[] = [
-    {
-      commitInfo: {
-        ...{ timestamp: now, operation: target.operation, operationParameters: parameters },
-        ...{ engineInfo: `temporal-worktrack/${VERSION}`, userMetadata: target.runId },
-      },
-    },
-    ...(state.protocol === null ? [{ protocol: PROTOCOL }] : []),
-    ...(metaData === null ? [] : [{ metaData }]),
-    { txn: { appId: APP_ID, version: txnVersion(target), lastUpdated: now } },
-    ...[...state.files.values()]
-      .filter(({ path }) => !paths.has(path))
-      .map(({ path, size }): Action => {
-        const file = { path, size, partitionValues: {}, extendedFileMetadata: true };
-        return { remove: { ...file, deletionTimestamp: now, dataChange: true } };
-      }),
-    ...files.filter(({ path }) => !state.files.has(path)).map((add): Action => ({ add })),
-  ];
-  // A replaced attempt stops here. If its request is in flight already, the commit is the one that this attempt repeats.
-  signal.throwIfAborted();
-  const key = commitKey(resource, state.version + 1);
-  const outcome = await writeIfUnchanged(store, key, encodeCommit(actions), 'absent');
-  if (outcome === 'conflict') return { kind: 'conflict' };
-  return { kind: 'committed', warnings: unfit.map(unfitWarning) };
-}
-
-/** @returns `null` if the metadata does not change */
-function nextMetaData(
-  { resource, retentionMs }: TableTask,
-  before: MetaData | null,
-  schemaString: string,
-  now: number,
-): MetaData | null {
-  const retention = `interval ${Math.max(24, Math.ceil(retentionMs / HOUR_MS))} hours`;
-  const configuration = {
-    ...before?.configuration,
-    // For other programs that clean up the table.
-    ...{ 'delta.deletedFileRetentionDuration': retention, 'delta.logRetentionDuration': retention },
-    // Other programs must not write statistics of values, because a purge would not remove them.
-    'delta.dataSkippingNumIndexedCols': '0',
-  };
-  const isSame =
-    before?.schemaString === schemaString &&
-    Object.entries(configuration).every(([name, value]) => before.configuration[name] === value);
-  if (isSame) return null;
-  return {
-    ...{ id: before?.id ?? randomUUID(), name: before?.name ?? resource },
-    ...{ format: { provider: 'parquet', options: {} }, schemaString, partitionColumns: [], configuration },
-    createdTime: before?.createdTime ?? now,
-  };
 }

@@ -59,14 +59,14 @@ async function missedRuns(store: ObjectStore, pointer: Pointer, shown: RunId): P
   const missed: RunId[] = [];
   // The pointer was rolled back behind the run that the table shows.
   if (!beganAfter(pointer.runId, shown)) return missed;
-  for await (const { runId } of new RunChain(store, pointer)) {
+  for await (const { runId } of new RunChain(store, pointer).passing()) {
     if (runId === pointer.runId) continue;
     if (runId === shown || missed.length >= MAX_RUNS) break;
-    missed.unshift(runId);
+    missed.push(runId);
     // The table shows a run that is not on the chain any more. This is the run before it, the target of the rollback.
     if (!beganAfter(runId, shown)) break;
   }
-  return missed;
+  return missed.reverse();
 }
 
 async function listSnapshots(store: ObjectStore, resource: string) {

@@ -4,8 +4,11 @@ import { type DeltaTable, readDelta } from './delta-rs.js';
 import { type ReadTree, readPointer, readTree } from './snapshot.js';
 import type { Stack } from './stack.js';
 
+/** A lake in a folder, and the programs that read it. */
+type Lake = Pick<Stack, 'store' | 'lakeFolder'> & { readonly servers: Pick<Stack['servers'], 'deltaRs'> };
+
 /** The table of a resource, as delta-rs reads it. */
-export function readTableOf(stack: Stack, resource: string, version?: number): Promise<DeltaTable> {
+export function readTableOf(stack: Lake, resource: string, version?: number): Promise<DeltaTable> {
   return readDelta(stack.servers.deltaRs, `${stack.lakeFolder}/${resource}/table`, version);
 }
 
@@ -13,7 +16,7 @@ export function readTableOf(stack: Stack, resource: string, version?: number): P
  * Compares every cell of a table with a snapshot. Returns the number of cells.
  */
 export async function expectTable(
-  stack: Stack,
+  stack: Lake,
   resource: string,
   of: {
     readonly version?: number;

@@ -46,6 +46,11 @@ export class RunChain implements AsyncIterable<ChainedRun> {
     for (let at = 0; at < this.#runs.length || (await this.#readNext()); at++) yield this.#runs[at]!;
   }
 
+  /** As the iteration, once, and without keeping the manifests: a long chain then needs little memory. */
+  async *passing(): AsyncGenerator<ChainedRun> {
+    while (await this.#readNext()) yield this.#runs.pop()!;
+  }
+
   #readNext(): Promise<boolean> {
     this.#reading ??= this.#read().finally(() => {
       this.#reading = null;

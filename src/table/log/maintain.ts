@@ -45,7 +45,7 @@ export async function maintainTable(
   await store.remove(unused.map((path) => dataKey(resource, path)));
   signal.throwIfAborted();
   // The list is from before the new checkpoint, so the log before it is removed next time.
-  const outdated = outdatedLog(log, since);
+  const outdated = outdatedLog(log, since, state.shown?.version);
   if (outdated.length === 0) return;
   // A worker that dies after it has written a checkpoint does not write the hint, which can name an outdated one.
   if (hint !== null) await writeHint(store, resource, hint);
@@ -73,7 +73,8 @@ export async function forgetEarlierVersions(
   await removeLog(
     store,
     resource,
-    log.filter(({ version }) => version < state.version),
+    // Our last commit says what the table shows. It has no value of a row.
+    log.filter(({ version }) => version < (state.shown?.version ?? state.version)),
   );
   signal.throwIfAborted();
   await store.remove(unused.map((path) => dataKey(resource, path)));

@@ -5,7 +5,7 @@ import { type Action, decodeCommit } from './actions.js';
 import { type CheckpointHint, decodeCheckpoint, hintOf } from './checkpoint.js';
 import { checkpointKey, commitKey, logPrefix, parseLogName } from './names.js';
 import type { LogObject } from './retention.js';
-import { TableState } from './state.js';
+import { type Shown, shownBy, TableState } from './state.js';
 
 const READS_AT_ONCE = 8;
 
@@ -15,6 +15,8 @@ export interface Table {
   readonly state: TableState;
   /** Commits and checkpoints in the log. */
   readonly log: readonly LogObject[];
+  /** What our commits since the newest checkpoint show, oldest first. */
+  readonly commits: readonly Shown[];
   /** Version of the newest checkpoint; -1 if there is none. */
   readonly checkpoint: number;
   /** What `_last_checkpoint` says of the newest checkpoint; `null` if there is none. */
@@ -39,7 +41,7 @@ export async function readTable(store: ObjectStore, resource: string): Promise<T
   const commits = versionsOf('commit')
     .filter((version) => version > checkpoint)
     .sort((a, b) => a - b);
-  const from = await readCheckpoint(store, resource, checkpoint);
+  const from = await readCheckpoint(store, resource, checkpoint, new Set(versionsOf('commit')));
   let { state } = from;
   const bodies = await inParallel(commits, READS_AT_ONCE, (version) => readCommit(store, resource, version));
   for (const [at, version] of commits.entries()) {
@@ -50,13 +52,15 @@ export async function readTable(store: ObjectStore, resource: string): Promise<T
       );
     state = state.after(version, bodies[at]!);
   }
-  return { state, log, checkpoint, hint: from.hint };
+  const shown = bodies.flatMap((actions, at) => actions.flatMap((one) => shownBy(one, commits[at]!) ?? []));
+  return { state, log, commits: shown, checkpoint, hint: from.hint };
 }
 
 async function readCheckpoint(
   store: ObjectStore,
   resource: string,
   version: number,
+  commits: ReadonlySet<number>,
 ): Promise<Pick<Table, 'state' | 'hint'>> {
   if (version === -1) return { state: new TableState(), hint: null };
   const key = checkpointKey(resource, version);
@@ -65,11 +69,11 @@ async function readCheckpoint(
     if (cause instanceof Error && cause.name === 'ConfigurationError') throw cause;
     throw damagedObject(key, 'it is not a checkpoint of a Delta table', cause);
   });
-  // A checkpoint does not say which run it shows; its commit does.
-  const info = (await readCommit(store, resource, version)).filter(
-    ({ commitInfo }) => commitInfo !== undefined,
-  );
-  const state = new TableState().after(version, [...actions, ...info]);
+  // A checkpoint does not say which run it shows; our last commit does. Later ones are of other programs.
+  let shown: Shown | null = null;
+  for (let at = version; shown === null && commits.has(at); at--)
+    for (const action of await readCommit(store, resource, at)) shown = shownBy(action, at) ?? shown;
+  const state = new TableState({ shown }).after(version, actions);
   return { state, hint: hintOf(state, actions.length, body.length) };
 }
 

@@ -36,11 +36,17 @@ export interface LogObject {
 /**
  * Commits and checkpoints that no kept version needs (PROTOCOL.md, "Metadata Cleanup"): those before the newest
  * checkpoint that is not newer than the version shown at `since`.
+ *
+ * @param shownIn our last commit, which says what the table shows. It is kept although only other programs committed since
  */
-export function outdatedLog<T extends LogObject>(objects: readonly T[], since: number): T[] {
+export function outdatedLog<T extends LogObject>(
+  objects: readonly T[],
+  since: number,
+  shownIn = Number.POSITIVE_INFINITY,
+): T[] {
   const shown = newest(objects.filter(({ kind, modifiedAt }) => kind === 'commit' && modifiedAt <= since));
   const start = newest(objects.filter(({ kind, version }) => kind === 'checkpoint' && version <= shown));
-  return objects.filter(({ version }) => version < start);
+  return objects.filter(({ version }) => version < Math.min(start, shownIn));
 }
 
 function newest(objects: readonly LogObject[]): number {

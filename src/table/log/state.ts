@@ -20,6 +20,10 @@ export interface ShownState {
 
 /** What a commit of ours records: the state, and the values that are NULL because they do not fit. */
 export interface Shown extends ShownState {
+  /** The version that the commit wrote. */
+  readonly version: number;
+  /** Milliseconds since 1970. */
+  readonly committedAt: number;
   readonly unfit: readonly Unfit[];
 }
 
@@ -55,7 +59,7 @@ export class TableState {
     for (const action of actions) {
       protocol = action.protocol ?? protocol;
       metaData = action.metaData ?? metaData;
-      if (action.commitInfo !== undefined) shown = shownBy(action) ?? shown;
+      if (action.commitInfo !== undefined) shown = shownBy(action, version) ?? shown;
       if (action.txn !== undefined) txns.set(action.txn.appId, action.txn.version);
       if (action.add !== undefined) {
         files.set(action.add.path, action.add);
@@ -99,13 +103,16 @@ export function shownParameters(
   };
 }
 
-function shownBy({ commitInfo }: Action): Shown | null {
+/** What a commit of ours shows; `null` for an action of another kind or program. */
+export function shownBy({ commitInfo }: Action, version: number): Shown | null {
   const { runId, amendedBy, manifest, unfit } = commitInfo?.operationParameters ?? {};
   if (typeof runId !== 'string' || !isRunId(runId)) return null;
   return {
     runId,
     amendedBy: typeof amendedBy === 'string' && isRunId(amendedBy) ? amendedBy : null,
     ...(typeof manifest === 'string' ? { manifest } : {}),
+    version,
+    committedAt: commitInfo?.timestamp ?? 0,
     unfit: typeof unfit === 'string' ? (JSON.parse(unfit) as Unfit[]) : [],
   };
 }

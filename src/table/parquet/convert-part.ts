@@ -1,7 +1,4 @@
-import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
 import type { ObjectKey } from '../../core/brands.js';
-import { PACKAGE_ROOT } from '../../core/version.js';
 import { damagedObject } from '../../lake/damaged-error.js';
 import { gunzipper, plainUnpacker } from '../../lake/part/gunzip.js';
 import type { PublishedPart } from '../../lake/published/manifest.js';
@@ -9,12 +6,7 @@ import type { ObjectStore, ObjectWriter, WrittenObject } from '../../lake/store/
 import type { ColumnType } from '../rules/column-type.js';
 import { parquetLibrary } from './library.js';
 import type { ConversionJob, Converted } from './part-converter.js';
-import type { FromThread, ToThread } from './worker.js';
-
-/** The module of the thread. Tests that run from source use the built one, too. */
-const THREAD = fileURLToPath(new URL('dist/src/table/parquet/worker.js', PACKAGE_ROOT));
-/** Pieces of a part that the thread has not taken yet. A piece has at most 64 KiB, or some MiB of well-packed text. */
-const PIECES_IN_FLIGHT = 4;
+import { idleThread, takeThread } from './thread.js';
 
 export interface PartToConvert {
   readonly part: Pick<PublishedPart, 'key' | 'rows'>;
@@ -49,8 +41,9 @@ async function convert(store: ObjectStore, input: PartToConvert): Promise<Conver
   const { part, job, signal } = input;
   signal.throwIfAborted();
   const output = new Output(store, input);
-  const thread = new ConversionThread(job, output);
+  const thread = takeThread();
   try {
+    thread.begin(job, output);
     const unpacker = input.compression === 'gzip' ? gunzipper() : plainUnpacker;
     try {
       for await (const chunk of store.stream(part.key, { signal }))
@@ -62,13 +55,15 @@ async function convert(store: ObjectStore, input: PartToConvert): Promise<Conver
     const result = await thread.finish();
     if (result.rows !== part.rows)
       throw damagedObject(part.key, `it has ${result.rows} rows instead of the ${part.rows} of its manifest`);
-    return { ...result, file: await output.finish(result.outcome === 'written') };
+    const file = await output.finish(result.outcome === 'written');
+    // Last, because after an error the thread is closed.
+    idleThread(thread);
+    return { ...result, file };
   } catch (error) {
+    await thread.close();
     await output.abort();
     // The rows are not as the manifest says. The message has no cell.
     throw error instanceof RangeError ? damagedObject(part.key, error.message) : error;
-  } finally {
-    await thread.close();
   }
 }
 
@@ -113,63 +108,4 @@ class Output {
     await this.#written.catch(() => {});
     await this.#writer?.abort();
   }
-}
-
-/** The thread of one conversion. */
-class ConversionThread {
-  readonly #worker: Worker;
-  readonly #output: Output;
-  readonly #result: Promise<Converted>;
-  #pending = 0;
-  #onTaken: (() => void) | null = null;
-
-  constructor(job: ConversionJob, output: Output) {
-    this.#output = output;
-    this.#worker = new Worker(THREAD, { workerData: job, execArgv: [] });
-    this.#result = new Promise((resolve, reject) => {
-      this.#worker.on('message', (message: FromThread) => this.#receive(message, resolve));
-      this.#worker.once('error', (error) => reject(threadError(error)));
-      this.#worker.once('exit', (code) =>
-        reject(new Error(`the conversion to Parquet ended with code ${code}`)),
-      );
-    });
-    this.#result.catch(() => this.#onTaken?.());
-  }
-
-  #receive(message: FromThread, resolve: (result: Converted) => void): void {
-    if (message.kind === 'types') this.#output.open(message.types);
-    else if (message.kind === 'bytes') this.#output.write(message.bytes);
-    else if (message.kind === 'done') resolve(message.result);
-    else {
-      this.#pending--;
-      this.#onTaken?.();
-    }
-  }
-
-  async send(piece: ToThread): Promise<void> {
-    this.#worker.postMessage(piece);
-    this.#pending++;
-    await this.#output.accepted();
-    while (this.#pending >= PIECES_IN_FLIGHT)
-      await Promise.race([this.#result, new Promise<void>((resolve) => (this.#onTaken = resolve))]);
-  }
-
-  async finish(): Promise<Converted> {
-    this.#worker.postMessage(null satisfies ToThread);
-    return this.#result;
-  }
-
-  async close(): Promise<void> {
-    await this.#worker.terminate();
-  }
-}
-
-/**
- * The error of a thread. It has lost its class. A repetition gives the same error, so none of these is retried. Messages of
- * the library can contain values, so they are replaced.
- */
-function threadError({ name, message }: Error): Error {
-  if (name === 'RangeError') return new RangeError(message);
-  if (name === 'TypeError' || name === 'ReferenceError') return new TypeError(message);
-  return new TypeError(`the Parquet library cannot write a value (${name})`);
 }

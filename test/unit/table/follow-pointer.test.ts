@@ -12,9 +12,15 @@ import {
 } from '../../../src/lake/published/layout.js';
 import { encodePointer } from '../../../src/lake/published/pointer.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
-import { followPointer, followPointerAndForget, type TableTask } from '../../../src/table/index.js';
+import {
+  checkTable,
+  followPointer,
+  followPointerAndForget,
+  type TableTask,
+} from '../../../src/table/index.js';
 import { type Action, decodeCommit, encodeCommit } from '../../../src/table/log/actions.js';
-import { commitKey } from '../../../src/table/log/names.js';
+import { checkpointActions, encodeCheckpoint } from '../../../src/table/log/checkpoint.js';
+import { checkpointKey, commitKey } from '../../../src/table/log/names.js';
 import { readTable } from '../../../src/table/log/read-table.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { CSV } from '../lake/published.js';
@@ -187,6 +193,91 @@ describe('a table that follows the pointer', () => {
     await commit(0, [{ commitInfo: { ...commitInfo, operationParameters } }, ...rest]);
     const { warnings } = await followPointer(task);
     expect(warnings).toEqual(['table: 3 values of "n" are NULL, because they do not fit long']);
+  });
+
+  it('repeats the warnings of all versions that this step committed', async () => {
+    const { run, task, actions, commit } = lakeOf(lake.store);
+    await run(FIRST);
+    await followPointer(task);
+    await run(SECOND, FIRST);
+    await followPointer(task);
+    const [first, ...rest] = (await actions(0)) as [Action, ...Action[]];
+    const unfit = JSON.stringify([{ name: 'n', type: 'long', count: 3 }]);
+    const { operationParameters } = first.commitInfo!;
+    const commitInfo = { ...first.commitInfo, operationParameters: { ...operationParameters, unfit } };
+    await commit(0, [{ commitInfo }, ...rest]);
+    expect((await followPointer(task)).warnings).toEqual([]);
+    expect((await followPointer({ ...task, since: first.commitInfo!.timestamp! })).warnings).toEqual([
+      'table: 3 values of "n" are NULL, because they do not fit long',
+    ]);
+  });
+
+  it('knows what the table shows although the checkpoint is of a commit of another program', async () => {
+    const { resource, run, task, commit, actions, version } = lakeOf(lake.store);
+    await run(FIRST);
+    await followPointer(task);
+    await commit(1, [{ commitInfo: { operation: 'OPTIMIZE' } }, { txn: { appId: 'other', version: 1 } }]);
+    const { state } = await readTable(lake.store, resource);
+    const body = await encodeCheckpoint(checkpointActions(state, 0));
+    await lake.store.write(checkpointKey(resource, 1), body, JSON_TYPE);
+    expect((await readTable(lake.store, resource)).state.shown).toMatchObject({ runId: FIRST, version: 0 });
+    expect(await followPointer(task)).toMatchObject({ version: 1, commits: 0 });
+    // A missed run between keeps its version.
+    await run(SECOND, FIRST);
+    await run(THIRD, SECOND);
+    expect(await followPointer(task)).toMatchObject({ version: 3, commits: 2 });
+    expect((await actions(2))[0]!.commitInfo).toMatchObject({ userMetadata: SECOND });
+    expect(await version()).toBe(3);
+  });
+
+  it('reads each missed run once, however many there are', async () => {
+    const { run, task, version } = lakeOf(lake.store);
+    const runs = Array.from({ length: 12 }, (_, day) => `202612${10 + day}T020000Z-00000001` as RunId);
+    await run(runs[0]!);
+    await followPointer(task);
+    for (const [at, id] of runs.entries()) if (at > 0) await run(id, runs[at - 1]!);
+    const reads = new Map<string, number>();
+    let lists = 0;
+    const store = overriding(lake.store, {
+      readIfExists: (key) => {
+        reads.set(key, (reads.get(key) ?? 0) + 1);
+        return lake.store.readIfExists(key);
+      },
+      list: (prefix) => {
+        lists++;
+        return lake.store.list(prefix);
+      },
+    });
+    expect(await followPointer({ ...task, store })).toMatchObject({ commits: 11 });
+    expect(await version()).toBe(11);
+    const changes = [...reads].filter(([key]) => key.includes('/changes/'));
+    expect(changes.length).toBeGreaterThan(9);
+    expect(Math.max(...changes.map(([, count]) => count))).toBe(1);
+    // Of the log and the files, before the commits and after them, and of the dates and folders of snapshots.
+    expect(lists).toBeLessThan(20);
+  });
+
+  it('is said not to show the run yet, if a check comes between the swap and the commit', async () => {
+    const { resource, run, task } = lakeOf(lake.store);
+    await run(FIRST);
+    expect(await checkTable(lake.store, resource)).toEqual([
+      expect.stringMatching(/table\/ does not exist yet, although tables.format is delta/),
+    ]);
+    await followPointer(task);
+    await run(SECOND, FIRST);
+    expect(await checkTable(lake.store, resource)).toEqual([
+      expect.stringMatching(new RegExp(`version 0 does not show run ${SECOND} yet; it shows run ${FIRST}`)),
+    ]);
+    // The table follows between the two reads.
+    let pointers = 0;
+    const store = overriding(lake.store, {
+      readIfExists: async (key) => {
+        const found = await lake.store.readIfExists(key);
+        if (key === pointerKey(resource) && ++pointers === 2) await followPointer(task);
+        return found;
+      },
+    });
+    expect(await checkTable(store, resource)).toEqual([]);
   });
 
   it('does not end a purge while another program holds other parts', async () => {

@@ -1,0 +1,144 @@
+import { VERSION } from '../core/version.js';
+import { damagedObject } from '../lake/damaged-error.js';
+import type { Manifest, PublishedPart } from '../lake/published/manifest.js';
+import { checkObject } from '../lake/published/publish.js';
+import { META_COLUMNS } from '../lake/rows/schema.js';
+import type { ObjectStore } from '../lake/store/index.js';
+import type { Unfit } from './errors.js';
+import { type AddFile, PART_TAG } from './log/actions.js';
+import { dataFileName, dataFileStem, dataKey } from './log/names.js';
+import type { TableState } from './log/state.js';
+import { convertPart } from './parquet/convert-part.js';
+import { readFileTypes } from './parquet/file-types.js';
+import { type ColumnType, joinTypes, valueClass } from './rules/column-type.js';
+import { sameTypes, type TableColumn } from './rules/columns.js';
+
+export interface FilesInput {
+  readonly store: ObjectStore;
+  readonly resource: string;
+  /** The snapshot that the files hold. */
+  readonly manifest: Manifest;
+  /** The version before. */
+  readonly state: TableState;
+  /** Columns of the version before, and those to begin with. */
+  readonly before: readonly TableColumn[];
+  readonly columns: readonly TableColumn[];
+  /** Sizes of the table's objects, by path. */
+  readonly sizes: ReadonlyMap<string, number>;
+  readonly badValues: 'stop' | 'clear';
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly signal: AbortSignal;
+}
+
+/** A data file that is not in the table yet. */
+export interface NewFile {
+  readonly add: AddFile;
+  /** Types of the columns in the file, by name. */
+  readonly types: readonly TableColumn[];
+  readonly unfit: readonly Unfit[];
+}
+
+/** A data file, and the table's columns, widened by its values. */
+export interface WrittenFile {
+  readonly file: NewFile;
+  readonly columns: readonly TableColumn[];
+}
+
+/** The file of one part: one that an earlier attempt at this version wrote, or a new one. */
+export async function writeFile(
+  input: FilesInput,
+  part: PublishedPart,
+  start: readonly TableColumn[],
+): Promise<WrittenFile> {
+  const found = await findWritten(input, part, start);
+  if (found !== null) return found;
+  const { store, resource, manifest, state, signal } = input;
+  const { csv } = manifest;
+  const version = state.version + 1;
+  const pathOf = (types: readonly ColumnType[]): string => {
+    const layout = JSON.stringify([
+      VERSION,
+      inPart(input, start).map(({ alias, fixed }, at) => [alias, types[at], fixed]),
+    ]);
+    return dataFileName(version, { part: part.sha256, layout });
+  };
+  let columns = start;
+  for (;;) {
+    const ofPart = inPart(input, columns);
+    const kinds = new Map(manifest.columns.map(({ name, types }) => [name, valueClass(types)]));
+    const { outcome, types, unfit, file } = await convertPart(store, {
+      ...{ part, compression: csv.compression, signal },
+      job: {
+        ...{ delimiter: csv.delimiter, lineBreaks: csv.lineBreaks },
+        columns: ofPart.map((column) => ({ ...column, kind: kinds.get(column.name) ?? 'text' })),
+      },
+      keyOf: (inFile) => dataKey(resource, pathOf(inFile)),
+    });
+    columns = widened(columns, ofPart, types);
+    if (outcome === 'widened' || file === null) continue;
+    const problem = await checkObject(store, file);
+    if (problem !== null) throw damagedObject(file.key, problem);
+    const inFile = ofPart.map((column, at) => ({ ...column, type: types[at]! }));
+    const add = addOf(input, part, pathOf(types), file.bytes);
+    return { file: { add, types: inFile, unfit: unfitOf(ofPart, unfit) }, columns };
+  }
+}
+
+function unfitOf(ofPart: readonly TableColumn[], counts: readonly (number | null)[]): Unfit[] {
+  return ofPart
+    .map(({ name, type }, at): Unfit => ({ name, type, count: counts[at] ?? 0 }))
+    .filter(({ count }) => count > 0);
+}
+
+/**
+ * Finds a file of this part that an earlier attempt at this version wrote, if its types are still valid and the
+ * configuration set the types of the same columns.
+ */
+async function findWritten(
+  input: FilesInput,
+  part: PublishedPart,
+  start: readonly TableColumn[],
+): Promise<WrittenFile | null> {
+  const { store, resource, sizes, state, signal } = input;
+  const stem = dataFileStem(state.version + 1, part.sha256);
+  const ofPart = inPart(input, start);
+  for (const [path, size] of sizes) {
+    if (!path.startsWith(stem)) continue;
+    const footer = await readFileTypes(store, { key: dataKey(resource, path), bytes: size }, signal);
+    if (footer?.types.length !== ofPart.length) continue;
+    const { types, unfit } = footer;
+    if (ofPart.some(({ fixed }, at) => fixed !== (unfit[at] !== null))) continue;
+    const columns = widened(start, ofPart, types);
+    const inFile = ofPart.map((column, at) => ({ ...column, type: types[at]! }));
+    if (!sameTypes(inFile, columns)) continue;
+    const file = { add: addOf(input, part, path, size), types: inFile, unfit: unfitOf(ofPart, unfit) };
+    return { file, columns };
+  }
+  return null;
+}
+
+function addOf({ now }: FilesInput, part: PublishedPart, path: string, size: number): AddFile {
+  return {
+    ...{ path, partitionValues: {}, size, modificationTime: now, dataChange: true },
+    stats: JSON.stringify({ numRecords: part.rows }),
+    tags: { [PART_TAG]: part.sha256 },
+  };
+}
+
+/** The table's columns that a part has, in the order of its header. */
+function inPart({ manifest }: FilesInput, columns: readonly TableColumn[]): TableColumn[] {
+  const byName = new Map(columns.map((column) => [column.name, column]));
+  return [...META_COLUMNS, ...manifest.columns.map(({ name }) => name)].map((name) => byName.get(name)!);
+}
+
+function widened(
+  columns: readonly TableColumn[],
+  ofPart: readonly TableColumn[],
+  types: readonly ColumnType[],
+): readonly TableColumn[] {
+  const found = new Map(ofPart.map(({ name }, at) => [name, types[at]!]));
+  return columns.map((column) =>
+    column.fixed ? column : { ...column, type: joinTypes(column.type, found.get(column.name) ?? 'empty') },
+  );
+}

@@ -3,18 +3,29 @@ import { columnAliases } from './aliases.js';
 import { renamed, type TableColumn, tableColumns } from './kinds.js';
 import type { Engine, Statement, TableSource } from './table.js';
 
-/** A name that no column has: it is reserved in every dialect. */
-export const ROW_NUMBER = '_worktrack_row';
+/** Names that no column has: they are reserved in every dialect. */
+const ROW_NUMBER = '_worktrack_row';
+export const NEXT_RUN = '_worktrack_next_run';
 
 /** The text view and the typed view of a source, in this order. */
 export function viewsOf(engine: Engine, source: TableSource): Statement[] {
-  const { toName, reserved } = engine.aliases;
-  const columns = tableColumns(source, (names) =>
-    columnAliases(names, { toName, reserved: [...reserved, ROW_NUMBER] }),
-  );
+  const columns = columnsOf(engine, source);
   const text =
     source.shape === 'newest' ? [newestText(engine, source, columns)] : engine.text(source, columns);
   return [...text, typedView(engine, source, columns), ...(engine.check?.(source, columns) ?? [])];
+}
+
+/** The columns of a source, with the names that they have in its views. */
+export function columnsOf(engine: Engine, source: TableSource): TableColumn[] {
+  const { toName, reserved } = engine.aliases;
+  return tableColumns(source, (names) =>
+    columnAliases(names, { toName, reserved: [...reserved, ROW_NUMBER, NEXT_RUN] }),
+  );
+}
+
+/** The key columns, in the order of the key. */
+export function keyColumns({ key }: TableSource, columns: readonly TableColumn[]): TableColumn[] {
+  return key.map((field) => columns.find(({ name }) => name === columnName(field))!);
 }
 
 /** Comment of a text view. */
@@ -33,10 +44,7 @@ export function textAbout(
  */
 function newestText(engine: Engine, source: TableSource, columns: readonly TableColumn[]): Statement {
   const { name } = engine;
-  const keys = source.key.map((field) => {
-    const column = columns.find((one) => one.name === columnName(field));
-    return name(column?.alias ?? field);
-  });
+  const keys = keyColumns(source, columns).map(({ alias }) => name(alias));
   const list = columns.map(({ alias }) => `  ${name(alias)}`).join(',\n');
   const row = name(ROW_NUMBER);
   const live = source.deletes === 'drop' ? ` AND ${isEmpty(engine, name('_deleted_at'))}` : '';
@@ -82,4 +90,14 @@ export function typed(engine: Engine, { csv }: TableSource, { alias, kind }: Tab
   // Formula escaping puts a quote before a negative number.
   const plain = isNumber && csv.escapeFormulas ? `replace(${text}, ${engine.string("'")}, '')` : text;
   return engine.cast(plain, kind);
+}
+
+/** For each column that is not text, an aggregate that counts the values that do not fit its type. */
+export function misfitCounts(engine: Engine, source: TableSource, columns: readonly TableColumn[]): string[] {
+  return columns
+    .filter(({ kind }) => kind.type !== 'text')
+    .map((column) => {
+      const name = engine.name(column.alias);
+      return `count(*) FILTER (WHERE NOT (${isEmpty(engine, name)}) AND ${typed(engine, source, column)} IS NULL) AS ${name}`;
+    });
 }

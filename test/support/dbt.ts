@@ -6,6 +6,7 @@ import { findPythonPackage } from './python-packages.js';
 
 const INSTALL_MS = 15 * 60_000;
 const COMPARE = fileURLToPath(new URL('compare-history.py', import.meta.url));
+const CHECK_ATHENA = fileURLToPath(new URL('check-athena.py', import.meta.url));
 
 // Version 1.12 of dbt-core needs a package that is not in the Python Package Index itself.
 const DBT_CORE = 'dbt-core==1.11.16';
@@ -19,9 +20,15 @@ const PACKAGES = {
 /** dbt with one adapter, installed in the cache. */
 export interface Dbt {
   /** Runs a dbt command in a project. */
-  run(project: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<DbtResult>;
+  run(project: string, args: readonly string[]): Promise<DbtResult>;
   /** Runs a Python program with the same packages. @throws Error with its output if it fails */
-  python(args: readonly string[], input?: string): Promise<string>;
+  python(args: readonly string[], options?: PythonOptions): Promise<string>;
+}
+
+interface PythonOptions {
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly input?: string;
 }
 
 export interface DbtResult {
@@ -48,7 +55,7 @@ export async function installDbt(adapter: keyof typeof PACKAGES, home: string): 
     NO_COLOR: '1',
     DBT_SEND_ANONYMOUS_USAGE_STATS: 'false',
   };
-  const python = async (args: readonly string[], cwd: string, env: NodeJS.ProcessEnv, input = '') => {
+  const start = async (args: readonly string[], { cwd = home, env = {}, input = '' }: PythonOptions) => {
     const child = spawn('python3', args, { cwd, env: { ...base, ...env }, stdio: 'pipe' });
     child.stdin.end(input);
     const [out, err, [code]] = await Promise.all([
@@ -59,13 +66,13 @@ export async function installDbt(adapter: keyof typeof PACKAGES, home: string): 
     return { out, err, code: code as number };
   };
   return {
-    run: async (project, args, env = {}) => {
+    run: async (project, args) => {
       const cli = ['-c', 'from dbt.cli.main import cli; cli()'];
-      const { code, out, err } = await python([...cli, ...args], project, env);
+      const { code, out, err } = await start([...cli, ...args], { cwd: project });
       return { code, output: `${out}${err}` };
     },
-    python: async (args, input) => {
-      const { code, out, err } = await python(args, home, {}, input);
+    python: async (args, options = {}) => {
+      const { code, out, err } = await start(args, options);
       if (code !== 0) throw new Error(`python3 ${args[0]} ended with ${code}: ${err.slice(-4000)}`);
       return out;
     },
@@ -99,5 +106,18 @@ export interface Comparison {
 
 /** Compares a history model, as of the start of each run, with the snapshot of that run: row by row and cell by cell. */
 export async function compareHistory(dbt: Dbt, history: HistoryToCompare): Promise<Comparison[]> {
-  return JSON.parse(await dbt.python([COMPARE], JSON.stringify(history))) as Comparison[];
+  return JSON.parse(await dbt.python([COMPARE], { input: JSON.stringify(history) })) as Comparison[];
+}
+
+export interface AthenaCheck {
+  /** Number of compiled queries, which a parser of Athena's SQL has parsed. */
+  readonly compiled: number;
+  /** The statements with which dbt creates the sources, parsed too. */
+  readonly sent: readonly string[];
+}
+
+/** Compiles a project for Athena and creates its sources, without AWS. @throws Error if a statement is not valid */
+export async function checkAthena(dbt: Dbt, project: string): Promise<AthenaCheck> {
+  const env = { DBT_ATHENA_STAGING_DIR: 's3://results/staging/', DBT_ATHENA_DATA_DIR: 's3://results/data/' };
+  return JSON.parse(await dbt.python([CHECK_ATHENA], { cwd: project, env })) as AthenaCheck;
 }

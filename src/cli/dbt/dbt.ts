@@ -23,6 +23,8 @@ export async function runDbt(options: DbtOptions): Promise<ExitCode> {
   const connection = readConnection(options);
   const owner = await ownerOfProject(connection, options);
   const { name, lake, resources } = connection;
+  if (owner.adapter === 'athena' && !lake.url.startsWith('s3://'))
+    throw new UsageError(`Athena reads only from S3, and the lake is ${lake.url}. Use --adapter duckdb.`);
   const clash = clashingResources(resources.map((resource) => resource.name));
   if (clash !== null) throw new UsageError(`the models of ${clash.join(' and ')} would have the same names`);
   const snapshots = await withLake(connection, (open) => snapshotsOf(open, resources, undefined));

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import { startRollback } from '../../../src/temporal/client/start.js';
-import { compareHistory, type Dbt, installDbt, type RunSnapshot } from '../../support/dbt.js';
+import { checkAthena, compareHistory, type Dbt, installDbt, type RunSnapshot } from '../../support/dbt.js';
 import { writeFolderConfig } from '../../support/folder-config.js';
+import { reconcile } from '../../support/mirror-requests.js';
 import { runCommand } from '../../support/processes.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
@@ -36,8 +37,8 @@ describe('worktrack dbt', () => {
     }
   }
 
-  async function publish(input = {}): Promise<void> {
-    const result = await stack.export(input);
+  async function publish(): Promise<void> {
+    const result = await stack.export();
     expect(result.outcome, JSON.stringify(result.runs.map(({ error }) => error))).toBe('published');
   }
 
@@ -111,8 +112,8 @@ describe('worktrack dbt', () => {
       const ids = admin.records('tasks', 'listed').map((text) => (JSON.parse(text) as { id: string }).id);
       admin.remove('tasks', ids.slice(3, 8));
       admin.touch('tasks', { count: 9, pick: 'spread' });
-      await publish({ reconcile: true });
-      await remember(['projects', 'calendar-entries']);
+      for (const resource of ['tasks', 'dropped'])
+        expect((await reconcile(stack, resource)).counts?.deleted, resource).toBe(5);
       const { taskQueue, temporal, connection } = stack;
       for (const resource of ['tasks', 'dropped']) {
         const to = runs.get(resource)!.at(-1)!.runId as RunId;
@@ -125,8 +126,9 @@ describe('worktrack dbt', () => {
       await expectHistories('first');
 
       // The deletes are found again, after the rollback.
-      await publish({ reconcile: true });
-      await remember();
+      for (const resource of ['tasks', 'dropped'])
+        expect((await reconcile(stack, resource)).counts?.deleted, resource).toBe(5);
+      await remember(['tasks', 'dropped']);
       admin.touch('tasks', { count: 3, pick: 'newest' });
       await publish();
       await remember();
@@ -173,6 +175,46 @@ describe('worktrack dbt', () => {
       stderr: expect.stringContaining('Choose another folder with --dir'),
     });
     const folder = await runCommand(stack, ['dbt', '--config', config, '--dir', 'a', '--adapter', 'athena']);
-    expect(folder.code).toBe(2);
+    expect(folder).toMatchObject({ code: 2, stderr: expect.stringContaining('Use --adapter duckdb.') });
   });
+});
+
+describe('worktrack dbt --adapter athena', () => {
+  let stack: Stack;
+  afterAll(() => stack?.stop());
+
+  it(
+    'writes a project that dbt compiles to valid SQL, and that creates its sources as ddl prints them',
+    async () => {
+      stack = await startStack({
+        simulator: { seed: 34, awkwardEvery: 4, counts: { projects: 10, tasks: 60, members: 5 } },
+        resources: '[projects, tasks, { name: members, csv: { lineBreaks: keep } }]',
+        yaml: '    csv: { lineBreaks: escape }\n',
+      });
+      await stack.startWorker();
+      stack.simulator.admin.create('members', { name: 'two\nlines' });
+      expect((await stack.export()).outcome).toBe('published');
+      const inS3 = (...args: string[]) => runCommand(stack, [...args, '--config', stack.configFile]);
+      const written = await inS3('dbt', '--adapter', 'athena', '--dir', 'warehouse');
+      expect(written.code, written.stderr).toBe(0);
+      expect(written.stderr).toMatch(/Skipped: members: its change logs have [1-9]\d* line break/);
+
+      const dbt = await installDbt('athena', await mkdtemp(join(stack.folder, 'home-')));
+      const { compiled, sent } = await checkAthena(dbt, join(stack.folder, 'warehouse'));
+      // Two models and the test of types for each of the two resources, and the tests of keys and relations.
+      expect(compiled).toBeGreaterThan(10);
+      expect(sent.length).toBe(10);
+      const { stdout } = await inS3(
+        'ddl',
+        '--dialect',
+        'athena',
+        '--resource',
+        'projects',
+        '--resource',
+        'tasks',
+      );
+      for (const statement of sent) expect(stdout).toContain(statement.replace(/^-- .*\n/, ''));
+    },
+    15 * MINUTES,
+  );
 });

@@ -7,7 +7,7 @@ import type { Expected, RecordedLake } from './lakes.js';
 import { isSame, roundedToMillis, unescaped } from './same.js';
 import type { Read, Session } from './session.js';
 
-const QUOTE = { duckdb: sqlName, trino: sqlName, spark: hiveName, clickhouse: chName };
+export const QUOTE = { duckdb: sqlName, trino: sqlName, spark: hiveName, clickhouse: chName };
 const VIEWS = ['current', 'changes', 'newest'] as const;
 
 /** Cells of one engine. */

@@ -2,17 +2,25 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { RunId } from '../../src/core/brands.js';
 import { Format } from '../../src/core/value-facts.js';
 import { ddlStatements } from '../../src/lake/ddl/ddl.js';
-import { chName, hiveName, sqlName } from '../../src/lake/ddl/quote.js';
 import { folderOf } from '../../src/lake/published/layout.js';
 import { decodeManifest } from '../../src/lake/published/manifest.js';
 import { type Column, typeBits } from '../../src/lake/rows/schema.js';
 import { type ObjectStore, openStore } from '../../src/lake/store/index.js';
 import { publishRun } from '../unit/lake/published.js';
-import { ENGINES, readViews } from './engines.js';
+import { QUOTE } from './compare.js';
+import { ENGINES } from './engines.js';
+import { type ReadResult, startSession } from './session.js';
+
+/** Trino reads CSV files only from S3; its casts are those of the others. */
+const READERS = ENGINES.flatMap((engine) =>
+  engine.reads.includes('csv') && engine.dialect !== null && engine.dialect !== 'trino'
+    ? [{ engine, title: engine.title, dialect: engine.dialect }]
+    : [],
+);
 
 const column = (name: string, types: readonly string[], values: Column['values']): Column => ({
   name,
@@ -47,7 +55,7 @@ describe('A typed view that was printed before a value appeared', () => {
       publishRun(store, { resource: 'tasks', runId: runId as RunId, date, columns: COLUMNS, parts: [rows] });
     const { pointer } = await publish('20261120T020000Z-00000001', '2026-11-20', FIRST);
     const manifest = decodeManifest(await store.read(pointer.snapshot), folderOf(pointer.snapshot));
-    for (const { dialect } of ENGINES) {
+    for (const dialect of new Set(READERS.map((reader) => reader.dialect))) {
       const input = {
         dialect,
         lake,
@@ -69,21 +77,32 @@ describe('A typed view that was printed before a value appeared', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it.each(ENGINES)(
-    'fails in $name $version instead of rounding or hiding the value',
+  it.each(READERS)(
+    'fails in $title instead of rounding or hiding the value',
     { timeout: 900_000 },
-    async (engine) => {
-      const quote = { duckdb: sqlName, athena: sqlName, trino: sqlName, spark: hiveName, clickhouse: chName };
-      const read = (name: string, columns: readonly string[]) =>
-        readViews(engine, statements.get(engine.dialect)!, [
-          { name, columns: columns.map(quote[engine.dialect]) },
-        ]);
-      for (const name of ['amount', 'count', 'at'])
-        await expect(read('tasks_newest', ['id', name]), name).rejects.toThrow(/new value that does not fit/);
-      const [ids] = await read('tasks_newest', ['id']);
-      expect(ids!.rows.flat().sort()).toEqual(['a', 'b', 'c', 'd']);
-      const [text] = await read('tasks_newest_text', ['id', 'amount', 'count', 'at']);
-      expect(text!.rows.sort()).toEqual([...FIRST, ...LATER]);
+    async ({ engine, dialect }) => {
+      const session = await startSession(engine, inject('servers'));
+      const read = async (view: string, columns: readonly string[]): Promise<ReadResult> => {
+        const quote = QUOTE[dialect];
+        const job = {
+          mode: 'csv',
+          statements: statements.get(dialect)!,
+          reads: [{ from: quote(view), columns: columns.map(quote) }],
+        } as const;
+        return (await session.run(job))[0]!;
+      };
+      try {
+        for (const name of ['amount', 'count', 'at'])
+          expect(await read('tasks_newest', ['id', name]), name).toEqual({
+            error: expect.stringMatching(/new value that does not fit/),
+          });
+        const ids = await read('tasks_newest', ['id']);
+        expect('rows' in ids && ids.rows.flat().sort()).toEqual(['a', 'b', 'c', 'd']);
+        const text = await read('tasks_newest_text', ['id', 'amount', 'count', 'at']);
+        expect('rows' in text && text.rows.sort()).toEqual([...FIRST, ...LATER]);
+      } finally {
+        await session.stop();
+      }
     },
   );
 });

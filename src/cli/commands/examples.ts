@@ -12,6 +12,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   rollback: ['--resource tasks --to 20261121T020000Z-1a2b3c4d'],
   purge: ['--resource tasks --key 01KM0000000000000000000000'],
   ddl: ['--dialect athena', '--resource tasks --dt 2026-11-21'],
+  dbt: ['', '--adapter athena --dir warehouse'],
   cat: ['tasks --limit 5', 'tasks --dt 2026-11-21 --json'],
   replay: ['--from-server', 'history.json'],
   'write-back': [

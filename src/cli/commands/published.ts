@@ -97,6 +97,20 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
     )
     .option('--dt <date>', 'last published run of this day, such as 2026-11-21 (default: current state)');
 
+  add<import('../dbt/dbt.js').DbtOptions>(
+    program,
+    'dbt',
+    'write a dbt project with typed models and the history of each record',
+    async (options) => (await import('../dbt/dbt.js')).runDbt(options),
+  )
+    .addOption(
+      new Option(
+        '--adapter <name>',
+        'dbt adapter (default: that of the project in the folder, else duckdb)',
+      ).choices(['duckdb', 'athena']),
+    )
+    .option('--dir <folder>', 'folder of the project; files that you changed or added in it are kept', 'dbt');
+
   program
     .command('cat')
     .description('print rows of a published snapshot as CSV with a header')

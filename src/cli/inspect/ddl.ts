@@ -10,14 +10,13 @@ import {
   unreadableViews,
 } from '../../lake/ddl/ddl.js';
 import type { PublishedSnapshot } from '../../lake/published/read-published.js';
-import { SnapshotNotFoundError } from '../../lake/published/snapshot-not-found-error.js';
-import { maskedColumns } from '../../lake/rows/profile.js';
 import type { DeltaDialect } from '../../table/index.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
-import { type OpenLake, publishedSnapshot, readDay, withLake } from '../shared/open-lake.js';
+import { readDay, withLake } from '../shared/open-lake.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output } from '../shared/output.js';
 import { printStatements } from '../shared/print-statements.js';
+import { publishedResource, skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
 import { readConnection } from '../shared/settings.js';
 import { UsageError } from '../shared/usage-error.js';
 
@@ -43,8 +42,8 @@ export async function runDdl(options: DdlCommandOptions): Promise<ExitCode> {
     return (await import('./ddl-delta.js')).registerTables({ options, connection, resources });
   const dialect = csvDialect(options.dialect);
   const { found, missing } = await withLake(connection, (lake) => snapshotsOf(lake, resources, dt));
-  if (missing.length > 0 && (options.resource !== undefined || found.length === 0)) throw missing[0];
-  for (const error of missing) output.note(`Skipped: ${error.describe('. ')}`);
+  if (missing.length > 0 && options.resource !== undefined) throw missing[0];
+  skipUnpublished({ found, missing });
   const inputs = found.map(([resource, snapshot]): DdlInput => {
     return withReadableViews({
       ...{ dialect, numbers: options.numbers, lake: connection.lake },
@@ -89,41 +88,12 @@ function checkNames(resources: readonly ResourceSettings[]): void {
   );
 }
 
-interface Snapshots {
-  readonly found: [ResourceSettings, PublishedSnapshot][];
-  readonly missing: SnapshotNotFoundError[];
-}
-
-async function snapshotsOf(
-  lake: OpenLake,
-  resources: readonly ResourceSettings[],
-  dt: string | undefined,
-): Promise<Snapshots> {
-  const snapshots: Snapshots = { found: [], missing: [] };
-  for (const resource of resources) {
-    try {
-      snapshots.found.push([resource, await publishedSnapshot(lake, resource.name, dt)]);
-    } catch (error) {
-      if (!(error instanceof SnapshotNotFoundError)) throw error;
-      snapshots.missing.push(error);
-    }
-  }
-  return snapshots;
-}
-
 function inputOf(
   settings: ResourceSettings,
   snapshot: PublishedSnapshot,
   dt: string | undefined,
-): Omit<DdlInput, 'dialect' | 'lake'> {
-  const { resource, pointer, manifest } = snapshot;
-  const names = manifest.columns.map(({ name }) => name);
-  // The change log spans runs whose masks may differ, so a column that is masked now or was masked then is text.
-  const masked = [
-    ...maskedColumns({ ...manifest, columns: manifest.selection }, names),
-    ...maskedColumns(settings, names),
-  ];
-  const common = { resource, pointer, manifest, masked, deletes: settings.deletes };
+): Omit<DdlInput, 'dialect' | 'lake' | 'numbers'> {
+  const common = publishedResource(settings, snapshot);
   return dt === undefined
     ? { ...common, views: ['current', 'changes', 'newest'] }
     : { ...common, views: ['days'], days: [snapshot] };

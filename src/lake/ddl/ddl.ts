@@ -1,13 +1,10 @@
 import type { ObjectKey } from '../../core/brands.js';
-import type { DeletePolicy, LakeSettings } from '../../core/settings.js';
-import { folderOf, pointerKey } from '../published/layout.js';
 import { addLineBreaks, type Manifest } from '../published/manifest.js';
-import type { Pointer } from '../published/pointer.js';
 import { athena } from './athena.js';
 import { clickhouse } from './clickhouse.js';
 import { duckdb, duckdbSetup } from './duckdb.js';
-import type { Numbers } from './kinds.js';
 import { viewName } from './quote.js';
+import { checkLineBreaks, logSource, type PublishedResource, runSource } from './sources.js';
 import { spark } from './spark.js';
 import type { Engine, Statement, TableSource } from './table.js';
 import { trino } from './trino.js';
@@ -26,23 +23,12 @@ export type Dialect = (typeof DIALECTS)[number];
 export const DDL_VIEWS = ['current', 'days', 'changes', 'newest'] as const;
 export type DdlView = (typeof DDL_VIEWS)[number];
 
-export interface DdlInput {
+export interface DdlInput extends PublishedResource {
   readonly dialect: Dialect;
-  readonly lake: LakeSettings;
-  readonly resource: string;
-  readonly pointer: Pointer;
-  /** Manifest of the snapshot that the pointer names. */
-  readonly manifest: Manifest;
   /** Snapshots of earlier days, each the last published run of its `dt`. */
   readonly days?: readonly DaySnapshot[] | undefined;
-  /** Columns that the configuration masks. They have type text, whatever types were seen before. */
-  readonly masked?: readonly string[] | undefined;
   /** Default: all views. */
   readonly views?: readonly DdlView[] | undefined;
-  /** Default: `exact`. */
-  readonly numbers?: Numbers | undefined;
-  /** What happens to rows that are gone from the service. Default: `mark`. */
-  readonly deletes?: DeletePolicy | undefined;
 }
 
 export interface DaySnapshot {
@@ -66,46 +52,16 @@ export interface DaySnapshot {
  * console.log(renderDdl(ddlStatements(input)));
  */
 export function ddlStatements(input: DdlInput): Statement[] {
-  const { dialect, lake, resource, pointer, manifest } = input;
-  const name = viewName(resource);
-  const common = {
-    lake,
-    pointer: pointerKey(resource),
-    masked: new Set(input.masked ?? []),
-    numbers: input.numbers ?? 'exact',
-    deletes: input.deletes ?? 'mark',
-    resource,
-    logText: `${name}_changes_text`,
-  };
-  const ofRun = (view: string, about: string, snapshot: ObjectKey, run: Manifest): TableSource => ({
-    ...common,
-    name: view,
-    about,
-    folder: folderOf(snapshot),
-    shape: 'run',
-    columns: run.columns,
-    key: run.key,
-    csv: run.csv,
-    lineBreaks: addLineBreaks(0, run.parts),
-  });
-  const ofLog = (view: string, about: string, shape: 'log' | 'newest'): TableSource => ({
-    ...ofRun(view, about, pointer.snapshot, manifest),
-    folder: `${resource}/changes` as ObjectKey,
-    shape,
-    lineBreaks: manifest.changesLineBreaks ?? null,
-  });
+  const { dialect, lake, resource, pointer } = input;
+  const current = { name: viewName(resource), about: `${resource} as of run ${pointer.runId}` };
   const sources: Readonly<Record<DdlView, () => TableSource[]>> = {
-    current: () => [ofRun(name, `${resource} as of run ${pointer.runId}`, pointer.snapshot, manifest)],
+    current: () => [runSource(input, current, { snapshot: pointer.snapshot, manifest: input.manifest })],
     days: () =>
       (input.days ?? []).map((day) =>
-        ofRun(dayView(resource, day.date), `${resource} on ${day.date}`, day.snapshot, day.manifest),
+        runSource(input, { name: dayView(resource, day.date), about: `${resource} on ${day.date}` }, day),
       ),
-    changes: () => [
-      ofLog(`${name}_changes`, `New, changed and deleted rows of each run of ${resource}`, 'log'),
-    ],
-    newest: () => [
-      ofLog(`${name}_newest`, `${resource} as of the last published run, from the change logs`, 'newest'),
-    ],
+    changes: () => [logSource(input, 'log')],
+    newest: () => [logSource(input, 'newest')],
   };
   const setup = dialect === 'duckdb' ? duckdbSetup(lake) : [];
   return [
@@ -118,21 +74,9 @@ export function ddlStatements(input: DdlInput): Statement[] {
 
 /** @throws RangeError if the engine cannot read the line breaks inside cells of the source */
 function readable(engine: Engine, source: TableSource): Statement[] {
-  const { lineBreaks, csv, name, resource } = source;
-  const reader = engine.splitsAtLineBreaks;
+  const comment = checkLineBreaks(engine, source);
   const [first, ...others] = viewsOf(engine, source);
-  if (reader === undefined || lineBreaks === 0) return [first!, ...others];
-  if (lineBreaks !== null) {
-    const remedy =
-      csv.lineBreaks === 'escape'
-        ? 'Earlier runs wrote them. A new lake URL starts with escaped change logs'
-        : `Set \`csv: { lineBreaks: escape }\` for ${resource}, and export again`;
-    throw new RangeError(
-      `${name}: its files have ${lineBreaks} line ${lineBreaks === 1 ? 'break' : 'breaks'} inside cells, and ${reader} takes each for the end of a row. ${remedy}`,
-    );
-  }
-  const about = `${reader} cannot read line breaks inside cells. Version 0.1, which wrote some of these files, did not count them.`;
-  return [{ ...first!, about: [...first!.about, about] }, ...others];
+  return [comment === null ? first! : { ...first!, about: [...first!.about, comment] }, ...others];
 }
 
 /**

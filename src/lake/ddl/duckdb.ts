@@ -6,7 +6,7 @@ import { failingCase } from './exact.js';
 import type { TableColumn, TypedKind } from './kinds.js';
 import { sqlName, sqlString } from './quote.js';
 import type { Engine, Statement, TableSource } from './table.js';
-import { textAbout } from './views.js';
+import { misfitCounts, textAbout } from './views.js';
 
 /** Longest row that DuckDB accepts, in bytes. Its default of 2 MB is too small for a long description. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
@@ -26,35 +26,40 @@ export const duckdb: Engine = {
     {
       kind: 'define',
       about: textAbout(source, duckdb, columns),
-      sql: `CREATE OR REPLACE VIEW ${sqlName(`${source.name}_text`)} AS\nSELECT * FROM ${readCsv(source, columns)}${publishedOnly(source)}`,
+      sql: `CREATE OR REPLACE VIEW ${sqlName(`${source.name}_text`)} AS\n${selectText(source, columns)}`,
     },
   ],
-  check: (source, columns) => {
-    const counts = columns.map(({ alias, cast: { fits } }) => {
-      const name = sqlName(alias);
-      return `  count(*) FILTER (WHERE ${name} IS NOT NULL AND ${fits} IS NOT TRUE) AS ${name}`;
-    });
-    return [
-      {
-        kind: 'check',
-        about: ['Number of values that do not fit their type, by column:'],
-        sql: `SELECT\n${counts.join(',\n')}\nFROM ${sqlName(`${source.name}_text`)}`,
-      },
-    ];
-  },
+  check: (source, columns) => [
+    {
+      kind: 'check',
+      about: ['Number of values that do not fit their type, by column:'],
+      sql: `SELECT\n  ${misfitCounts(duckdb, source, columns)
+        .map(({ count }) => count)
+        .join(',\n  ')}\nFROM ${sqlName(`${source.name}_text`)}`,
+    },
+  ],
 };
+
+/** Options of DuckDB's secret for a lake in S3. */
+export function s3Secret({ url, region, endpoint, forcePathStyle }: LakeSettings): Record<string, string> {
+  const { host, protocol }: Partial<URL> = endpoint === undefined ? {} : new URL(endpoint);
+  return {
+    ...{ type: 's3', provider: 'credential_chain' },
+    ...(region === undefined ? {} : { region }),
+    ...(host === undefined ? {} : { endpoint: host, use_ssl: String(protocol === 'https:') }),
+    ...(forcePathStyle === true ? { url_style: 'path' } : {}),
+    scope: url,
+  };
+}
+
+const UNQUOTED = ['type', 'provider', 'use_ssl'];
 
 /** Extensions and secret that DuckDB needs for an `s3://` lake; none for a folder. */
 export function duckdbSetup(lake: LakeSettings): Statement[] {
   if (!lake.url.startsWith('s3://')) return [];
-  const options = ['TYPE s3', 'PROVIDER credential_chain'];
-  if (lake.region !== undefined) options.push(`REGION ${sqlString(lake.region)}`);
-  if (lake.endpoint !== undefined) {
-    const { host, protocol } = new URL(lake.endpoint);
-    options.push(`ENDPOINT ${sqlString(host)}`, `USE_SSL ${protocol === 'https:'}`);
-  }
-  if (lake.forcePathStyle === true) options.push("URL_STYLE 'path'");
-  options.push(`SCOPE ${sqlString(lake.url)}`);
+  const options = Object.entries(s3Secret(lake)).map(
+    ([option, value]) => `${option.toUpperCase()} ${UNQUOTED.includes(option) ? value : sqlString(value)}`,
+  );
   const secret = (kind: string, more: readonly string[] = []): string =>
     `CREATE OR REPLACE ${kind} worktrack (\n  ${[...options, ...more].join(',\n  ')}\n)`;
   return [
@@ -80,6 +85,11 @@ export function duckdbSetup(lake: LakeSettings): Statement[] {
   ];
 }
 
+/** A query for the rows of a run's folder or of the published change logs, every column as text. */
+export function selectText(source: TableSource, columns: readonly TableColumn[]): string {
+  return `SELECT * FROM ${readCsv(source, columns)}${publishedOnly(source)}`;
+}
+
 function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly TableColumn[]): string {
   // Runs of the change log may differ in their compression, which the names of their files show.
   const parts =
@@ -99,8 +109,9 @@ function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly Ta
     `nullstr = ''`,
     'allow_quoted_nulls = false',
     `max_line_size = ${MAX_LINE_BYTES}`,
-    // Rows of older change logs have fewer cells. DuckDB pads them only when it reads with one thread.
-    ...(shape === 'log' ? ['null_padding = true', 'parallel = false'] : []),
+    // Rows of older change logs have fewer cells. DuckDB pads them only when it reads with one thread. Rows of later ones
+    // may have more, which only the mode that is not strict leaves out.
+    ...(shape === 'log' ? ['null_padding = true', 'parallel = false', 'strict_mode = false'] : []),
     `columns = {\n${columns.map(({ alias }) => `    ${sqlString(alias)}: 'VARCHAR'`).join(',\n')}\n  }`,
   ];
   return `read_csv(\n  ${[sqlString(parts), ...options].join(',\n  ')}\n)`;
@@ -114,7 +125,7 @@ function publishedOnly({ lake, pointer, shape }: TableSource): string {
 }
 
 /** Path of a key, with glob characters in brackets. */
-function pathIn({ url }: LakeSettings, key: string): string {
+export function pathIn({ url }: LakeSettings, key: string): string {
   const root = url.startsWith('file:') ? fileURLToPath(url) : url;
   return `${root}/${key}`.replace(/[*?[]/g, '[$&]');
 }

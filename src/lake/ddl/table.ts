@@ -69,8 +69,5 @@ export interface Engine {
   /** Name of the engine's CSV reader, if it takes each line break for the end of a row. */
   readonly splitsAtLineBreaks?: string;
   /** Prints a query that counts values which do not fit their type. */
-  readonly check?: (
-    source: TableSource,
-    columns: readonly (TableColumn & { readonly cast: ExactCast })[],
-  ) => Statement[];
+  readonly check?: (source: TableSource, columns: readonly TableColumn[]) => Statement[];
 }

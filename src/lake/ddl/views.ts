@@ -4,19 +4,29 @@ import { type ExactCast, exactCast, exactColumns } from './exact.js';
 import { renamed, type TableColumn, tableColumns } from './kinds.js';
 import type { Engine, Statement, TableSource } from './table.js';
 
-/** A name that no column has: it is reserved in every dialect. */
-export const ROW_NUMBER = '_worktrack_row';
+/** Names that no column has: they are reserved in every dialect. */
+const ROW_NUMBER = '_worktrack_row';
+export const NEXT_RUN = '_worktrack_next_run';
 
 /** The text view and the typed view of a source, in this order. */
 export function viewsOf(engine: Engine, source: TableSource): Statement[] {
-  const { toName, reserved } = engine.aliases;
-  const columns = tableColumns(source, (names) =>
-    columnAliases(names, { toName, reserved: [...reserved, ROW_NUMBER] }),
-  );
+  const columns = columnsOf(engine, source);
   const text =
     source.shape === 'newest' ? [newestText(engine, source, columns)] : engine.text(source, columns);
-  const exact = exactColumns(columns, (column) => castOf(engine, source, column));
-  return [...text, typedView(engine, source, columns), ...(engine.check?.(source, exact) ?? [])];
+  return [...text, typedView(engine, source, columns), ...(engine.check?.(source, columns) ?? [])];
+}
+
+/** The columns of a source, with the names that they have in its views. */
+export function columnsOf(engine: Engine, source: TableSource): TableColumn[] {
+  const { toName, reserved } = engine.aliases;
+  return tableColumns(source, (names) =>
+    columnAliases(names, { toName, reserved: [...reserved, ROW_NUMBER, NEXT_RUN] }),
+  );
+}
+
+/** The key columns, in the order of the key. */
+export function keyColumns({ key }: TableSource, columns: readonly TableColumn[]): TableColumn[] {
+  return key.map((field) => columns.find(({ name }) => name === columnName(field))!);
 }
 
 /** Comment of a text view. */
@@ -35,10 +45,7 @@ export function textAbout(
  */
 function newestText(engine: Engine, source: TableSource, columns: readonly TableColumn[]): Statement {
   const { name } = engine;
-  const keys = source.key.map((field) => {
-    const column = columns.find((one) => one.name === columnName(field));
-    return name(column?.alias ?? field);
-  });
+  const keys = keyColumns(source, columns).map(({ alias }) => name(alias));
   const list = columns.map(({ alias }) => `  ${name(alias)}`).join(',\n');
   const row = name(ROW_NUMBER);
   const live = source.deletes === 'drop' ? ` AND ${isEmpty(engine, name('_deleted_at'))}` : '';
@@ -77,7 +84,7 @@ function typedView(engine: Engine, source: TableSource, columns: readonly TableC
 }
 
 /** The expression of a column in the typed view. */
-function typed(engine: Engine, source: TableSource, column: TableColumn): string {
+export function typed(engine: Engine, source: TableSource, column: TableColumn): string {
   const cast = castOf(engine, source, column);
   // The connector writes metadata in one form only.
   if (cast !== null)
@@ -99,4 +106,19 @@ function castOf(engine: Engine, { csv }: TableSource, { alias, kind }: TableColu
 /** Engines that push a cast down into their CSV reader would fail there (duckdb/duckdb#23818). NULLIF prevents it. */
 function nonEmpty(name: string): string {
   return `NULLIF(${name}, '')`;
+}
+
+/** For each column that is not text, its quoted name and an aggregate that counts the values that do not fit its type. */
+export function misfitCounts(
+  engine: Engine,
+  source: TableSource,
+  columns: readonly TableColumn[],
+): { readonly name: string; readonly count: string }[] {
+  return exactColumns(columns, (column) => castOf(engine, source, column)).map(
+    ({ alias, cast: { fits } }) => {
+      const name = engine.name(alias);
+      const count = `count(*) FILTER (WHERE NOT (${isEmpty(engine, name)}) AND NOT coalesce(${fits}, false))`;
+      return { name, count: `${count} AS ${name}` };
+    },
+  );
 }

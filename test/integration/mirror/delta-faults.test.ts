@@ -160,7 +160,9 @@ describe('a Delta table', () => {
       expect.stringMatching(/is not a commit of a Delta table/),
     ]);
     await stack.store.remove([damaged]);
-    expect(await checkTable(stack.store, 'tasks')).toEqual([expect.stringMatching(/version 0 does not show run .* yet/)]);
+    expect(await checkTable(stack.store, 'tasks')).toEqual([
+      expect.stringMatching(/version 0 does not show run .* yet/),
+    ]);
     const caughtUp = await stack.export();
     expect(caughtUp.runs[0]!.warnings).toEqual([]);
     expect(await mirror.query<MirrorStatus>('status')).not.toHaveProperty('tableWarning');

@@ -343,6 +343,20 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     ]);
   });
 
+  it('still reads the change logs after a column is added, without that column', async () => {
+    const resource = 'widening';
+    const one = [column('id', 'string'), column('a', 'string')];
+    const rows = [
+      ['x', 'line\nbreak "quoted"'],
+      ['y', ''],
+    ];
+    const input = await publish(one, rows, { resource, date: '2026-11-20' });
+    const wider = rows.map(([id, a]) => [`${id}2`, a!, '"\n,', '']);
+    const runId = '20261122T020000Z-00000002' as RunId;
+    await publish([...one, column('b', 'string'), column('c', 'string')], wider, { resource, runId });
+    expect(data(await read(input, '_changes'))).toEqual([...rows, ...wider.map((row) => row.slice(0, 2))]);
+  });
+
   it('reads change logs of different compression, and shows the newest row of each key', async () => {
     const resource = 'newest';
     const columns = [column('id', 'string'), column('a', 'string')];

@@ -1,0 +1,98 @@
+import type { ConnectionSettings } from '../../core/settings.js';
+import type { ProjectFile, ProjectOwner } from '../../lake/dbt/file.js';
+import { DBT_ADAPTERS, type DbtAdapterName, dbtProject } from '../../lake/dbt/project.js';
+import { clashingResources, unreadableViews } from '../../lake/ddl/ddl.js';
+import type { PublishedResource } from '../../lake/ddl/sources.js';
+import { EXIT, type ExitCode } from '../shared/exit-code.js';
+import { withLake } from '../shared/open-lake.js';
+import type { GlobalOptions } from '../shared/options.js';
+import { output } from '../shared/output.js';
+import { publishedResource, skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
+import { readConnection } from '../shared/settings.js';
+import { counted } from '../shared/text.js';
+import { UsageError } from '../shared/usage-error.js';
+import { readOwner, type WrittenFile, writeProject } from './write-project.js';
+
+export interface DbtOptions extends GlobalOptions {
+  readonly adapter?: DbtAdapterName;
+  readonly dir: string;
+}
+
+/** `worktrack dbt`: writes a dbt project for the lake, or updates the generated files of one. */
+export async function runDbt(options: DbtOptions): Promise<ExitCode> {
+  const connection = readConnection(options);
+  const owner = await ownerOfProject(connection, options);
+  const { name, lake, resources } = connection;
+  if (owner.adapter === 'athena' && !lake.url.startsWith('s3://'))
+    throw new UsageError(`Athena reads only from S3, and the lake is ${lake.url}. Use --adapter duckdb.`);
+  const clash = clashingResources(resources.map((resource) => resource.name));
+  if (clash !== null) throw new UsageError(`the models of ${clash.join(' and ')} would have the same names`);
+  const snapshots = await withLake(connection, (open) => snapshotsOf(open, resources, undefined));
+  skipUnpublished(snapshots);
+  const published = snapshots.found.map(([settings, snapshot]) => ({
+    lake,
+    ...publishedResource(settings, snapshot),
+  }));
+  const readable = owner.adapter === 'athena' ? published.filter(isReadableByAthena) : published;
+  const files = projectFiles({ adapter: owner.adapter, connection: name, lake, resources: readable });
+  report(options.dir, owner, await writeProject(options.dir, owner, files));
+  return EXIT.done;
+}
+
+interface Owner extends ProjectOwner {
+  readonly adapter: DbtAdapterName;
+}
+
+/** @throws UsageError if the folder has a project of another connection or adapter */
+async function ownerOfProject({ name }: ConnectionSettings, { adapter, dir }: DbtOptions): Promise<Owner> {
+  const existing = await readOwner(dir);
+  const known = DBT_ADAPTERS.find((one) => one === existing?.adapter);
+  const owner = { connection: name, adapter: adapter ?? known ?? 'duckdb' };
+  if (existing === null || (existing.connection === name && existing.adapter === owner.adapter)) return owner;
+  throw new UsageError(
+    `${dir} has the dbt project of connection ${existing.connection} for ${existing.adapter}. Choose another folder with --dir.`,
+  );
+}
+
+function isReadableByAthena(resource: PublishedResource): boolean {
+  if (!unreadableViews({ dialect: 'athena', manifest: resource.manifest }).includes('changes')) return true;
+  output.note(
+    `Skipped: ${resource.resource}: its change logs have ${resource.manifest.changesLineBreaks} line breaks inside cells, ` +
+      'which Athena cannot read. A new lake URL with `csv: { lineBreaks: escape }` starts without them.',
+  );
+  return false;
+}
+
+/** @throws UsageError if the engine cannot read the lake, or none of its resources */
+function projectFiles(input: Parameters<typeof dbtProject>[0]): ProjectFile[] {
+  if (input.resources.length === 0)
+    throw new UsageError('no resource can be read, so no project was written.');
+  try {
+    return dbtProject(input);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new UsageError(error.message);
+  }
+}
+
+const KEPT: Partial<Record<WrittenFile['outcome'], string>> = {
+  keep: 'you changed it',
+  outdated: 'you changed it, and the generated version is a newer one',
+};
+
+function report(dir: string, { adapter }: ProjectOwner, files: readonly WrittenFile[]): void {
+  const number = (outcome: WrittenFile['outcome']) => files.filter((file) => file.outcome === outcome).length;
+  const parts = (['create', 'update', 'unchanged', 'remove'] as const)
+    .map((outcome) => [outcome, number(outcome)] as const)
+    .filter(([, files]) => files > 0)
+    .map(([outcome, files]) => `${counted(files, 'file')} ${PAST[outcome]}`);
+  output.out(`${dir}: dbt project for ${adapter}. ${parts.join(', ')}`);
+  const kept = files.filter(({ outcome }) => KEPT[outcome] !== undefined);
+  for (const { path, outcome } of kept) output.note(`Kept ${path}: ${KEPT[outcome]}`);
+  if (kept.length > 0)
+    output.note('To get the generated version of a kept file, move it away and run this command again.');
+  const profiles = adapter === 'athena' ? ' && dbt run-operation worktrack_create_sources' : '';
+  output.note(`Next: cd ${dir}${profiles} && dbt build && dbt source freshness`);
+}
+
+const PAST = { create: 'created', update: 'updated', unchanged: 'unchanged', remove: 'removed' };

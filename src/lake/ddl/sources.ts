@@ -1,0 +1,95 @@
+import type { ObjectKey } from '../../core/brands.js';
+import type { DeletePolicy, LakeSettings } from '../../core/settings.js';
+import { folderOf, pointerKey } from '../published/layout.js';
+import { addLineBreaks, type Manifest } from '../published/manifest.js';
+import type { Pointer } from '../published/pointer.js';
+import type { Numbers } from './kinds.js';
+import { viewName } from './quote.js';
+import type { Engine, TableSource } from './table.js';
+
+/** A published resource, as statements describe it. */
+export interface PublishedResource {
+  readonly lake: LakeSettings;
+  readonly resource: string;
+  readonly pointer: Pointer;
+  /** Manifest of the snapshot that the pointer names. */
+  readonly manifest: Manifest;
+  /** Columns that the configuration masks. They have type text, whatever types were seen before. */
+  readonly masked?: readonly string[] | undefined;
+  /** Default: `exact`. */
+  readonly numbers?: Numbers | undefined;
+  /** What happens to rows that are gone from the service. Default: `mark`. */
+  readonly deletes?: DeletePolicy | undefined;
+}
+
+/** A view to define: its name, and what it shows. */
+export interface NamedView {
+  readonly name: string;
+  readonly about: string;
+}
+
+/** The snapshot of one run. @param snapshot key of its `_datapackage.json` */
+export function runSource(
+  input: PublishedResource,
+  view: NamedView,
+  { snapshot, manifest }: { readonly snapshot: ObjectKey; readonly manifest: Manifest },
+): TableSource {
+  const { lake, resource } = input;
+  return {
+    ...{ lake, resource },
+    ...view,
+    pointer: pointerKey(resource),
+    masked: new Set(input.masked ?? []),
+    numbers: input.numbers ?? 'exact',
+    deletes: input.deletes ?? 'mark',
+    logText: `${logView(input).name}_text`,
+    folder: folderOf(snapshot),
+    shape: 'run',
+    columns: manifest.columns,
+    key: manifest.key,
+    csv: manifest.csv,
+    lineBreaks: addLineBreaks(0, manifest.parts),
+  };
+}
+
+/** The change logs of all published runs, or the newest row of each key in these. */
+export function logSource(input: PublishedResource, shape: 'log' | 'newest'): TableSource {
+  const { resource, pointer, manifest } = input;
+  const newest = {
+    name: `${viewName(resource)}_newest`,
+    about: `${resource} as of the last published run, from the change logs`,
+  };
+  return {
+    ...runSource(input, shape === 'log' ? logView(input) : newest, { snapshot: pointer.snapshot, manifest }),
+    folder: `${resource}/changes` as ObjectKey,
+    shape,
+    lineBreaks: manifest.changesLineBreaks ?? null,
+  };
+}
+
+function logView({ resource }: PublishedResource): NamedView {
+  return {
+    name: `${viewName(resource)}_changes`,
+    about: `New, changed and deleted rows of each run of ${resource}`,
+  };
+}
+
+/**
+ * Checks that an engine can read the line breaks inside cells of a source.
+ *
+ * @returns a comment if they were not counted, else `null`
+ * @throws RangeError if it cannot
+ */
+export function checkLineBreaks({ splitsAtLineBreaks: reader }: Engine, source: TableSource): string | null {
+  const { lineBreaks, csv, name, resource } = source;
+  if (reader === undefined || lineBreaks === 0) return null;
+  if (lineBreaks === null)
+    return `${reader} cannot read line breaks inside cells. Version 0.1, which wrote some of these files, did not count them.`;
+  const remedy =
+    csv.lineBreaks === 'escape'
+      ? 'Earlier runs wrote them. A new lake URL starts with escaped change logs'
+      : `Set \`csv: { lineBreaks: escape }\` for ${resource}, and export again`;
+  throw new RangeError(
+    `${name}: its files have ${lineBreaks} line ${lineBreaks === 1 ? 'break' : 'breaks'} inside cells, and ${reader} takes each for the end of a row. ${remedy}`,
+  );
+}

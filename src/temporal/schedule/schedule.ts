@@ -15,6 +15,7 @@ import {
 import type { ConnectionSettings } from '../../core/settings.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { cronOf, isEditedByHand, type ScheduleChange, scheduleChanges } from './schedule-diff.js';
+import { addNote } from './schedule-note.js';
 import { type ScheduledRun, scheduledRun } from './schedule-runs.js';
 
 const LAST_RUNS = 5;
@@ -56,6 +57,7 @@ function scheduleOptions({ name, schedule }: ConnectionSettings, taskQueue: stri
         schedule.cron.startsWith('@') ? schedule.cron : `${schedule.cron} # ${schedule.cron}`,
       ],
       timezone: schedule.timezone,
+      // The server derives each delay from the Schedule's id, and so from the connection's name, and from the nominal time.
       jitter: schedule.jitterMs,
     },
     action: {
@@ -183,14 +185,24 @@ export function triggerSchedule(temporal: TemporalClient, connection: string): P
   return handleOf(temporal, connection).trigger(ScheduleOverlapPolicy.SKIP);
 }
 
-/** @throws ScheduleNotFoundError */
-export function pauseSchedule(temporal: TemporalClient, connection: string, note?: string): Promise<void> {
-  return handleOf(temporal, connection).pause(note ?? 'Paused by worktrack');
+/** Pauses the Schedule. Earlier notes are kept after the new one. @throws ScheduleNotFoundError */
+export async function pauseSchedule(
+  temporal: TemporalClient,
+  connection: string,
+  note = 'Paused by worktrack',
+): Promise<void> {
+  const handle = handleOf(temporal, connection);
+  await handle.pause(addNote((await handle.describe()).state.note, note));
 }
 
-/** @throws ScheduleNotFoundError */
-export function resumeSchedule(temporal: TemporalClient, connection: string, note?: string): Promise<void> {
-  return handleOf(temporal, connection).unpause(note ?? 'Resumed by worktrack');
+/** Resumes the Schedule. Earlier notes are kept after the new one. @throws ScheduleNotFoundError */
+export async function resumeSchedule(
+  temporal: TemporalClient,
+  connection: string,
+  note = 'Resumed by worktrack',
+): Promise<void> {
+  const handle = handleOf(temporal, connection);
+  await handle.unpause(addNote((await handle.describe()).state.note, note));
 }
 
 /** Deletes the Schedule; a run in progress continues. @throws ScheduleNotFoundError */

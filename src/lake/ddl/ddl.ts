@@ -30,6 +30,8 @@ export interface DdlInput {
   readonly dialect: Dialect;
   readonly lake: LakeSettings;
   readonly resource: string;
+  /** Name of the views without a suffix, before it is made plain. Default: the resource. */
+  readonly view?: string | undefined;
   readonly pointer: Pointer;
   /** Manifest of the snapshot that the pointer names. */
   readonly manifest: Manifest;
@@ -63,7 +65,7 @@ export interface DaySnapshot {
  */
 export function ddlStatements(input: DdlInput): Statement[] {
   const { dialect, lake, resource, pointer, manifest } = input;
-  const name = viewName(resource);
+  const name = viewName(input.view ?? resource);
   const common = {
     lake,
     pointer: pointerKey(resource),
@@ -94,7 +96,7 @@ export function ddlStatements(input: DdlInput): Statement[] {
     current: () => [ofRun(name, `${resource} as of run ${pointer.runId}`, pointer.snapshot, manifest)],
     days: () =>
       (input.days ?? []).map((day) =>
-        ofRun(dayView(resource, day.date), `${resource} on ${day.date}`, day.snapshot, day.manifest),
+        ofRun(dayView(name, day.date), `${resource} on ${day.date}`, day.snapshot, day.manifest),
       ),
     changes: () => [
       ofLog(`${name}_changes`, `New, changed and deleted rows of each run of ${resource}`, 'log'),
@@ -142,8 +144,8 @@ export function unreadableViews({ dialect, manifest }: Pick<DdlInput, 'dialect' 
   return [...(current ? ['current' as const] : []), ...(log ? (['changes', 'newest'] as const) : [])];
 }
 
-function dayView(resource: string, date: string): string {
-  return `${viewName(resource)}_on_${viewName(date).slice(1)}`;
+function dayView(name: string, date: string): string {
+  return `${name}_on_${viewName(date).slice(1)}`;
 }
 
 /** Two resources whose views would have the same name, so that one would replace the other; `null` for none. */

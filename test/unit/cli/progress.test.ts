@@ -9,7 +9,7 @@ const NOW = Date.UTC(2026, 10, 21);
 describe('a progress line', () => {
   it('shows the stage, pages, rows and rows per second', () => {
     const line = resourceLine(resource({ stage: 'extract', pages: 12, rows: 12_000 }), 4100.4, NOW);
-    expect(line).toMatch(/^tasks +extract +12 pages +12,000 rows +4,100 rows\/s$/);
+    expect(line).toMatch(/^tasks +extract +12 pages +12,000 rows read +4,100 rows\/s$/);
   });
 
   it('shows how long the service asked to wait', () => {
@@ -86,7 +86,8 @@ describe('progress on a terminal', () => {
     progress.show(view([busy, busy]), NOW);
     text = '';
     progress.show(view([busy, busy]), NOW + 500);
-    expect(text.startsWith('\x1b[2A\r\x1b[J')).toBe(true);
+    // Each resource has a line, and its cause below.
+    expect(text.startsWith('\x1b[4A\r\x1b[J')).toBe(true);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression removes control characters
     const shown = text.replace(/\x1b\[[0-9;]*[A-Za-z]|\r/g, '').split('\n');
     expect(Math.max(...shown.map((line) => line.length))).toBeLessThan(40);

@@ -61,7 +61,7 @@ function noteLines(summaries: readonly ConnectionSummary[]): string[] {
   const names = new Map<string, string[]>();
   for (const { name, notes = [] } of summaries)
     for (const note of new Set(notes)) names.set(note, [...(names.get(note) ?? []), name]);
-  const lines = [...names].map(([note, [...about]]) => {
+  const lines = [...names].map(([note, about]) => {
     const more = about.length - NAMED;
     return `${about.slice(0, NAMED).join(', ')}${more > 0 ? ` and ${count(more)} more` : ''}: ${note}`;
   });

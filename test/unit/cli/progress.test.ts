@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resourceLine } from '../../../src/cli/progress/lines.js';
+import { causeLines, resourceLine } from '../../../src/cli/progress/lines.js';
 import { RateMeter } from '../../../src/cli/progress/rate.js';
 import { progressOn } from '../../../src/cli/progress/screen.js';
 import { report, resource, view } from './support.js';
@@ -10,6 +10,20 @@ describe('a progress line', () => {
   it('shows the stage, pages, rows and rows per second', () => {
     const line = resourceLine(resource({ stage: 'extract', pages: 12, rows: 12_000 }), 4100.4, NOW);
     expect(line).toMatch(/^tasks +extract +12 pages +12,000 rows read +4,100 rows\/s$/);
+  });
+
+  it('shows the rows of the snapshot once it is published, as the summary does', () => {
+    const done = resource({ stage: 'published', pages: 1, rows: 12, report: report({ rows: 10_000 }) });
+    expect(resourceLine(done, null, NOW)).toMatch(/^tasks +published +1 page +10,000 rows +12 read$/);
+  });
+
+  it('leaves the cause of a failure to the lines below, at most three', () => {
+    const failure = { message: 'the service answered 503 '.repeat(40), attempt: 2, retry: 'waiting' } as const;
+    const failing = resource({ stage: 'extract', failure });
+    expect(resourceLine(failing, null, NOW, 'below')).toMatch(/attempt 2 failed, will retry$/);
+    const lines = causeLines(failing, 79);
+    expect(lines).toHaveLength(3);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(79);
   });
 
   it('shows how long the service asked to wait', () => {

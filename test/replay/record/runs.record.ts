@@ -143,7 +143,7 @@ it('records a mirror that sends notifications of a failure and of the recovery',
     const { events } = await stack.history(stack.mirrorId('projects'));
     return events!.filter((event) => event.activityTaskCompletedEventAttributes).length > 7;
   }, 'the mirror knows it');
-  await mirror('notified');
+  await mirror('notified-without-export');
   hook.close();
 });
 

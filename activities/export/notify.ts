@@ -6,7 +6,7 @@ import {
   resolveSecret,
   TransientError,
 } from '../../src/api/index.js';
-import type { Activities, NotifyInput } from '../../src/core/contract/index.js';
+import type { Activities, NotifyInput, RunError } from '../../src/core/contract/index.js';
 import { notifyUrlProblem } from '../../src/core/notify.js';
 import type { ConnectionSettings, NotifySettings } from '../../src/core/settings.js';
 import type { ActivityDeps } from '../shared/deps.js';
@@ -57,14 +57,17 @@ async function redactorOf({ apiKey }: ConnectionSettings, secrets: readonly stri
 }
 
 function bodyOf(
-  { event, connection, resource, outcome, runId, error, at }: NotifyInput,
+  { event, connection, resource, outcome, runId, error, resources, at }: NotifyInput,
   redact: (text: string) => string,
 ): object {
-  const sent =
-    error === null
-      ? null
-      : { type: error.type, message: boundMessage(redact(error.message), MAX_ERROR_CHARS) };
-  return { event, connection, resource, outcome, runId, error: sent, at: new Date(at).toISOString() };
+  const sent = (one: RunError | null) =>
+    one === null ? null : { type: one.type, message: boundMessage(redact(one.message), MAX_ERROR_CHARS) };
+  const listed = resources ?? [{ resource, event, outcome, runId, error }];
+  return {
+    ...{ event, connection, resource, outcome, runId, error: sent(error) },
+    resources: listed.map((one) => ({ ...one, error: sent(one.error) })),
+    at: new Date(at).toISOString(),
+  };
 }
 
 function check(status: number, path: string): void {

@@ -2,9 +2,9 @@ import type { ObjectKey, RunId } from '../../src/core/brands.js';
 import { copyRows } from '../../src/lake/part/copy-rows.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { readPartIndex } from '../../src/lake/part/read-index.js';
-import { BlockReader } from '../../src/lake/part/reader.js';
 import { readPartRows } from '../../src/lake/part/rows.js';
 import { PartWriter } from '../../src/lake/part/writer.js';
+import { containsKey } from '../../src/lake/published/find-record.js';
 import { folderOf, inFolder, nameOf } from '../../src/lake/published/layout.js';
 import {
   decodeManifest,
@@ -22,7 +22,7 @@ import {
 import { type Version, writeIfUnchanged } from '../../src/lake/published/rewrite.js';
 import { headerRow } from '../../src/lake/rows/header.js';
 import { maskedColumns, type Profile } from '../../src/lake/rows/profile.js';
-import { payloadAt, rowKey, rowKeys, type SortKey } from '../../src/lake/rows/row.js';
+import type { SortKey } from '../../src/lake/rows/row.js';
 import { columnName } from '../../src/lake/rows/schema.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { withMaskingKey } from '../shared/masking.js';
@@ -83,7 +83,7 @@ async function removeFromManifest(
   const key = storedKey(await keyProfile(manifest, purge), purge.values);
   const replaced: PurgedPart[] = [];
   for (const part of partsContaining(manifest, key)) {
-    if (!(await containsKey(store, manifest, part, key, purge))) continue;
+    if (!(await containsKey(store, manifest, part, { key, ...purge }))) continue;
     const written = await writePartWithout(store, manifest, part, key, purge);
     const after = written.rows === 0 && manifest.parts.length > 1 ? null : written;
     replaced.push({ before: part, after, by: purge.by });
@@ -100,29 +100,6 @@ async function removeFromManifest(
 function keyProfile({ key, csv, selection }: Manifest, { masking }: TreePurge): Promise<Profile> | Profile {
   const profile = { key, csv, columns: selection };
   return maskedColumns(profile, key.map(columnName)).length > 0 ? withMaskingKey(masking, profile) : profile;
-}
-
-async function containsKey(
-  store: ObjectStore,
-  { key: fields, csv }: Manifest,
-  part: PublishedPart,
-  key: SortKey,
-  { tree, signal }: TreePurge,
-): Promise<boolean> {
-  if (tree === 'changes') {
-    for await (const rows of readPartRows(store, part, { compression: csv.compression, signal })) {
-      for (const row of rows) {
-        const found = rowKey(row, payloadAt(row), fields.length, csv.delimiter);
-        if (found >= key) return found === key;
-      }
-    }
-    return false;
-  }
-  const { blocks } = await readPartIndex(store, part, { csv, keyColumns: fields.length }, signal);
-  const at = blocks.findIndex(({ first, last }) => first <= key && key <= last);
-  if (at === -1) return false;
-  const reader = new BlockReader(store, { key: part.key, blocks, framing: framingOf(csv) }, 1, signal);
-  return rowKeys(await reader.rows(at), fields.length, csv.delimiter, 'all').includes(key);
 }
 
 async function writePartWithout(

@@ -16,6 +16,7 @@ import {
   publishedColumns,
   readBatch,
   readRows,
+  type Summary,
   summaryKey,
   textColumns,
   typesOf,
@@ -48,14 +49,6 @@ export function createPlanWriteBack(deps: ActivityDeps): Activities['worktrack.p
         giveUpAfterMs: settings.retries.giveUpAfterMs,
       };
     });
-}
-
-/** The content of `summary.json`. */
-export interface Summary {
-  readonly plan: ObjectKey;
-  /** Whether all rows have an outcome, so that another run would change nothing. */
-  readonly complete: boolean;
-  readonly written: WrittenResults;
 }
 
 async function finalResults(

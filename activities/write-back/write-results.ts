@@ -8,13 +8,13 @@ import {
   resultOf,
   resultsHeader,
   resultsKey,
+  type Summary,
   summaryKey,
 } from '../../src/write-back/index.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readDocument, writeDocument } from '../shared/documents.js';
 import { loadChunk, readLogIndex } from './attempt-logs.js';
-import type { Summary } from './plan-write-back.js';
 
 /** Number of chunks that are read at the same time. */
 const CONCURRENCY = 8;

@@ -7,6 +7,7 @@ import { addReplayCommand, addRunCommands } from './commands/runs.js';
 import { addSetupCommands } from './commands/setup.js';
 import { addTriggerCommands } from './commands/triggers.js';
 import { addWriteBackCommand } from './commands/write-back.js';
+import { collect } from './shared/options.js';
 
 /**
  * Builds the command line. Each command's module is loaded when the command runs, so that `--help` is fast.
@@ -23,7 +24,11 @@ export function createProgram(onEnd: OnEnd): Command {
       '--config <file>',
       'configuration file (default: $WORKTRACK_CONFIG, else worktrack.yaml, .yml or .json in the working directory)',
     )
-    .option('--connection <name>', 'connection in the configuration (optional if there is only one)')
+    .option(
+      '--connection <name>',
+      'connection in the configuration (optional if there is only one); several commands accept it repeatedly',
+      collect,
+    )
     .option('--task-queue <name>', 'Temporal task queue (default: worktrack)')
     .option('--address <host:port>', 'Temporal server (default: $TEMPORAL_ADDRESS, else the profile)')
     .option('--namespace <name>', 'Temporal namespace (default: $TEMPORAL_NAMESPACE, else the profile)')
@@ -64,4 +69,4 @@ Exit codes:
   2    usage or configuration error
   3    the service refused the API key, the plan or a grant
   4    Temporal or S3 was unreachable for more than 60 s
-  130  left with Ctrl-C; the run continues`;
+  130  left with Ctrl-C or after --timeout; the run continues`;

@@ -56,7 +56,7 @@ const event = choice(['failure', 'recovery']);
 /** `notify` of a connection: notifications of failed runs, and of the first published run after a failure. */
 export const notify = section({
   url: url.describe(
-    'URL that receives a POST for each run that failed or was refused, and for the first published run after it. Use a reference if the URL itself is a secret. Plain http is allowed to this machine only.',
+    'URL that receives a POST for each export with a run that failed or was refused, and for the first published run after it. Use a reference if the URL itself is a secret. Plain http is allowed to this machine only.',
   ),
   headers: headers
     .prefault({})

@@ -1,4 +1,4 @@
-import type { NotifyEvent, RunOutcome } from './contract/index.js';
+import type { NotifiedRun, NotifyEvent, NotifyInput, RunOutcome, RunReport } from './contract/index.js';
 
 /**
  * Decides on the notification of a run: one for each failure, and one for the first published run after a failure. A
@@ -13,6 +13,31 @@ export function eventOf(
   if (outcome === 'cancelled') return { event: null, failing };
   if (outcome === 'published') return { event: failing ? 'recovery' : null, failing: false };
   return { event: 'failure', failing: true };
+}
+
+/**
+ * The notification of an export: one for all runs with an event that is wanted. With failures, the event is `failure`, and
+ * runs that recovered are listed beside them.
+ *
+ * @param wanted events that the configuration names
+ * @param at milliseconds since 1970
+ * @returns `null` if there is nothing to send
+ */
+export function exportNotification(
+  connection: string,
+  reports: readonly RunReport[],
+  wanted: readonly NotifyEvent[],
+  at: number,
+): NotifyInput | null {
+  const resources = reports.flatMap(({ resource, outcome, runId, error, event }): NotifiedRun[] =>
+    event === undefined || !wanted.includes(event) ? [] : [{ resource, event, outcome, runId, error }],
+  );
+  const worst = resources.find(({ event }) => event === 'failure') ?? resources[0];
+  if (worst === undefined) return null;
+  const { event, outcome, error } = worst;
+  const [only] = resources.length === 1 ? resources : [];
+  const [resource, runId] = [only?.resource ?? null, only?.runId ?? null];
+  return { connection, event, outcome, error, resource, runId, resources, at };
 }
 
 /** Why a URL is not allowed for notifications; `null` if it is. The text does not repeat the URL, which may be a secret. */

@@ -61,6 +61,7 @@ const REQUESTS = {
     since: orNull(utcSeconds),
     nominalStart: moment,
     notify: optional(listOf(oneOf('failure', 'recovery'))),
+    notifier: optional(oneOf('sender')),
   } satisfies ChecksOf<Omit<RunRequest, 'kind'>>),
   rollback: object({ ...requestFields, to: runId } satisfies ChecksOf<Omit<RollbackRequest, 'kind'>>),
   purge: object({ ...requestFields, key: nonEmpty(listOf(text)) } satisfies ChecksOf<
@@ -93,6 +94,7 @@ const report = object({
   warnings: listOf(text),
   error: orNull(object({ type: text, message: text })),
   purged: optional(object({ snapshots: count, changeLogs: count } satisfies ChecksOf<PurgeCounts>)),
+  event: optional(oneOf('failure', 'recovery')),
 } satisfies ChecksOf<RunReport>);
 const runAnswer = object({ requestId: id, report });
 const notice = object({ notices: count });

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { ConfigurationError } from '../core/configuration-error.js';
 import { errorMessage, WorktrackError } from '../core/errors.js';
+import { inParallel } from '../core/in-parallel.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { VERSION } from '../core/version.js';
 import { type ConnectionFinding, type Finding, ok, problem, warning } from './finding.js';
@@ -9,6 +10,9 @@ import { checkMasking } from './masking.js';
 import { checkOtherSecrets, checkSecret } from './secret.js';
 import { checkService } from './service.js';
 import { checkTemporal, type TemporalPlace } from './temporal.js';
+
+/** Connections that are checked at the same time: their time limits also count while others use the processor. */
+const PARALLEL_CONNECTIONS = 16;
 
 interface DoctorInput {
   readonly connections: readonly ConnectionSettings[];
@@ -19,7 +23,7 @@ interface DoctorInput {
 }
 
 /**
- * Checks everything a run depends on, in parallel; a failed check does not stop the others. Reads one record of each
+ * Checks everything a run depends on, connections in parallel; a failed check does not stop the others. Reads one record of each
  * resource and one page, and writes a few small objects below `_staging/` of each lake, which it removes again.
  */
 export async function runChecks({
@@ -27,13 +31,13 @@ export async function runChecks({
   temporal,
   timeoutMs,
 }: DoctorInput): Promise<ConnectionFinding[]> {
-  const all = await Promise.all([
-    ...connections.map((connection) => checkConnection(connection, timeoutMs)),
+  const [perConnection, ...general] = await Promise.all([
+    inParallel(connections, PARALLEL_CONNECTIONS, (connection) => checkConnection(connection, timeoutMs)),
     findingOnError('temporal', async () =>
       temporal === null ? [] : checkTemporal(temporal, timeoutMs),
     ).then(withConnection(null)),
   ]);
-  return [...withConnection(null)([checkVersions()]), ...all.flat()];
+  return [...withConnection(null)([checkVersions()]), ...perConnection.flat(), ...general.flat()];
 }
 
 async function checkConnection(

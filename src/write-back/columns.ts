@@ -32,7 +32,7 @@ export interface TypeSources {
  * The columns of a CSV. A type comes from a suffix in the header (`durationSeconds:integer`), from the batch, or from the
  * published snapshot. An unknown column, or one with several types, is text.
  *
- * @throws InputError for an empty name, a duplicate name, and a type that differs from the batch's
+ * @throws InputError for an empty name, a duplicate name, an unknown type, and a type that differs from the batch's
  */
 export function inputColumns(
   header: readonly (ByteString | null)[],
@@ -41,7 +41,9 @@ export function inputColumns(
 ): InputColumn[] {
   const published = new Map(sources.published.map((column) => [column.name, column.types]));
   const columns = header.map((cell, at): InputColumn => {
-    const { name, suffix } = headerCell(cell, at, line);
+    const { name, suffix } = headerCell(cell, at, line, {
+      isName: (name) => published.has(columnName(name)) || Object.hasOwn(sources.fixed, name),
+    });
     const text = fromByteString(name);
     const fixed = Object.hasOwn(sources.fixed, text) ? sources.fixed[text] : undefined;
     if (suffix !== null && fixed !== undefined && fixed !== suffix)
@@ -62,13 +64,21 @@ function headerCell(
   cell: ByteString | null,
   at: number,
   line: number,
+  { isName }: { readonly isName: (name: string) => boolean },
 ): { name: ByteString; suffix: CellType | null } {
   if (cell === null || cell === '')
     throw new InputError(`column ${at + 1} has no name in the header`, { line });
   const colon = cell.lastIndexOf(':');
+  const text = fromByteString(cell);
+  // The name of a field can contain a colon.
+  if (colon <= 0 || isName(text)) return { name: cell, suffix: null };
   const suffix = CELL_TYPES.find((type) => type === cell.slice(colon + 1));
-  if (colon <= 0 || suffix === undefined) return { name: cell, suffix: null };
-  return { name: cell.slice(0, colon) as ByteString, suffix };
+  if (suffix !== undefined) return { name: cell.slice(0, colon) as ByteString, suffix };
+  throw new InputError(
+    `column ${at + 1}, ${JSON.stringify(text)}, has an unknown type after the colon`,
+    { line },
+    `The types are ${CELL_TYPES.join(', ')}. Without a type, the published snapshot decides.`,
+  );
 }
 
 /** The single type of a published column besides null; `null` for a column with no other values. */
@@ -106,6 +116,16 @@ function changedType(name: string, fixed: CellType, suffix: CellType, line: numb
 /** The types to fix for the rest of the batch. */
 export function typesOf(columns: readonly InputColumn[]): CellTypes {
   return Object.fromEntries(columns.map(({ name, type }) => [fromByteString(name), type]));
+}
+
+/** Columns that no published row has had, such as misspelled ones; empty without a snapshot. They are sent as they are. */
+export function unpublishedColumns(
+  columns: readonly InputColumn[],
+  published: readonly Column[],
+): readonly string[] {
+  if (published.length === 0) return [];
+  const known = new Set(published.map(({ name }) => name));
+  return columns.map(({ name }) => fromByteString(name)).filter((name) => !known.has(columnName(name)));
 }
 
 /** Columns of a resource's published snapshot with the JSON types of their values; empty without a snapshot. */

@@ -2,7 +2,14 @@
 
 export { checkBatch, readBatch, textColumns } from './batch-file.js';
 export { type ChunkLog, type LoggedRow, mergeLogs, type RowState } from './chunk-log.js';
-export { type CellTypes, type InputColumn, publishedColumns, type TypeSources, typesOf } from './columns.js';
+export {
+  type CellTypes,
+  type InputColumn,
+  publishedColumns,
+  type TypeSources,
+  typesOf,
+  unpublishedColumns,
+} from './columns.js';
 export { formatOf } from './format.js';
 export { HashTable } from './hash-table.js';
 export { BatchHash, idempotencyKey, textHash, uuidV5 } from './identity.js';
@@ -38,3 +45,4 @@ export { responseId, toRequest } from './request.js';
 export { resultLines, resultOf, resultsHeader } from './results.js';
 export { type InputRow, readRows } from './rows.js';
 export { type InputSource, openSource } from './source.js';
+export { type Summary, type WrittenBatch, writtenBatch } from './written.js';

@@ -23,6 +23,8 @@ import {
   readBatch,
   readRows,
   textColumns,
+  unpublishedColumns,
+  writtenBatch,
 } from './index.js';
 
 export interface WriteBackSource {
@@ -46,6 +48,8 @@ export interface CheckedInput {
   readonly rows: number;
   /** Columns of a CSV, with the types of their cells in requests. */
   readonly columns: readonly InputColumn[];
+  /** Columns of a CSV that no published row has had; empty if nothing is published. */
+  readonly unpublished: readonly string[];
   readonly sha256: string;
   readonly source: InputSource;
   /** Reads the rows again. */
@@ -103,6 +107,7 @@ export async function checkWriteBack(
     keyColumn,
     rows,
     columns,
+    unpublished: unpublishedColumns(columns, types.published).filter((name) => name !== keyColumn),
     sha256: hashed.contentSha256,
     source,
     eachRow: () => readRows(source.open(), { format, types }),
@@ -163,6 +168,14 @@ export async function copyInput(
     }
   }
   return { connection, resource, batchId, input: key, format, keyColumn };
+}
+
+/** The results of a checked input if all of its rows already have a final outcome; else `null`. */
+export function alreadyWritten(
+  store: ObjectStore,
+  { batchId, sha256, format }: CheckedInput,
+): ReturnType<typeof writtenBatch> {
+  return writtenBatch(store, batchId, inputKey(batchId, sha256, format));
 }
 
 const CONTENT_TYPES: Readonly<Record<InputFormat, string>> = {

@@ -1,9 +1,11 @@
 import { ApplicationFailure, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { Activities, ExportInput, ExportResult, RunReport } from '../../src/core/contract/index.js';
 import type { RequestSpec } from '../../src/core/mirror.js';
+import { exportNotification } from '../../src/core/notify.js';
 import { exportDetails, showDetails } from '../shared/details.js';
 import { failedReport } from '../shared/failures.js';
 import { exportProgress } from '../shared/messages.js';
+import { sendNotification } from '../shared/notification.js';
 import { MirrorRequester } from './mirror-requester.js';
 
 const { 'worktrack.planExport': planExport } = proxyActivities<Activities>({
@@ -41,22 +43,40 @@ export async function requestRuns(
     await Promise.all(resources.map((resource) => requestOrFail(resource)));
   } catch (error) {
     if (isCancellation(error)) await requester.withdrawAll();
+    await notifyOfRuns();
     throw error;
   }
-  return toResult(resources.map((resource) => reportOf(resource)!));
+  await notifyOfRuns();
+  return toResult(resources.map((resource) => withoutEvent(reportOf(resource)!)));
+
+  /** One notification for all resources, so that an outage of the service does not send one for each. */
+  async function notifyOfRuns(): Promise<void> {
+    if (plan.notifier !== 'sender') return;
+    const reports = resources.flatMap((resource) => reportOf(resource) ?? []);
+    const notification = exportNotification(connection, reports, plan.notify ?? [], Date.now());
+    if (notification !== null) await sendNotification(notification, 'prompt');
+  }
 
   /** If the mirror does not answer, only this resource fails. */
   async function requestOrFail(resource: string): Promise<void> {
     try {
+      const { notify, notifier } = plan;
       const request =
-        spec.kind === 'run' && plan.notify !== undefined ? { ...spec, notify: plan.notify } : spec;
+        spec.kind === 'run' && notify !== undefined
+          ? { ...spec, notify, ...(notifier === undefined ? {} : { notifier }) }
+          : spec;
       await requester.request(resource, request, resource, plan.giveUpAfterMs);
     } catch (error) {
       if (isCancellation(error)) throw error;
-      unanswered.set(resource, failedReport(resource, null, error));
+      unanswered.set(resource, { ...failedReport(resource, null, error), event: 'failure' });
     }
     showDetails(exportDetails(progress()));
   }
+}
+
+/** The event is for the notification, and not part of an export's result. */
+function withoutEvent({ event: _, ...report }: RunReport): RunReport {
+  return report;
 }
 
 function toResult(runs: readonly RunReport[]): ExportResult {

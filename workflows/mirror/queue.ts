@@ -40,8 +40,13 @@ function withLatestStart(first: MirrorRequest, all: readonly MirrorRequest[]): M
 function specOf(request: MirrorRequest): string {
   const { requestId: _, replyTo: __, ...spec } = request;
   if (spec.kind !== 'run') return JSON.stringify(spec);
-  const { notify: ___, ...run } = spec;
+  const { notify: ___, notifier: ____, ...run } = spec;
   return JSON.stringify({ ...run, nominalStart: 0 });
+}
+
+/** Who notifies of the run of a batch: a sender, if one of them does. */
+export function notifierOf(batch: readonly MirrorRequest[]): 'sender' | 'mirror' {
+  return batch.some((one) => one.kind === 'run' && one.notifier === 'sender') ? 'sender' : 'mirror';
 }
 
 export function remember(answered: readonly RunAnswer[], answer: RunAnswer): RunAnswer[] {

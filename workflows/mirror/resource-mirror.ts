@@ -32,7 +32,7 @@ import {
 } from '../shared/messages.js';
 import { handleChecked, wellFormed } from '../shared/signals.js';
 import { discardRun, executeRequest } from './execute-request.js';
-import { answerOf, type Batch, enqueue, nextBatch, remember } from './queue.js';
+import { answerOf, type Batch, enqueue, nextBatch, notifierOf, remember } from './queue.js';
 import { countRun, notifyRunEnded } from './run-ended.js';
 import { checkSyncInput, syncRequest } from './sync-request.js';
 
@@ -160,10 +160,11 @@ class ResourceMirror {
     const scope = new CancellationScope();
     this.#current = { batch, scope, wanted: new Set(all.map((request) => request.requestId)) };
     const startedAt = Date.now();
-    const report = await scope.run(() => this.#runRequest(first));
+    let report = await scope.run(() => this.#runRequest(first));
     if (first.kind === 'run') {
       countRun(this.#state.connection, report, Date.now() - startedAt);
-      const { changes, notification } = notifyRunEnded(this.#state, report);
+      const { changes, event, notification } = notifyRunEnded(this.#state, report, notifierOf(all));
+      if (event !== null) report = { ...report, event };
       this.#change(changes);
       if (notification !== null) this.#replies.push(notification);
     }

@@ -1,14 +1,8 @@
-import { CancellationScope, log, metricMeter, proxyActivities } from '@temporalio/workflow';
-import type { Activities, MirrorState, NotifyInput, RunReport } from '../../src/core/contract/index.js';
+import { metricMeter } from '@temporalio/workflow';
+import type { MirrorState, NotifyEvent, RunReport } from '../../src/core/contract/index.js';
 import { METRICS } from '../../src/core/metrics.js';
 import { eventOf } from '../../src/core/notify.js';
-import { toRunError } from '../shared/failures.js';
-
-const { 'worktrack.notify': notify } = proxyActivities<Activities>({
-  startToCloseTimeout: '30 seconds',
-  scheduleToCloseTimeout: '10 minutes',
-  retry: { initialInterval: '2 seconds', maximumInterval: '1 minute', maximumAttempts: 6 },
-});
+import { sendNotification } from '../shared/notification.js';
 
 /**
  * Counts an ended run, whatever its outcome. The mirror does this because only it sees the end of every run. Metrics are
@@ -26,34 +20,27 @@ export function countRun(connection: string, { resource, outcome }: RunReport, d
 }
 
 /**
- * Updates the failure state after a run, and sends a notification if the configuration asks for one.
+ * Updates the failure state after a run, and sends a notification if the configuration asks for one and no sender of the
+ * run's requests does it.
  *
- * @returns `notification` resolves once the notification is sent or has failed, and never rejects; `null`: none is due
+ * @returns `event`: the event of which the sender notifies; `notification` resolves once the notification is sent or has
+ *   failed, and never rejects; `null`: none is due
  */
 export function notifyRunEnded(
   { notify: wanted, failing: before, connection }: MirrorState,
   report: RunReport,
-): { readonly changes: Partial<MirrorState>; readonly notification: Promise<void> | null } {
+  notifier: 'sender' | 'mirror',
+): {
+  readonly changes: Partial<MirrorState>;
+  readonly event: NotifyEvent | null;
+  readonly notification: Promise<void> | null;
+} {
   const { event, failing } = eventOf(before === true, report.outcome);
   // A mirror that never failed has no such field.
   const changes = failing === (before === true) ? {} : { failing };
-  if (event === null || wanted?.includes(event) !== true) return { changes, notification: null };
+  if (notifier === 'sender') return { changes, event, notification: null };
+  if (event === null || wanted?.includes(event) !== true) return { changes, event: null, notification: null };
   const { resource, outcome, runId, error } = report;
   const input = { connection, resource, event, outcome, runId, error, at: Date.now() };
-  return { changes, notification: sendNotification(input) };
-}
-
-/** A failed notification does not fail the run. */
-async function sendNotification(input: NotifyInput): Promise<void> {
-  try {
-    await CancellationScope.nonCancellable(() => notify(input));
-  } catch (error) {
-    const { connection, resource, event } = input;
-    log.warn('the notification of a run could not be sent; the run is not affected', {
-      connection,
-      resource,
-      event,
-      error: toRunError(error).message,
-    });
-  }
+  return { changes, event: null, notification: sendNotification(input) };
 }

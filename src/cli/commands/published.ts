@@ -1,44 +1,51 @@
 import { type Command, Option } from 'commander';
-import { collect, type GlobalOptions } from '../shared/options.js';
-import { commandAdder, type OnEnd } from './add-command.js';
+import { collect, type SeveralOptions } from '../shared/options.js';
+import { commandAdder, type OnEnd, optionsOf, withSeveral } from './add-command.js';
 
 /** Commands on published data: inspect it, verify it, roll it back, and remove a record. */
 export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
   const add = commandAdder(onEnd);
-  add<GlobalOptions & { json?: boolean }>(
-    program,
-    'status',
-    'show the checkpoint, last run, rows and warnings of each resource',
-    async (options) => (await import('../inspect/status.js')).runStatus(options),
+  withSeveral(
+    add<SeveralOptions & { json?: boolean }>(
+      program,
+      'status',
+      'show the checkpoint, last run, rows and warnings of each resource',
+      async (options) => (await import('../inspect/status.js')).runStatus(options),
+      'several',
+    ),
   ).option('--json', 'print one JSON object');
 
-  add<import('../inspect/history.js').HistoryOptions>(
-    program,
-    'history',
-    'list the last runs of each resource: published, failed and running',
-    async (options) => (await import('../inspect/history.js')).runHistory(options),
+  withSeveral(
+    add<import('../inspect/history.js').HistoryOptions>(
+      program,
+      'history',
+      'list the last runs of each resource: published, failed and running',
+      async (options) => (await import('../inspect/history.js')).runHistory(options),
+      'several',
+    ),
   )
     .option('--resource <name>', 'only this resource; repeatable', collect)
     .option('--limit <n>', 'maximum number of runs per resource', '10')
     .option('--json', 'print one JSON object');
 
-  add<import('../inspect/verify.js').VerifyCommandOptions>(
-    program,
-    'verify',
-    'reread the published data and check every hash, count and key',
-    async (options) => (await import('../inspect/verify.js')).runVerify(options),
+  withSeveral(
+    add<import('../inspect/verify.js').VerifyCommandOptions>(
+      program,
+      'verify',
+      'reread the published data and check every hash, count and key',
+      async (options) => (await import('../inspect/verify.js')).runVerify(options),
+      'several',
+    ),
   )
     .option('--resource <name>', 'only this resource; repeatable', collect)
     .option('--json', 'print one JSON object');
 
-  // The global option keeps only the last name.
-  const connections: string[] = [];
-  program.on('option:connection', (name: string) => connections.push(name));
   add<import('../inspect/report.js').ReportOptions>(
     program,
     'report',
     'write an HTML report: what needs attention, rows, changes, and the last runs',
-    async (options) => (await import('../inspect/report.js')).runReport({ ...options, connections }),
+    async (options) => (await import('../inspect/report.js')).runReport(options),
+    'several',
   )
     .option('--all', 'report on all connections; to select several, repeat --connection')
     .option('--resource <name>', 'only this resource; repeatable', collect)
@@ -69,13 +76,18 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
       'key of the record; repeat for each key field, in the configured order',
       collect,
     )
+    .option('--dry-run', 'show how many snapshots and change logs contain the record; remove nothing')
+    .option('--yes', 'do not ask for confirmation on a terminal')
     .option('--json', 'print one JSON object');
 
-  add<import('../inspect/ddl.js').DdlCommandOptions>(
-    program,
-    'ddl',
-    'print statements for a query engine that read the published data',
-    async (options) => (await import('../inspect/ddl.js')).runDdl(options),
+  withSeveral(
+    add<import('../inspect/ddl-options.js').DdlCommandOptions>(
+      program,
+      'ddl',
+      'print statements for a query engine that read the published data',
+      async (options) => (await import('../inspect/ddl.js')).runDdl(options),
+      'several',
+    ),
   )
     .addOption(
       new Option('--dialect <engine>', 'query engine')
@@ -120,6 +132,6 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
     .option('--json', 'print one JSON object, which distinguishes null from the empty string')
     .action(async (resource: string, _options: object, command: Command) => {
       const { runCat } = await import('../inspect/cat.js');
-      onEnd(await runCat(resource, command.optsWithGlobals()));
+      onEnd(await runCat(resource, optionsOf(command)));
     });
 }

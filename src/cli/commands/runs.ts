@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { collect } from '../shared/options.js';
-import { commandAdder, type OnEnd } from './add-command.js';
+import { commandAdder, type OnEnd, optionsOf, withSeveral } from './add-command.js';
 
 /** Commands that run the mirror: the worker, and manual exports and backfills. */
 export function addRunCommands(program: Command, onEnd: OnEnd): void {
@@ -32,11 +32,14 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
     )
     .option('--build-id <id>', 'build id within the deployment (default: $WORKTRACK_BUILD_ID)');
 
-  add<import('../runs/export.js').ExportOptions>(
-    program,
-    'export',
-    'start an export now and follow it to its end',
-    async (options) => (await import('../runs/export.js')).runExport(options),
+  withSeveral(
+    add<import('../runs/export.js').ExportOptions>(
+      program,
+      'export',
+      'start an export now and follow it to its end',
+      async (options) => (await import('../runs/export.js')).runExport(options),
+      'several',
+    ),
   )
     .option('--resource <name>', 'only this resource; repeatable', collect)
     .option('--full', 'read everything, not only changes')
@@ -50,13 +53,18 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
     )
     .option('--local', 'start a Temporal server (state on disk) and a worker in this process')
     .option('--follow <workflow-id>', 'follow a running export instead of starting one')
+    .option('--timeout <duration>', 'wait at most this long, such as 30m; the export continues')
+    .option('--no-wait', 'start the export, print its workflow id, and end')
     .option('--json', 'print one JSON object');
 
-  add<import('../runs/backfill.js').BackfillOptions>(
-    program,
-    'backfill',
-    'reread everything, or changes since a time; never moves a checkpoint back',
-    async (options) => (await import('../runs/backfill.js')).runBackfill(options),
+  withSeveral(
+    add<import('../runs/backfill.js').BackfillOptions>(
+      program,
+      'backfill',
+      'reread everything, or changes since a time; never moves a checkpoint back',
+      async (options) => (await import('../runs/backfill.js')).runBackfill(options),
+      'several',
+    ),
   )
     .option('--resource <name>', 'only this resource; repeatable', collect)
     .option('--since <time>', 'only changes since this date or time (default: everything)')
@@ -65,12 +73,24 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
       '--allow-deletes',
       'publish even if the run deletes more than 10 % of the rows and more than 20 rows',
     )
+    .option('--timeout <duration>', 'wait at most this long, such as 30m; the backfill continues')
+    .option('--no-wait', 'start the backfill, print its workflow id, and end')
     .option('--json', 'print one JSON object');
+
+  program
+    .command('cancel')
+    .description('cancel an export, backfill, rollback, purge or write-back; published data stays')
+    .argument('<workflow-id>', 'id that the command printed when it started')
+    .option('--no-wait', 'do not wait for its end')
+    .option('--json', 'print one JSON object')
+    .action(async (workflowId: string, _: object, command: Command) => {
+      const { runCancel } = await import('../runs/cancel.js');
+      onEnd(await runCancel(workflowId, optionsOf(command)));
+    });
 }
 
 export function addReplayCommand(program: Command, onEnd: OnEnd): void {
-  program
-    .command('replay')
+  withSeveral(program.command('replay'))
     .description('replay workflow histories against this build; run it before an upgrade')
     .argument('[files...]', 'histories from `temporal workflow show --output json` or the UI')
     .option('--from-server', "replay this package's workflows from the server, running ones first")
@@ -79,6 +99,6 @@ export function addReplayCommand(program: Command, onEnd: OnEnd): void {
     .option('--json', 'print one JSON object')
     .action(async (files: string[], _options: object, command: Command) => {
       const { runReplay } = await import('../worker/replay.js');
-      onEnd(await runReplay(files, command.optsWithGlobals()));
+      onEnd(await runReplay(files, optionsOf(command, 'several')));
     });
 }

@@ -1,15 +1,18 @@
 import type { Command } from 'commander';
 import type { GlobalOptions } from '../shared/options.js';
-import { commandAdder, type OnEnd } from './add-command.js';
+import { commandAdder, type OnEnd, withSeveral } from './add-command.js';
 
 /** Commands for setting up: configuration, checks, the demo and the simulated service. */
 export function addSetupCommands(program: Command, onEnd: OnEnd): void {
   const add = commandAdder(onEnd);
-  add<GlobalOptions & { json?: boolean }>(
-    program,
-    'doctor',
-    'check everything a run depends on, and say how to fix problems',
-    async (options) => (await import('../setup/doctor.js')).runDoctor(options),
+  withSeveral(
+    add<import('../setup/doctor.js').DoctorOptions>(
+      program,
+      'doctor',
+      'check everything a run depends on, and say how to fix problems',
+      async (options) => (await import('../setup/doctor.js')).runDoctor(options),
+      'several',
+    ),
   ).option('--json', 'print one JSON object');
 
   add<import('../setup/init.js').InitOptions>(

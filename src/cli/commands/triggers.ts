@@ -1,17 +1,20 @@
 import type { Command } from 'commander';
 import type { ScheduleAction } from '../triggers/schedule.js';
-import { commandAdder, type OnEnd } from './add-command.js';
+import { commandAdder, type OnEnd, withSeveral } from './add-command.js';
 
 /** Commands for automatic runs: the Schedule and change notices. */
 export function addTriggerCommands(program: Command, onEnd: OnEnd): void {
   const add = commandAdder(onEnd);
   const schedule = program.command('schedule').description('manage the nightly Schedule of a connection');
   for (const [action, text] of Object.entries(SCHEDULE) as [ScheduleAction, string][]) {
-    const command = add<import('../triggers/schedule.js').ScheduleOptions>(
-      schedule,
-      action,
-      text,
-      async (options) => (await import('../triggers/schedule.js')).runSchedule(action, options),
+    const command = withSeveral(
+      add<import('../triggers/schedule.js').ScheduleOptions>(
+        schedule,
+        action,
+        text,
+        async (options) => (await import('../triggers/schedule.js')).runSchedule(action, options),
+        'several',
+      ),
     ).option('--json', 'print one JSON object');
     if (action === 'pause' || action === 'resume')
       command.option('--note <text>', 'reason, shown with the Schedule');
@@ -22,6 +25,7 @@ export function addTriggerCommands(program: Command, onEnd: OnEnd): void {
     'webhook',
     'receive change notices until SIGTERM and start incremental runs for them',
     async (options) => (await import('../triggers/webhook.js')).runWebhook(options),
+    'several',
   ).option(
     '--listen <host:port>',
     'address for all connections (default: webhook.listen of each connection)',

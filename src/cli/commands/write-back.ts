@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { OnEnd } from './add-command.js';
+import { type OnEnd, optionsOf } from './add-command.js';
 
 export function addWriteBackCommand(program: Command, onEnd: OnEnd): void {
   program
@@ -30,6 +30,6 @@ export function addWriteBackCommand(program: Command, onEnd: OnEnd): void {
     .option('--json', 'print one JSON object')
     .action(async (resource: string, file: string, _: object, command: Command) => {
       const { runWriteBack } = await import('../write-back/write-back.js');
-      onEnd(await runWriteBack(resource, file, command.optsWithGlobals()));
+      onEnd(await runWriteBack(resource, file, optionsOf(command)));
     });
 }

@@ -1,52 +1,55 @@
-import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
+import { selectResources } from '../../config/index.js';
+import type { ConnectionSettings } from '../../core/settings.js';
 import { readTableColumns, registerStatements } from '../../table/index.js';
-import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { withLake } from '../shared/open-lake.js';
 import { output } from '../shared/output.js';
-import { printStatements } from '../shared/print-statements.js';
 import { UsageError } from '../shared/usage-error.js';
-import type { DdlCommandOptions } from './ddl.js';
-
-interface TablesToRegister {
-  readonly options: DdlCommandOptions;
-  readonly connection: ConnectionSettings;
-  readonly resources: readonly ResourceSettings[];
-}
+import {
+  type ConnectionDdl,
+  type DdlCommandOptions,
+  type DdlScope,
+  readableStatements,
+  viewOf,
+} from './ddl-options.js';
 
 /**
- * `worktrack ddl --delta`: prints the statement that registers the Delta table of each resource. If no resource is named,
+ * The statements of `worktrack ddl --delta`, which register the Delta table of each resource. If no resource is named,
  * resources without a table are skipped with a note.
  */
-export async function registerTables({
-  options,
-  connection,
-  resources,
-}: TablesToRegister): Promise<ExitCode> {
-  const { lake, name, tables } = connection;
+export async function tableStatements(
+  connection: ConnectionSettings,
+  options: DdlCommandOptions,
+  { timeoutMs, isPrefixed = false }: DdlScope,
+): Promise<ConnectionDdl> {
   checkOptions(options);
+  const { lake, name, tables } = connection;
   if (tables === null)
     throw new UsageError(
       `connection ${name} has no Delta tables. Set \`tables: { format: delta }\`, restart the worker and export.`,
     );
-  const found = await withLake(connection, ({ store, retry }) =>
-    Promise.all(
-      resources.map(async (resource) => ({
-        resource: resource.name,
-        columns: await retry(() => readTableColumns(store, resource.name)),
-      })),
-    ),
+  const resources = selectResources(connection, options.resource);
+  const found = await withLake(
+    connection,
+    ({ store, retry }) =>
+      Promise.all(
+        resources.map(async (resource) => ({
+          resource: resource.name,
+          columns: await retry(() => readTableColumns(store, resource.name)),
+        })),
+      ),
+    timeoutMs,
   );
   const missing = found.filter(({ columns }) => columns === null).map(({ resource }) => resource);
   if (missing.length > 0 && (options.resource !== undefined || missing.length === found.length))
     throw new UsageError(`${missing.join(', ')}: no Delta table in ${lake.url}. Run an export first.`);
   if (missing.length > 0) output.note(`Skipped: ${missing.join(', ')}, which has no Delta table yet.`);
-  printStatements(() =>
-    found.flatMap(({ resource, columns }) =>
-      columns === null ? [] : registerStatements({ dialect: options.dialect, lake, resource, columns }),
-    ),
-  );
-  output.note('Run these statements once. A registered table follows each published run.');
-  return EXIT.done;
+  const { dialect } = options;
+  const statements = found.flatMap(({ resource, columns }) => {
+    if (columns === null) return [];
+    const table = isPrefixed ? { table: viewOf(name, resource) } : {};
+    return readableStatements(() => registerStatements({ dialect, lake, resource, columns, ...table }));
+  });
+  return { resources: found.length - missing.length, statements };
 }
 
 /** @throws UsageError for options that only views of the CSV files have */

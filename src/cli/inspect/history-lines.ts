@@ -1,11 +1,14 @@
 import { formatDuration } from '../../core/duration.js';
-import { toUtcSeconds } from '../../lake/run/watermark.js';
 import type { LoggedRun } from '../../temporal/status/run-log.js';
-import { clip, count, table } from '../shared/text.js';
+import { terminalWidth } from '../shared/terminal.js';
+import { age, clip, count, fittedTable } from '../shared/text.js';
 import type { ResourceHistory } from './history.js';
 
 const HEADER = ['STARTED', 'MODE', 'OUTCOME', 'ROWS', 'NEW', 'CHANGED', 'GONE', 'TOOK', 'WARNINGS', 'RUN'];
 const NUMBERS = [3, 4, 5, 6, 7, 8];
+/** Columns that a narrow terminal leaves out: `--json` has them. The run id stays, because other commands take it. */
+const OPTIONAL = [8, 1, 7, 6, 5, 4];
+const INDENT = 2;
 const LONGEST_REASON = 300;
 
 /** The object that `history --json` prints. Times are ISO 8601. */
@@ -29,15 +32,26 @@ export function historyJson(connection: string, histories: readonly ResourceHist
   };
 }
 
-/** A table per resource, newest run first, with the reasons of failures below. @param now milliseconds since 1970 */
-export function historyLines(histories: readonly ResourceHistory[], now: number): string[] {
+/**
+ * A table per resource, newest run first, with the reasons of failures below.
+ *
+ * @param now milliseconds since 1970
+ * @param width longest line of a table
+ */
+export function historyLines(
+  histories: readonly ResourceHistory[],
+  now: number,
+  width: number = terminalWidth(),
+): string[] {
   return histories.flatMap(({ name, runs }, i) => {
     const title = [...(i === 0 ? [] : ['']), name];
     if (runs.length === 0) return [...title, '  no runs yet'];
     const reasons = runs.flatMap(({ error, startedAt }) =>
-      error === null ? [] : [`  ${toUtcSeconds(startedAt)}: ${clip(error.message, LONGEST_REASON)}`],
+      error === null ? [] : [`  ${age(now - startedAt)} ago: ${clip(error.message, LONGEST_REASON)}`],
     );
-    const lines = table([HEADER, ...runs.map((run) => cells(run, now))], NUMBERS);
+    const lines = fittedTable([HEADER, ...runs.map((run) => cells(run, now))], {
+      ...{ right: NUMBERS, optional: OPTIONAL, width: width - INDENT },
+    });
     return [...title, ...lines.map((line) => `  ${line}`), ...reasons];
   });
 }
@@ -49,7 +63,7 @@ function cells(
   const number = (value: number | undefined): string => (value === undefined ? '-' : count(value));
   const end = outcome === 'running' ? now : endedAt;
   return [
-    toUtcSeconds(startedAt),
+    `${age(now - startedAt)} ago`,
     mode ?? '-',
     outcome,
     number(counts?.rows),

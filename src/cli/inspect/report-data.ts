@@ -1,5 +1,4 @@
 import type { RunId } from '../../core/brands.js';
-import { inParallel } from '../../core/in-parallel.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { pointerKey } from '../../lake/published/layout.js';
 import {
@@ -11,10 +10,9 @@ import {
 } from '../../report/index.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { readUnpublishedRuns } from '../../temporal/status/unpublished-runs.js';
-import { EXIT, type ExitCode } from '../shared/exit-code.js';
-import { failureOf } from '../shared/failure.js';
+import { eachConnection, endedCode } from '../shared/each-connection.js';
+import { EXIT, type ExitCode, worstExitCode } from '../shared/exit-code.js';
 import { withLake } from '../shared/open-lake.js';
-import { reachTimeoutMs } from '../shared/options.js';
 import { output } from '../shared/output.js';
 
 /** A connection of the report, and those of its resources that are on the page. */
@@ -23,14 +21,9 @@ export interface Chosen {
   readonly resources: readonly string[];
 }
 
-/** Number of connections that are read at the same time. */
-const CONCURRENCY = 16;
-/** Once a lake is out of reach, the others are tried for this long, so that one outage does not delay the page by hours. */
-const LATER_TIMEOUT_MS = 5_000;
-
 /**
  * Reads the report's data of each connection. A single connection whose lake cannot be read is an error. Of several, it
- * appears on the page with the reason, and the exit code is that of the first one.
+ * appears on the page with the reason, and the exit code is the worst of these.
  *
  * @param temporal `null` if Temporal is unreachable
  */
@@ -39,22 +32,26 @@ export async function readReports(
   chosen: readonly Chosen[],
   madeAt: number,
 ): Promise<{ code: ExitCode; connections: readonly ConnectionReport[] }> {
-  let code: ExitCode = EXIT.done;
-  const connections = await inParallel(chosen, CONCURRENCY, async (one) => {
+  const resourcesOf = new Map(chosen.map(({ connection, resources }) => [connection, resources]));
+  const knownOf = new Map<ConnectionSettings, KnownRuns>();
+  const read = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionReport> => {
+    const one = { connection, resources: resourcesOf.get(connection)! };
     const known = await unpublishedRuns(temporal, one);
-    const timeoutMs = reachTimeoutMs(process.env);
-    try {
-      const limit = code === EXIT.done ? timeoutMs : Math.min(timeoutMs, LATER_TIMEOUT_MS);
-      return (await readReport(one, { runId: null, madeAt, known, timeoutMs: limit }))!;
-    } catch (error) {
-      if (chosen.length === 1) throw error;
-      const failure = failureOf(error, process.env);
-      if (code === EXIT.done) code = failure.code;
-      output.note(`${one.connection.name}: ${failure.message}`);
-      return unreadableLake(one, { known, madeAt, problem: failure.message });
-    }
+    knownOf.set(connection, known);
+    return (await readReport(one, { runId: null, madeAt, known, timeoutMs }))!;
+  };
+  if (chosen.length === 1) return { code: EXIT.done, connections: [await read(chosen[0]!.connection)] };
+  const ended = await eachConnection([...resourcesOf.keys()], read, ({ connection, failure }) => {
+    if (failure !== null) output.note(`${connection.name}: ${failure.message}`);
   });
-  return { code, connections };
+  return {
+    code: worstExitCode(ended.map((one) => endedCode(one, () => EXIT.done))),
+    connections: ended.map(({ connection, result, failure }) => {
+      if (failure === null) return result;
+      const one = { connection, resources: resourcesOf.get(connection)! };
+      return unreadableLake(one, { known: knownOf.get(connection)!, madeAt, problem: failure.message });
+    }),
+  };
 }
 
 async function unpublishedRuns(
@@ -69,7 +66,7 @@ interface ReadOptions {
   readonly runId: RunId | null;
   readonly madeAt: number;
   readonly known?: KnownRuns;
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** @returns `null` if no resource has published the run `runId` */

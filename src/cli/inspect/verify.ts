@@ -1,37 +1,95 @@
 import { selectResources } from '../../config/index.js';
+import type { ConnectionSettings } from '../../core/settings.js';
 import { pointerKey } from '../../lake/published/layout.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 import type { EarlierRuns } from '../../lake/verify/earlier-runs.js';
 import type { VerifyReport } from '../../lake/verify/verify.js';
 import { verifyResource } from '../../table/index.js';
+import { printEnded } from '../shared/connection-lines.js';
+import { eachConnection } from '../shared/each-connection.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { withLake } from '../shared/open-lake.js';
-import type { GlobalOptions } from '../shared/options.js';
+import { isSeveral, type SeveralOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
-import { readConnection } from '../shared/settings.js';
+import { chooseConnections, readSettings } from '../shared/settings.js';
 import { count, counted } from '../shared/text.js';
 
-export interface VerifyCommandOptions extends GlobalOptions {
+export interface VerifyCommandOptions extends SeveralOptions {
   readonly resource?: readonly string[];
   readonly json?: boolean;
 }
 
 /** `worktrack verify`: rereads the published data of each resource; exits with 1 if it finds a problem. */
 export async function runVerify(options: VerifyCommandOptions): Promise<ExitCode> {
-  const connection = readConnection(options);
-  const resources = selectResources(connection, options.resource).map(({ name }) => name);
-  return withLake(connection, async ({ store, retry }) => {
-    const reports: VerifyReport[] = [];
-    for (const resource of resources) {
-      await retry(() => probe(store, resource));
-      // The lake answers. Verification has no time limit, because it takes longer the larger the snapshot is.
-      const report = await verifyResource(store, connection, resource);
-      reports.push(report);
+  const chosen = chooseConnections(readSettings(options), options);
+  if (isSeveral(options)) return verifySeveral(chosen, options);
+  const [connection] = chosen as [ConnectionSettings];
+  const reports = await verifyConnection(connection, options.resource, {
+    onReport(report) {
       if (options.json !== true) for (const line of reportLines(report)) output.out(line);
-    }
-    if (options.json === true) printJson({ connection: connection.name, resources: reports });
-    return reports.every((report) => report.ok) ? EXIT.done : EXIT.failed;
+    },
   });
+  if (options.json === true) printJson(jsonOf(connection, reports));
+  return codeOf(reports);
+}
+
+async function verifySeveral(
+  chosen: readonly ConnectionSettings[],
+  options: VerifyCommandOptions,
+): Promise<ExitCode> {
+  const ended = await eachConnection(chosen, (connection, timeoutMs) =>
+    verifyConnection(connection, options.resource, { timeoutMs }),
+  );
+  return printEnded(ended, options, {
+    summary: (reports) => {
+      const code = codeOf(reports);
+      const rows = reports.reduce((sum, report) => sum + report.rows, 0);
+      const damaged = reports.filter(({ ok }) => !ok).map(({ resource }) => resource);
+      const detail =
+        damaged.length === 0
+          ? `${counted(reports.length, 'resource')}, ${counted(rows, 'row')}`
+          : damaged.join(', ');
+      const state = damaged.length === 0 ? 'ok' : 'damaged';
+      return { code, problem: code !== EXIT.done, state, detail, lines: reports.flatMap(reportLines) };
+    },
+    json: (reports, connection) => jsonOf(connection, reports),
+  });
+}
+
+interface VerifyLimits {
+  readonly timeoutMs?: number;
+  readonly onReport?: (report: VerifyReport) => void;
+}
+
+function verifyConnection(
+  connection: ConnectionSettings,
+  wanted: readonly string[] | undefined,
+  { timeoutMs, onReport }: VerifyLimits,
+): Promise<VerifyReport[]> {
+  const resources = selectResources(connection, wanted).map(({ name }) => name);
+  return withLake(
+    connection,
+    async ({ store, retry }) => {
+      const reports: VerifyReport[] = [];
+      for (const resource of resources) {
+        await retry(() => probe(store, resource));
+        // The lake answers. Verification has no time limit, because it takes longer the larger the snapshot is.
+        const report = await verifyResource(store, connection, resource);
+        reports.push(report);
+        onReport?.(report);
+      }
+      return reports;
+    },
+    timeoutMs,
+  );
+}
+
+function codeOf(reports: readonly VerifyReport[]): ExitCode {
+  return reports.every((report) => report.ok) ? EXIT.done : EXIT.failed;
+}
+
+function jsonOf({ name }: ConnectionSettings, resources: readonly VerifyReport[]): object {
+  return { connection: name, resources };
 }
 
 /** Only whether the store answers: an object that it refuses is a finding. */

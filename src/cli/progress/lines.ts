@@ -1,26 +1,60 @@
 import type { ExportView, ResourceView } from '../../temporal/follow/export-view.js';
-import { clip, count, counted } from '../shared/text.js';
+import { clip, count, counted, cut, wrap } from '../shared/text.js';
 
-/** One line for one resource: stage, pages, rows, rows per second, and the reason for a wait. */
-export function resourceLine(view: ResourceView, rate: number | null, now: number): string {
+/**
+ * One line for one resource: stage, pages, rows, rows per second, and the reason for a wait. Once it is published, the rows
+ * are those of the snapshot, as in the summary.
+ *
+ * @param causes `below`: the caller prints the cause of a failure with `causeLines`
+ */
+export function resourceLine(
+  view: ResourceView,
+  rate: number | null,
+  now: number,
+  causes: 'inline' | 'below' = 'inline',
+): string {
   const name = view.resource.padEnd(18);
   const stage = stageText(view).padEnd(11);
   if (view.stage === 'waiting') return `${name} ${stage}`.trimEnd();
   // The number of pages is not known if the run ended before the first query.
   const pages = view.report !== null && view.pages === 0 ? '' : counted(view.pages, 'page');
-  const parts = [pages.padStart(11), `${counted(view.rows, 'row')}`.padStart(14)];
+  const published = view.report?.rows ?? null;
+  const read = `${counted(view.rows, 'row')} read`;
+  const parts = [
+    pages.padStart(11),
+    (published === null ? read : counted(published, 'row')).padStart(19),
+    ...(published === null ? [] : [`${count(view.rows)} read`]),
+  ];
   if (view.stage === 'extract' && rate !== null && rate > 0 && view.failure?.retry !== 'waiting')
     parts.push(`${count(rate)} rows/s`);
-  const waiting = waitText(view, now);
+  const waiting = waitText(view, now, causes);
   if (waiting !== null) parts.push(waiting);
   return `${name} ${stage} ${parts.join('  ')}`.trimEnd();
 }
 
+/** Lines of a cause below its resource. */
+const MAX_CAUSE_LINES = 3;
+
+/** The cause of the last attempt's failure, wrapped for below its line. @param width longest line */
+export function causeLines({ failure }: ResourceView, width: number): string[] {
+  if (failure === null) return [];
+  const text = `      ${failure.message.replace(/\s+/g, ' ')}`;
+  const lines = wrap(text, width).map((line) => cut(line, width));
+  return lines.length <= MAX_CAUSE_LINES
+    ? lines
+    : [...lines.slice(0, MAX_CAUSE_LINES - 1), cut(`${lines[MAX_CAUSE_LINES - 1]} …`, width)];
+}
+
 /** Why a resource is waiting; `null` if it is not. */
-function waitText({ waitingUntil, failure }: ResourceView, now: number): string | null {
+function waitText(
+  { waitingUntil, failure }: ResourceView,
+  now: number,
+  causes: 'inline' | 'below',
+): string | null {
   if (failure !== null) {
     const next = failure.retry === 'waiting' ? 'will retry' : 'retrying';
-    return `attempt ${failure.attempt} failed, ${next}: ${clip(failure.message, 160)}`;
+    const text = `attempt ${failure.attempt} failed, ${next}`;
+    return causes === 'below' ? text : `${text}: ${clip(failure.message, 160)}`;
   }
   return rateLimitText(waitingUntil, now);
 }

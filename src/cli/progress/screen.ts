@@ -2,8 +2,8 @@ import pc from 'picocolors';
 import { MINUTE_MS } from '../../core/duration.js';
 import type { ExportView } from '../../temporal/follow/export-view.js';
 import { printable } from '../shared/output.js';
-import { clip } from '../shared/text.js';
-import { resourceLine, workerLine } from './lines.js';
+import { clip, cut, wrap } from '../shared/text.js';
+import { causeLines, resourceLine, workerLine } from './lines.js';
 import { RateMeter } from './rate.js';
 
 /** The output stream for progress, such as `process.stderr`. */
@@ -43,11 +43,15 @@ function liveProgress(screen: Screen): ProgressView {
       const spin = FRAMES[frame++ % FRAMES.length] ?? '';
       const width = (screen.columns || 80) - 1;
       const worker = workerLine(view);
-      const lines = view.resources.map((one) => {
-        const line = resourceLine(one, meter.rate(one.resource, one.rows, now), now);
-        return `${MARKS[one.stage] ?? pc.cyan(spin)} ${cut(printable(line), width - 2)}`;
+      const lines = view.resources.flatMap((one) => {
+        const line = resourceLine(one, meter.rate(one.resource, one.rows, now), now, 'below');
+        return [
+          `${MARKS[one.stage] ?? pc.cyan(spin)} ${cut(printable(line), width - 2)}`,
+          ...causeLines(one, width).map(printable),
+        ];
       });
-      const all = worker === null ? lines : [pc.yellow(cut(printable(worker), width)), ...lines];
+      const missing = worker === null ? [] : wrap(printable(worker), width).map((line) => cut(line, width));
+      const all = [...missing.map((line) => pc.yellow(line)), ...lines];
       const up = drawn === 0 ? '' : `\x1b[${drawn}A`;
       screen.write(`${up}\r\x1b[J${all.map((line) => `${line}\n`).join('')}`);
       drawn = all.length;
@@ -56,11 +60,6 @@ function liveProgress(screen: Screen): ProgressView {
       drawn = 0;
     },
   };
-}
-
-/** Cuts a line that would wrap and break the redrawing; keeps the spaces that align the columns. */
-function cut(line: string, width: number): string {
-  return line.length > width ? `${line.slice(0, width - 1)}…` : line;
 }
 
 /** A plain line is written if the stage changes, every 5 s if the line changed, and every 60 s otherwise. */

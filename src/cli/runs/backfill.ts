@@ -1,17 +1,20 @@
-import { selectConnection, selectResources } from '../../config/index.js';
+import { selectResources } from '../../config/index.js';
 import type { UtcSeconds } from '../../core/brands.js';
 import type { BackfillInput } from '../../core/contract/index.js';
+import type { ConnectionSettings } from '../../core/settings.js';
 import { parseIsoTime } from '../../core/utc-time.js';
 import { toUtcSeconds } from '../../lake/run/watermark.js';
 import { startBackfill } from '../../temporal/client/start.js';
 import type { ExitCode } from '../shared/exit-code.js';
-import type { GlobalOptions } from '../shared/options.js';
-import { readSettings } from '../shared/settings.js';
+import { isSeveral, type SeveralOptions } from '../shared/options.js';
+import { chooseConnections, readSettings } from '../shared/settings.js';
 import { UsageError } from '../shared/usage-error.js';
 import { finish } from './export.js';
-import { startAndFollow } from './start-and-follow.js';
+import { runSeveral } from './several.js';
+import { type Start, startAndFollow, startOnly } from './start-and-follow.js';
+import type { WaitOptions } from './wait.js';
 
-export interface BackfillOptions extends GlobalOptions {
+export interface BackfillOptions extends SeveralOptions, WaitOptions {
   readonly resource?: readonly string[];
   readonly since?: string;
   readonly reconcile?: boolean;
@@ -21,30 +24,55 @@ export interface BackfillOptions extends GlobalOptions {
 
 /** `worktrack backfill`: starts a backfill and follows it to its end. */
 export async function runBackfill(options: BackfillOptions): Promise<ExitCode> {
-  const connection = selectConnection(readSettings(options), options.connection);
-  const { resource, since, reconcile, allowDeletes } = options;
-  const resources = selectResources(connection, resource).map(({ name }) => name);
-  if (since !== undefined && reconcile === true)
+  const connections = chooseConnections(readSettings(options), options);
+  if (options.since !== undefined && options.reconcile === true)
     throw new UsageError('--since and --reconcile exclude each other: only a full read can detect deletes');
-  const input: BackfillInput = {
+  const since = options.since === undefined ? undefined : parseSince(options.since);
+  if (isSeveral(options))
+    return runSeveral({
+      ...{ what: 'backfill', options, connections, resources: options.resource },
+      start: (temporal, connection, start) =>
+        startBackfill(temporal, inputOf(connection, options, since), start),
+    });
+  const [connection] = connections as [ConnectionSettings];
+  const input = inputOf(connection, options, since);
+  const followed = { what: 'backfill', options, connection, resources: input.resources } as const;
+  const start: Start = (temporal, started) => startBackfill(temporal, input, started);
+  if (options.wait === false) return startOnly(followed, start);
+  return finish(await startAndFollow(followed, start), options, connection, 'backfill');
+}
+
+function inputOf(
+  connection: ConnectionSettings,
+  { resource, reconcile, allowDeletes }: BackfillOptions,
+  since: UtcSeconds | undefined,
+): BackfillInput {
+  const resources = selectResources(connection, resource).map(({ name }) => name);
+  return {
     connection: connection.name,
     ...(resource === undefined ? {} : { resources }),
-    ...(since === undefined ? {} : { since: parseSince(since) }),
+    ...(since === undefined ? {} : { since }),
     ...(reconcile === true ? { reconcile } : {}),
     ...(allowDeletes === true ? { allowDeletes } : {}),
   };
-  const followed = { what: 'backfill', options, connection, resources: input.resources } as const;
-  const result = await startAndFollow(followed, (temporal, start) => startBackfill(temporal, input, start));
-  return finish(result, options, connection, 'backfill');
 }
 
-/** Parses a date (midnight UTC) or a time with its zone. @throws UsageError */
-export function parseSince(text: string): UtcSeconds {
+/**
+ * Parses a date (midnight UTC) or a time with its zone.
+ *
+ * @param now milliseconds since 1970
+ * @throws UsageError, also for a time in the future, since which nothing can have changed
+ */
+export function parseSince(text: string, now: number = Date.now()): UtcSeconds {
   const at = parseIsoTime(text);
   if (at === null) {
     throw new UsageError(
       `--since ${JSON.stringify(text)} is not a valid time; write a date such as 2026-08-01, or a time with its zone such as 2026-08-01T12:00:00Z`,
     );
   }
+  if (at > now)
+    throw new UsageError(
+      `--since ${JSON.stringify(text)} is in the future: it is now ${toUtcSeconds(now)}. Choose an earlier time.`,
+    );
   return toUtcSeconds(at);
 }

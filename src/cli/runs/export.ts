@@ -1,19 +1,21 @@
-import { selectConnection, selectResources } from '../../config/index.js';
+import { selectResources } from '../../config/index.js';
 import type { ExportInput, ExportResult } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { worldReadableWarnings } from '../../doctor/secret.js';
 import { startExport } from '../../temporal/client/start.js';
 import { withTemporal } from '../shared/context.js';
 import { type ExitCode, exitCodeOf } from '../shared/exit-code.js';
-import type { GlobalOptions } from '../shared/options.js';
+import { isSeveral, type SeveralOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
-import { readSettings } from '../shared/settings.js';
+import { chooseConnections, readSettings } from '../shared/settings.js';
 import { UsageError } from '../shared/usage-error.js';
 import { followToEnd } from './follow.js';
-import { diagnosticLines, publishedLines } from './result-lines.js';
-import { startAndFollow } from './start-and-follow.js';
+import { diagnosticLines, publishedLines, withConnection } from './result-lines.js';
+import { runSeveral } from './several.js';
+import { type Start, startAndFollow, startOnly } from './start-and-follow.js';
+import { readWait, type WaitOptions } from './wait.js';
 
-export interface ExportOptions extends GlobalOptions {
+export interface ExportOptions extends SeveralOptions, WaitOptions {
   readonly resource?: readonly string[];
   readonly full?: boolean;
   readonly adopt?: boolean;
@@ -27,21 +29,44 @@ export interface ExportOptions extends GlobalOptions {
 /** `worktrack export`: starts an export, or takes a running one, and follows it to its end. */
 export async function runExport(options: ExportOptions): Promise<ExitCode> {
   const settings = readSettings(options);
-  const connection = selectConnection(settings, options.connection);
+  const connections = chooseConnections(settings, options);
+  checkOptions(options);
+  for (const warning of await worldReadableWarnings(connections)) output.note(warning);
+  if (isSeveral(options))
+    return runSeveral({
+      ...{ what: 'export', options, connections, resources: options.resource },
+      start: (temporal, connection, start) => startExport(temporal, inputOf(options, connection), start),
+    });
+  const [connection] = connections as [ConnectionSettings];
   const input = inputOf(options, connection);
-  for (const warning of await worldReadableWarnings([connection])) output.note(warning);
   if (options.local === true) {
-    if (options.follow !== undefined) throw new UsageError('--follow and --local exclude each other');
     const { runLocalExport } = await import('../local/local.js');
     return finish(await runLocalExport(options, settings, connection, input), options, connection);
   }
   const followed = { what: 'export', options, connection, resources: input.resources } as const;
   const { follow } = options;
+  const start: Start = (temporal, started) => startExport(temporal, input, started);
+  if (options.wait === false) return startOnly(followed, start);
   const result =
     follow === undefined
-      ? await startAndFollow(followed, (temporal, start) => startExport(temporal, input, start))
+      ? await startAndFollow(followed, start)
       : await withTemporal(options, (temporal) => followToEnd(temporal, { ...followed, workflowId: follow }));
   return finish(result, options, connection);
+}
+
+/** @throws UsageError for options that exclude each other */
+function checkOptions(options: ExportOptions): void {
+  const { local, follow, wait, timeout } = options;
+  if (local === true && follow !== undefined) throw new UsageError('--follow and --local exclude each other');
+  if (follow !== undefined && wait === false)
+    throw new UsageError('--follow and --no-wait exclude each other');
+  if (local === true && (wait === false || timeout !== undefined))
+    throw new UsageError(
+      '--local needs the command until the export ends: leave out --no-wait and --timeout',
+    );
+  if (isSeveral(options) && (local === true || follow !== undefined))
+    throw new UsageError('--local and --follow need one connection; choose it with --connection');
+  readWait(options);
 }
 
 /** @throws ConfigurationError for a resource that the configuration does not have */
@@ -64,10 +89,10 @@ function inputOf(
 export function finish(
   result: ExportResult,
   { json }: Pick<ExportOptions, 'json'>,
-  { lake }: ConnectionSettings,
+  { name, lake }: ConnectionSettings,
   what = 'export',
 ): ExitCode {
-  if (json === true) printJson(result);
+  if (json === true) printJson(withConnection(result, name));
   else for (const line of publishedLines(result, lake.url)) output.out(line);
   for (const line of diagnosticLines(result)) output.note(line);
   if (result.outcome === 'cancelled') output.note(`The ${what} was cancelled. Published data stays.`);

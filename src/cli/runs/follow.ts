@@ -1,5 +1,6 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { ExportResult } from '../../core/contract/index.js';
+import { formatDuration } from '../../core/duration.js';
 import { OutOfReachError } from '../../core/reach.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
@@ -10,13 +11,14 @@ import { type GlobalOptions, reachTimeoutMs } from '../shared/options.js';
 import { output } from '../shared/output.js';
 import { watchStore } from '../shared/store-watch.js';
 import { DetachedError, UsageError } from '../shared/usage-error.js';
+import { readWait, type WaitOptions } from './wait.js';
 
 /** Time limit for a second Ctrl-C, which cancels. */
 export const SECOND_PRESS_MS = 3_000;
 
 export interface Followed {
   readonly workflowId: string;
-  readonly options: GlobalOptions;
+  readonly options: GlobalOptions & WaitOptions & { readonly json?: boolean };
   readonly connection: ConnectionSettings;
   /** Default: all configured resources. */
   readonly resources?: readonly string[] | undefined;
@@ -41,6 +43,8 @@ export async function followToEnd(temporal: TemporalClient, followed: Followed):
       ? [`The ${what} is interrupted.`, 'To continue it, run the same command again.']
       : [`The ${what} continues.`, `To follow it again: ${followCommand(followed)}`];
   const hint = `${state} ${next}`;
+  const waitMs = readWait(followed.options);
+  const expired = waitMs === null ? null : AbortSignal.timeout(waitMs);
   let hintShown = false;
   const interrupts = listenForInterrupts({
     windowMs: SECOND_PRESS_MS,
@@ -62,7 +66,7 @@ export async function followToEnd(temporal: TemporalClient, followed: Followed):
     return await followExport(temporal, workflowId, {
       ...reachOptions,
       resources: followed.resources ?? connection.resources.map(({ name }) => name),
-      signal: AbortSignal.any([interrupts.detach, store.signal]),
+      signal: AbortSignal.any([interrupts.detach, store.signal, ...(expired === null ? [] : [expired])]),
       onView(view) {
         progress.show(view);
         store.look(view);
@@ -70,6 +74,10 @@ export async function followToEnd(temporal: TemporalClient, followed: Followed):
     });
   } catch (error) {
     if (store.signal.aborted) throw withHint(store.signal.reason, hint);
+    if (expired?.aborted === true)
+      throw new DetachedError(
+        `The ${what} did not end within ${formatDuration(waitMs!)}, the time limit of --timeout. ${hint}`,
+      );
     if (interrupts.detach.aborted) throw new DetachedError(hintShown ? state : hint);
     if (error instanceof WorkflowNotFoundError) {
       const where = `the namespace "${temporal.namespace}" of Temporal at ${temporal.address}`;

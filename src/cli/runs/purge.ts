@@ -1,6 +1,12 @@
 import { selectResources } from '../../config/index.js';
+import type { PurgeCounts } from '../../core/contract/index.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import { findRecord } from '../../lake/published/find-record.js';
+import { pointerKey } from '../../lake/published/layout.js';
 import { startPurge } from '../../temporal/client/start.js';
-import { type ExitCode, exitCodeOf } from '../shared/exit-code.js';
+import { createPrompter } from '../setup/prompt.js';
+import { EXIT, type ExitCode, exitCodeOf } from '../shared/exit-code.js';
+import { withLake } from '../shared/open-lake.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
 import { readConnection } from '../shared/settings.js';
@@ -13,6 +19,9 @@ export interface PurgeOptions extends GlobalOptions {
   readonly resource: string;
   /** One value per key field, in the configured order. */
   readonly key: readonly string[];
+  readonly dryRun?: boolean;
+  /** Do not ask on a terminal. */
+  readonly yes?: boolean;
   readonly json?: boolean;
 }
 
@@ -26,6 +35,17 @@ export async function runPurge(options: PurgeOptions): Promise<ExitCode> {
       `the key of ${resource} is ${settings.key.join(', ')}: pass one --key for each field, in this order (found ${key.length})`,
     );
   }
+  const isAsked = options.yes !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
+  if (options.dryRun === true || isAsked) {
+    const held = await findInLake(connection, resource, key);
+    if (options.dryRun === true) {
+      if (options.json === true) printJson({ resource, found: held });
+      else output.out(`${resource}: ${heldText(held)}. Nothing was removed.`);
+      return EXIT.done;
+    }
+    output.note(`${resource} of ${connection.name}: ${heldText(held)}. A purge cannot be undone.`);
+    await confirm(resource);
+  }
   const input = { connection: connection.name, resource, key };
   const followed = { what: 'purge', options, connection, resources: [resource] } as const;
   const result = await startAndFollow(followed, (temporal, start) => startPurge(temporal, input, start));
@@ -33,6 +53,42 @@ export async function runPurge(options: PurgeOptions): Promise<ExitCode> {
   else for (const line of purgedLines(result.runs[0]?.purged ?? null, resource)) output.out(line);
   for (const line of diagnosticLines(result)) output.note(line);
   return exitCodeOf(result);
+}
+
+/** @throws UsageError if the key is masked */
+function findInLake(
+  connection: ConnectionSettings,
+  resource: string,
+  key: readonly string[],
+): Promise<PurgeCounts> {
+  return withLake(connection, async ({ store, retry }) => {
+    await retry(() => store.head(pointerKey(resource)));
+    try {
+      return await findRecord(store, resource, key);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw new UsageError(`${resource}: ${error.message}. Use --yes without --dry-run.`);
+    }
+  });
+}
+
+function heldText({ snapshots, changeLogs }: PurgeCounts): string {
+  if (snapshots + changeLogs === 0) return 'no snapshot or change log contains this record';
+  return `${counted(snapshots, 'snapshot')} and ${counted(changeLogs, 'change log')} contain this record`;
+}
+
+/** @throws DetachedError unless the user confirms */
+async function confirm(resource: string): Promise<void> {
+  const prompter = createPrompter({ input: process.stdin, output: process.stderr }, '\nNothing was removed.');
+  try {
+    await prompter.ask({
+      text: `Type ${resource} to remove it`,
+      check: (answer) =>
+        answer === resource ? null : `type ${resource}, or press Ctrl-C to keep the record`,
+    });
+  } finally {
+    prompter.close();
+  }
 }
 
 function purgedLines(purged: { snapshots: number; changeLogs: number } | null, resource: string): string[] {

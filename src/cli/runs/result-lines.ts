@@ -1,13 +1,24 @@
 import type { ExportResult, RunReport } from '../../core/contract/index.js';
+import { terminalWidth } from '../shared/terminal.js';
 import { count, counted, table } from '../shared/text.js';
+
+/** A result for `--json`: each run names its connection. */
+export function withConnection(result: ExportResult, connection: string): ExportResult {
+  return { ...result, runs: result.runs.map((run) => ({ connection, ...run })) };
+}
 
 /** URL of the folder of a published snapshot, with a trailing slash. */
 export function snapshotUrl(lakeUrl: string, { snapshot }: RunReport): string | null {
   return snapshot === null ? null : `${lakeUrl}/${snapshot.slice(0, snapshot.lastIndexOf('/') + 1)}`;
 }
 
-/** The rows, counts and snapshot URL of each resource, for stdout. */
-export function publishedLines({ runs }: ExportResult, lakeUrl: string): string[] {
+/**
+ * The rows, counts and snapshot URL of each resource, for stdout. If a URL is wider than the terminal, the lines have the
+ * folders within the lake, and the lake's URL comes last.
+ *
+ * @param width longest line
+ */
+export function publishedLines({ runs }: ExportResult, lakeUrl: string, width = terminalWidth()): string[] {
   const rows = runs.map((run) => [
     run.resource,
     run.outcome,
@@ -15,11 +26,19 @@ export function publishedLines({ runs }: ExportResult, lakeUrl: string): string[
     countsText(run),
   ]);
   const lines = table(rows, [2]);
-  return runs.flatMap((run, i) => {
-    const url = snapshotUrl(lakeUrl, run);
-    return url === null ? [lines[i] ?? ''] : [lines[i] ?? '', `  ${url}`];
-  });
+  const urls = runs.map((run) => snapshotUrl(lakeUrl, run));
+  const isWide = urls.some((url) => url !== null && url.length + INDENT.length > width);
+  return [
+    ...runs.flatMap((_, i) => {
+      const url = urls[i] ?? null;
+      if (url === null) return [lines[i] ?? ''];
+      return [lines[i] ?? '', `${INDENT}${isWide ? url.slice(lakeUrl.length + 1) : url}`];
+    }),
+    ...(isWide ? [`in ${lakeUrl}/`] : []),
+  ];
 }
+
+const INDENT = '  ';
 
 /** Warnings and errors, for stderr; an error that several resources share is printed once. */
 export function diagnosticLines({ runs }: ExportResult): string[] {
@@ -45,7 +64,7 @@ function named(resources: readonly string[], message: string): string {
 }
 
 /** The most important counts; the others are in the manifest and in `--json`. */
-export function countsText({ counts }: RunReport): string {
+export function countsText({ counts }: Pick<RunReport, 'counts'>): string {
   if (counts === null) return '';
   const shown: [number, string][] = [
     [counts.inserted, 'new'],

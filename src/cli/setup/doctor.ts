@@ -11,10 +11,12 @@ import {
 } from '../../doctor/index.js';
 import { temporalTarget } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
-import { type GlobalOptions, reachTimeoutMs } from '../shared/options.js';
-import { colorsFor, output, printable, printJson } from '../shared/output.js';
+import { type GlobalOptions, reachTimeoutMs, type SeveralOptions } from '../shared/options.js';
+import { output, printJson } from '../shared/output.js';
 import { readSettings, selectConnections } from '../shared/settings.js';
-import { counted, table } from '../shared/text.js';
+import { terminalHeight, terminalWidth } from '../shared/terminal.js';
+import { counted } from '../shared/text.js';
+import { doctorLines, doctorScreen } from './doctor-lines.js';
 
 /** Time limit of one check. It is short because the user is waiting. */
 const CHECK_TIMEOUT_MS = 10_000;
@@ -26,8 +28,12 @@ const EXIT_OF: Readonly<Record<Cause, ExitCode>> = {
   other: EXIT.failed,
 };
 
+export interface DoctorOptions extends SeveralOptions {
+  readonly json?: boolean;
+}
+
 /** `worktrack doctor`: checks everything a run depends on; exits with 0 unless a check finds a problem. */
-export async function runDoctor(options: GlobalOptions & { readonly json?: boolean }): Promise<ExitCode> {
+export async function runDoctor(options: DoctorOptions): Promise<ExitCode> {
   const timeoutMs = Math.min(CHECK_TIMEOUT_MS, reachTimeoutMs(process.env));
   const [connections, configuration] = readConnections(options);
   const [temporal, environment] = readPlace(options);
@@ -38,15 +44,29 @@ export async function runDoctor(options: GlobalOptions & { readonly json?: boole
   ];
   const cause = worstCause(findings);
   if (options.json === true) printJson(doctorJson(findings));
-  else for (const line of doctorLines(findings)) output.styled(line);
+  else for (const line of linesFor(findings, connections.length, options)) output.styled(line);
   return cause === null ? EXIT.done : EXIT_OF[cause];
 }
 
+/** With more connections, the findings of all do not fit on one screen. */
+const MAX_IN_FULL = 3;
+
+function linesFor(
+  findings: readonly ConnectionFinding[],
+  connections: number,
+  { failing, details }: DoctorOptions,
+): string[] {
+  const shown = failing === true ? findings.filter(({ state }) => state !== 'ok') : findings;
+  const isFull = connections <= MAX_IN_FULL || failing === true || details === true;
+  const width = terminalWidth();
+  return isFull ? doctorLines(shown, width) : doctorScreen(findings, { width, height: terminalHeight() });
+}
+
 /** An invalid configuration is a finding; the checks that need no configuration still run. */
-function readConnections(options: GlobalOptions): [readonly ConnectionSettings[], ConnectionFinding[]] {
+function readConnections(options: SeveralOptions): [readonly ConnectionSettings[], ConnectionFinding[]] {
   try {
     const settings = readSettings(options);
-    const connections = selectConnections(settings, options.connection);
+    const connections = selectConnections(settings, options);
     const what = `${settings.source}: ${counted(settings.connections.length, 'connection')}`;
     return [connections, [{ connection: null, ...ok('configuration', what) }]];
   } catch (error) {
@@ -84,37 +104,7 @@ function doctorJson(findings: readonly ConnectionFinding[]): object {
   };
 }
 
-/** A line for each finding with its remedy below, and a summary at the end. */
-function doctorLines(findings: readonly ConnectionFinding[]): string[] {
-  const several = new Set(findings.flatMap(({ connection }) => connection ?? [])).size > 1;
-  const cells = findings.map(({ state, check, connection, message }) => [
-    state,
-    check,
-    // Further lines of a message go below the table row.
-    `${several && connection !== null ? `${connection}: ` : ''}${message.split('\n')[0]}`,
-  ]);
-  const lines = table(cells.map((row) => row.map(printable))).flatMap((line, i) => {
-    const { state, message, remedy } = findings[i]!;
-    const more = [...message.split('\n').slice(1), ...(remedy === null ? [] : remedy.split('\n'))];
-    return [paint(state, line), ...more.map((text) => `         ${printable(text).trimEnd()}`)];
-  });
-  return [...lines, '', summary(findings)];
-}
-
-function summary(findings: readonly ConnectionFinding[]): string {
-  const problems = findings.filter(({ state }) => state === 'problem').length;
-  const warnings = findings.filter(({ state }) => state === 'warning').length;
-  if (problems + warnings === 0) return 'No problems found.';
-  return `${counted(problems, 'problem')}, ${counted(warnings, 'warning')}.`;
-}
-
 function stateOf(findings: readonly ConnectionFinding[]): ConnectionFinding['state'] {
   if (findings.some(({ state }) => state === 'problem')) return 'problem';
   return findings.some(({ state }) => state === 'warning') ? 'warning' : 'ok';
-}
-
-function paint(state: ConnectionFinding['state'], line: string): string {
-  const { green, yellow, red } = colorsFor(process.stdout);
-  const colour = { ok: green, warning: yellow, problem: red }[state];
-  return colour(state) + line.slice(state.length);
 }

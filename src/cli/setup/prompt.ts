@@ -21,8 +21,11 @@ export interface Prompter {
   close(): void;
 }
 
-/** @throws DetachedError (from `ask`) if the user presses Ctrl-C or Ctrl-D */
-export function createPrompter({ input, output }: Terminal): Prompter {
+/**
+ * @param left what has not happened, for the error of a user who leaves
+ * @throws DetachedError (from `ask`) if the user presses Ctrl-C or Ctrl-D
+ */
+export function createPrompter({ input, output }: Terminal, left = '\nNo file was written.'): Prompter {
   const lines = createInterface({ input, output, terminal: true });
   const closed = new AbortController();
   lines.once('close', () => closed.abort());
@@ -32,7 +35,7 @@ export function createPrompter({ input, output }: Terminal): Prompter {
       const prompt = `${text}${fallback ? ` [${fallback}]` : ''}: `;
       for (;;) {
         const answer = await lines.question(prompt, { signal: closed.signal }).catch(() => {
-          throw new DetachedError('\nNo file was written.');
+          throw new DetachedError(left);
         });
         const given = answer.trim() === '' ? fallback : answer.trim();
         const problem = given === undefined ? 'an answer is required' : check(given);

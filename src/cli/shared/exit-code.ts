@@ -1,8 +1,8 @@
 import { type ExportResult, FAILURES, type RunError } from '../../core/contract/index.js';
 import type { WriteBackResult } from '../../core/contract/write-back.js';
-import { EXIT, type ExitCode } from '../../core/exit-code.js';
+import { EXIT, type ExitCode, worstExitCode } from '../../core/exit-code.js';
 
-export { EXIT, type ExitCode };
+export { EXIT, type ExitCode, worstExitCode };
 
 /**
  * The exit code of an export. A refusal takes precedence, because only a person can resolve it. Otherwise the failed runs

@@ -5,13 +5,30 @@ import { UsageError } from './usage-error.js';
 /** Options of all commands. */
 export interface GlobalOptions {
   readonly config?: string;
+  /** The connection, for a command that takes one; the last one of several. */
   readonly connection?: string;
+  /** Every `--connection`, for a command that takes several. */
+  readonly connections?: readonly string[];
   readonly address?: string;
   readonly namespace?: string;
   readonly taskQueue?: string;
   /** Path of a module. */
   readonly dataConverter?: string;
   readonly traces?: boolean;
+}
+
+/** Options of a command that takes several connections. */
+export interface SeveralOptions extends GlobalOptions {
+  readonly all?: boolean;
+  /** Print only the connections with a problem. */
+  readonly failing?: boolean;
+  /** Print the details of every connection, not only of those with a problem. */
+  readonly details?: boolean;
+}
+
+/** Whether the command prints one line per connection: the form depends on the options, not on the number in the file. */
+export function isSeveral({ all, connections = [] }: SeveralOptions): boolean {
+  return all === true || connections.length > 1;
 }
 
 /** Collects the values of a repeatable option. */
@@ -23,6 +40,17 @@ export function collect(value: string, before: readonly string[] = []): string[]
 export function positive(option: string, text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new UsageError(`${option} must be a whole number, at least 1; found ${JSON.stringify(text)}`);
+}
+
+/** A duration longer than zero, in milliseconds. @param example such as `26h or 8d` @throws UsageError */
+export function duration(option: string, text: string, example: string): number {
+  try {
+    const ms = parseDuration(text);
+    if (ms > 0) return ms;
+  } catch {
+    // The message below is the same for both.
+  }
+  throw new UsageError(`${option} must be a duration such as ${example}; found ${JSON.stringify(text)}`);
 }
 
 /**

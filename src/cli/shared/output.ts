@@ -1,5 +1,7 @@
 import { writeSync } from 'node:fs';
 import pc from 'picocolors';
+import { terminalWidth } from './terminal.js';
+import { wrap } from './text.js';
 
 /** The output of a command: results go to stdout, everything else to stderr. */
 export interface Output {
@@ -14,11 +16,18 @@ export interface Output {
 }
 
 export const output: Output = {
-  out: (line) => void process.stdout.write(`${printable(line)}\n`),
+  out: (line) => void process.stdout.write(fitted(line, process.stdout)),
   styled: (line) => void process.stdout.write(`${line}\n`),
   source: (text) => void process.stdout.write(`${process.stdout.isTTY ? printable(text) : text}\n`),
-  note: (line) => void process.stderr.write(`${printable(line)}\n`),
+  note: (line) => void process.stderr.write(fitted(line, process.stderr)),
 };
+
+/** The lines of a text, escaped and wrapped to the width of the terminal. */
+function fitted(text: string, stream: NodeJS.WriteStream): string {
+  const width = terminalWidth(stream);
+  const lines = printable(text).split('\n');
+  return `${lines.flatMap((line) => wrap(line, width)).join('\n')}\n`;
+}
 
 /** Prints the single object of `--json` (docs/reference/commands.md). */
 export function printJson(value: unknown): void {

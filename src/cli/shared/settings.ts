@@ -1,7 +1,7 @@
 import { loadSettings, selectConnection } from '../../config/index.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
-import type { GlobalOptions } from './options.js';
+import type { GlobalOptions, SeveralOptions } from './options.js';
 import { UsageError } from './usage-error.js';
 
 /** @throws ConfigurationError */
@@ -14,12 +14,12 @@ export function readConnection(options: GlobalOptions): ConnectionSettings {
   return selectConnection(readSettings(options), options.connection);
 }
 
-/** The named connection, or all of them. @throws ConfigurationError */
+/** The named connections, by default all of them. @throws ConfigurationError; UsageError */
 export function selectConnections(
   settings: Settings,
-  name: string | undefined,
+  { all, connections = [] }: SeveralOptions,
 ): readonly ConnectionSettings[] {
-  return name === undefined ? settings.connections : [selectConnection(settings, name)];
+  return chooseConnections(settings, { connections, all: all ?? connections.length === 0 });
 }
 
 /**
@@ -29,7 +29,7 @@ export function selectConnections(
  */
 export function chooseConnections(
   settings: Settings,
-  { all = false, connections }: { readonly all?: boolean; readonly connections: readonly string[] },
+  { all = false, connections = [] }: SeveralOptions,
 ): readonly ConnectionSettings[] {
   if (all && connections.length > 0)
     throw new UsageError('use either --all or --connection, because --all includes every connection');

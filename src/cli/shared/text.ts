@@ -31,8 +31,61 @@ export function table(rows: readonly (readonly string[])[], right: readonly numb
   );
 }
 
+interface FittedOptions {
+  /** Columns that are right-aligned. */
+  readonly right: readonly number[];
+  /** Columns that are left out, in this order, until the table fits. */
+  readonly optional: readonly number[];
+  readonly width: number;
+}
+
+/** A table that leaves out columns until it fits a width, if that is possible. */
+export function fittedTable(
+  rows: readonly (readonly string[])[],
+  { right, optional, width }: FittedOptions,
+): string[] {
+  for (let left = 0; ; left++) {
+    const without = new Set(optional.slice(0, left));
+    const kept = (rows[0] ?? []).map((_, at) => at).filter((at) => !without.has(at));
+    const aligned = right.flatMap((at) => (without.has(at) ? [] : [kept.indexOf(at)]));
+    const lines = table(
+      rows.map((row) => kept.map((at) => row[at] ?? '')),
+      aligned,
+    );
+    if (left === optional.length || lines.every((line) => line.length <= width)) return lines;
+  }
+}
+
 /** One line of at most `width` characters. */
 export function clip(text: string, width: number): string {
   const line = text.replace(/\s+/g, ' ');
   return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`;
+}
+
+/** The first `width` characters of a line. Unlike `clip`, keeps the spaces that align columns. */
+export function cut(line: string, width: number): string {
+  return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`;
+}
+
+/** Narrower lines are not wrapped: only a word each would fit. */
+const NARROWEST = 20;
+
+/**
+ * Breaks a line at spaces into lines of at most `width` characters. Continuation lines are indented by two more spaces. A
+ * longer word, such as a URL, stays whole, so that it can be copied.
+ */
+export function wrap(line: string, width: number): string[] {
+  if (line.length <= width || width < NARROWEST) return [line];
+  const margin = /^ */.exec(line)![0].length;
+  const indent = ' '.repeat(Math.min(margin + 2, Math.floor(width / 2)));
+  const lines: string[] = [];
+  for (let rest = line; ; ) {
+    const start = lines.length === 0 ? margin : indent.length;
+    const fits = rest.length <= width;
+    const space = fits ? -1 : rest.lastIndexOf(' ', width);
+    const at = space > start ? space : fits ? -1 : rest.indexOf(' ', Math.max(width, start));
+    if (at === -1) return [...lines, rest];
+    lines.push(rest.slice(0, at).trimEnd());
+    rest = indent + rest.slice(at).trimStart();
+  }
 }

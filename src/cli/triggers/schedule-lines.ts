@@ -1,7 +1,7 @@
 import { toUtcSeconds } from '../../lake/run/watermark.js';
 import type { AppliedSchedule, DescribedSchedule } from '../../temporal/schedule/schedule.js';
 import type { SkippedNight } from '../../temporal/schedule/skipped-night.js';
-import { table } from '../shared/text.js';
+import { age, table } from '../shared/text.js';
 
 /** The result of `schedule apply`. */
 export function appliedLines({ scheduleId, outcome, changes, nextRuns }: AppliedSchedule): string[] {
@@ -36,6 +36,11 @@ export function describedLines(described: DescribedSchedule): string[] {
       ]),
     ),
   ];
+}
+
+/** When the next run starts, for one line. @param now milliseconds since 1970 */
+export function nextText([next]: readonly Date[], now: number = Date.now()): string {
+  return next === undefined ? 'no next run' : `next run in ${age(next.getTime() - now)}`;
 }
 
 function nextLine(times: readonly Date[]): string[] {

@@ -10,14 +10,16 @@ import {
   triggerSchedule,
 } from '../../temporal/schedule/schedule.js';
 import { nextSkippedNight } from '../../temporal/schedule/skipped-night.js';
-import { withTemporal } from '../shared/context.js';
+import { printEnded } from '../shared/connection-lines.js';
+import { toUserError, withTemporal } from '../shared/context.js';
+import { eachConnection } from '../shared/each-connection.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
-import type { GlobalOptions } from '../shared/options.js';
+import { isSeveral, type SeveralOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
-import { readConnection } from '../shared/settings.js';
-import { appliedLines, describedLines, skippedNightLine } from './schedule-lines.js';
+import { chooseConnections, readSettings } from '../shared/settings.js';
+import { appliedLines, describedLines, nextText, skippedNightLine } from './schedule-lines.js';
 
-export interface ScheduleOptions extends GlobalOptions {
+export interface ScheduleOptions extends SeveralOptions {
   readonly json?: boolean;
   /** Reason, shown with the Schedule. */
   readonly note?: string;
@@ -25,54 +27,92 @@ export interface ScheduleOptions extends GlobalOptions {
 
 export type ScheduleAction = 'apply' | 'describe' | 'trigger' | 'pause' | 'resume' | 'delete';
 
-/** `worktrack schedule …`: the nightly Schedule of a connection. */
+/** `worktrack schedule …`: the nightly Schedules of connections. */
 export async function runSchedule(action: ScheduleAction, options: ScheduleOptions): Promise<ExitCode> {
-  const connection = readConnection(options);
-  await withTemporal(options, (temporal) => actions[action](temporal, connection, options));
-  return EXIT.done;
+  const chosen = chooseConnections(readSettings(options), options);
+  return withTemporal(options, async (temporal) => {
+    const act = (connection: ConnectionSettings): Promise<ScheduleResult> =>
+      actions[action](temporal, connection, options);
+    if (!isSeveral(options)) {
+      const { value, lines, warning } = await act(chosen[0]!);
+      if (options.json === true) printJson(value);
+      else for (const line of lines) output.out(line);
+      if (warning !== undefined) output.note(warning);
+      return EXIT.done;
+    }
+    const actWithReason = (connection: ConnectionSettings): Promise<ScheduleResult> =>
+      act(connection).catch((error: unknown) => {
+        throw toUserError(error, temporal);
+      });
+    return printEnded(await eachConnection(chosen, actWithReason), options, {
+      summary: ({ state, detail, lines, warning }) => ({
+        ...{ code: EXIT.done, problem: false, state, detail },
+        lines: warning === undefined ? lines : [...lines, warning],
+      }),
+      json: ({ value }) => value,
+    });
+  });
+}
+
+/** The result of an action on one Schedule. */
+interface ScheduleResult {
+  /** For `--json`. */
+  readonly value: object;
+  readonly lines: readonly string[];
+  readonly state: string;
+  /** The most important fact, for one line. */
+  readonly detail: string;
+  readonly warning?: string;
 }
 
 type Action = (
   temporal: TemporalClient,
   connection: ConnectionSettings,
   options: ScheduleOptions,
-) => Promise<void>;
+) => Promise<ScheduleResult>;
 
 const actions: Readonly<Record<ScheduleAction, Action>> = {
-  async apply(temporal, connection, { taskQueue, json }) {
+  async apply(temporal, connection, { taskQueue }) {
     const applied = await applySchedule(temporal, connection, taskQueue);
-    print(json, applied, appliedLines(applied));
     const skipped = nextSkippedNight(connection.schedule, Date.now());
-    if (skipped !== null) output.note(skippedNightLine(connection.schedule, skipped));
+    return {
+      value: applied,
+      lines: appliedLines(applied),
+      state: applied.outcome,
+      detail: nextText(applied.nextRuns),
+      ...(skipped === null ? {} : { warning: skippedNightLine(connection.schedule, skipped) }),
+    };
   },
-  async describe(temporal, { name }, { json }) {
+  async describe(temporal, { name }) {
     const described = await describeSchedule(temporal, name);
-    print(json, described, describedLines(described));
+    const { paused, note, nextRuns } = described;
+    return {
+      value: described,
+      lines: describedLines(described),
+      state: paused ? 'paused' : 'active',
+      detail: paused ? (note ?? '') : nextText(nextRuns),
+    };
   },
-  async trigger(temporal, { name }, { json }) {
+  async trigger(temporal, { name }) {
     await triggerSchedule(temporal, name);
-    done(json, name, 'triggered', 'triggered. If a run is in progress, no second one starts.');
+    return done(name, 'triggered', 'triggered. If a run is in progress, no second one starts.');
   },
-  async pause(temporal, { name }, { json, note }) {
+  async pause(temporal, { name }, { note }) {
     await pauseSchedule(temporal, name, note);
-    done(json, name, 'paused', 'paused. Resume it with: worktrack schedule resume');
+    return done(name, 'paused', 'paused. Resume it with: worktrack schedule resume');
   },
-  async resume(temporal, { name }, { json, note }) {
+  async resume(temporal, { name }, { note }) {
     await resumeSchedule(temporal, name, note);
-    done(json, name, 'resumed', 'resumed');
+    return done(name, 'resumed', 'resumed');
   },
-  async delete(temporal, { name }, { json }) {
+  async delete(temporal, { name }) {
     await deleteSchedule(temporal, name);
-    done(json, name, 'deleted', 'deleted. A run in progress continues, and published data stays.');
+    return done(name, 'deleted', 'deleted. A run in progress continues, and published data stays.');
   },
 };
 
-function done(json: boolean | undefined, connection: string, outcome: string, text: string): void {
+function done(connection: string, outcome: string, text: string): ScheduleResult {
   const id = scheduleId(connection);
-  print(json, { scheduleId: id, outcome }, [`Schedule ${id}: ${text}`]);
-}
-
-function print(json: boolean | undefined, value: object, lines: readonly string[]): void {
-  if (json === true) printJson(value);
-  else for (const line of lines) output.out(line);
+  const lines = [`Schedule ${id}: ${text}`];
+  return { value: { scheduleId: id, outcome }, lines, state: outcome, detail: id };
 }

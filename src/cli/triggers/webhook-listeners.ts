@@ -18,15 +18,15 @@ export interface Listener {
 /** The connections that one receiver serves. @throws ConfigurationError if there is none */
 export function webhookConnections(
   settings: Settings,
-  name: string | undefined,
+  names: readonly string[] = [],
 ): readonly WebhookConnection[] {
-  const chosen = selectConnections(settings, name);
+  const chosen = selectConnections(settings, { connections: names });
   const served = chosen.filter((connection): connection is WebhookConnection => connection.webhook !== null);
   if (served.length > 0) return served;
   throw new ConfigurationError(
-    name === undefined
+    names.length === 0
       ? `${settings.source}: no connection has a webhook section`
-      : `${settings.source}: connection ${name} has no webhook section`,
+      : `${settings.source}: connection ${names.join(', ')} has no webhook section`,
     { remedy: 'Add one. `webhook: {}` accepts notices signed with HMAC-SHA256 on 127.0.0.1:8080.' },
   );
 }

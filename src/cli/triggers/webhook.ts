@@ -24,7 +24,7 @@ export interface WebhookOptions extends GlobalOptions {
 /** `worktrack webhook`: receives change notices until SIGTERM or Ctrl-C, then finishes those in flight. */
 export async function runWebhook(options: WebhookOptions): Promise<ExitCode> {
   const listeners = listenersFor(
-    webhookConnections(readSettings(options), options.connection),
+    webhookConnections(readSettings(options), options.connections),
     options.listen,
   );
   const stop = stopOnSignal(

@@ -23,7 +23,9 @@ export function startMetrics<T>(address: string | undefined, start: () => T): T 
     return start();
   } catch (cause) {
     if (address === undefined) throw cause;
-    throw new ConfigurationError(`cannot serve metrics on ${address}: ${errorMessage(cause)}`, {
+    const text = errorMessage(cause);
+    const why = /address already in use/i.test(text) ? 'another process uses this port' : text;
+    throw new ConfigurationError(`cannot serve metrics on ${address}: ${why}`, {
       remedy: 'Choose an unused address and port of this machine with --metrics.',
       cause,
     });

@@ -1,18 +1,22 @@
 import { readFile } from 'node:fs/promises';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
+import type { TemporalClient } from '../../temporal/client/connect.js';
 import { parseHistory, type RecordedHistory } from '../../temporal/replay/parse-history.js';
 import { type ReplayedHistory, replayHistories } from '../../temporal/replay/replay.js';
 import { serverHistories } from '../../temporal/replay/server-histories.js';
+import { printEnded } from '../shared/connection-lines.js';
 import { withTemporal } from '../shared/context.js';
 import { readDataConverter } from '../shared/data-converter.js';
+import { eachConnection } from '../shared/each-connection.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
-import { type GlobalOptions, positive } from '../shared/options.js';
+import { type GlobalOptions, isSeveral, positive, type SeveralOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
-import { counted } from '../shared/text.js';
+import { chooseConnections, readSettings } from '../shared/settings.js';
+import { count, counted } from '../shared/text.js';
 import { UsageError } from '../shared/usage-error.js';
 import { silenceRuntime } from './runtime.js';
 
-interface ReplayCommandOptions extends GlobalOptions {
+interface ReplayCommandOptions extends SeveralOptions {
   readonly fromServer?: boolean;
   readonly workflowId?: string;
   readonly limit?: string;
@@ -30,9 +34,28 @@ export async function runReplay(files: readonly string[], options: ReplayCommand
   }
   if (files.length > 0) throw new UsageError('history files and --from-server exclude each other');
   const { connection, workflowId, taskQueue = DEFAULT_TASK_QUEUE } = options;
-  return withTemporal(options, (temporal) =>
-    replay(serverHistories(temporal, { taskQueue, connection, workflowId, limit }), options),
-  );
+  const ofConnection = (temporal: TemporalClient, name: string | undefined) =>
+    serverHistories(temporal, { taskQueue, connection: name, workflowId, limit });
+  if (!isSeveral(options))
+    return withTemporal(options, (temporal) => replay(ofConnection(temporal, connection), options));
+  if (workflowId !== undefined)
+    throw new UsageError('--workflow-id names one workflow: leave out --all, or name one connection');
+  const chosen = chooseConnections(readSettings(options), options);
+  return withTemporal(options, async (temporal) => {
+    const replayed = await replayerOf(options);
+    const ended = await eachConnection(chosen, ({ name }) => replayed(ofConnection(temporal, name)));
+    if (ended.every(({ result }) => result?.length === 0)) throw nothingFound();
+    return printEnded(ended, options, {
+      summary(done) {
+        const diverged = done.filter(isDiverged);
+        const state = done.length === 0 ? 'no workflows' : diverged.length > 0 ? 'diverged' : 'replayed';
+        const detail = `${count(done.length)} checked, ${count(diverged.length)} diverged`;
+        const code = codeOf(done);
+        return { code, problem: diverged.length > 0, state, detail, lines: diverged.flatMap(linesOf) };
+      },
+      json: (histories) => ({ outcome: outcomeOf(histories), histories }),
+    });
+  });
 }
 
 /** Reads all files before any is replayed, so that a wrong name fails early. @throws UsageError, ConfigurationError */
@@ -47,37 +70,58 @@ async function readAll(files: readonly string[]): Promise<RecordedHistory[]> {
   return histories;
 }
 
-async function replay(
-  histories: Iterable<RecordedHistory> | AsyncIterable<RecordedHistory>,
-  options: ReplayCommandOptions,
-): Promise<ExitCode> {
+type Histories = Iterable<RecordedHistory> | AsyncIterable<RecordedHistory>;
+
+/** A function that replays histories with the user's data converter. */
+async function replayerOf(options: GlobalOptions) {
   const dataConverter = await readDataConverter(options);
   silenceRuntime();
-  const done: ReplayedHistory[] = [];
-  for await (const replayed of replayHistories(
-    histories,
-    dataConverter === undefined ? {} : { dataConverter },
-  )) {
-    done.push(replayed);
-    if (options.json !== true) output.out(lineOf(replayed));
-  }
-  // Replaying nothing must not look like success.
-  if (done.length === 0) {
-    throw new UsageError(
-      'found no workflows of this package to replay; check --namespace, --task-queue, --connection and --workflow-id',
-    );
-  }
-  const diverged = done.filter(({ outcome }) => outcome === 'diverged').length;
-  if (options.json === true)
-    printJson({ outcome: diverged === 0 ? 'replayed' : 'diverged', histories: done });
-  output.note(`Histories checked: ${done.length}; diverged: ${diverged}.`);
-  if (diverged > 0) output.note(ADVICE);
-  return diverged === 0 ? EXIT.done : EXIT.failed;
+  return async (histories: Histories, onEnd: (one: ReplayedHistory) => void = () => {}) => {
+    const done: ReplayedHistory[] = [];
+    const converter = dataConverter === undefined ? {} : { dataConverter };
+    for await (const replayed of replayHistories(histories, converter)) {
+      done.push(replayed);
+      onEnd(replayed);
+    }
+    return done;
+  };
 }
 
-function lineOf({ name, workflowType, events, outcome, error }: ReplayedHistory): string {
+async function replay(histories: Histories, options: ReplayCommandOptions): Promise<ExitCode> {
+  const replayed = await replayerOf(options);
+  const done = await replayed(histories, (one) => {
+    if (options.json !== true) for (const line of linesOf(one)) output.out(line);
+  });
+  // Replaying nothing must not look like success.
+  if (done.length === 0) throw nothingFound();
+  if (options.json === true) printJson({ outcome: outcomeOf(done), histories: done });
+  const diverged = done.filter(isDiverged).length;
+  output.note(`Histories checked: ${done.length}; diverged: ${diverged}.`);
+  if (diverged > 0) output.note(ADVICE);
+  return codeOf(done);
+}
+
+function nothingFound(): UsageError {
+  return new UsageError(
+    'found no workflows of this package to replay; check --namespace, --task-queue, --connection and --workflow-id',
+  );
+}
+
+function isDiverged({ outcome }: ReplayedHistory): boolean {
+  return outcome === 'diverged';
+}
+
+function outcomeOf(done: readonly ReplayedHistory[]): 'replayed' | 'diverged' {
+  return done.some(isDiverged) ? 'diverged' : 'replayed';
+}
+
+function codeOf(done: readonly ReplayedHistory[]): ExitCode {
+  return done.some(isDiverged) ? EXIT.failed : EXIT.done;
+}
+
+function linesOf({ name, workflowType, events, outcome, error }: ReplayedHistory): string[] {
   const about = `${outcome.padEnd(8)}  ${workflowType}  ${name} (${counted(events, 'event')})`;
-  return error === null ? about : `${about}\n  ${error}`;
+  return error === null ? [about] : [about, `  ${error}`];
 }
 
 const ADVICE = `A worker of this build cannot continue these workflows. Only running workflows matter: keep workers of their old build

@@ -3,7 +3,7 @@ import { TransportError } from '@temporalio/worker';
 import { errorMessage, isAbort } from '../../core/errors.js';
 import { reach } from '../../core/reach.js';
 import { worldReadableWarnings } from '../../doctor/secret.js';
-import { grpcMessage, isDenied } from '../../temporal/client/grpc.js';
+import { grpcMessage, isDenied, isNamespaceMissing } from '../../temporal/client/grpc.js';
 import {
   createWorker,
   type DeploymentVersion,
@@ -17,7 +17,9 @@ import { stopOnSignal } from '../shared/interrupt.js';
 import { type GlobalOptions, positive, reachTimeoutMs } from '../shared/options.js';
 import { output } from '../shared/output.js';
 import { readSettings } from '../shared/settings.js';
+import { counted } from '../shared/text.js';
 import { readTraces } from '../shared/traces.js';
+import { unreadableKeys } from './check-keys.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { type HealthServer, readHealth, startHealthServer } from './health.js';
 import { readMetricsAddress, startMetrics } from './metrics-address.js';
@@ -55,7 +57,10 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   const place = temporalTarget(options);
   const { taskQueue } = options;
   for (const warning of await worldReadableWarnings(settings.connections)) output.note(warning);
+  const unreadable = await unreadableKeys(settings.connections);
   const logger = startMetrics(metrics, () => installRuntime({ format, level, metrics }));
+  for (const { connection, error } of unreadable)
+    logger.warn('the API key cannot be read, so runs of this connection fail', { connection, error });
   const traces = await readTraces(options, (message) => logger.warn(message));
   const traced = traces === null ? {} : { worker: traces.worker };
   const stop = stopOnSignal(
@@ -72,7 +77,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     const created = await reach(
       `Temporal at ${place.address}`,
       () => createWorker({ ...place, taskQueue, settings, ...limits, deployment, dataConverter, ...traced }),
-      (error) => !isDenied(error) && isTransport(error),
+      (error) => !isDenied(error) && !isNamespaceMissing(error) && isTransport(error),
       grpcMessage,
       { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note, signal: stop.signal },
     );
@@ -93,13 +98,19 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   }
 }
 
+/** Connections that the first lines name. */
+const MAX_NAMED = 10;
+
 function announce(
   worker: { taskQueue: string; namespace: string; address: string },
   settings: { connections: readonly { name: string; resources: readonly unknown[] }[] },
   deployment: DeploymentVersion | undefined,
 ): void {
   const { taskQueue, namespace, address } = worker;
-  const served = settings.connections.map(({ name, resources }) => `${name} (${resources.length} resources)`);
+  const named = settings.connections.slice(0, MAX_NAMED);
+  const served = named.map(({ name, resources }) => `${name} (${counted(resources.length, 'resource')})`);
+  const more = settings.connections.length - named.length;
+  if (more > 0) served.push(`and ${counted(more, 'more connection')}`);
   output.note(`Worker on task queue "${taskQueue}", namespace "${namespace}", Temporal at ${address}`);
   output.note(`Serving ${served.join(', ')}. SIGTERM or Ctrl-C drains the worker.`);
   if (deployment === undefined) return;

@@ -4,16 +4,24 @@ import { errorMessage } from '../../core/errors.js';
 import { OutOfReachError, reach } from '../../core/reach.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { pointerKey } from '../../lake/published/layout.js';
+import { toUtcSeconds } from '../../lake/run/watermark.js';
 import { type ObjectStore, openStore, StoreError } from '../../lake/store/index.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { startWriteBack } from '../../temporal/client/start-write-back.js';
-import { checkWriteBack, copyInput, writableResource } from '../../write-back/stage.js';
+import type { WrittenBatch } from '../../write-back/index.js';
+import {
+  alreadyWritten,
+  type CheckedInput,
+  checkWriteBack,
+  copyInput,
+  writableResource,
+} from '../../write-back/stage.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
 import { type ExitCode, writeBackExitCode } from '../shared/exit-code.js';
 import { type GlobalOptions, reachTimeoutMs } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
 import { readSettings } from '../shared/settings.js';
-import { counted } from '../shared/text.js';
+import { age, counted } from '../shared/text.js';
 import { dryRun } from './dry-run.js';
 import { followBatch } from './follow.js';
 import { diagnosticLines, resultLines } from './result-lines.js';
@@ -44,6 +52,10 @@ export async function runWriteBack(
       const input = await withLake(() =>
         checkWriteBack(connection, store, { resource, file: path, format, keyColumn, batchId }),
       );
+      for (const warning of columnWarnings(input)) output.note(warning);
+      const before = await withLake(() => alreadyWritten(store, input));
+      if (before !== null && options.dryRun !== true)
+        return finishWritten(input, before, connection, options);
       if (options.dryRun === true) return await dryRun(connection, input, options);
       output.note(`${counted(input.rows, 'row')} to write to ${input.resource}, batch ${input.batchId}`);
       const staged = await withLake(() => copyInput(connection.name, store, input));
@@ -88,6 +100,30 @@ function finish(result: WriteBackResult, { lake }: ConnectionSettings, { json }:
   else for (const line of resultLines(result, lake.url)) output.out(line);
   for (const line of diagnosticLines(result)) output.note(line);
   return writeBackExitCode(result);
+}
+
+/** The same file is the same batch, so that its rows are sent once. */
+function finishWritten(
+  { batchId, rows }: CheckedInput,
+  { at, written }: WrittenBatch,
+  connection: ConnectionSettings,
+  options: WriteBackOptions,
+): ExitCode {
+  output.note(
+    `This file was written at ${toUtcSeconds(at)}, ${age(Date.now() - at)} ago, by batch ${batchId}; nothing was sent.`,
+  );
+  const { counts, results, unsent } = written;
+  const outcome = counts.rejected > 0 ? 'incomplete' : 'written';
+  const nothing = { warnings: [], error: null };
+  return finish({ batchId, outcome, counts, results, rows, unsent, ...nothing }, connection, options);
+}
+
+function columnWarnings({ unpublished, resource }: CheckedInput): string[] {
+  return unpublished.map(
+    (name) =>
+      `warning: no published row of ${resource} has the column ${JSON.stringify(name)}. ` +
+      'It is sent as it is; correct the header if the name is wrong.',
+  );
 }
 
 /** Waits until the lake answers, for at most a minute (docs/reference/commands.md). */

@@ -23,6 +23,8 @@ export interface RunRequest extends Requested {
   readonly nominalStart: number;
   /** Events that the configuration wants notifications for; absent: as in the previous request. */
   readonly notify?: readonly NotifyEvent[];
+  /** The sender notifies of this run, together with those of other resources; absent: the mirror does. */
+  readonly notifier?: 'sender';
 }
 
 /** Events with a notification: a failed run, and the first published run after a failure. */

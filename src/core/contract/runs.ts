@@ -1,5 +1,6 @@
 import type { ObjectKey, RunId } from '../brands.js';
 import { EXIT, type ExitCode } from '../exit-code.js';
+import type { NotifyEvent } from './mirror.js';
 
 /** Rows (docs/explanation/semantics.md#verification). */
 export interface RunCounts {
@@ -59,6 +60,8 @@ export interface RunReport {
   readonly error: RunError | null;
   /** Of a purge: what held the record. */
   readonly purged?: PurgeCounts;
+  /** The event of which the sender of the request notifies; absent: none, or the mirror has done it. */
+  readonly event?: NotifyEvent;
 }
 
 /** What a purge removed: rows, and the snapshots and change logs that held them. */

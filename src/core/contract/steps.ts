@@ -221,12 +221,22 @@ export interface ExportPlan {
   readonly minIntervalMs: number;
   /** Absent in results of earlier versions. */
   readonly notify?: readonly NotifyEvent[];
+  /** The export sends one notification of all its runs. Absent in results of earlier versions: each mirror sends its own. */
+  readonly notifier?: 'sender';
 }
 
-/** A notification of a run. */
-export interface NotifyInput extends Pick<RunReport, 'resource' | 'outcome' | 'runId' | 'error'> {
-  readonly connection: string;
+/** A run in a notification. */
+export interface NotifiedRun extends Pick<RunReport, 'resource' | 'outcome' | 'runId' | 'error'> {
   readonly event: NotifyEvent;
-  /** When the run ended, milliseconds since 1970. */
+}
+
+/** A notification of one run, or of the runs of an export. */
+export interface NotifyInput extends Omit<NotifiedRun, 'resource'> {
+  readonly connection: string;
+  /** `null` for several. */
+  readonly resource: string | null;
+  /** Absent: one run, which the other fields describe. */
+  readonly resources?: readonly NotifiedRun[];
+  /** When the runs ended, milliseconds since 1970. */
   readonly at: number;
 }

@@ -4,7 +4,7 @@ import { athena } from './athena.js';
 import { clickhouse } from './clickhouse.js';
 import { duckdb, duckdbSetup } from './duckdb.js';
 import { viewName } from './quote.js';
-import { checkLineBreaks, logSource, type PublishedResource, runSource } from './sources.js';
+import { baseName, checkLineBreaks, logSource, type PublishedResource, runSource } from './sources.js';
 import { spark } from './spark.js';
 import type { Engine, Statement, TableSource } from './table.js';
 import { trino } from './trino.js';
@@ -53,12 +53,13 @@ export interface DaySnapshot {
  */
 export function ddlStatements(input: DdlInput): Statement[] {
   const { dialect, lake, resource, pointer } = input;
-  const current = { name: viewName(resource), about: `${resource} as of run ${pointer.runId}` };
+  const name = baseName(input);
+  const current = { name, about: `${resource} as of run ${pointer.runId}` };
   const sources: Readonly<Record<DdlView, () => TableSource[]>> = {
     current: () => [runSource(input, current, { snapshot: pointer.snapshot, manifest: input.manifest })],
     days: () =>
       (input.days ?? []).map((day) =>
-        runSource(input, { name: dayView(resource, day.date), about: `${resource} on ${day.date}` }, day),
+        runSource(input, { name: dayView(name, day.date), about: `${resource} on ${day.date}` }, day),
       ),
     changes: () => [logSource(input, 'log')],
     newest: () => [logSource(input, 'newest')],
@@ -94,8 +95,8 @@ export function unreadableViews({ dialect, manifest }: Pick<DdlInput, 'dialect' 
   return [...(current ? ['current' as const] : []), ...(log ? (['changes', 'newest'] as const) : [])];
 }
 
-function dayView(resource: string, date: string): string {
-  return `${viewName(resource)}_on_${viewName(date).slice(1)}`;
+function dayView(name: string, date: string): string {
+  return `${name}_on_${viewName(date).slice(1)}`;
 }
 
 /**

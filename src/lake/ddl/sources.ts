@@ -11,6 +11,8 @@ import type { Engine, TableSource } from './table.js';
 export interface PublishedResource {
   readonly lake: LakeSettings;
   readonly resource: string;
+  /** Name of the views without a suffix, before it is made plain. Default: the resource. */
+  readonly view?: string | undefined;
   readonly pointer: Pointer;
   /** Manifest of the snapshot that the pointer names. */
   readonly manifest: Manifest;
@@ -56,7 +58,7 @@ export function runSource(
 export function logSource(input: PublishedResource, shape: 'log' | 'newest'): TableSource {
   const { resource, pointer, manifest } = input;
   const newest = {
-    name: `${viewName(resource)}_newest`,
+    name: `${baseName(input)}_newest`,
     about: `${resource} as of the last published run, from the change logs`,
   };
   return {
@@ -67,10 +69,15 @@ export function logSource(input: PublishedResource, shape: 'log' | 'newest'): Ta
   };
 }
 
-function logView({ resource }: PublishedResource): NamedView {
+/** Name of the views without a suffix. */
+export function baseName({ resource, view = resource }: PublishedResource): string {
+  return viewName(view);
+}
+
+function logView(input: PublishedResource): NamedView {
   return {
-    name: `${viewName(resource)}_changes`,
-    about: `New, changed and deleted rows of each run of ${resource}`,
+    name: `${baseName(input)}_changes`,
+    about: `New, changed and deleted rows of each run of ${input.resource}`,
   };
 }
 

@@ -14,6 +14,8 @@ export interface RegisterInput {
   readonly dialect: DeltaDialect;
   readonly lake: LakeSettings;
   readonly resource: string;
+  /** Name of the table, before it is made plain. Default: the resource. */
+  readonly table?: string | undefined;
   /** Columns of the table, as `readTableColumns` returns them. */
   readonly columns: readonly Pick<TableColumn, 'name' | 'alias'>[];
 }
@@ -27,7 +29,13 @@ export interface RegisterInput {
  * const columns = await readTableColumns(store, 'tasks');
  * const statements = registerStatements({ dialect: 'duckdb', lake, resource: 'tasks', columns });
  */
-export function registerStatements({ dialect, lake, resource, columns }: RegisterInput): Statement[] {
+export function registerStatements({
+  dialect,
+  lake,
+  resource,
+  table = resource,
+  columns,
+}: RegisterInput): Statement[] {
   const engine = REGISTER[dialect];
   if (engine.onlyS3 !== undefined && !lake.url.startsWith('s3://'))
     throw new RangeError(
@@ -37,11 +45,11 @@ export function registerStatements({ dialect, lake, resource, columns }: Registe
     throw new RangeError(
       `${engine.onlyAws} reads tables only from Amazon S3, and the lake is at ${lake.endpoint}. Use another dialect`,
     );
-  const table: TableToRegister = { lake, resource, name: viewName(resource) };
-  const { sql, query } = engine.register(table);
+  const registered: TableToRegister = { lake, resource, name: viewName(table) };
+  const { sql, query } = engine.register(registered);
   const about = [
     `${resource}: the Delta table, registered once. Query it with: ${query}`,
     ...renamed(columns),
   ];
-  return [...engine.setup(table), { kind: 'define', about, sql }];
+  return [...engine.setup(registered), { kind: 'define', about, sql }];
 }

@@ -15,6 +15,7 @@ import {
 import type { ConnectionSettings } from '../../core/settings.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { cronOf, isEditedByHand, type ScheduleChange, scheduleChanges } from './schedule-diff.js';
+import { addNote } from './schedule-note.js';
 import { type ScheduledRun, scheduledRun } from './schedule-runs.js';
 
 const LAST_RUNS = 5;
@@ -61,6 +62,7 @@ function scheduleOptions({ name, schedule }: ConnectionSettings, taskQueue: stri
         schedule.cron.startsWith('@') ? schedule.cron : `${schedule.cron} # ${schedule.cron}`,
       ],
       timezone: schedule.timezone,
+      // The server derives each delay from the Schedule's id, and so from the connection's name, and from the nominal time.
       jitter: schedule.jitterMs,
     },
     action: {
@@ -204,25 +206,35 @@ export function triggerSchedule(temporal: TemporalClient, connection: string): P
 }
 
 /**
- * Pauses the nightly Schedule. A run in progress continues.
+ * Pauses the nightly Schedule. A run in progress continues. Earlier notes are kept after the new one.
  *
  * @throws ScheduleNotFoundError
  * @example
  * await pauseSchedule(temporal, 'acme', 'audit until Friday');
  */
-export function pauseSchedule(temporal: TemporalClient, connection: string, note?: string): Promise<void> {
-  return handleOf(temporal, connection).pause(note ?? 'Paused by worktrack');
+export async function pauseSchedule(
+  temporal: TemporalClient,
+  connection: string,
+  note = 'Paused by worktrack',
+): Promise<void> {
+  const handle = handleOf(temporal, connection);
+  await handle.pause(addNote((await handle.describe()).state.note, note));
 }
 
 /**
- * Resumes a paused Schedule.
+ * Resumes a paused Schedule. Earlier notes are kept after the new one.
  *
  * @throws ScheduleNotFoundError
  * @example
  * await resumeSchedule(temporal, 'acme', 'audit is over');
  */
-export function resumeSchedule(temporal: TemporalClient, connection: string, note?: string): Promise<void> {
-  return handleOf(temporal, connection).unpause(note ?? 'Resumed by worktrack');
+export async function resumeSchedule(
+  temporal: TemporalClient,
+  connection: string,
+  note = 'Resumed by worktrack',
+): Promise<void> {
+  const handle = handleOf(temporal, connection);
+  await handle.unpause(addNote((await handle.describe()).state.note, note));
 }
 
 /**

@@ -50,6 +50,14 @@ describe('a purge', () => {
     const before = await readPointer(stack.store, 'tasks');
 
     admin.remove('tasks', [id]);
+    const dry = await runCommand(stack, [
+      ...['purge', '--config', stack.configFile, '--resource', 'tasks', '--key', id, '--dry-run'],
+    ]);
+    expect(dry).toMatchObject({
+      code: 0,
+      stdout: 'tasks: 3 snapshots and 2 change logs contain this record. Nothing was removed.\n',
+    });
+    expect((await objectsWith(MARK)).length).toBeGreaterThanOrEqual(5);
     const done = await purge('tasks', id);
     expect(done).toMatchObject({ code: 0 });
     expect(done.stdout).toContain('tasks: removed from 3 snapshots and 2 change logs');

@@ -88,7 +88,32 @@ describe('the nightly Schedule', () => {
     await pauseSchedule(stack.temporal, stack.connection, 'moving house');
     expect(await described()).toMatchObject({ paused: true, note: 'moving house', nextRuns: [] });
     await resumeSchedule(stack.temporal, stack.connection);
-    const { nextRuns } = await described();
+    const { nextRuns, note } = await described();
     expect(nextRuns[0]!.getUTCHours()).toBe(4);
+    expect(note).toBe('Resumed by worktrack; earlier: moving house');
+  });
+
+  it('starts connections at times that their names distribute over the jitter', async () => {
+    stack = await startStack({ resources: '[projects]' });
+    const names = Array.from({ length: 12 }, (_, i) => `${stack.connection}-${i}`);
+    const startsOf = () =>
+      Promise.all(
+        names.map(async (name) => {
+          const applied = await applySchedule(stack.temporal, { ...connection(), name }, stack.taskQueue);
+          const [at] = applied.nextRuns;
+          return (at!.getTime() - Math.floor(at!.getTime() / 3_600_000) * 3_600_000) / 1000;
+        }),
+      );
+    try {
+      const starts = await startsOf();
+      // The default jitter is five minutes.
+      expect(starts.every((seconds) => seconds >= 0 && seconds < 300)).toBe(true);
+      expect(new Set(starts).size).toBe(names.length);
+      // Two of three thirds have a start, whatever the names.
+      expect(new Set(starts.map((seconds) => Math.floor(seconds / 100))).size).toBeGreaterThan(1);
+      expect(await startsOf()).toEqual(starts);
+    } finally {
+      for (const name of names) await deleteSchedule(stack.temporal, name);
+    }
   });
 });

@@ -65,4 +65,12 @@ describe('the health of a worker', () => {
     expect(busy.code).toBe(2);
     expect(busy.stderr).toContain('another process uses this port\nChoose another address with --health.');
   });
+
+  it('does not start without an API key or in an unknown namespace, which a restart cannot fix', async () => {
+    const keyless = await runCommand(stack, args(), { WORKTRACK_API_KEY: '' });
+    expect([keyless.code, keyless.stderr]).toEqual([2, expect.stringContaining('WORKTRACK_API_KEY')]);
+    const lost = await runCommand(stack, [...args(), '--namespace', 'no-such-namespace']);
+    expect(lost.code).toBe(2);
+    expect(lost.stderr).toMatch(/has no namespace "no-such-namespace"\nCorrect TEMPORAL_NAMESPACE/);
+  });
 });

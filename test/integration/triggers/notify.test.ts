@@ -40,10 +40,10 @@ describe('notifications of runs', () => {
     hook.close();
   });
 
-  async function started(notify: string): Promise<void> {
+  async function started(notify: string, resources = '[projects]'): Promise<void> {
     stack = await startStack({
-      simulator: { awkward: false, counts: { projects: 3 } },
-      resources: '[projects]',
+      simulator: { awkward: false, counts: { projects: 3, tasks: 3, members: 2 } },
+      resources,
       yaml: notify === '' ? '' : `    notify: ${notify}\n`,
     });
     await stack.startWorker();
@@ -55,12 +55,20 @@ describe('notifications of runs', () => {
       fault: { kind: 'status', status: 402, body: `{"message":"no plan for ${DEMO_KEY}"}` },
     });
 
-  const notifications = async (): Promise<number> => {
-    const { events = [] } = await stack.history(stack.mirrorId('projects'));
-    return (events ?? []).filter(
+  /** The events of all workflows: exports notify of their runs, and mirrors of other runs. */
+  const allEvents = async () => {
+    const events = [];
+    for await (const { workflowId, runId } of stack.workflows()) {
+      const history = await stack.temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
+      events.push(...(history.events ?? []));
+    }
+    return events;
+  };
+
+  const notifications = async (): Promise<number> =>
+    (await allEvents()).filter(
       (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'worktrack.notify',
     ).length;
-  };
 
   it('report each failure and the first published run after it, once each and without secrets', async () => {
     await started(`{ url: "${url}", headers: { Authorization: { env: HOOK_TOKEN } } }`);
@@ -90,6 +98,44 @@ describe('notifications of runs', () => {
     const history = JSON.stringify(await stack.history(stack.mirrorId('projects')));
     expect(history).not.toContain(Buffer.from(TOKEN).toString('base64'));
     expect(await notifications()).toBe(3);
+  });
+
+  it('of an export list all resources that failed or recovered, in one notification', async () => {
+    await started(`{ url: "${url}" }`, '[projects, tasks, members]');
+    const rules = ['projects', 'tasks'].map((resource) =>
+      stack.simulator.admin.faults.add({ match: { resource }, fault: { kind: 'status', status: 402 } }),
+    );
+    const failed = await stack.export();
+    expect(failed.outcome).toBe('refused');
+    stack.simulator.admin.faults.remove(rules[0]!);
+    await stack.export();
+    stack.simulator.admin.faults.remove(rules[1]!);
+    await stack.export();
+    const events = sent.map(({ body }) => [
+      body.event,
+      body.resource,
+      (body.resources as { resource: string; event: string }[]).map((one) => [one.resource, one.event]),
+    ]);
+    expect(events).toEqual([
+      [
+        'failure',
+        null,
+        [
+          ['projects', 'failure'],
+          ['tasks', 'failure'],
+        ],
+      ],
+      [
+        'failure',
+        null,
+        [
+          ['projects', 'recovery'],
+          ['tasks', 'failure'],
+        ],
+      ],
+      ['recovery', 'tasks', [['tasks', 'recovery']]],
+    ]);
+    expect(failed.runs.map((run) => Object.keys(run))).not.toContainEqual(expect.arrayContaining(['event']));
   });
 
   it('are retried after an error, and sent only for the configured events', async () => {
@@ -123,8 +169,8 @@ describe('notifications of runs', () => {
     stack.simulator.admin.faults.remove(rule);
     expect((await stack.export()).outcome).toBe('published');
     await until(() => sent.length === 2, 'the recovery notification is sent');
-    const { events } = await stack.history(stack.mirrorId('projects'));
-    const failure = events!.find((event) =>
+    const events = await allEvents();
+    const failure = events.find((event) =>
       event.activityTaskFailedEventAttributes?.failure?.message?.includes('404'),
     );
     expect(failure?.activityTaskFailedEventAttributes?.failure?.message).toMatch(

@@ -64,6 +64,12 @@ describe('`worktrack write-back`', () => {
       runs++;
     expect(runs).toBe(1);
     expect((await readReceipts(stack, printed.batchId)).length).toBe(600);
+    const again = await run('time-entries', file, '--json');
+    expect([again.code, again.stdout]).toEqual([0, one!.stdout]);
+    expect(again.stderr).toMatch(
+      new RegExp(`This file was written at \\S+Z, .* ago, by batch ${printed.batchId}; nothing was sent`),
+    );
+    expect(writesSeen(stack) - before).toBe(600);
   });
 
   it('rejects an input that does not match its format, with line and column, before a row is sent', async () => {

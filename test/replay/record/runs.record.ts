@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { it } from 'vitest';
 import type { MirrorStatus } from '../../../src/core/contract/index.js';
 import { DEMO_ORGANIZATION } from '../../../src/simulator/index.js';
+import { requestRun } from '../../support/mirror-requests.js';
 import { until } from '../../support/stack.js';
 import { exported, mirror, mirrorStatus, record, stack, started } from './recorder.js';
 
@@ -128,19 +129,38 @@ it('records a mirror that sends notifications of a failure and of the recovery',
   await once(hook, 'listening');
   const { port } = hook.address() as AddressInfo;
   await started({ yaml: `    notify: { url: "http://127.0.0.1:${port}/" }\n` });
+  await stack.export();
   const rule = stack.simulator.admin.faults.add({
     match: { resource: 'projects' },
     fault: { kind: 'status', status: 402 },
   });
-  await stack.export();
+  // The mirror notifies only of runs without an export.
+  await requestRun(stack, 'projects');
   stack.simulator.admin.faults.remove(rule);
-  await stack.export();
+  await requestRun(stack, 'projects');
   await until(() => sent.length === 3, 'all notifications are sent');
   await until(async () => {
     const { events } = await stack.history(stack.mirrorId('projects'));
     return events!.filter((event) => event.activityTaskCompletedEventAttributes).length > 7;
   }, 'the mirror knows it');
-  await mirror('notified');
+  await mirror('notified-without-export');
+  hook.close();
+});
+
+it('records an export that sends one notification of its failed resources', async () => {
+  const hook = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(204).end());
+  }).listen(0, '127.0.0.1');
+  await once(hook, 'listening');
+  const { port } = hook.address() as AddressInfo;
+  await started({
+    resources: '[projects, tasks, members]',
+    yaml: `    notify: { url: "http://127.0.0.1:${port}/" }\n`,
+  });
+  for (const resource of ['projects', 'tasks'])
+    stack.simulator.admin.faults.add({ match: { resource }, fault: { kind: 'status', status: 402 } });
+  await exported('notified');
+  await mirror('notified-by-export');
   hook.close();
 });
 

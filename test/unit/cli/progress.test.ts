@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resourceLine } from '../../../src/cli/progress/lines.js';
+import { causeLines, resourceLine } from '../../../src/cli/progress/lines.js';
 import { RateMeter } from '../../../src/cli/progress/rate.js';
 import { progressOn } from '../../../src/cli/progress/screen.js';
 import { report, resource, view } from './support.js';
@@ -9,7 +9,25 @@ const NOW = Date.UTC(2026, 10, 21);
 describe('a progress line', () => {
   it('shows the stage, pages, rows and rows per second', () => {
     const line = resourceLine(resource({ stage: 'extract', pages: 12, rows: 12_000 }), 4100.4, NOW);
-    expect(line).toMatch(/^tasks +extract +12 pages +12,000 rows +4,100 rows\/s$/);
+    expect(line).toMatch(/^tasks +extract +12 pages +12,000 rows read +4,100 rows\/s$/);
+  });
+
+  it('shows the rows of the snapshot once it is published, as the summary does', () => {
+    const done = resource({ stage: 'published', pages: 1, rows: 12, report: report({ rows: 10_000 }) });
+    expect(resourceLine(done, null, NOW)).toMatch(/^tasks +published +1 page +10,000 rows +12 read$/);
+  });
+
+  it('leaves the cause of a failure to the lines below, at most three', () => {
+    const failure = {
+      message: 'the service answered 503 '.repeat(40),
+      attempt: 2,
+      retry: 'waiting',
+    } as const;
+    const failing = resource({ stage: 'extract', failure });
+    expect(resourceLine(failing, null, NOW, 'below')).toMatch(/attempt 2 failed, will retry$/);
+    const lines = causeLines(failing, 79);
+    expect(lines).toHaveLength(3);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(79);
   });
 
   it('shows how long the service asked to wait', () => {
@@ -86,7 +104,8 @@ describe('progress on a terminal', () => {
     progress.show(view([busy, busy]), NOW);
     text = '';
     progress.show(view([busy, busy]), NOW + 500);
-    expect(text.startsWith('\x1b[2A\r\x1b[J')).toBe(true);
+    // Each resource has a line, and its cause below.
+    expect(text.startsWith('\x1b[4A\r\x1b[J')).toBe(true);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression removes control characters
     const shown = text.replace(/\x1b\[[0-9;]*[A-Za-z]|\r/g, '').split('\n');
     expect(Math.max(...shown.map((line) => line.length))).toBeLessThan(40);

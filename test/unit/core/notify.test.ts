@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { RunOutcome } from '../../../src/core/contract/index.js';
-import { eventOf, notifyUrlProblem } from '../../../src/core/notify.js';
+import type { NotifyEvent, RunOutcome, RunReport } from '../../../src/core/contract/index.js';
+import { eventOf, exportNotification, notifyUrlProblem } from '../../../src/core/notify.js';
 
 describe('notifications of runs', () => {
   /** Events of consecutive runs. */
@@ -21,6 +21,26 @@ describe('notifications of runs', () => {
       'recovery',
       null,
     ]);
+  });
+
+  it('of an export list the runs whose event is wanted, and are not sent without one', () => {
+    const of = (resource: string, event?: NotifyEvent): RunReport =>
+      ({
+        ...{ resource, outcome: event === 'failure' ? 'failed' : 'published', runId: null, error: null },
+        ...(event === undefined ? {} : { event }),
+      }) as RunReport;
+    const reports = [of('projects', 'recovery'), of('tasks', 'failure'), of('members')];
+    const listed = (wanted: NotifyEvent[]) =>
+      exportNotification('acme', reports, wanted, 0)?.resources?.map(({ resource }) => resource) ?? null;
+    expect(listed(['failure', 'recovery'])).toEqual(['projects', 'tasks']);
+    expect(listed(['failure'])).toEqual(['tasks']);
+    expect(listed([])).toBeNull();
+    expect(exportNotification('acme', reports, ['failure', 'recovery'], 0)).toMatchObject({
+      ...{ event: 'failure', outcome: 'failed', resource: null },
+    });
+    expect(exportNotification('acme', reports, ['recovery'], 0)).toMatchObject({
+      ...{ event: 'recovery', resource: 'projects' },
+    });
   });
 
   it('do not cover a cancelled run, which is neither a failure nor a recovery', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { MirrorRequest, RunAnswer, RunReport, RunRequest } from '../../../src/core/contract/index.js';
-import { answerOf, enqueue, nextBatch, remember } from '../../../workflows/mirror/queue.js';
+import { answerOf, enqueue, nextBatch, notifierOf, remember } from '../../../workflows/mirror/queue.js';
 import { runRequest } from '../../support/run-request.js';
 
 const request = (requestId: string, more: Partial<RunRequest> = {}): RunRequest =>
@@ -43,6 +43,14 @@ const wants = (request: MirrorRequest): string => {
 };
 
 describe('The queue of a mirror', () => {
+  it('serves requests whose senders notify together with others, and leaves the notification to a sender', () => {
+    const waiting = [request('a'), request('b', { notifier: 'sender' })].reduce<MirrorRequest[]>(enqueue, []);
+    const { batch } = nextBatch(waiting)!;
+    expect(batch.all).toHaveLength(2);
+    expect(notifierOf(batch.all)).toBe('sender');
+    expect(notifierOf([request('a')])).toBe('mirror');
+  });
+
   it('keeps the place of a repeated request and answers its last sender', () => {
     const waiting = [request('a'), request('b')].reduce<MirrorRequest[]>(enqueue, []);
     const again = enqueue(waiting, request('a', { replyTo: 'new' }));

@@ -1,0 +1,79 @@
+import { selectResources } from '../../config/index.js';
+import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
+import { type DdlInput, DIALECTS, type Dialect, ddlStatements, unreadableViews } from '../../lake/ddl/ddl.js';
+import type { PublishedSnapshot } from '../../lake/published/read-published.js';
+import type { DeltaDialect } from '../../table/index.js';
+import { withLake } from '../shared/open-lake.js';
+import { output } from '../shared/output.js';
+import { publishedResource, skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
+import { UsageError } from '../shared/usage-error.js';
+import {
+  type ConnectionDdl,
+  type DdlCommandOptions,
+  type DdlScope,
+  readableStatements,
+  viewOf,
+} from './ddl-options.js';
+
+/**
+ * The statements of `worktrack ddl` for the CSV files of a connection. If no resource is named, resources without a
+ * published snapshot are skipped with a note.
+ */
+export async function csvStatements(
+  connection: ConnectionSettings,
+  { resource: wanted, dialect: engine, numbers }: DdlCommandOptions,
+  { dt, timeoutMs, isPrefixed = false }: DdlScope,
+): Promise<ConnectionDdl> {
+  const dialect = csvDialect(engine);
+  const resources = selectResources(connection, wanted);
+  const { found, missing } = await withLake(
+    connection,
+    (lake) => snapshotsOf(lake, resources, dt),
+    timeoutMs,
+  );
+  if (missing.length > 0 && wanted !== undefined) throw missing[0];
+  skipUnpublished({ found, missing });
+  const inputs = found.map(([resource, snapshot]): DdlInput => {
+    const view = isPrefixed ? { view: viewOf(connection.name, resource.name) } : {};
+    return withReadableViews({
+      ...{ dialect, numbers, lake: connection.lake, ...view },
+      ...inputOf(resource, snapshot, dt),
+    });
+  });
+  return {
+    resources: inputs.length,
+    statements: inputs.flatMap((input) => readableStatements(() => ddlStatements(input))),
+  };
+}
+
+/** @throws UsageError for an engine that reads only tables */
+function csvDialect(dialect: DeltaDialect): Dialect {
+  const found = DIALECTS.find((one) => one === dialect);
+  if (found !== undefined) return found;
+  throw new UsageError(
+    `--dialect ${dialect} reads only Delta tables. Add --delta, or use one of ${DIALECTS.join(', ')}.`,
+  );
+}
+
+/** Leaves out the views of the change logs if the engine cannot read these, but can read the snapshot. */
+function withReadableViews(input: DdlInput): DdlInput {
+  const unreadable = unreadableViews(input);
+  const readable = input.views?.filter((view) => !unreadable.includes(view)) ?? [];
+  if (unreadable.includes('current') || readable.length === input.views?.length) return input;
+  output.note(
+    `${input.resource}: left out the views of the change logs. These have ${input.manifest.changesLineBreaks} line breaks inside ` +
+      `cells, which ${input.dialect} cannot read. A new lake URL with \`csv: { lineBreaks: escape }\` starts without them.`,
+  );
+  return { ...input, views: readable };
+}
+
+function inputOf(
+  settings: ResourceSettings,
+  snapshot: PublishedSnapshot,
+  dt: string | undefined,
+): Omit<DdlInput, 'dialect' | 'lake' | 'numbers'> {
+  const common = publishedResource(settings, snapshot);
+  return dt === undefined
+    ? { ...common, views: ['current', 'changes', 'newest'] }
+    : { ...common, views: ['days'], days: [snapshot] };
+}

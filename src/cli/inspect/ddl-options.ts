@@ -1,0 +1,43 @@
+import type { Numbers, Statement } from '../../lake/ddl/ddl.js';
+import type { DeltaDialect } from '../../table/index.js';
+import type { SeveralOptions } from '../shared/options.js';
+import { UsageError } from '../shared/usage-error.js';
+
+export interface DdlCommandOptions extends SeveralOptions {
+  readonly dialect: DeltaDialect;
+  /** Register the Delta tables instead of the CSV files. */
+  readonly delta?: boolean;
+  readonly resource?: readonly string[];
+  readonly numbers: Numbers;
+  readonly dt?: string;
+}
+
+/** How to read one connection. */
+export interface DdlScope {
+  readonly dt: string | undefined;
+  readonly timeoutMs?: number;
+  /** Names of views and tables begin with the connection. */
+  readonly isPrefixed?: boolean;
+}
+
+/** The statements for one connection. */
+export interface ConnectionDdl {
+  /** Number of resources that they read. */
+  readonly resources: number;
+  readonly statements: readonly Statement[];
+}
+
+/** Name of the views or table of a resource, before it is made plain. */
+export function viewOf(connection: string, resource: string): string {
+  return `${connection}_${resource}`;
+}
+
+/** @throws UsageError if the engine cannot read the lake */
+export function readableStatements(create: () => readonly Statement[]): readonly Statement[] {
+  try {
+    return create();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new UsageError(error.message);
+  }
+}

@@ -1,0 +1,96 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
+import {
+  BACKFILL_WORKFLOW,
+  EXPORT_WORKFLOW,
+  PURGE_WORKFLOW,
+  ROLLBACK_WORKFLOW,
+} from '../../core/contract/index.js';
+import { WRITE_BACK_WORKFLOW } from '../../core/contract/write-back.js';
+import type { TemporalClient } from '../../temporal/client/connect.js';
+import { reachTemporal, withTemporal } from '../shared/context.js';
+import { EXIT, type ExitCode } from '../shared/exit-code.js';
+import type { GlobalOptions } from '../shared/options.js';
+import { output, printJson } from '../shared/output.js';
+import { UsageError } from '../shared/usage-error.js';
+import { watchForWorker } from './missing-worker.js';
+
+interface CancelOptions extends GlobalOptions {
+  /** `false` with `--no-wait`. */
+  readonly wait?: boolean;
+  readonly json?: boolean;
+}
+
+/** What may be cancelled. A mirror runs forever and holds the checkpoint; only its requests are cancelled. */
+const CANCELLABLE: Readonly<Record<string, string>> = {
+  [EXPORT_WORKFLOW]: 'export',
+  [BACKFILL_WORKFLOW]: 'backfill',
+  [ROLLBACK_WORKFLOW]: 'rollback',
+  [PURGE_WORKFLOW]: 'purge',
+  [WRITE_BACK_WORKFLOW]: 'write-back',
+};
+
+/** `worktrack cancel`: cancels a workflow that a command or a Schedule started, and waits for its end. */
+export function runCancel(workflowId: string, options: CancelOptions): Promise<ExitCode> {
+  return withTemporal(options, async (temporal) => {
+    const { type, status, taskQueue } = await describe(temporal, workflowId);
+    const what = CANCELLABLE[type];
+    if (what === undefined)
+      throw new UsageError(
+        `${workflowId} is a ${type}, which the other workflows need. Cancel the export, backfill or write-back that it works for.`,
+      );
+    if (status !== 'RUNNING') {
+      print(
+        options,
+        { workflowId, outcome: 'ended' },
+        `The ${what} has already ended (${status.toLowerCase()}).`,
+      );
+      return EXIT.done;
+    }
+    await reachTemporal(temporal, () => temporal.client.workflow.getHandle(workflowId).cancel());
+    if (options.wait === false) {
+      print(options, { workflowId, outcome: 'requested' }, `The ${what} is being cancelled.`);
+      return EXIT.done;
+    }
+    const outcome = await endOf(temporal, workflowId, taskQueue);
+    const text =
+      outcome === 'cancelled'
+        ? `The ${what} was cancelled. Published data stays.`
+        : `The ${what} ended before it could be cancelled (${outcome}).`;
+    print(options, { workflowId, outcome }, text);
+    return EXIT.done;
+  });
+}
+
+async function describe(temporal: TemporalClient, workflowId: string) {
+  try {
+    const handle = temporal.client.workflow.getHandle(workflowId);
+    const { type, status, taskQueue } = await reachTemporal(temporal, () => handle.describe());
+    return { type, taskQueue, status: status.name };
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+    throw new UsageError(
+      `There is no workflow "${workflowId}" in the namespace "${temporal.namespace}" of Temporal at ${temporal.address}. ` +
+        'The command that started it printed its id.',
+    );
+  }
+}
+
+/** Waits for the end. A worker must be running, because the workflow itself ends its runs. */
+async function endOf(
+  temporal: TemporalClient,
+  workflowId: string,
+  taskQueue: string,
+): Promise<'cancelled' | 'completed' | 'failed'> {
+  const handle = temporal.client.workflow.getHandle(workflowId);
+  const worker = watchForWorker(temporal, taskQueue, output.note);
+  await handle.result().catch(() => {});
+  worker.close();
+  const { status } = await reachTemporal(temporal, () => handle.describe());
+  if (status.name === 'COMPLETED') return 'completed';
+  return status.name === 'CANCELLED' ? 'cancelled' : 'failed';
+}
+
+function print({ json }: CancelOptions, value: object, text: string): void {
+  if (json === true) printJson(value);
+  else output.out(text);
+}

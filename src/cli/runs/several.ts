@@ -1,0 +1,162 @@
+import { selectResources } from '../../config/index.js';
+import type { ExportResult, RunOutcome } from '../../core/contract/index.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import type { TemporalClient } from '../../temporal/client/connect.js';
+import { manualId, type StartOptions } from '../../temporal/client/start.js';
+import { awaitExport } from '../../temporal/follow/await-export.js';
+import { type ConnectionSummary, printSummaries, summariesOf } from '../shared/connection-lines.js';
+import { reachTemporal, withTemporal } from '../shared/context.js';
+import { type Ended, eachConnection } from '../shared/each-connection.js';
+import { EXIT, type ExitCode, exitCodeOf, worstExitCode } from '../shared/exit-code.js';
+import { reachTimeoutMs, type SeveralOptions } from '../shared/options.js';
+import { output, printJson } from '../shared/output.js';
+import { counted } from '../shared/text.js';
+import { DetachedError } from '../shared/usage-error.js';
+import { countsText, diagnosticLines, publishedLines, withConnection } from './result-lines.js';
+import { openSeveralRuns, type SeveralRuns } from './several-progress.js';
+import { readWait, type WaitOptions } from './wait.js';
+
+interface Several<Options> {
+  readonly what: 'export' | 'backfill';
+  readonly options: Options;
+  readonly connections: readonly ConnectionSettings[];
+  /** The resources that the command names. */
+  readonly resources: readonly string[] | undefined;
+  readonly start: (
+    temporal: TemporalClient,
+    connection: ConnectionSettings,
+    options: StartOptions,
+  ) => Promise<string>;
+}
+
+interface Run {
+  readonly workflowId: string;
+  /** `null` with `--no-wait`. */
+  readonly result: ExportResult | null;
+}
+
+type Options = SeveralOptions & WaitOptions & { readonly json?: boolean };
+
+/** Starts an export or backfill of each connection, waits for all, and prints one line for each. */
+export function runSeveral(several: Several<Options>): Promise<ExitCode> {
+  const { what, options, connections, resources } = several;
+  const wait = readWait(options);
+  // A wrong name fails before anything is started.
+  for (const connection of connections) selectResources(connection, resources);
+  return withTemporal(options, async (temporal) => {
+    const runs = openSeveralRuns(temporal, { what, total: connections.length, ...options, wait });
+    try {
+      const ended = await eachConnection(
+        connections,
+        (connection, timeoutMs) => runOne(temporal, connection, { several, runs, timeoutMs }),
+        runs.ended,
+      );
+      runs.close();
+      return print(ended, options);
+    } finally {
+      runs.close();
+    }
+  });
+}
+
+interface RunContext {
+  readonly several: Several<Options>;
+  readonly runs: SeveralRuns;
+  readonly timeoutMs: number;
+}
+
+async function runOne(
+  temporal: TemporalClient,
+  connection: ConnectionSettings,
+  { several: { what, options, resources, start }, runs, timeoutMs }: RunContext,
+): Promise<Run> {
+  if (runs.signal.aborted)
+    throw new DetachedError(`The ${what} was not started, because the command ended first.`);
+  const workflowId = manualId(connection.name, what);
+  await reachTemporal(temporal, () =>
+    start(temporal, connection, { workflowId, taskQueue: options.taskQueue }),
+  );
+  if (options.wait === false) return { workflowId, result: null };
+  runs.started(workflowId);
+  try {
+    const result = await awaitExport(temporal, workflowId, {
+      timeoutMs: Math.min(timeoutMs, reachTimeoutMs(process.env)),
+      onOutage: output.note,
+      signal: runs.signal,
+      resources: resources ?? connection.resources.map(({ name }) => name),
+    });
+    return { workflowId, result };
+  } catch (error) {
+    if (!runs.signal.aborted) throw error;
+    throw new DetachedError(`The ${what} continues: ${workflowId}`);
+  }
+}
+
+function print(ended: readonly Ended<Run>[], options: Options): ExitCode {
+  const summaries = summariesOf(ended, ({ workflowId, result }, { lake }) =>
+    result === null ? startedSummary(workflowId) : resultSummary(result, lake.url),
+  );
+  if (options.json === true) printJson(jsonOf(ended, summaries));
+  else printSummaries(summaries, options);
+  return worstExitCode(summaries.map(({ code }) => code));
+}
+
+function startedSummary(workflowId: string): Omit<ConnectionSummary, 'name'> {
+  return { code: EXIT.done, problem: false, state: 'started', detail: workflowId, lines: [] };
+}
+
+/** The result of one connection's export in one line. */
+export function resultSummary(result: ExportResult, lakeUrl: string): Omit<ConnectionSummary, 'name'> {
+  const { outcome, runs } = result;
+  const code = exitCodeOf(result);
+  const rows = runs.reduce((sum, run) => sum + (run.rows ?? 0), 0);
+  const warnings = runs.reduce((sum, run) => sum + run.warnings.length, 0);
+  const diagnostics = diagnosticLines(result);
+  const figures = [
+    counted(runs.length, 'resource'),
+    counted(rows, 'row'),
+    changesText(result),
+    ...(warnings === 0 ? [] : [counted(warnings, 'warning')]),
+  ];
+  const failures = diagnostics.filter((line) => !line.startsWith('warning: '));
+  const detail = outcome === 'published' ? figures.join(', ') : (failures[0] ?? '').replace(/^\w+: /, '');
+  const problem = code !== EXIT.done;
+  const lines = [...publishedLines(result, lakeUrl), ...diagnostics];
+  return { code, problem, state: outcome, detail, lines, notes: problem ? [] : diagnostics };
+}
+
+function changesText({ runs }: ExportResult): string {
+  const sum = {
+    fetched: 0,
+    duplicates: 0,
+    unchanged: 0,
+    inserted: 0,
+    updated: 0,
+    deleted: 0,
+    retained: 0,
+    rows: 0,
+  };
+  for (const { counts } of runs)
+    for (const key of Object.keys(sum) as (keyof typeof sum)[]) sum[key] += counts?.[key] ?? 0;
+  return countsText({ counts: { ...sum, unchanged: 0 } });
+}
+
+/** The object that `export --all --json` prints (docs/reference/commands.md). */
+function jsonOf(ended: readonly Ended<Run>[], summaries: readonly ConnectionSummary[]): object {
+  const outcomes = ended.map(({ result }): RunOutcome | 'started' =>
+    result === null ? 'failed' : (result.result?.outcome ?? 'started'),
+  );
+  const order = ['refused', 'failed', 'cancelled', 'started'] as const;
+  return {
+    outcome: order.find((one) => outcomes.includes(one)) ?? 'published',
+    runs: ended.flatMap(({ connection, result }) =>
+      result?.result == null ? [] : withConnection(result.result, connection.name).runs,
+    ),
+    connections: ended.map(({ connection, result, failure }, i) => ({
+      name: connection.name,
+      exitCode: summaries[i]!.code,
+      workflowId: result?.workflowId ?? null,
+      error: failure?.message ?? null,
+    })),
+  };
+}

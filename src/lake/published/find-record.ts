@@ -1,0 +1,90 @@
+import type { PurgeCounts } from '../../core/contract/index.js';
+import { framingOf } from '../part/framing.js';
+import { readPartIndex } from '../part/read-index.js';
+import { BlockReader } from '../part/reader.js';
+import { readPartRows } from '../part/rows.js';
+import { maskedColumns } from '../rows/profile.js';
+import { payloadAt, rowKey, rowKeys, type SortKey } from '../rows/row.js';
+import { columnName } from '../rows/schema.js';
+import type { ObjectStore } from '../store/index.js';
+import { folderOf, rolledBackRoot, type Tree } from './layout.js';
+import { decodeManifest, type Manifest, type PublishedPart } from './manifest.js';
+import { partsContaining, storedKey } from './purge.js';
+import { listRuns, manifestOf } from './run-folders.js';
+
+interface InTree {
+  readonly tree: Tree;
+  readonly key: SortKey;
+  readonly signal: AbortSignal;
+}
+
+/** Whether a part has a row with this key. */
+export async function containsKey(
+  store: ObjectStore,
+  { key: fields, csv }: Pick<Manifest, 'key' | 'csv'>,
+  part: PublishedPart,
+  { tree, key, signal }: InTree,
+): Promise<boolean> {
+  if (tree === 'changes') {
+    for await (const rows of readPartRows(store, part, { compression: csv.compression, signal })) {
+      for (const row of rows) {
+        const found = rowKey(row, payloadAt(row), fields.length, csv.delimiter);
+        if (found >= key) return found === key;
+      }
+    }
+    return false;
+  }
+  const { blocks } = await readPartIndex(store, part, { csv, keyColumns: fields.length }, signal);
+  const at = blocks.findIndex(({ first, last }) => first <= key && key <= last);
+  if (at === -1) return false;
+  const reader = new BlockReader(store, { key: part.key, blocks, framing: framingOf(csv) }, 1, signal);
+  return rowKeys(await reader.rows(at), fields.length, csv.delimiter, 'all').includes(key);
+}
+
+/**
+ * Counts the snapshots and change logs of a resource that hold a record, including those of rolled-back runs. Writes
+ * nothing.
+ *
+ * @param values key values, in the order of the key fields
+ * @throws RangeError if the key is masked, because the lake alone cannot tell which rows are meant
+ */
+export async function findRecord(
+  store: ObjectStore,
+  resource: string,
+  values: readonly string[],
+  signal: AbortSignal = new AbortController().signal,
+): Promise<PurgeCounts> {
+  const found = { snapshots: 0, changeLogs: 0 };
+  for (const root of [resource, rolledBackRoot(resource)]) {
+    for (const tree of ['snapshots', 'changes'] as const) {
+      const runs = await listRuns(store, root, tree);
+      for (const runId of runs.keys()) {
+        const at = manifestOf(root, tree, runs, runId)!;
+        const body = (await store.readIfExists(at))?.body;
+        // Without a manifest, the run was never completed.
+        if (body === undefined) continue;
+        if (!(await holds(store, decodeManifest(body, folderOf(at)), values, { tree, signal }))) continue;
+        if (tree === 'snapshots') found.snapshots++;
+        else found.changeLogs++;
+      }
+    }
+  }
+  return found;
+}
+
+async function holds(
+  store: ObjectStore,
+  manifest: Manifest,
+  values: readonly string[],
+  { tree, signal }: Omit<InTree, 'key'>,
+): Promise<boolean> {
+  const profile = { key: manifest.key, csv: manifest.csv, columns: manifest.selection };
+  if (maskedColumns(profile, manifest.key.map(columnName)).length > 0)
+    throw new RangeError(
+      'the key is masked, so only a purge, which has the masking secret, can find the record',
+    );
+  const key = storedKey(profile, values);
+  for (const part of partsContaining(manifest, key))
+    if (await containsKey(store, manifest, part, { tree, key, signal })) return true;
+  return false;
+}

@@ -1,0 +1,106 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadSettings } from '../../../src/config/index.js';
+import { runCommand, startCommand } from '../../support/processes.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
+
+const NAMES = ['a1', 'b2', 'c3', 'd4', 'e5'];
+
+describe('commands on several connections', () => {
+  let stack: Stack;
+  let config: string;
+  let worker: { stop(): Promise<void> };
+
+  beforeAll(async () => {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { projects: 3, tasks: 5 } },
+      resources: '[projects, tasks]',
+    });
+    const [, body = ''] = (await readFile(stack.configFile, 'utf8')).split(/^ {2}[\w-]+:\n/m);
+    const lake = /url: "?s3:\/\/[^"\s,}]+/;
+    const yaml = NAMES.map((name) => {
+      const own = body.replace(lake, (url) => `${url}-${name}`);
+      // The key of one connection is missing.
+      return `  ${name}:\n${name === 'c3' ? own.replace(/env: \w+/, 'env: NO_SUCH_KEY') : own}`;
+    });
+    config = join(stack.folder, 'several.yaml');
+    await writeFile(config, `connections:\n${yaml.join('')}`);
+    const settings = loadSettings({ file: config, env: {}, cwd: stack.folder });
+    worker = await stack.startWorker(settings);
+  });
+  afterAll(() => stack?.stop());
+
+  const run = (args: string, env: NodeJS.ProcessEnv = {}) =>
+    runCommand(stack, [...args.split(' '), '--config', config, '--task-queue', stack.taskQueue], env);
+  const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
+
+  it('export all, print one line for each first, and end with the worst exit code', async () => {
+    const { code, stdout, stderr } = await run('export --all');
+    expect(code).toBe(2);
+    const states = linesOf(stdout)
+      .slice(0, 5)
+      .map((line) => line.split(/ {2,}/).slice(0, 2));
+    expect(states).toEqual(NAMES.map((name) => [name, name === 'c3' ? 'failed' : 'published']));
+    expect(stdout).toContain('\nc3\n');
+    expect(stdout).toContain('NO_SUCH_KEY is not set');
+    expect(stderr).toContain('5 connections: 4 published, 1 failed');
+  });
+
+  it('select connections by name, and print JSON for all of them', async () => {
+    const { code, stdout } = await run('export --connection e5 --connection a1 --json');
+    const { outcome, runs, connections } = JSON.parse(stdout);
+    expect([code, outcome]).toEqual([0, 'published']);
+    expect(connections).toMatchObject([{ name: 'a1', exitCode: 0 }, { name: 'e5' }]);
+    expect(runs.map((one: { connection: string }) => one.connection)).toEqual(['a1', 'a1', 'e5', 'e5']);
+  });
+
+  it('show a screen of totals and problems in status, and verify, list and describe all', async () => {
+    const status = await run('status', { COLUMNS: '80', LINES: '24' });
+    expect(status.code).toBe(0);
+    expect(linesOf(status.stdout)[0]).toMatch(/^5 connections: 4 fresh, 1 failed$/);
+    expect(status.stdout).toMatch(/^c3 +failed/m);
+    expect(Math.max(...linesOf(status.stdout).map((line) => line.length))).toBeLessThanOrEqual(80);
+    const verify = await run('verify --connection a1 --connection b2');
+    expect([verify.code, linesOf(verify.stdout)]).toEqual([
+      0,
+      ['a1  ok  2 resources, 8 rows', 'b2  ok  2 resources, 8 rows'],
+    ]);
+    const history = await run('history --all --failing');
+    expect(linesOf(history.stdout)[0]).toMatch(/^c3 +failed/);
+    const ddl = await run('ddl --connection a1 --connection b2');
+    expect(ddl.stdout).toMatch(/^-- a1 +printed +2 resources\n-- b2/);
+    expect(ddl.stdout).toContain('a1_tasks');
+    const applied = await run('schedule apply --all');
+    expect([applied.code, linesOf(applied.stdout).length]).toEqual([0, 5]);
+    await run('schedule delete --all');
+  });
+
+  it('print the workflow id with --no-wait, stop waiting after --timeout, and cancel', async () => {
+    await worker.stop();
+    const { code, stdout } = await run('export --connection a1 --no-wait');
+    expect(code).toBe(0);
+    const id = stdout.trim();
+    expect(id).toMatch(/^worktrack\/a1\/export\/\S+$/);
+    const waited = await run('export --connection b2 --timeout 1s');
+    expect(waited.code).toBe(130);
+    expect(waited.stderr).toContain('did not end within 1s');
+    const several = await run('export --all --timeout 2s');
+    expect(several.code).toBe(130);
+    expect(linesOf(several.stdout)[0]).toMatch(/^a1 +not awaited/);
+    const mirror = await run('cancel worktrack/a1/mirror/tasks');
+    expect([mirror.code, mirror.stderr]).toEqual([2, expect.stringContaining('resourceMirrorWorkflow')]);
+    const missing = await run('cancel worktrack/a1/export/none');
+    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('There is no workflow')]);
+    const cancel = startCommand(stack, ['cancel', id, '--config', config]);
+    await until(async () => {
+      const { events } = await stack.history(id);
+      return events!.some((event) => event.workflowExecutionCancelRequestedEventAttributes);
+    }, 'the cancellation is requested');
+    await stack.startWorker(loadSettings({ file: config, env: {}, cwd: stack.folder }));
+    expect(await cancel.exited).toBe(0);
+    expect((await cancel.output()).stdout).toBe('The export was cancelled. Published data stays.\n');
+    const again = await run(`cancel ${id}`);
+    expect([again.code, again.stdout]).toEqual([0, 'The export has already ended (cancelled).\n']);
+  });
+});

@@ -1,0 +1,52 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { terminalHeight, terminalWidth } from '../../../src/cli/shared/terminal.js';
+import { fittedTable, wrap } from '../../../src/cli/shared/text.js';
+
+describe('a wrapped line', () => {
+  it('is broken at spaces and indented below its beginning', () => {
+    expect(wrap('  tasks: the service answered 503', 24)).toEqual([
+      '  tasks: the service',
+      '    answered 503',
+    ]);
+    expect(wrap('short', 80)).toEqual(['short']);
+  });
+
+  it('keeps a long word, such as a URL, whole', () => {
+    const url = `https://example.com/${'x'.repeat(40)}`;
+    expect(wrap(`see ${url} now`, 30)).toEqual(['see', `  ${url}`, '  now']);
+  });
+
+  it('is never wider than the terminal if its words are short, and loses no word', () => {
+    const words = fc.array(fc.stringMatching(/^[a-z]{1,10}$/), { minLength: 1, maxLength: 40 });
+    fc.assert(
+      fc.property(words, fc.integer({ min: 20, max: 90 }), fc.nat(6), (text, width, margin) => {
+        const lines = wrap(' '.repeat(margin) + text.join(' '), width);
+        expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(width);
+        expect(lines.join(' ').trim().split(/ +/)).toEqual(text);
+      }),
+    );
+  });
+});
+
+describe('a table', () => {
+  it('leaves out optional columns until it fits', () => {
+    const rows = [
+      ['NAME', 'ROWS', 'RUN'],
+      ['tasks', '10', '20261121T020000Z-1a2b3c4d'],
+    ];
+    const options = { right: [1], optional: [1] };
+    expect(fittedTable(rows, { ...options, width: 80 })[1]).toBe('tasks    10  20261121T020000Z-1a2b3c4d');
+    expect(fittedTable(rows, { ...options, width: 35 })[1]).toBe('tasks  20261121T020000Z-1a2b3c4d');
+  });
+});
+
+describe('the size of the terminal', () => {
+  it('comes from the terminal, else from the environment, as under `watch`', () => {
+    expect(terminalWidth({ isTTY: true, columns: 120 }, { COLUMNS: '80' })).toBe(120);
+    expect(terminalWidth({}, { COLUMNS: '80' })).toBe(80);
+    expect(terminalWidth({}, {})).toBe(Number.POSITIVE_INFINITY);
+    expect(terminalHeight({ isTTY: true, rows: 50 }, {})).toBe(50);
+    expect(terminalHeight({}, {})).toBe(24);
+  });
+});

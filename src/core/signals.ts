@@ -61,6 +61,7 @@ const REQUESTS = {
     since: orNull(utcSeconds),
     nominalStart: moment,
     notify: optional(listOf(oneOf('failure', 'recovery'))),
+    background: optional(is('true', (value) => value === true)),
   } satisfies ChecksOf<Omit<RunRequest, 'kind'>>),
   rollback: object({ ...requestFields, to: runId } satisfies ChecksOf<Omit<RollbackRequest, 'kind'>>),
   purge: object({ ...requestFields, key: nonEmpty(listOf(text)) } satisfies ChecksOf<

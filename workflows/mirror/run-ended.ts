@@ -3,12 +3,13 @@ import type { Activities, MirrorState, NotifyInput, RunReport } from '../../src/
 import { METRICS } from '../../src/core/metrics.js';
 import { eventOf } from '../../src/core/notify.js';
 import { toRunError } from '../shared/failures.js';
+import { priorityOf } from '../shared/priority.js';
 
-const { 'worktrack.notify': notify } = proxyActivities<Activities>({
+const NOTIFY = {
   startToCloseTimeout: '30 seconds',
   scheduleToCloseTimeout: '10 minutes',
   retry: { initialInterval: '2 seconds', maximumInterval: '1 minute', maximumAttempts: 6 },
-});
+} as const;
 
 /**
  * Counts an ended run, whatever its outcome. The mirror does this because only it sees the end of every run. Metrics are
@@ -45,6 +46,8 @@ export function notifyRunEnded(
 
 /** A failed notification does not fail the run. */
 async function sendNotification(input: NotifyInput): Promise<void> {
+  const priority = priorityOf(input.connection, 'background');
+  const { 'worktrack.notify': notify } = proxyActivities<Activities>({ ...NOTIFY, priority });
   try {
     await CancellationScope.nonCancellable(() => notify(input));
   } catch (error) {

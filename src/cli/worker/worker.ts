@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { TransportError } from '@temporalio/worker';
+import { parseBytes } from '../../core/bytes.js';
 import { errorMessage, isAbort } from '../../core/errors.js';
 import { reach } from '../../core/reach.js';
 import { worldReadableWarnings } from '../../doctor/secret.js';
@@ -18,6 +19,7 @@ import { type GlobalOptions, positive, reachTimeoutMs } from '../shared/options.
 import { output } from '../shared/output.js';
 import { readSettings } from '../shared/settings.js';
 import { readTraces } from '../shared/traces.js';
+import { UsageError } from '../shared/usage-error.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { type HealthServer, readHealth, startHealthServer } from './health.js';
 import { readMetricsAddress, startMetrics } from './metrics-address.js';
@@ -28,6 +30,7 @@ export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
   readonly logLevel: LogLevelName;
   readonly metrics?: string;
   readonly maxActivities?: string;
+  readonly maxActivityMemory?: string;
   readonly maxCachedWorkflows?: string;
   /** Address of `/healthz` and `/readyz`. */
   readonly health?: string;
@@ -45,6 +48,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   const { logFormat: format, logLevel: level } = options;
   const limits = {
     maxConcurrentActivities: optional('--max-activities', options.maxActivities),
+    maxActivityMemoryBytes: optionalSize('--max-activity-memory', options.maxActivityMemory),
     maxCachedWorkflows: optional('--max-cached-workflows', options.maxCachedWorkflows),
   };
   const listen = options.health === undefined ? null : readHealth(options.health);
@@ -111,6 +115,15 @@ function announce(
 
 function optional(option: string, text: string | undefined): number | undefined {
   return text === undefined ? undefined : positive(option, text);
+}
+
+function optionalSize(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return parseBytes(text);
+  } catch (error) {
+    throw new UsageError(`${option}: ${errorMessage(error)}`);
+  }
 }
 
 /** The native client throws its own error class for an unreachable server. */

@@ -22,6 +22,8 @@ export interface RunRequest extends Requested {
   readonly nominalStart: number;
   /** Events that the configuration wants notifications for; absent: as in the previous request. */
   readonly notify?: readonly NotifyEvent[];
+  /** A Schedule or a change notice requested the run, so it gives way to work that someone waits for. */
+  readonly background?: true;
 }
 
 /** Events with a notification: a failed run, and the first published run after a failure. */

@@ -6,7 +6,7 @@ import type { Activities } from '../../core/contract/index.js';
 import type { Settings } from '../../core/settings.js';
 import { type Connections, openConnections } from './connections.js';
 import { watchFreshness } from './freshness.js';
-import { logContext, manyAbortListeners } from './interceptors.js';
+import { logContext, manyAbortListeners, takeTurns } from './interceptors.js';
 import { exportsMetrics, runtimeLogger, runtimeMeter } from './telemetry.js';
 
 /** Time for activities to save their position when the worker stops. */
@@ -88,7 +88,7 @@ export class WorktrackPlugin extends SimplePlugin {
 /** Adds our interceptors last, so that no other attributes replace ours, and only once, even if the plugin is passed twice. */
 function withOurInterceptors(theirs: WorkerInterceptors = {}): WorkerInterceptors {
   const { activity = [] } = theirs;
-  const ours = [manyAbortListeners, logContext].filter((one) => !activity.includes(one));
+  const ours = [manyAbortListeners, takeTurns, logContext].filter((one) => !activity.includes(one));
   return { ...theirs, activity: [...activity, ...ours] };
 }
 

@@ -1,8 +1,12 @@
 import { setFlagsFromString } from 'node:v8';
 import { TransportError } from '@temporalio/worker';
+import { configFingerprint } from '../../config/index.js';
 import { parseBytes } from '../../core/bytes.js';
+import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import { errorMessage, isAbort } from '../../core/errors.js';
 import { reach } from '../../core/reach.js';
+import type { Settings } from '../../core/settings.js';
+import { VERSION } from '../../core/version.js';
 import { worldReadableWarnings } from '../../doctor/secret.js';
 import { grpcMessage, isDenied } from '../../temporal/client/grpc.js';
 import {
@@ -18,6 +22,7 @@ import { stopOnSignal } from '../shared/interrupt.js';
 import { type GlobalOptions, positive, reachTimeoutMs } from '../shared/options.js';
 import { output } from '../shared/output.js';
 import { readSettings } from '../shared/settings.js';
+import { counted } from '../shared/text.js';
 import { readTraces } from '../shared/traces.js';
 import { UsageError } from '../shared/usage-error.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
@@ -58,8 +63,10 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   const settings = readSettings(options);
   const place = temporalTarget(options);
   const { taskQueue } = options;
-  for (const warning of await worldReadableWarnings(settings.connections)) output.note(warning);
   const logger = startMetrics(metrics, () => installRuntime({ format, level, metrics }));
+  if (format === 'json')
+    output.note('starting a worker', 'info', startFields(options, place, settings, deployment));
+  for (const warning of await worldReadableWarnings(settings.connections)) output.note(warning, 'warn');
   const traces = await readTraces(options, (message) => logger.warn(message));
   const traced = traces === null ? {} : { worker: traces.worker };
   const stop = stopOnSignal(
@@ -78,7 +85,11 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
       () => createWorker({ ...place, taskQueue, settings, ...limits, deployment, dataConverter, ...traced }),
       (error) => !isDenied(error) && isTransport(error),
       grpcMessage,
-      { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note, signal: stop.signal },
+      {
+        timeoutMs: reachTimeoutMs(process.env),
+        onOutage: (message) => output.note(message, 'warn'),
+        signal: stop.signal,
+      },
     );
     worker = created;
     if (format === 'text') announce(created, settings, deployment);
@@ -97,13 +108,40 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   }
 }
 
+/** Connections that the greeting names, so that it fits on a terminal. */
+const MAX_NAMED = 5;
+
+/** What the first line of the log says about this worker. */
+function startFields(
+  { taskQueue = DEFAULT_TASK_QUEUE }: WorkerCommandOptions,
+  { address, namespace }: { readonly address: string; readonly namespace: string },
+  { connections }: Settings,
+  deployment: DeploymentVersion | undefined,
+) {
+  return {
+    version: VERSION,
+    taskQueue,
+    namespace,
+    address,
+    ...deployment,
+    connections: connections.map((connection) => ({
+      name: connection.name,
+      resources: connection.resources.map(({ name }) => name),
+      fingerprint: configFingerprint(connection),
+    })),
+  };
+}
+
 function announce(
   worker: { taskQueue: string; namespace: string; address: string },
   settings: { connections: readonly { name: string; resources: readonly unknown[] }[] },
   deployment: DeploymentVersion | undefined,
 ): void {
   const { taskQueue, namespace, address } = worker;
-  const served = settings.connections.map(({ name, resources }) => `${name} (${resources.length} resources)`);
+  const named = settings.connections.slice(0, MAX_NAMED);
+  const served = named.map(({ name, resources }) => `${name} (${counted(resources.length, 'resource')})`);
+  const others = settings.connections.length - named.length;
+  if (others > 0) served.push(`and ${counted(others, 'other connection')}`);
   output.note(`Worker on task queue "${taskQueue}", namespace "${namespace}", Temporal at ${address}`);
   output.note(`Serving ${served.join(', ')}. SIGTERM or Ctrl-C drains the worker.`);
   if (deployment === undefined) return;

@@ -13,6 +13,7 @@ const OMITTED_IN_TEXT = [
   ...['isLocal', 'sdkComponent', 'trace_id', 'span_id', 'trace_flags', 'runId', 'timeoutMs'],
 ];
 const INDENT = '  ';
+const MIN_WIDTH = 40;
 
 /** One JSON object per line: time, level, message, and the fields that the SDK and the activities add. */
 export function jsonLine({ timestampNanos, level, message, meta }: Entry): string {
@@ -38,8 +39,8 @@ export function textLine(
     .map(([name, value]) => `${name}=${valueText(value)}`);
   const head = `${timeOf(timestampNanos).slice(0, 19)}Z ${level.padEnd(5)}`;
   const what = [...subject.filter(Boolean), message].join(' ');
-  const lines = [[head, what, ...shown].join(' '), ...causeLines(error)];
-  return printable(lines.flatMap((line, at) => wrapped(line, width, at === 0 ? '' : INDENT)).join('\n'));
+  const lines = [[head, what, ...shown].join(' '), ...causeLines(error)].map(printable);
+  return lines.flatMap((line, at) => wrapped(line, width, at === 0 ? '' : INDENT)).join('\n');
 }
 
 function causeLines(error: unknown): string[] {
@@ -76,7 +77,9 @@ function valueText(value: unknown): string {
 }
 
 /** Breaks a line between words, and a longer word anywhere, so that no line is wider than `width`. */
-function wrapped(text: string, width: number, indent: string): string[] {
+function wrapped(text: string, columns: number, indent: string): string[] {
+  // Some terminals report a width of 0.
+  const width = Math.max(columns, MIN_WIDTH);
   const lines: string[] = [];
   let rest = `${indent}${text}`;
   while (rest.length > width) {

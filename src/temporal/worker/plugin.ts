@@ -89,6 +89,7 @@ export class WorktrackPlugin extends SimplePlugin {
   #watchFreshness() {
     const settings = this.#settings();
     const { meter } = this.#connections!;
+    meter.record('buildInfo', 1, { version: VERSION, node_version: process.versions.node });
     const { connection, namespace = 'default', dataConverter, taskQueue = '' } = this.#options!;
     const converter = dataConverter === undefined ? {} : { dataConverter };
     const batches =
@@ -103,10 +104,7 @@ export class WorktrackPlugin extends SimplePlugin {
       connections: this.#connections!,
       meter,
       onResource: (labels) => this.#retries.measure(labels),
-      onRound: async () => {
-        meter.record('buildInfo', 1, { version: VERSION, node_version: process.versions.node });
-        await batches?.measure();
-      },
+      onRound: async () => batches?.measure(),
       onError: (message) => runtimeLogger.warn(message),
     });
   }

@@ -1,21 +1,22 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Work of a connection that runs in this process. */
-interface Work {
+/** Since when a connection has been busy in this process. Times are milliseconds, by the monotonic clock. */
+interface Busy {
   readonly connection: string;
-  /** Milliseconds, by the monotonic clock. */
-  readonly startedAt: number;
-  /** When it last continued after a pause. */
+  readonly since: number;
+  running: number;
+  endedAt: number;
+  /** When its long work last continued after a pause. */
   resumedAt: number;
 }
 
 interface TurnsOptions {
-  /** Work that has run for so long makes pauses; ms. Default: 2 s. */
+  /** A connection that has been busy for so long makes pauses; ms. Default: 2 s. */
   readonly longMs?: number;
-  /** Work of others counts as short for so long; ms. Default: 10 s. */
+  /** A connection has short work until it has been busy for so long; ms. Default: 10 s. */
   readonly shortMs?: number;
-  /** A connection whose work has ended gets so long to start its next step; ms. Default: 150. */
+  /** A connection whose step has ended gets so long to start the next one; ms. Default: 150. */
   readonly graceMs?: number;
   /** Milliseconds, monotonic. */
   readonly now?: () => number;
@@ -27,16 +28,16 @@ const PIECE_MS = 10;
 const PAUSE_FACTOR = 4;
 const MAX_PAUSE_MS = 500;
 const CHECK_MS = 10;
+/** Steps of a connection with a longer gap between them are separate work; ms. */
+const GAP_MS = 1_000;
 
 /**
  * Lets long work of one connection give way to short work of other connections in this process. All connections of a worker
  * share one event loop: without pauses, a connection that loads millions of rows would make every step of the others wait.
  */
 export class Turns {
-  readonly #current = new AsyncLocalStorage<Work>();
-  readonly #running = new Set<Work>();
-  /** When a connection's short work last ended. */
-  readonly #ended = new Map<string, number>();
+  readonly #current = new AsyncLocalStorage<Busy>();
+  readonly #busy = new Map<string, Busy>();
   readonly #longMs: number;
   readonly #shortMs: number;
   readonly #graceMs: number;
@@ -49,43 +50,52 @@ export class Turns {
     this.#now = now ?? (() => performance.now());
   }
 
-  /** Runs work of a connection. Only work inside gives way, and only to work inside. */
-  async run<T>(connection: string, work: () => Promise<T>): Promise<T> {
-    const startedAt = this.#now();
-    const own: Work = { connection, startedAt, resumedAt: startedAt };
-    this.#running.add(own);
+  /** Runs a step of a connection. Only work inside gives way, and only to work inside. */
+  async run<T>(connection: string, step: () => Promise<T>): Promise<T> {
+    const busy = this.#busyOf(connection);
+    busy.running++;
     try {
-      return await this.#current.run(own, work);
+      return await this.#current.run(busy, step);
     } finally {
-      this.#running.delete(own);
-      if (this.#isShort(own)) this.#ended.set(connection, this.#now());
+      busy.running--;
+      busy.endedAt = this.#now();
     }
   }
 
   /** Call between two pieces of work. Long work pauses while another connection has short work, for a limited time. */
   async next(): Promise<void> {
     const own = this.#current.getStore();
-    if (own === undefined || this.#now() - own.startedAt < this.#longMs) return;
+    if (own === undefined) return;
     const begun = this.#now();
     const pieceMs = begun - own.resumedAt;
-    if (pieceMs < PIECE_MS) return;
+    if (begun - own.since < this.#longMs || pieceMs < PIECE_MS) return;
     const pauseMs = Math.min(MAX_PAUSE_MS, PAUSE_FACTOR * pieceMs);
     while (this.#othersWait(own) && this.#now() - begun < pauseMs) await delay(CHECK_MS);
     own.resumedAt = this.#now();
   }
 
-  #othersWait({ connection }: Work): boolean {
-    for (const other of this.#running)
-      if (other.connection !== connection && this.#isShort(other)) return true;
-    for (const [other, at] of this.#ended) {
-      if (this.#now() - at > this.#graceMs) this.#ended.delete(other);
-      else if (other !== connection) return true;
+  #busyOf(connection: string): Busy {
+    const now = this.#now();
+    const known = this.#busy.get(connection);
+    if (known !== undefined && !this.#isOver(known, now)) return known;
+    const busy = { connection, since: now, running: 0, endedAt: now, resumedAt: now };
+    this.#busy.set(connection, busy);
+    return busy;
+  }
+
+  #othersWait(own: Busy): boolean {
+    const now = this.#now();
+    for (const other of this.#busy.values()) {
+      if (this.#isOver(other, now)) this.#busy.delete(other.connection);
+      else if (other !== own && now - other.since < this.#shortMs) {
+        if (other.running > 0 || now - other.endedAt < this.#graceMs) return true;
+      }
     }
     return false;
   }
 
-  #isShort({ startedAt }: Work): boolean {
-    return this.#now() - startedAt < this.#shortMs;
+  #isOver({ running, endedAt }: Busy, now: number): boolean {
+    return running === 0 && now - endedAt > GAP_MS;
   }
 }
 

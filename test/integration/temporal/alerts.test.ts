@@ -14,10 +14,10 @@ import { endLocks, fileIn, stage, timeEntriesCsv, writeBack } from '../../suppor
 const ALERTS = resolve(import.meta.dirname, '../../../src/assets/prometheus-alerts.yaml');
 const promtool = findPromtool();
 const KEY = 'wt_alerts_5c1d';
-/** Minutes between two samples. */
-const STEP = 10;
+/** Minutes between two samples. Prometheus takes a series without a sample for five minutes as ended. */
+const STEP = 2;
 /** Samples with the values of the healthy worker. */
-const HEALTHY = 6;
+const HEALTHY = 30;
 const HOURS = 36;
 
 describe.skipIf(promtool === null)('the alerts, on the metrics of a real worker', () => {

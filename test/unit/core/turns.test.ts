@@ -70,4 +70,21 @@ describe('turns of the connections in one process', () => {
     end();
     await other;
   });
+
+  it('count the steps of a load as one long work, so that a new step does not make others wait', async () => {
+    let now = 0;
+    const turns = new Turns({ longMs: 1000, shortMs: 3000, graceMs: 0, now: () => now });
+    await turns.run('load', async () => {
+      now = 2000;
+    });
+    let end = (): void => {};
+    const step = turns.run('load', () => new Promise<void>((resolve) => (end = resolve)));
+    // With this clock, a pause would never end.
+    await turns.run('other', async () => {
+      now = 4000;
+      await turns.next();
+    });
+    end();
+    await step;
+  });
 });

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import type { Activities, ExtractHeartbeat } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
+import { turns } from '../../src/core/turns.js';
 import { toExtractResult } from '../../src/lake/run/stage.js';
 import { HEARTBEAT_MS } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
@@ -118,6 +119,7 @@ async function stagePages(
     }
     // Adding takes as long as reading, so let the event loop handle other responses in between.
     await nextTurn();
+    await turns.next();
     await stager.add(page, cursor === null ? null : cursorHash(cursor));
     if (last) return;
   }

@@ -18,6 +18,7 @@ export function withPublishMetrics(
         meter.record('changedRows', counts[outcome], { ...labels, outcome });
       }
       meter.record('snapshotRows', counts.rows, labels);
+      meter.record('neverPublished', 0, labels);
       meter.record('freshness', (now() - fromUtcSeconds(checkpoint.updatedSince)) / 1000, labels);
       Context.current().log.info('published', { ...counts, warnings: warnings.length });
       return published;

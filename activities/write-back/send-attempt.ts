@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import type { RowOutcome } from '../../src/core/contract/write-back.js';
 import type { RowReceipt } from '../../src/write-back/index.js';
 import { ChunkFeed, type SendAttemptOptions } from './chunk-feed.js';
 import type { OpenChunk, RowTask } from './open-chunk.js';
@@ -30,6 +31,8 @@ export class SendAttempt {
   #settled = 0;
   /** Rows without an outcome in this attempt. */
   #unsettled = 0;
+  /** Rows that got an outcome in this attempt, by outcome. */
+  readonly settled = new Map<RowOutcome, number>();
   /** Rows with an outcome, over all attempts. */
   rows: number;
   /** Milliseconds since 1970 until which the service has asked the connector to wait. */
@@ -173,6 +176,7 @@ export class SendAttempt {
   #settle(task: RowTask, receipt: RowReceipt): void {
     task.chunk.settle(task.index, receipt);
     this.#settled++;
+    this.settled.set(receipt.outcome, (this.settled.get(receipt.outcome) ?? 0) + 1);
     this.rows++;
     this.#finished(task);
   }

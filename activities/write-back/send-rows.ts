@@ -41,6 +41,9 @@ export function createSendRows(deps: ActivityDeps): Activities['worktrack.sendRo
     } finally {
       clearInterval(timer);
       beat(run);
+      const { connection, resource } = input;
+      for (const [outcome, rows] of run?.settled ?? [])
+        deps.meter.record('writtenRows', rows, { connection, resource, outcome });
     }
   };
 }

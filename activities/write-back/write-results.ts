@@ -19,6 +19,9 @@ import { loadChunk, readLogIndex } from './attempt-logs.js';
 /** Number of chunks that are read at the same time. */
 const CONCURRENCY = 8;
 
+/** Outcomes that no answer of the service gives. The others are counted when the answer arrives. */
+const NOT_ANSWERED = ['unknown', 'superseded', 'skipped'] as const;
+
 /** Writes `results.csv` from the receipts: one line for each row with an outcome, in the order of the input. */
 export function createWriteResults(deps: ActivityDeps): Activities['worktrack.writeResults'] {
   return (input) =>
@@ -54,6 +57,9 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
         await writer.abort();
         throw error;
       }
+      const labels = { connection: input.connection, resource: input.resource };
+      for (const outcome of NOT_ANSWERED)
+        deps.meter.record('writtenRows', counts[outcome], { ...labels, outcome });
       const written = { results: key, counts, unsent };
       const complete = unsent === 0 && counts.unknown === 0;
       const summary: Summary = { plan: input.plan, complete, written };

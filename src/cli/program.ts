@@ -8,6 +8,7 @@ import { addSetupCommands } from './commands/setup.js';
 import { addTriggerCommands } from './commands/triggers.js';
 import { addWriteBackCommand } from './commands/write-back.js';
 import { collect } from './shared/options.js';
+import { output } from './shared/output.js';
 
 /**
  * Builds the command line. Each command's module is loaded when the command runs, so that `--help` is fast.
@@ -40,6 +41,7 @@ export function createProgram(onEnd: OnEnd): Command {
     .configureHelp({ showGlobalOptions: true, subcommandTerm: nameAndArguments })
     .showHelpAfterError('Add --help to the command to see its options.')
     .addHelpText('after', EXIT_CODES)
+    .configureOutput({ writeErr: (text) => output.note(text.trimEnd(), 'error') })
     .exitOverride();
 
   // The help lists the commands in this order.

@@ -62,6 +62,7 @@ const REQUESTS = {
     nominalStart: moment,
     notify: optional(listOf(oneOf('failure', 'recovery'))),
     notifier: optional(oneOf('sender')),
+    background: optional(is('true', (value) => value === true)),
   } satisfies ChecksOf<Omit<RunRequest, 'kind'>>),
   rollback: object({ ...requestFields, to: runId } satisfies ChecksOf<Omit<RollbackRequest, 'kind'>>),
   purge: object({ ...requestFields, key: nonEmpty(listOf(text)) } satisfies ChecksOf<

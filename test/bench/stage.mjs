@@ -139,13 +139,13 @@ async function eventsOf(client, workflowId) {
 }
 
 /** Runs an export to its end; returns its report and what it cost. */
-export async function measureExport({ client, s3Requests }, { name }, pids, input = {}) {
+export async function measureExport({ client, s3Requests }, { name, taskQueue = name }, pids, input = {}) {
   const s3Before = await s3Requests();
   const before = await Promise.all(pids.map(usage));
   const started = performance.now();
   const handle = await client.workflow.start('exportWorkflow', {
     workflowId: `${name}-${started}`,
-    taskQueue: name,
+    taskQueue,
     args: [{ connection: name, ...input }],
   });
   const result = await handle.result();

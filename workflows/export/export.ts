@@ -12,18 +12,20 @@ import { requestRuns } from './request-runs.js';
  */
 export async function exportWorkflow(input: ExportInput): Promise<ExportResult> {
   const allowDeletes = input.allowDeletes === true;
+  const scheduledAt = scheduledTime();
   const changes = {
     mode: input.full === true ? 'full' : 'increment',
     // An export that allows deletes must also detect them, even if no reconciliation is due tonight.
     reconcile: allowDeletes,
     adopt: input.adopt === true,
     allowDeletes,
+    ...(scheduledAt === null ? {} : ({ background: true } as const)),
   } as const;
-  return requestRuns(input, runSpec(nominalTime(), changes));
+  return requestRuns(input, runSpec(scheduledAt ?? Date.now(), changes));
 }
 
-/** The scheduled time if a Schedule started this run, else now; milliseconds since 1970. */
-function nominalTime(): number {
+/** The scheduled time if a Schedule started this run; milliseconds since 1970. */
+function scheduledTime(): number | null {
   const [scheduled] = (workflowInfo().searchAttributes.TemporalScheduledStartTime ?? []) as unknown as Date[];
-  return scheduled === undefined ? Date.now() : new Date(scheduled).getTime();
+  return scheduled === undefined ? null : new Date(scheduled).getTime();
 }

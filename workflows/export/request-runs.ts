@@ -6,14 +6,15 @@ import { exportDetails, showDetails } from '../shared/details.js';
 import { failedReport } from '../shared/failures.js';
 import { exportProgress } from '../shared/messages.js';
 import { sendNotification } from '../shared/notification.js';
+import { priorityOf, workOf } from '../shared/priority.js';
 import { MirrorRequester } from './mirror-requester.js';
 
-const { 'worktrack.planExport': planExport } = proxyActivities<Activities>({
+const PLAN = {
   startToCloseTimeout: '1 minute',
   scheduleToCloseTimeout: '10 minutes',
   retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
   summary: 'list the resources',
-});
+} as const;
 
 /**
  * Sends the same request to the mirrors of all resources, or of the given ones, in parallel, and collects their reports.
@@ -36,6 +37,9 @@ export async function requestRuns(
   });
   setHandler(exportProgress, progress);
 
+  const work = spec.kind === 'run' ? workOf(spec) : 'manual';
+  const priority = priorityOf(connection, work);
+  const { 'worktrack.planExport': planExport } = proxyActivities<Activities>({ ...PLAN, priority });
   const plan = await planExport({ connection, ...(wanted === undefined ? {} : { resources: wanted }) });
   resources = plan.resources;
   showDetails(exportDetails(progress()));

@@ -15,31 +15,32 @@ import type {
 import { HOUR_MS } from '../../src/core/duration.js';
 import { beganAfter } from '../../src/core/run-id.js';
 import { toRunError } from '../shared/failures.js';
+import { priorityOf, workOf } from '../shared/priority.js';
 import { startOnPublished } from './on-published.js';
 import { fenced, runSteps } from './run-steps.js';
 
-const cleanUp = proxyActivities<Activities>({
+const CLEAN_UP = {
   startToCloseTimeout: '1 hour',
   scheduleToCloseTimeout: '2 hours',
   heartbeatTimeout: '10 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
-});
+} as const;
 
 /** The table step has its own limits: its failure does not fail the run, and the next step of the mirror catches up. */
-const tableSteps = proxyActivities<Activities>({
+const TABLE = {
   startToCloseTimeout: '1 day',
   scheduleToCloseTimeout: '1 day',
   heartbeatTimeout: '10 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 15 },
-});
+} as const;
 
 /** Changes to published objects. Callers run them without cancellation, because a partial change would leave the lake inconsistent. */
-const amend = proxyActivities<Activities>({
+const AMEND = {
   startToCloseTimeout: '1 day',
   scheduleToCloseTimeout: '1 day',
   heartbeatTimeout: '10 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
-});
+} as const;
 
 /** How long after a purge a delayed write of its activity may still arrive at the store, ms. */
 const SWEEP_MS = HOUR_MS;
@@ -87,11 +88,13 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   });
   const { connection, resource, cleanedUpTo, unpublished } = before;
   // Before the clean-up, which may remove snapshots that the table has missed.
-  const tableWarnings = await followTable(result, active, mirror);
+  const work = workOf(request);
+  const tableWarnings = await followTable(result, active, mirror, work);
   const { rows } = counts;
   const all = [...warnings, ...tableWarnings];
   const report = { resource, outcome: 'published', runId, rows, counts, snapshot, warnings: all } as const;
   const hookWarnings = await startOnPublished(result.onPublished ?? null, report, mirror);
+  const cleanUp = proxyActivities<Activities>({ ...CLEAN_UP, priority: priorityOf(connection, work) });
   try {
     const { complete } = await CancellationScope.nonCancellable(() =>
       cleanUp['worktrack.cleanUp']({ connection, resource, runId, cleanedUpTo, unpublished }),
@@ -116,6 +119,7 @@ async function followTable(
   { table }: Pick<PreparedRun, 'table'>,
   active: ActiveRun,
   mirror: Mirror,
+  work: 'manual' | 'background',
 ): Promise<readonly string[]> {
   if (table !== true) {
     if (mirror.state().tableWarning) mirror.onState({ tableWarning: null });
@@ -123,9 +127,10 @@ async function followTable(
   }
   mirror.onChange({ ...active, phase: 'table' });
   const { connection, resource } = mirror.state();
+  const steps = proxyActivities<Activities>({ ...TABLE, priority: priorityOf(connection, work) });
   try {
     const { warnings } = await CancellationScope.nonCancellable(() =>
-      tableSteps['worktrack.followTable']({ connection, resource, runId: active.runId }),
+      steps['worktrack.followTable']({ connection, resource, runId: active.runId }),
     );
     mirror.onState({ tableWarning: null });
     return warnings;
@@ -147,10 +152,10 @@ async function rollBack({ to }: RollbackRequest, active: ActiveRun, mirror: Mirr
   // than the target, so the next clean-up must check them again.
   mirror.onState({ rollingBackTo: to, cleanedUpTo: olderOf(mirror.state().cleanedUpTo, to) });
   const { checkpoint, table, ...published } = await CancellationScope.nonCancellable(() =>
-    amend['worktrack.rollBack'](input),
+    amend(input.connection)['worktrack.rollBack'](input),
   );
   mirror.onState({ checkpoint, published, publishing: null, rollingBackTo: null, resumable: null });
-  const warnings = await followTable(table === undefined ? {} : { table }, active, mirror);
+  const warnings = await followTable(table === undefined ? {} : { table }, active, mirror, 'manual');
   return { ...amendedReport(input.resource, published), warnings };
 }
 
@@ -160,13 +165,17 @@ async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): 
   // A timed-out attempt may leave parts in any folder, so the next clean-up checks every folder.
   mirror.onState({ cleanedUpTo: null, sweepUntil: Date.now() + SWEEP_MS });
   const { published, checkpoint, purged } = await CancellationScope.nonCancellable(() =>
-    amend['worktrack.purgeRecord'](input),
+    amend(input.connection)['worktrack.purgeRecord'](input),
   );
   const sweepUntil = Date.now() + SWEEP_MS;
   mirror.onState({ checkpoint, published, resumable: null, sweepUntil });
   // The purge itself makes the table follow.
   if (mirror.state().tableWarning) mirror.onState({ tableWarning: null });
   return { ...amendedReport(input.resource, published), purged };
+}
+
+function amend(connection: string) {
+  return proxyActivities<Activities>({ ...AMEND, priority: priorityOf(connection, 'manual') });
 }
 
 function amendedReport(resource: string, published: MirrorState['published']): RunReport {
@@ -180,5 +189,7 @@ function olderOf(a: RunId | null, b: RunId): RunId | null {
 
 /** Removes the files of a run that was cancelled or displaced. */
 export function discardRun(ref: RunRef): Promise<void> {
+  const priority = priorityOf(ref.connection, 'background');
+  const cleanUp = proxyActivities<Activities>({ ...CLEAN_UP, priority });
   return CancellationScope.nonCancellable(() => cleanUp['worktrack.discardRun'](ref));
 }

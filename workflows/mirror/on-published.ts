@@ -6,13 +6,14 @@ import type {
   PublishedReport,
 } from '../../src/core/contract/index.js';
 import { toRunError } from '../shared/failures.js';
+import { priorityOf } from '../shared/priority.js';
 
-const { 'worktrack.startOnPublished': start } = proxyActivities<Activities>({
+const START = {
   startToCloseTimeout: '30 seconds',
   scheduleToCloseTimeout: '10 minutes',
   retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
   summary: 'start the workflow of onPublished',
-});
+} as const;
 
 /** Runs whose workflow waits for a start; older ones are dropped with a warning in the log. */
 const MAX_UNSTARTED = 20;
@@ -49,6 +50,10 @@ export async function startOnPublished(
       runId: reports[0]?.runId,
     });
   onState({ unstarted: kept });
+  const { 'worktrack.startOnPublished': start } = proxyActivities<Activities>({
+    ...START,
+    priority: priorityOf(connection, 'background'),
+  });
   try {
     await CancellationScope.nonCancellable(() => start({ connection, resource, ...target, reports: kept }));
     onState({ unstarted: [] });

@@ -5,7 +5,10 @@ const MAX_ANSWERS = 50;
 
 /** Equal waiting requests, served by one run (docs/explanation/architecture.md#requests). */
 export interface Batch {
-  /** The oldest request, with the latest nominal start of the batch, so that a nightly run that joins an older request gets its own `dt`. */
+  /**
+   * The oldest request, with the latest nominal start of the batch, so that a nightly run that joins an older request gets
+   * its own `dt`. It is background work only if all requests are.
+   */
   readonly first: MirrorRequest;
   readonly all: readonly MirrorRequest[];
 }
@@ -25,22 +28,27 @@ export function nextBatch(waiting: readonly MirrorRequest[]): { batch: Batch; re
   const equal = (other: MirrorRequest): boolean => specOf(other) === spec;
   const all = waiting.filter(equal);
   return {
-    batch: { first: withLatestStart(first, all), all },
+    batch: { first: asOne(first, all), all },
     rest: waiting.filter((other) => !equal(other)),
   };
 }
 
-function withLatestStart(first: MirrorRequest, all: readonly MirrorRequest[]): MirrorRequest {
+function asOne(first: MirrorRequest, all: readonly MirrorRequest[]): MirrorRequest {
   if (first.kind !== 'run') return first;
-  const starts = all.map((request) => (request.kind === 'run' ? request.nominalStart : 0));
-  return { ...first, nominalStart: Math.max(...starts) };
+  const runs = all.filter((request) => request.kind === 'run');
+  const { background: _, ...run } = first;
+  return {
+    ...run,
+    nominalStart: Math.max(...runs.map(({ nominalStart }) => nominalStart)),
+    ...(runs.every(({ background }) => background === true) ? { background: true } : {}),
+  };
 }
 
 /** What a request specifies, without who requests it and when. Equal texts can share a run. */
 function specOf(request: MirrorRequest): string {
   const { requestId: _, replyTo: __, ...spec } = request;
   if (spec.kind !== 'run') return JSON.stringify(spec);
-  const { notify: ___, notifier: ____, ...run } = spec;
+  const { notify: ___, notifier: ____, background: _____, ...run } = spec;
   return JSON.stringify({ ...run, nominalStart: 0 });
 }
 

@@ -1,6 +1,6 @@
-import { metricMeter } from '@temporalio/workflow';
+import { proxySinks, workflowInfo } from '@temporalio/workflow';
 import type { MirrorState, NotifyEvent, RunReport } from '../../src/core/contract/index.js';
-import { METRICS } from '../../src/core/metrics.js';
+import type { MetricSinks } from '../../src/core/metrics.js';
 import { eventOf } from '../../src/core/notify.js';
 import { sendNotification } from '../shared/notification.js';
 
@@ -11,12 +11,12 @@ import { sendNotification } from '../shared/notification.js';
  * @param durationMs milliseconds
  */
 export function countRun(connection: string, { resource, outcome }: RunReport, durationMs: number): void {
-  const { runs, runSeconds } = METRICS;
+  // A worker that only replays has no such sink.
+  if (workflowInfo().unsafe.isReplaying) return;
+  const { worktrackMetrics } = proxySinks<MetricSinks>();
   const labels = { connection, resource, outcome };
-  metricMeter.createCounter(runs.name, runs.unit, runs.description).add(1, labels);
-  metricMeter
-    .createHistogram(runSeconds.name, 'float', runSeconds.unit, runSeconds.description)
-    .record(Math.max(0, durationMs) / 1000, labels);
+  worktrackMetrics.record('runs', 1, labels);
+  worktrackMetrics.record('runSeconds', durationMs / 1000, labels);
 }
 
 /**

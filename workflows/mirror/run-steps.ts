@@ -10,6 +10,7 @@ import type {
   RunRequest,
 } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
+import { priorityOf, workOf } from '../shared/priority.js';
 import { detectDeletes } from './detect-deletes.js';
 import { Extraction } from './extraction.js';
 import { mergeStaged } from './merge-steps.js';
@@ -27,13 +28,13 @@ const WAIT_UNTIL_STOPPED = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED;
  * Preparation runs before the workflow knows the configuration. The activity itself gives up after
  * `retries.giveUpAfter`; these limits are for absent or crashing workers.
  */
-const preparation = proxyActivities<Activities>({
+const PREPARATION = {
   startToCloseTimeout: '15 minutes',
   scheduleToStartTimeout: '6 hours',
   scheduleToCloseTimeout: '30 days',
   heartbeatTimeout: HEARTBEAT_TIMEOUT,
   retry: RETRY,
-});
+} as const;
 
 /** Called by a run in progress. */
 interface RunEvents {
@@ -76,6 +77,8 @@ export async function runSteps(
   const { connection, resource } = state;
   const { runId, startedAt } = active;
   const ref: RunRef = { connection, resource, runId };
+  const priority = priorityOf(connection, workOf(request));
+  const preparation = proxyActivities<Activities>({ ...PREPARATION, priority });
   const prepared = await preparation['worktrack.prepareRun']({
     ...fenced(state, active),
     mode: request.mode,
@@ -93,6 +96,7 @@ export async function runSteps(
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: RETRY,
     cancellationType: WAIT_UNTIL_STOPPED,
+    priority,
   });
 
   // Work on the lake has no total time limit: the heartbeat detects a lost worker, and the number of attempts is limited.
@@ -101,6 +105,7 @@ export async function runSteps(
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     cancellationType: WAIT_UNTIL_STOPPED,
     retry: { ...RETRY, maximumAttempts: Math.max(3, Math.ceil(prepared.giveUpAfterMs / MINUTE_MS)) },
+    priority,
   });
 
   const tried = sizeToTry(state.pageSize, prepared.pageSize);

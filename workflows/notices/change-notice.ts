@@ -14,13 +14,14 @@ import { MirrorRequester } from '../export/mirror-requester.js';
 import { toRunError } from '../shared/failures.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import { changeNotice } from '../shared/messages.js';
+import { priorityOf } from '../shared/priority.js';
 import { handleChecked } from '../shared/signals.js';
 
-const { 'worktrack.planExport': planExport } = proxyActivities<Activities>({
+const PLAN = {
   startToCloseTimeout: '1 minute',
   scheduleToCloseTimeout: '1 day',
   retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
-});
+} as const;
 
 /** A run id has the second in which the run started, or the next one if that is taken; ms. */
 const MAX_RUN_ID_DELAY_MS = 1_000;
@@ -36,6 +37,8 @@ export async function changeNoticeWorkflow(initial: NoticesState): Promise<void>
   const { connection, resource } = initial;
   let state = initial;
   const requester = new MirrorRequester(connection);
+  const priority = priorityOf(connection, 'background');
+  const { 'worktrack.planExport': planExport } = proxyActivities<Activities>({ ...PLAN, priority });
   handleChecked(changeNotice, changeNoticeProblem, () => {
     state = noticeReceived(state, Date.now());
   });
@@ -64,7 +67,8 @@ export async function changeNoticeWorkflow(initial: NoticesState): Promise<void>
   /** Sends the request unless it is already sent, and waits for its report. @returns `null` if the request failed */
   async function awaitReport(): Promise<RunReport | null> {
     const { number, at, plan, sent } = state.requested!;
-    const spec = runSpec(at, plan.notify === undefined ? {} : { notify: plan.notify });
+    const notify = plan.notify === undefined ? {} : { notify: plan.notify };
+    const spec = runSpec(at, { ...notify, background: true });
     try {
       const report = await requester.request(resource, spec, `notices-${number}`, plan.giveUpAfterMs, sent);
       if (report.outcome !== 'published')

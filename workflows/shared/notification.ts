@@ -1,29 +1,29 @@
 import { CancellationScope, log, proxyActivities } from '@temporalio/workflow';
 import type { Activities, NotifyInput } from '../../src/core/contract/index.js';
 import { toRunError } from './failures.js';
+import { priorityOf } from './priority.js';
 
-const ATTEMPTS = { startToCloseTimeout: '30 seconds' } as const;
-const RETRY = { initialInterval: '2 seconds', maximumInterval: '1 minute', maximumAttempts: 6 } as const;
-
-/** A mirror never ends, so its notification delays nothing. */
-const patient = proxyActivities<Activities>({
-  ...ATTEMPTS,
+const NOTIFY = {
+  startToCloseTimeout: '30 seconds',
   scheduleToCloseTimeout: '10 minutes',
-  retry: RETRY,
-});
-/** An export ends after its notification. */
-const prompt = proxyActivities<Activities>({
-  ...ATTEMPTS,
+  retry: { initialInterval: '2 seconds', maximumInterval: '1 minute', maximumAttempts: 6 },
+} as const;
+/** An export ends after its notification. A mirror never ends, so its notification delays nothing. */
+const PROMPT = {
+  ...NOTIFY,
   scheduleToCloseTimeout: '1 minute',
-  retry: { ...RETRY, maximumInterval: '10 seconds' },
-});
+  retry: { ...NOTIFY.retry, maximumInterval: '10 seconds' },
+} as const;
 
 /** Sends a notification. If that fails, the run is not affected. */
 export async function sendNotification(
   input: NotifyInput,
   urgency: 'patient' | 'prompt' = 'patient',
 ): Promise<void> {
-  const { 'worktrack.notify': notify } = urgency === 'patient' ? patient : prompt;
+  const { 'worktrack.notify': notify } = proxyActivities<Activities>({
+    ...(urgency === 'patient' ? NOTIFY : PROMPT),
+    priority: priorityOf(input.connection, 'background'),
+  });
   try {
     await CancellationScope.nonCancellable(() => notify(input));
   } catch (error) {

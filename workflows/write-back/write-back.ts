@@ -1,10 +1,13 @@
+import type { Priority } from '@temporalio/common';
 import {
   ActivityCancellationType,
+  type ActivityInterfaceFor,
   ApplicationFailure,
   CancellationScope,
   ContinueAsNew,
   continueAsNew,
   isCancellation,
+  log,
   proxyActivities,
   setHandler,
 } from '@temporalio/workflow';
@@ -24,17 +27,18 @@ import { MirrorRequester } from '../export/mirror-requester.js';
 import { toOutcome, toRunError } from '../shared/failures.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import { writeBackProgress } from '../shared/messages.js';
+import { priorityOf } from '../shared/priority.js';
 import { WriteBackLock } from './lock-holder.js';
 
 const HEARTBEAT_TIMEOUT = '10 seconds';
 const RETRY = { initialInterval: '1 second', maximumInterval: '1 minute' } as const;
 
 /** Work on the lake has no total time limit: the heartbeat detects a lost worker, and the number of attempts is limited. */
-const work = proxyActivities<Activities>({
+const WORK = {
   startToCloseTimeout: '1 day',
   heartbeatTimeout: HEARTBEAT_TIMEOUT,
   retry: { ...RETRY, maximumAttempts: 360 },
-});
+} as const;
 
 /**
  * Writes the rows of one batch to the service, each exactly once, with a receipt for each in `results.csv`
@@ -49,6 +53,9 @@ const work = proxyActivities<Activities>({
  */
 export async function writeBackWorkflow(input: WriteBackInput): Promise<WriteBackResult> {
   const batch = new WriteBackBatch(input);
+  const { connection, resource, batchId } = input;
+  // In a later history, the batch has long started.
+  if (input.resume === undefined) log.info('write-back started', { connection, resource, batchId });
   setHandler(writeBackProgress, () => batch.progress());
   try {
     return await batch.write();
@@ -71,6 +78,8 @@ class WriteBackBatch {
   readonly #ref: BatchRef;
   readonly #requester: MirrorRequester;
   readonly #lock: WriteBackLock;
+  readonly #priority: Priority;
+  readonly #work: ActivityInterfaceFor<Activities>;
   #stage: WriteBackStage = 'plan';
   #planned: WriteBackPlanned | null;
   /** Rows with an outcome. */
@@ -83,6 +92,8 @@ class WriteBackBatch {
     this.#ref = { connection, resource, batchId };
     this.#requester = new MirrorRequester(connection);
     this.#lock = new WriteBackLock(connection, resource);
+    this.#priority = priorityOf(connection, 'manual');
+    this.#work = proxyActivities<Activities>({ ...WORK, priority: this.#priority });
     this.#planned = input.resume?.planned ?? null;
   }
 
@@ -96,7 +107,8 @@ class WriteBackBatch {
   async write(): Promise<WriteBackResult> {
     const { input, format, keyColumn, readBack = true } = this.#input;
     const planned =
-      this.#planned ?? (await work['worktrack.planWriteBack']({ ...this.#ref, input, format, keyColumn }));
+      this.#planned ??
+      (await this.#work['worktrack.planWriteBack']({ ...this.#ref, input, format, keyColumn }));
     this.#planned = planned;
     // An earlier run of the batch has already sent every row.
     if (planned.results !== null) return this.#conclude(outcomeOf(planned.results), planned.results);
@@ -121,6 +133,7 @@ class WriteBackBatch {
       // The receipts of a cancelled batch are written after its last response has arrived.
       cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
       retry: RETRY,
+      priority: this.#priority,
     });
     this.#stage = 'wait';
     let keepsLock = false;
@@ -143,7 +156,7 @@ class WriteBackBatch {
       if (!keepsLock) await this.#lock.release();
     }
     this.#stage = 'results';
-    return work['worktrack.writeResults']({ ...this.#ref, plan });
+    return this.#work['worktrack.writeResults']({ ...this.#ref, plan });
   }
 
   /** Requests an increment, so that the written rows reach the lake. Returns warnings: a failure does not fail the batch. */
@@ -166,7 +179,7 @@ class WriteBackBatch {
     this.#stage = 'results';
     try {
       return await CancellationScope.nonCancellable(() =>
-        work['worktrack.writeResults']({ ...this.#ref, plan }),
+        this.#work['worktrack.writeResults']({ ...this.#ref, plan }),
       );
     } catch {
       return null;
@@ -184,6 +197,9 @@ class WriteBackBatch {
     this.#done = rows - unsent;
     const { batchId } = this.#ref;
     this.#result = { batchId, outcome, counts, results, rows, unsent, warnings, error };
+    const ended = { ...this.#ref, outcome, rows, ...counts, unsent };
+    if (error === null) log.info('write-back ended', ended);
+    else log.warn('write-back ended', { ...ended, errorType: error.type, error: error.message });
     return this.#result;
   }
 }

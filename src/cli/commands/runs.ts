@@ -25,6 +25,10 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
     )
     .option('--metrics <host:port>', 'serve Prometheus metrics at this address, such as 127.0.0.1:9464')
     .option('--max-activities <n>', 'concurrent activities in this process (default: 16)')
+    .option(
+      '--max-activity-memory <size>',
+      'memory for concurrent activities, such as 512MiB (default: half of the free memory)',
+    )
     .option('--max-cached-workflows <n>', 'workflows cached in memory (default: depends on available memory)')
     .option(
       '--deployment-name <name>',

@@ -6,6 +6,8 @@ export interface Failure {
   readonly code: ExitCode;
   /** For stderr; empty if the message was already printed. */
   readonly message: string;
+  /** The stable code of the error, if it has one. */
+  readonly errorCode?: string;
 }
 
 /**
@@ -13,7 +15,9 @@ export interface Failure {
  * WORKTRACK_DEBUG.
  */
 export function failureOf(error: unknown, env: Readonly<Record<string, string | undefined>>): Failure {
-  if (error instanceof WorktrackError) return { code: error.exitCode, message: error.describe('\n') };
+  if (error instanceof WorktrackError) {
+    return { code: error.exitCode, message: error.describe('\n'), errorCode: error.code };
+  }
   // Commander has already printed its message; help and version exit with 0.
   if (error instanceof CommanderError) {
     return { code: error.exitCode === 0 ? EXIT.done : EXIT.usage, message: '' };

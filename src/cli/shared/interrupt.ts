@@ -70,7 +70,7 @@ export function stopOnSignal(
   const stop = new AbortController();
   const onSignal = (name: NodeJS.Signals): void => {
     if (stop.signal.aborted) {
-      writeStderrSync(`${name} again: stopping immediately. ${ended}`);
+      writeStderrSync(`${name} again: stopping immediately. ${ended}`, 'warn');
       process.exit(EXIT.failed);
     }
     output.note(`${name}: ${stopping} A second signal stops immediately.`);

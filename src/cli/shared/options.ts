@@ -31,6 +31,12 @@ export function isSeveral({ all, connections = [] }: SeveralOptions): boolean {
   return all === true || connections.length > 1;
 }
 
+/** Whether the arguments ask for a log in JSON. Needed before they are parsed: an error in them is in the log, too. */
+export function wantsJsonLog(args: readonly string[]): boolean {
+  const at = args.lastIndexOf('--log-format');
+  return args.includes('--log-format=json') || (at !== -1 && args[at + 1] === 'json');
+}
+
 /** Collects the values of a repeatable option. */
 export function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];

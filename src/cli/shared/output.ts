@@ -11,15 +11,40 @@ export interface Output {
   styled(line: string): void;
   /** Text for another program, such as SQL: unchanged, except on a terminal. */
   source(text: string): void;
-  /** A line for the user on stderr; control characters are escaped. */
-  note(line: string): void;
+  /** A line for the user on stderr; control characters are escaped. `fields` appear only in JSON (`logNotesAsJson`). */
+  note(line: string, level?: NoteLevel, fields?: Readonly<Record<string, unknown>>): void;
+}
+
+type NoteLevel = 'info' | 'warn' | 'error';
+
+let notesAreJson = false;
+
+/** From now on, everything that this process writes to stderr is one JSON object per line, like the log. */
+export function logNotesAsJson(): void {
+  notesAreJson = true;
+}
+
+function noteText(
+  line: string,
+  level: NoteLevel = 'info',
+  fields: Readonly<Record<string, unknown>> = {},
+): string {
+  if (!notesAreJson) return printable(line);
+  const base = { time: new Date().toISOString(), level, message: line };
+  return printableJson(JSON.stringify({ ...base, ...fields, ...base }));
 }
 
 export const output: Output = {
   out: (line) => void process.stdout.write(fitted(line, process.stdout)),
   styled: (line) => void process.stdout.write(`${line}\n`),
   source: (text) => void process.stdout.write(`${process.stdout.isTTY ? printable(text) : text}\n`),
-  note: (line) => void process.stderr.write(fitted(line, process.stderr)),
+  note: (line, level, fields) =>
+    void process.stderr.write(
+      notesAreJson
+        ? `${noteText(line, level, fields)}
+`
+        : fitted(line, process.stderr),
+    ),
 };
 
 /** The lines of a text, escaped and wrapped to the width of the terminal. */
@@ -35,9 +60,9 @@ export function printJson(value: unknown): void {
 }
 
 /** Writes synchronously, for the end of the process, when buffered output would be lost. */
-export function writeStderrSync(text: string): void {
+export function writeStderrSync(text: string, level?: NoteLevel): void {
   try {
-    writeSync(2, `${printable(text)}\n`);
+    writeSync(2, `${noteText(text, level)}\n`);
   } catch {
     // The reader has closed stderr.
   }

@@ -8,7 +8,7 @@ import {
 } from '@temporalio/worker';
 
 import { prometheusMetrics } from '../../temporal/worker/telemetry.js';
-import { printable, printableJson } from '../shared/output.js';
+import { jsonLine, textLine } from '../shared/log-line.js';
 
 export type LogFormat = 'text' | 'json';
 export type LogLevelName = 'trace' | 'debug' | 'info' | 'warn' | 'error';
@@ -30,7 +30,10 @@ interface LogOptions {
  */
 export function installRuntime({ format, level, file, metrics }: LogOptions): Logger {
   const target = file === undefined ? process.stderr : createWriteStream(file, { flags: 'a', mode: 0o600 });
-  const lineOf = format === 'json' ? jsonLine : textLine;
+  const width = (): number | undefined =>
+    file === undefined && process.stderr.isTTY ? process.stderr.columns : undefined;
+  const lineOf = (entry: LogEntry): string =>
+    format === 'json' ? jsonLine(entry) : textLine(entry, width());
   const logger = new DefaultLogger(upper(level), (entry) => void target.write(`${lineOf(entry)}\n`));
   // Without `forward`, the SDK's core writes to the console itself.
   const logging = { filter: makeTelemetryFilterString({ core: 'WARN' }), forward: {} };
@@ -49,33 +52,4 @@ export function silenceRuntime(): void {
 
 function upper(level: LogLevelName): LogEntry['level'] {
   return level.toUpperCase() as LogEntry['level'];
-}
-
-/** One JSON object per line: time, level, message, and the fields that the SDK and the activities add. */
-export function jsonLine({ timestampNanos, level, message, meta }: LogEntry): string {
-  const fields = Object.fromEntries(Object.entries(meta ?? {}).map(([name, value]) => [name, plain(value)]));
-  return printableJson(
-    JSON.stringify({ ...fields, time: timeOf(timestampNanos), level: level.toLowerCase(), message }),
-  );
-}
-
-export function textLine({ timestampNanos, level, message, meta }: LogEntry): string {
-  const fields = Object.entries(meta ?? {}).map(([name, value]) => `${name}=${shown(plain(value))}`);
-  return printable([timeOf(timestampNanos), level.padEnd(5), message, ...fields].join(' '));
-}
-
-function timeOf(nanos: bigint): string {
-  return new Date(Number(nanos / 1_000_000n)).toISOString();
-}
-
-/** `JSON.stringify` drops an error's message and throws for a bigint. */
-function plain(value: unknown): unknown {
-  if (value instanceof Error) return value.stack ?? value.message;
-  return typeof value === 'bigint' ? value.toString() : value;
-}
-
-function shown(value: unknown): string {
-  return typeof value === 'string' && /^[^\s"=]+$/.test(value)
-    ? value
-    : (JSON.stringify(value) ?? 'undefined');
 }

@@ -1,7 +1,12 @@
 import { setFlagsFromString } from 'node:v8';
 import { TransportError } from '@temporalio/worker';
+import { configFingerprint } from '../../config/index.js';
+import { parseBytes } from '../../core/bytes.js';
+import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import { errorMessage, isAbort } from '../../core/errors.js';
 import { reach } from '../../core/reach.js';
+import type { Settings } from '../../core/settings.js';
+import { VERSION } from '../../core/version.js';
 import { worldReadableWarnings } from '../../doctor/secret.js';
 import { grpcMessage, isDenied, isNamespaceMissing } from '../../temporal/client/grpc.js';
 import {
@@ -19,6 +24,7 @@ import { output } from '../shared/output.js';
 import { readSettings } from '../shared/settings.js';
 import { counted } from '../shared/text.js';
 import { readTraces } from '../shared/traces.js';
+import { UsageError } from '../shared/usage-error.js';
 import { unreadableKeys } from './check-keys.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { type HealthServer, readHealth, startHealthServer } from './health.js';
@@ -30,6 +36,7 @@ export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
   readonly logLevel: LogLevelName;
   readonly metrics?: string;
   readonly maxActivities?: string;
+  readonly maxActivityMemory?: string;
   readonly maxCachedWorkflows?: string;
   /** Address of `/healthz` and `/readyz`. */
   readonly health?: string;
@@ -47,6 +54,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   const { logFormat: format, logLevel: level } = options;
   const limits = {
     maxConcurrentActivities: optional('--max-activities', options.maxActivities),
+    maxActivityMemoryBytes: optionalSize('--max-activity-memory', options.maxActivityMemory),
     maxCachedWorkflows: optional('--max-cached-workflows', options.maxCachedWorkflows),
   };
   const listen = options.health === undefined ? null : readHealth(options.health);
@@ -56,10 +64,11 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   const settings = readSettings(options);
   const place = temporalTarget(options);
   const { taskQueue } = options;
-  for (const warning of await worldReadableWarnings(settings.connections)) output.note(warning);
-  const unreadable = await unreadableKeys(settings.connections);
   const logger = startMetrics(metrics, () => installRuntime({ format, level, metrics }));
-  for (const { connection, error } of unreadable)
+  if (format === 'json')
+    output.note('starting a worker', 'info', startFields(options, place, settings, deployment));
+  for (const warning of await worldReadableWarnings(settings.connections)) output.note(warning, 'warn');
+  for (const { connection, error } of await unreadableKeys(settings.connections))
     logger.warn('the API key cannot be read, so runs of this connection fail', { connection, error });
   const traces = await readTraces(options, (message) => logger.warn(message));
   const traced = traces === null ? {} : { worker: traces.worker };
@@ -79,7 +88,11 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
       () => createWorker({ ...place, taskQueue, settings, ...limits, deployment, dataConverter, ...traced }),
       (error) => !isDenied(error) && !isNamespaceMissing(error) && isTransport(error),
       grpcMessage,
-      { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note, signal: stop.signal },
+      {
+        timeoutMs: reachTimeoutMs(process.env),
+        onOutage: (message) => output.note(message, 'warn'),
+        signal: stop.signal,
+      },
     );
     worker = created;
     if (format === 'text') announce(created, settings, deployment);
@@ -98,8 +111,29 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   }
 }
 
-/** Connections that the first lines name. */
-const MAX_NAMED = 10;
+/** Connections that the greeting names, so that it fits on a terminal. */
+const MAX_NAMED = 5;
+
+/** What the first line of the log says about this worker. */
+function startFields(
+  { taskQueue = DEFAULT_TASK_QUEUE }: WorkerCommandOptions,
+  { address, namespace }: { readonly address: string; readonly namespace: string },
+  { connections }: Settings,
+  deployment: DeploymentVersion | undefined,
+) {
+  return {
+    version: VERSION,
+    taskQueue,
+    namespace,
+    address,
+    ...deployment,
+    connections: connections.map((connection) => ({
+      name: connection.name,
+      resources: connection.resources.map(({ name }) => name),
+      fingerprint: configFingerprint(connection),
+    })),
+  };
+}
 
 function announce(
   worker: { taskQueue: string; namespace: string; address: string },
@@ -109,8 +143,8 @@ function announce(
   const { taskQueue, namespace, address } = worker;
   const named = settings.connections.slice(0, MAX_NAMED);
   const served = named.map(({ name, resources }) => `${name} (${counted(resources.length, 'resource')})`);
-  const more = settings.connections.length - named.length;
-  if (more > 0) served.push(`and ${counted(more, 'more connection')}`);
+  const others = settings.connections.length - named.length;
+  if (others > 0) served.push(`and ${counted(others, 'other connection')}`);
   output.note(`Worker on task queue "${taskQueue}", namespace "${namespace}", Temporal at ${address}`);
   output.note(`Serving ${served.join(', ')}. SIGTERM or Ctrl-C drains the worker.`);
   if (deployment === undefined) return;
@@ -122,6 +156,15 @@ function announce(
 
 function optional(option: string, text: string | undefined): number | undefined {
   return text === undefined ? undefined : positive(option, text);
+}
+
+function optionalSize(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return parseBytes(text);
+  } catch (error) {
+    throw new UsageError(`${option}: ${errorMessage(error)}`);
+  }
 }
 
 /** The native client throws its own error class for an unreachable server. */

@@ -25,6 +25,8 @@ export interface RunRequest extends Requested {
   readonly notify?: readonly NotifyEvent[];
   /** The sender notifies of this run, together with those of other resources; absent: the mirror does. */
   readonly notifier?: 'sender';
+  /** A Schedule or a change notice requested the run, so it gives way to work that someone waits for. */
+  readonly background?: true;
 }
 
 /** Events with a notification: a failed run, and the first published run after a failure. */

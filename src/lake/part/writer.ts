@@ -1,4 +1,5 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
+import { turns } from '../../core/turns.js';
 import { DamagedError } from '../damaged-error.js';
 import { detached, type SortKey } from '../rows/row.js';
 import { crc32, crc32Combine } from '../store/crc32.js';
@@ -130,6 +131,7 @@ export class PartWriter {
 
   async #enqueue(pending: Pending): Promise<void> {
     this.#pending.push(pending);
+    await turns.next();
     // Copied blocks are large, so they wait only for the blocks before them.
     while (this.#pending.length >= IN_FLIGHT || this.#pending[0]?.kind === 'moved') await this.#drain();
   }

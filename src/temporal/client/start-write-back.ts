@@ -39,7 +39,7 @@ export async function startWriteBack(
     args: [input],
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
     staticSummary: `Write-back of ${resource} (${connection}), batch ${batchId.slice(0, 12)}`,
-    memo: { connection, resource, batchId, request },
+    memo: { connection, resource, batchId, request, startedAt: Date.now() },
   });
   const { memo } = await handle.describe();
   return { workflowId, isOther: memo?.request !== undefined && memo.request !== request };

@@ -1,6 +1,11 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { bundleWorkflowCode, DefaultLogger, type WorkflowBundleOption } from '@temporalio/worker';
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  type Logger,
+  type WorkflowBundleOption,
+} from '@temporalio/worker';
 import { PACKAGE_ROOT } from '../../core/version.js';
 import type { DataConverter } from '../client/connect.js';
 
@@ -18,16 +23,18 @@ interface UserModules {
   readonly converter?: DataConverter | undefined;
   /** Paths of modules with workflow interceptors, such as those of a tracing library. */
   readonly interceptorModules?: readonly string[] | undefined;
+  /** Default: warnings go to stderr. */
+  readonly logger?: Logger;
 }
 
 /** Bundles the workflows with the user's converters and interceptors. Takes seconds. */
 export async function bundleWorkflows(
   list: WorkflowList,
-  { converter = {}, interceptorModules = [] }: UserModules = {},
+  { converter = {}, interceptorModules = [], logger = new DefaultLogger('WARN') }: UserModules = {},
 ): Promise<{ code: string }> {
   const { payloadConverterPath, failureConverterPath } = converter;
   return bundleWorkflowCode({
-    logger: new DefaultLogger('WARN'),
+    logger,
     workflowsPath: fileOf(`dist/workflows/${list}.js`),
     workflowInterceptorModules: [...interceptorModules],
     ...(payloadConverterPath === undefined ? {} : { payloadConverterPath }),

@@ -11,6 +11,10 @@ interface FreshnessOptions {
   readonly settings: Settings;
   readonly connections: Connections;
   readonly meter: Meter;
+  /** Called for each resource with each measurement. */
+  readonly onResource?: (labels: { readonly connection: string; readonly resource: string }) => void;
+  /** Called at the end of each measurement. An error is reported like an unreadable pointer. */
+  readonly onRound?: () => Promise<void>;
   /** Called when a resource's pointer becomes unreadable, and not again until it was readable. */
   readonly onError: (message: string) => void;
   /** Interval between two measurements. Default: a minute. */
@@ -30,9 +34,11 @@ export function watchFreshness(options: FreshnessOptions): { stop(): Promise<voi
       for (const { name: connection, resources } of options.settings.connections) {
         for (const { name: resource } of resources) {
           if (stopped) return;
+          options.onResource?.({ connection, resource });
           await measure(options, { connection, resource }, failing);
         }
       }
+      await measureRound(options, failing);
     });
   };
   read();
@@ -57,7 +63,7 @@ async function measure(
   try {
     const found = await connections.connection(connection).store.readIfExists(pointerKey(resource));
     failing.delete(id);
-    // A resource without a published run has no age; the alert on failed runs covers it.
+    meter.record('neverPublished', found === null ? 1 : 0, labels);
     if (found === null) return;
     const { checkpoint, rows } = decodePointer(found.body);
     meter.record('freshness', (connections.now() - fromUtcSeconds(checkpoint.updatedSince)) / 1000, labels);
@@ -66,5 +72,17 @@ async function measure(
     if (failing.has(id)) return;
     failing.add(id);
     onError(`cannot measure the freshness of ${id}: ${errorMessage(error)}`);
+  }
+}
+
+async function measureRound({ onRound, onError }: FreshnessOptions, failing: Set<string>): Promise<void> {
+  const id = 'open write-backs';
+  try {
+    await onRound?.();
+    failing.delete(id);
+  } catch (error) {
+    if (failing.has(id)) return;
+    failing.add(id);
+    onError(`cannot count the ${id}: ${errorMessage(error)}`);
   }
 }

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { Activities, RunPhase } from '../../core/contract/index.js';
+import { turns } from '../../core/turns.js';
 
 const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan' | 'notify' | 'write-back'>> = {
   'worktrack.planExport': 'plan',
@@ -56,6 +57,16 @@ export const logContext: ActivityInterceptorsFactory = ({ info }) => {
     },
   };
 };
+
+/** Lets long activities give way to short ones of other connections. */
+export const takeTurns: ActivityInterceptorsFactory = ({ info }) => ({
+  inbound: {
+    execute(input, next) {
+      const { connection } = runAttributes(info, input.args) as { connection?: string };
+      return connection === undefined ? next(input) : turns.run(connection, () => next(input));
+    },
+  },
+});
 
 /**
  * Lets any number of requests of one activity listen to its cancellation signal. A merge reads dozens of objects at a time;

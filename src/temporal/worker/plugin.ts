@@ -1,13 +1,23 @@
+import { Client } from '@temporalio/client';
 import { SimplePlugin } from '@temporalio/plugin';
-import type { State, Worker, WorkerInterceptors, WorkerOptions } from '@temporalio/worker';
+import type {
+  ActivityInterceptorsFactory,
+  State,
+  Worker,
+  WorkerInterceptors,
+  WorkerOptions,
+} from '@temporalio/worker';
 import { createActivities } from '../../../activities/index.js';
 import { loadSettings } from '../../config/index.js';
 import type { Activities } from '../../core/contract/index.js';
 import type { Settings } from '../../core/settings.js';
+import { VERSION } from '../../core/version.js';
 import { type Connections, openConnections } from './connections.js';
 import { watchFreshness } from './freshness.js';
-import { logContext, manyAbortListeners } from './interceptors.js';
-import { exportsMetrics, runtimeLogger, runtimeMeter } from './telemetry.js';
+import { logContext, manyAbortListeners, takeTurns } from './interceptors.js';
+import { OpenBatches } from './open-batches.js';
+import { RetryWatch } from './retries.js';
+import { exportsMetrics, metricSinks, runtimeLogger, runtimeMeter } from './telemetry.js';
 
 /** Time for activities to save their position when the worker stops. */
 const SHUTDOWN_GRACE = '30 seconds';
@@ -38,8 +48,10 @@ export interface WorktrackPluginOptions {
 export class WorktrackPlugin extends SimplePlugin {
   readonly #source: WorktrackPluginOptions;
   readonly #running = new Set<Worker>();
+  readonly #retries = new RetryWatch(runtimeMeter());
   #connections: Connections | null = null;
   #activities: Activities | null = null;
+  #options: WorkerOptions | null = null;
   #freshness: ReturnType<typeof watchFreshness> | null = null;
 
   constructor(options: WorktrackPluginOptions = {}) {
@@ -56,8 +68,12 @@ export class WorktrackPlugin extends SimplePlugin {
     });
     this.#activities ??= createActivities(this.#connections);
     const activities = mergeActivities(options.activities ?? {}, this.#activities);
-    const interceptors = withOurInterceptors(options.interceptors);
-    return { shutdownGraceTime: SHUTDOWN_GRACE, ...super.configureWorker(options), activities, interceptors };
+    const ours = [manyAbortListeners, takeTurns, this.#retries.interceptor, logContext];
+    const interceptors = withInterceptors(options.interceptors, ours);
+    const sinks = { ...options.sinks, ...metricSinks };
+    this.#options = options;
+    const configured = super.configureWorker(options);
+    return { shutdownGraceTime: SHUTDOWN_GRACE, ...configured, activities, interceptors, sinks };
   }
 
   override async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
@@ -77,10 +93,24 @@ export class WorktrackPlugin extends SimplePlugin {
   }
 
   #watchFreshness() {
+    const settings = this.#settings();
+    const { meter } = this.#connections!;
+    meter.record('buildInfo', 1, { version: VERSION, node_version: process.versions.node });
+    const { connection, namespace = 'default', dataConverter, taskQueue = '' } = this.#options!;
+    const converter = dataConverter === undefined ? {} : { dataConverter };
+    const batches =
+      connection === undefined
+        ? null
+        : new OpenBatches({
+            client: new Client({ connection, namespace, ...converter }),
+            ...{ taskQueue, settings, meter },
+          });
     return watchFreshness({
-      settings: this.#settings(),
+      settings,
       connections: this.#connections!,
-      meter: this.#connections!.meter,
+      meter,
+      onResource: (labels) => this.#retries.measure(labels),
+      onRound: async () => batches?.measure(),
       onError: (message) => runtimeLogger.warn(message),
     });
   }
@@ -92,10 +122,12 @@ export class WorktrackPlugin extends SimplePlugin {
 }
 
 /** Adds our interceptors last, so that no other attributes replace ours, and only once, even if the plugin is passed twice. */
-function withOurInterceptors(theirs: WorkerInterceptors = {}): WorkerInterceptors {
+function withInterceptors(
+  theirs: WorkerInterceptors = {},
+  ours: readonly ActivityInterceptorsFactory[],
+): WorkerInterceptors {
   const { activity = [] } = theirs;
-  const ours = [manyAbortListeners, logContext].filter((one) => !activity.includes(one));
-  return { ...theirs, activity: [...activity, ...ours] };
+  return { ...theirs, activity: [...activity, ...ours.filter((one) => !activity.includes(one))] };
 }
 
 function mergeActivities(theirs: object, ours: Activities): object {

@@ -1,5 +1,5 @@
 import { type MetricMeter, noopMetricMeter } from '@temporalio/common';
-import { Runtime, type TelemetryOptions } from '@temporalio/worker';
+import { type InjectedSinks, Runtime, type TelemetryOptions } from '@temporalio/worker';
 import {
   DURATION_BUCKETS,
   METRICS,
@@ -7,6 +7,7 @@ import {
   type MetricDefinition,
   type MetricKey,
   type MetricLabels,
+  type MetricSinks,
 } from '../../core/metrics.js';
 import type { StoreLogger } from '../../lake/store/index.js';
 
@@ -21,7 +22,8 @@ import type { StoreLogger } from '../../lake/store/index.js';
 export function prometheusMetrics(bindAddress: string): NonNullable<TelemetryOptions['metrics']> {
   const ours = Object.values(METRICS).filter(({ kind }) => kind === 'histogram');
   const buckets = Object.fromEntries(ours.map(({ name }) => [name, [...DURATION_BUCKETS]]));
-  return { prometheus: { bindAddress, histogramBucketOverrides: buckets } };
+  // The SDK's durations are in seconds, too, instead of its default of milliseconds.
+  return { prometheus: { bindAddress, histogramBucketOverrides: buckets, useSecondsForDurations: true } };
 }
 
 /** Whether this process's runtime exports metrics. */
@@ -63,6 +65,20 @@ function recorderOf(meter: MetricMeter, { name, kind, unit, description }: Metri
   const histogram = meter.createHistogram(name, 'float', unit, description);
   return (value, labels) => histogram.record(value, labels);
 }
+
+/**
+ * Records the metrics of workflows. Through this sink, they have only their own labels. The SDK's meter for workflows adds
+ * labels such as `taskQueue` and `workflowType`, which Prometheus would write in snake case.
+ */
+export const metricSinks: InjectedSinks<MetricSinks> = {
+  worktrackMetrics: {
+    record: {
+      fn: (_info, metric, value, labels) => workflowMeter.record(metric, value, labels),
+      callDuringReplay: false,
+    },
+  },
+};
+const workflowMeter = runtimeMeter();
 
 /** Writes warnings of the stores to the log of this process's runtime. */
 export const runtimeLogger: StoreLogger = {

@@ -1,8 +1,9 @@
-import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import type { Settings } from '../../core/settings.js';
 import { type ConnectOptions, temporalConfig } from '../client/connect.js';
 import { bundleFor } from './bundle.js';
+import { availableMemory, defaultMemory, MemorySlots } from './memory-slots.js';
 import { WorktrackPlugin } from './plugin.js';
 
 /** The deployment and build of a worker, for worker deployment versioning. */
@@ -16,6 +17,11 @@ export interface WorktrackWorkerOptions extends ConnectOptions {
   readonly taskQueue?: string | undefined;
   /** Concurrent activities in this process. Default: 16. */
   readonly maxConcurrentActivities?: number | undefined;
+  /**
+   * Memory for concurrent activities, in bytes. An activity that holds pages, chunks or parts counts as 64 MiB, others as
+   * 8 MiB. Default: half of what an idle worker leaves free of the machine's or the container's memory.
+   */
+  readonly maxActivityMemoryBytes?: number | undefined;
   /** Workflows cached in memory between their tasks. Default: the SDK's, which depends on the available memory. */
   readonly maxCachedWorkflows?: number | undefined;
   /**
@@ -103,17 +109,37 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
 }
 
 async function optionsOf(options: WorktrackWorkerOptions): Promise<Partial<WorkerOptions>> {
-  const { dataConverter, maxConcurrentActivities, maxCachedWorkflows, deployment } = options;
+  const { dataConverter, maxCachedWorkflows, deployment } = options;
   const own = {
     converter: dataConverter,
     interceptorModules: options.worker?.interceptors?.workflowModules,
+    logger: Runtime.instance().logger,
   };
   return {
     workflowBundle: await bundleFor(deployment === undefined ? 'index' : 'versioned', own),
-    maxConcurrentActivityTaskExecutions: maxConcurrentActivities ?? 16,
+    ...slotsOf(options),
     ...(dataConverter === undefined ? {} : { dataConverter }),
     ...(maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows }),
     ...(deployment === undefined ? {} : { workerDeploymentOptions: versioned(deployment) }),
+  };
+}
+
+/** The limits of concurrent work. The SDK accepts either a tuner or numbers, so numbers of the caller replace the tuner. */
+function slotsOf(options: WorktrackWorkerOptions): Partial<WorkerOptions> {
+  const { maxConcurrentActivities: maxActivities = 16, worker = {} } = options;
+  if (worker.tuner !== undefined || worker.maxConcurrentActivityTaskExecutions !== undefined) return {};
+  const { maxConcurrentWorkflowTaskExecutions, maxConcurrentLocalActivityExecutions } = worker;
+  if (maxConcurrentWorkflowTaskExecutions !== undefined || maxConcurrentLocalActivityExecutions !== undefined)
+    return { maxConcurrentActivityTaskExecutions: maxActivities };
+  const memoryBytes = options.maxActivityMemoryBytes ?? defaultMemory(availableMemory());
+  return {
+    tuner: {
+      activityTaskSlotSupplier: new MemorySlots({ maxActivities, memoryBytes }),
+      // The SDK's defaults.
+      workflowTaskSlotSupplier: { type: 'fixed-size', numSlots: 40 },
+      localActivityTaskSlotSupplier: { type: 'fixed-size', numSlots: 100 },
+      nexusTaskSlotSupplier: { type: 'fixed-size', numSlots: 100 },
+    },
   };
 }
 

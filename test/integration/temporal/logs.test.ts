@@ -1,33 +1,60 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { startWorkerProcess } from '../../support/processes.js';
+import { configFingerprint } from '../../../src/config/index.js';
+import { VERSION } from '../../../src/core/version.js';
+import { runCommand, startWorkerProcess } from '../../support/processes.js';
+import { freePort } from '../../support/prometheus.js';
 import { type Stack, startStack } from '../../support/stack.js';
+import { endLocks, fileIn, timeEntriesCsv, writeBack } from '../../support/write-back.js';
 
 type Line = Record<string, unknown> & { readonly message: string };
 
 describe('the log of a worker as JSON', () => {
   let stack: Stack;
-  afterEach(() => stack?.stop());
+  afterEach(async () => {
+    await endLocks(stack);
+    await stack.stop();
+  });
 
   it('has the run, the phase and the attempt in every line of an activity', async () => {
     stack = await startStack({
       simulator: { counts: { projects: 5 } },
       resources: '[projects, { name: invoices, path: invoices }]',
     });
-    const worker = await startWorkerProcess(stack, {}, ['--log-format', 'json', '--log-level', 'debug']);
+    const worker = await startWorkerProcess(stack, {}, [
+      ...['--log-format', 'json', '--log-level', 'debug', '--health', String(await freePort())],
+    ]);
     const { runs } = await stack.export();
+    const rows = await fileIn(stack, timeEntriesCsv(3));
+    await writeBack(stack, { resource: 'time-entries', file: rows });
     await worker.signal('SIGTERM');
-    const { stderr } = await worker.output();
-    const lines = stderr
-      .trim()
-      .split('\n')
-      .map(lineOf)
-      .filter((line) => line !== null);
+    const { stdout, stderr } = await worker.output();
+    expect(stdout).toBe('');
+    const lines = linesOf(stderr);
+    const { resources } = stack.settings.connections[0]!;
+    expect(lines[0]).toMatchObject({
+      ...{ version: VERSION, taskQueue: stack.taskQueue, namespace: 'default' },
+      connections: [
+        {
+          name: stack.connection,
+          resources: resources.map(({ name }) => name),
+          fingerprint: configFingerprint(stack.settings.connections[0]!),
+        },
+      ],
+    });
+    expect(lines.map(({ message }) => message)).toContainEqual(expect.stringMatching(/^Health on http/));
+    expect(lines.map(({ message }) => message)).toContainEqual(expect.stringMatching(/^SIGTERM: draining/));
+    expect(stderr).not.toContain('taskToken');
+    const batch = { connection: stack.connection, resource: 'time-entries', batchId: expect.any(String) };
+    expect(lines.find(({ message }) => message === 'write-back started')).toMatchObject(batch);
+    expect(lines.find(({ message }) => message === 'write-back ended')).toMatchObject({
+      ...{ ...batch, outcome: 'written', rows: 3, created: 3, rejected: 0, unsent: 0 },
+    });
     for (const line of lines) {
       expect(line.time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
       expect(line.level).toMatch(/^(trace|debug|info|warn|error)$/);
     }
     const ofRuns = lines.filter(({ activityType }) =>
-      /^worktrack\.(?!planExport)/.test(String(activityType)),
+      /^worktrack\.(?!planExport|.*(?:WriteBack|sendRows|writeResults))/.test(String(activityType)),
     );
     // The SDK writes the first line of each activity before it decodes the activity's arguments.
     const messages = ofRuns.filter(({ message }) => message !== 'Activity started');
@@ -56,9 +83,39 @@ describe('the log of a worker as JSON', () => {
     });
     expect(stderr).not.toContain(stack.env.WORKTRACK_API_KEY);
   });
+
+  it('has no stack of a failure that is retried', async () => {
+    stack = await startStack({ simulator: { counts: { projects: 5 } }, resources: '[projects]' });
+    const worker = await startWorkerProcess(stack, {}, ['--log-format', 'json']);
+    stack.simulator.admin.faults.add({ fault: { kind: 'status', status: 503 }, remaining: 12 });
+    await stack.export();
+    await worker.signal('SIGTERM');
+    const failed = linesOf((await worker.output()).stderr).filter(
+      ({ errorType }) => errorType === 'Transient',
+    );
+    expect(failed).not.toEqual([]);
+    for (const { error } of failed) expect(error).not.toContain('\n');
+  });
+
+  it.each([
+    ['a wrong option', ['--health', 'here'], 2],
+    ['an unknown option', ['--helth', '1'], 2],
+    ['a missing configuration', ['--config', '/nowhere.yaml'], 2],
+  ])('is JSON also if the worker cannot start: %s', async (_, args, exitCode) => {
+    stack = await startStack({ resources: '[projects]' });
+    const place = ['worker', '--config', stack.configFile, '--log-format', 'json', ...args];
+    const { code, stdout, stderr } = await runCommand(stack, place);
+    expect(code, stderr).toBe(exitCode);
+    expect(stdout).toBe('');
+    const lines = linesOf(stderr);
+    expect(lines.at(-1)).toMatchObject({ level: 'error', message: expect.stringMatching(/\w/) });
+  });
 });
 
-/** `null` for a line about starting or stopping the worker. */
-function lineOf(text: string): Line | null {
-  return text.startsWith('{') ? (JSON.parse(text) as Line) : null;
+/** @throws SyntaxError if a line is not JSON */
+function linesOf(text: string): Line[] {
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Line);
 }

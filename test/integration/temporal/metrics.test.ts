@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { METRICS } from '../../../src/core/metrics.js';
+import { VERSION } from '../../../src/core/version.js';
 import { startCommand, startWorkerProcess } from '../../support/processes.js';
 import { freePort, scrape } from '../../support/prometheus.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
@@ -64,11 +65,14 @@ describe('the metrics of a worker', () => {
     expect(second.value(of('worktrack_runs_total', 'projects', { outcome: 'published' }))).toBe(2);
     expect(second.value(of('worktrack_changed_rows_total', 'projects', { outcome: 'updated' }))).toBe(2);
 
+    expect(second.value(of('worktrack_never_published', 'projects'))).toBe(0);
+    expect(second.value(of('worktrack_never_published', 'invoices'))).toBe(1);
+    expect(second.value({ name: 'worktrack_build_info', labels: { version: VERSION } })).toBe(1);
     const known = new Set<string>(Object.values(METRICS).map(({ name }) => name));
     const ours = second.samples.filter(({ name }) => name.startsWith('worktrack_'));
     for (const { name, labels } of ours) {
       expect(known, name).toContain(name.replace(/_(?:bucket|sum|count)$/, ''));
-      for (const label of Object.keys(labels)) expect(LABELS).toContain(label);
+      for (const label of Object.keys(labels)) expect(LABELS, name).toContain(label);
     }
     expect(second.text).not.toContain(stack.env.WORKTRACK_API_KEY);
     expect(second.text).not.toContain(stack.env.AWS_SECRET_ACCESS_KEY);
@@ -109,8 +113,5 @@ describe('the metrics of a worker', () => {
   });
 });
 
-/** The last ones are of the SDK's meter in workflows, and of its exporter. */
-const LABELS = [
-  ...['connection', 'resource', 'outcome', 'le'],
-  ...['namespace', 'taskQueue', 'task_queue', 'workflowType', 'workflow_type', 'service_name', 'service'],
-];
+/** The last one is of the SDK's exporter. */
+const LABELS = ['connection', 'resource', 'outcome', 'le', 'version', 'node_version', 'service_name'];

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { progressOn } from '../../../src/cli/progress/screen.js';
+import { jsonLine, textLine } from '../../../src/cli/shared/log-line.js';
 import { output, printable, printableJson, printJson } from '../../../src/cli/shared/output.js';
-import { jsonLine, textLine } from '../../../src/cli/worker/runtime.js';
 import type { ResourceView } from '../../../src/temporal/follow/export-view.js';
 
 const CONTROL = /(?![\n\t])\p{Cc}/u;

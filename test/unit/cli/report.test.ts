@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createdLines } from '../../../src/cli/demo/shell-commands.js';
 import { statusJson, statusLines } from '../../../src/cli/inspect/status-lines.js';
 import { countsText, diagnosticLines, publishedLines } from '../../../src/cli/runs/result-lines.js';
-import { jsonLine, textLine } from '../../../src/cli/worker/runtime.js';
+import { jsonLine, textLine } from '../../../src/cli/shared/log-line.js';
 import type { RunCounts } from '../../../src/core/contract/index.js';
 import { schemaChanges } from '../../../src/lake/rows/schema.js';
 import type { NextScheduled } from '../../../src/temporal/schedule/schedule.js';

@@ -116,6 +116,15 @@ describe('The queue of a mirror', () => {
     expect(all).toEqual(waiting);
   });
 
+  it('is background work only if nobody waits for any of its requests', () => {
+    const nightly = request('nightly', { background: true });
+    const all = (...waiting: RunRequest[]) => nextBatch(waiting)!.batch;
+    expect(all(nightly, request('x', { background: true })).first).toEqual(nightly);
+    const joined = all(nightly, request('manual'));
+    expect(joined.first).toEqual(request('nightly'));
+    expect(joined.all).toHaveLength(2);
+  });
+
   it('is empty without requests', () => {
     expect(nextBatch([])).toBeNull();
   });

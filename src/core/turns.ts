@@ -1,0 +1,103 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Since when a connection has been busy in this process. Times are milliseconds, by the monotonic clock. */
+interface Busy {
+  readonly connection: string;
+  readonly since: number;
+  running: number;
+  endedAt: number;
+  /** When its long work last continued after a pause. */
+  resumedAt: number;
+}
+
+interface TurnsOptions {
+  /** A connection that has been busy for so long makes pauses; ms. Default: 2 s. */
+  readonly longMs?: number;
+  /** A connection has short work until it has been busy for so long; ms. Default: 10 s. */
+  readonly shortMs?: number;
+  /** A connection whose step has ended gets so long to start the next one; ms. Default: 150. */
+  readonly graceMs?: number;
+  /** Milliseconds, monotonic. */
+  readonly now?: () => number;
+}
+
+/** A shorter piece of work is not followed by a pause; ms. */
+const PIECE_MS = 10;
+/** A pause lasts at most so many times as long as the piece of work before it, so that long work keeps a fifth of its speed. */
+const PAUSE_FACTOR = 4;
+const MAX_PAUSE_MS = 500;
+const CHECK_MS = 10;
+/** Steps of a connection with a longer gap between them are separate work; ms. */
+const GAP_MS = 1_000;
+
+/**
+ * Lets long work of one connection give way to short work of other connections in this process. All connections of a worker
+ * share one event loop: without pauses, a connection that loads millions of rows would make every step of the others wait.
+ */
+export class Turns {
+  readonly #current = new AsyncLocalStorage<Busy>();
+  readonly #busy = new Map<string, Busy>();
+  readonly #longMs: number;
+  readonly #shortMs: number;
+  readonly #graceMs: number;
+  readonly #now: () => number;
+
+  constructor({ longMs = 2_000, shortMs = 10_000, graceMs = 150, now }: TurnsOptions = {}) {
+    this.#longMs = longMs;
+    this.#shortMs = shortMs;
+    this.#graceMs = graceMs;
+    this.#now = now ?? (() => performance.now());
+  }
+
+  /** Runs a step of a connection. Only work inside gives way, and only to work inside. */
+  async run<T>(connection: string, step: () => Promise<T>): Promise<T> {
+    const busy = this.#busyOf(connection);
+    busy.running++;
+    try {
+      return await this.#current.run(busy, step);
+    } finally {
+      busy.running--;
+      busy.endedAt = this.#now();
+    }
+  }
+
+  /** Call between two pieces of work. Long work pauses while another connection has short work, for a limited time. */
+  async next(): Promise<void> {
+    const own = this.#current.getStore();
+    if (own === undefined) return;
+    const begun = this.#now();
+    const pieceMs = begun - own.resumedAt;
+    if (begun - own.since < this.#longMs || pieceMs < PIECE_MS) return;
+    const pauseMs = Math.min(MAX_PAUSE_MS, PAUSE_FACTOR * pieceMs);
+    while (this.#othersWait(own) && this.#now() - begun < pauseMs) await delay(CHECK_MS);
+    own.resumedAt = this.#now();
+  }
+
+  #busyOf(connection: string): Busy {
+    const now = this.#now();
+    const known = this.#busy.get(connection);
+    if (known !== undefined && !this.#isOver(known, now)) return known;
+    const busy = { connection, since: now, running: 0, endedAt: now, resumedAt: now };
+    this.#busy.set(connection, busy);
+    return busy;
+  }
+
+  #othersWait(own: Busy): boolean {
+    const now = this.#now();
+    for (const other of this.#busy.values()) {
+      if (this.#isOver(other, now)) this.#busy.delete(other.connection);
+      else if (other !== own && now - other.since < this.#shortMs) {
+        if (other.running > 0 || now - other.endedAt < this.#graceMs) return true;
+      }
+    }
+    return false;
+  }
+
+  #isOver({ running, endedAt }: Busy, now: number): boolean {
+    return running === 0 && now - endedAt > GAP_MS;
+  }
+}
+
+/** The turns of this process: all its workers share one event loop. */
+export const turns = new Turns();

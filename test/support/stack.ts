@@ -140,7 +140,13 @@ ${options.yaml ?? ''}`;
     configFile,
     folder,
     // Where the tests' own output is coloured, that of commands, which goes to files, is plain nevertheless.
-    env: { ...process.env, FORCE_COLOR: undefined, ...secrets, TEMPORAL_ADDRESS: address },
+    env: {
+      ...process.env,
+      FORCE_COLOR: undefined,
+      COLUMNS: undefined,
+      ...secrets,
+      TEMPORAL_ADDRESS: address,
+    },
     servers,
     simulator,
     temporal,

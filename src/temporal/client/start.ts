@@ -126,7 +126,7 @@ export async function startPurge(
  * @example
  * const { requestId } = await requestSync(temporal, { connection: 'acme', resource: 'tasks' });
  * const mirror = temporal.client.workflow.getHandle(mirrorWorkflowId('acme', 'tasks'));
- * const report = await mirror.query<RunReport | null>('answer', requestId);
+ * const report = await mirror.query<RunReport | null, [string]>('answer', requestId);
  */
 export async function requestSync(
   temporal: TemporalClient,

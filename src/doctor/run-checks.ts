@@ -30,7 +30,7 @@ export async function runChecks({
   const all = await Promise.all([
     ...connections.map((connection) => checkConnection(connection, timeoutMs)),
     findingOnError('temporal', async () =>
-      temporal === null ? [] : checkTemporal(temporal, timeoutMs),
+      temporal === null ? [] : checkTemporal(temporal, connections, timeoutMs),
     ).then(withConnection(null)),
   ]);
   return [...withConnection(null)([checkVersions()]), ...all.flat()];

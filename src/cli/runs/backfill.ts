@@ -21,7 +21,8 @@ export interface BackfillOptions extends GlobalOptions {
 
 /** `worktrack backfill`: starts a backfill and follows it to its end. */
 export async function runBackfill(options: BackfillOptions): Promise<ExitCode> {
-  const connection = selectConnection(readSettings(options), options.connection);
+  const settings = readSettings(options);
+  const connection = selectConnection(settings, options.connection);
   const { resource, since, reconcile, allowDeletes } = options;
   const resources = selectResources(connection, resource).map(({ name }) => name);
   if (since !== undefined && reconcile === true)
@@ -33,7 +34,13 @@ export async function runBackfill(options: BackfillOptions): Promise<ExitCode> {
     ...(reconcile === true ? { reconcile } : {}),
     ...(allowDeletes === true ? { allowDeletes } : {}),
   };
-  const followed = { what: 'backfill', options, connection, resources: input.resources } as const;
+  const followed = {
+    what: 'backfill',
+    options,
+    connection,
+    resources: input.resources,
+    source: settings.source,
+  } as const;
   const result = await startAndFollow(followed, (temporal, start) => startBackfill(temporal, input, start));
   return finish(result, options, connection, 'backfill');
 }

@@ -35,7 +35,8 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
     const { runLocalExport } = await import('../local/local.js');
     return finish(await runLocalExport(options, settings, connection, input), options, connection);
   }
-  const followed = { what: 'export', options, connection, resources: input.resources } as const;
+  const { source } = settings;
+  const followed = { what: 'export', options, connection, resources: input.resources, source } as const;
   const { follow } = options;
   const result =
     follow === undefined

@@ -1,3 +1,4 @@
+import { selectConnection } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import {
@@ -14,7 +15,8 @@ import { withTemporal } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
-import { readConnection } from '../shared/settings.js';
+import { readSettings } from '../shared/settings.js';
+import { noteDifferences } from '../shared/worker-config.js';
 import { appliedLines, describedLines, skippedNightLine } from './schedule-lines.js';
 
 export interface ScheduleOptions extends GlobalOptions {
@@ -27,10 +29,18 @@ export type ScheduleAction = 'apply' | 'describe' | 'trigger' | 'pause' | 'resum
 
 /** `worktrack schedule …`: the nightly Schedule of a connection. */
 export async function runSchedule(action: ScheduleAction, options: ScheduleOptions): Promise<ExitCode> {
-  const connection = readConnection(options);
-  await withTemporal(options, (temporal) => actions[action](temporal, connection, options));
+  const settings = readSettings(options);
+  const connection = selectConnection(settings, options.connection);
+  await withTemporal(options, async (temporal) => {
+    await actions[action](temporal, connection, options);
+    if (DEPENDS_ON_WORKERS.includes(action))
+      await noteDifferences(temporal, connection, options, settings.source);
+  });
   return EXIT.done;
 }
+
+/** Actions whose runs use the workers' configuration. */
+const DEPENDS_ON_WORKERS: readonly ScheduleAction[] = ['apply', 'describe', 'trigger', 'resume'];
 
 type Action = (
   temporal: TemporalClient,

@@ -1,12 +1,19 @@
 import { SimplePlugin } from '@temporalio/plugin';
-import type { State, Worker, WorkerInterceptors, WorkerOptions } from '@temporalio/worker';
+import type {
+  ActivityInterceptorsFactory,
+  State,
+  Worker,
+  WorkerInterceptors,
+  WorkerOptions,
+} from '@temporalio/worker';
 import { createActivities } from '../../../activities/index.js';
 import { loadSettings } from '../../config/index.js';
 import type { Activities } from '../../core/contract/index.js';
 import type { Settings } from '../../core/settings.js';
 import { type Connections, openConnections } from './connections.js';
 import { watchFreshness } from './freshness.js';
-import { logContext, manyAbortListeners } from './interceptors.js';
+import { keepConfiguration, logContext, manyAbortListeners } from './interceptors.js';
+import { type PublishedConfig, publishConfig, type WorkerPlace } from './publish-config.js';
 import { exportsMetrics, runtimeLogger, runtimeMeter } from './telemetry.js';
 
 /** Time for activities to save their position when the worker stops. */
@@ -34,7 +41,12 @@ export class WorktrackPlugin extends SimplePlugin {
   readonly #running = new Set<Worker>();
   #connections: Connections | null = null;
   #activities: Activities | null = null;
+  #replaced: Settings | null = null;
   #freshness: ReturnType<typeof watchFreshness> | null = null;
+  #keepConfiguration: ActivityInterceptorsFactory | null = null;
+  /** By task queue. */
+  readonly #places = new Map<string, Omit<WorkerPlace, 'identity'>>();
+  readonly #published = new Map<Worker, PublishedConfig>();
 
   constructor(options: WorktrackPluginOptions = {}) {
     super({ name: 'temporal-worktrack' });
@@ -50,18 +62,25 @@ export class WorktrackPlugin extends SimplePlugin {
     });
     this.#activities ??= createActivities(this.#connections);
     const activities = mergeActivities(options.activities ?? {}, this.#activities);
-    const interceptors = withOurInterceptors(options.interceptors);
+    this.#keepConfiguration ??= keepConfiguration(this.#connections);
+    const interceptors = withOurInterceptors(this.#keepConfiguration, options.interceptors);
+    const { connection, namespace = 'default', taskQueue, dataConverter } = options;
+    if (connection !== undefined)
+      this.#places.set(taskQueue, { connection, namespace, taskQueue, dataConverter });
     return { shutdownGraceTime: SHUTDOWN_GRACE, ...super.configureWorker(options), activities, interceptors };
   }
 
   override async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     this.#running.add(worker);
+    this.#publish(worker);
     if (exportsMetrics()) this.#freshness ??= this.#watchFreshness();
     try {
       await super.runWorker(worker, next);
     } finally {
       // If the plugin was passed twice, this runs twice per worker. The second run closes nothing.
       this.#running.delete(worker);
+      await this.#published.get(worker)?.withdraw();
+      this.#published.delete(worker);
       if (this.#running.size === 0) {
         await this.#freshness?.stop();
         this.#freshness = null;
@@ -70,9 +89,29 @@ export class WorktrackPlugin extends SimplePlugin {
     }
   }
 
+  /**
+   * Uses another configuration from the next run on. Runs and write-backs in progress keep theirs. Commands such as
+   * `worktrack status` see the change within seconds.
+   *
+   * @example
+   * process.on('SIGHUP', () => plugin.reload(loadSettings({ env: process.env, cwd: process.cwd() })));
+   */
+  reload(settings: Settings): void {
+    this.#replaced = settings;
+    this.#connections?.replace(settings);
+    for (const published of this.#published.values()) published.publish(settings);
+  }
+
+  #publish(worker: Worker): void {
+    const { taskQueue, identity } = worker.options;
+    const place = this.#places.get(taskQueue);
+    if (place === undefined || this.#published.has(worker)) return;
+    const onError = (message: string): void => runtimeLogger.warn(message);
+    this.#published.set(worker, publishConfig({ ...place, identity }, this.#connections!.settings, onError));
+  }
+
   #watchFreshness() {
     return watchFreshness({
-      settings: this.#settings(),
       connections: this.#connections!,
       meter: this.#connections!.meter,
       onError: (message) => runtimeLogger.warn(message),
@@ -81,14 +120,19 @@ export class WorktrackPlugin extends SimplePlugin {
 
   #settings(): Settings {
     const { settings, configFile } = this.#source;
-    return settings ?? loadSettings({ file: configFile, env: process.env, cwd: process.cwd() });
+    return (
+      this.#replaced ?? settings ?? loadSettings({ file: configFile, env: process.env, cwd: process.cwd() })
+    );
   }
 }
 
 /** Adds our interceptors last, so that no other attributes replace ours, and only once, even if the plugin is passed twice. */
-function withOurInterceptors(theirs: WorkerInterceptors = {}): WorkerInterceptors {
+function withOurInterceptors(
+  keeping: ActivityInterceptorsFactory,
+  theirs: WorkerInterceptors = {},
+): WorkerInterceptors {
   const { activity = [] } = theirs;
-  const ours = [manyAbortListeners, logContext].filter((one) => !activity.includes(one));
+  const ours = [manyAbortListeners, logContext, keeping].filter((one) => !activity.includes(one));
   return { ...theirs, activity: [...activity, ...ours] };
 }
 

@@ -92,6 +92,7 @@ const report = object({
   snapshot: orNull(text),
   warnings: listOf(text),
   error: orNull(object({ type: text, message: text })),
+  rolledBackFrom: optional(runId),
   purged: optional(object({ snapshots: count, changeLogs: count } satisfies ChecksOf<PurgeCounts>)),
 } satisfies ChecksOf<RunReport>);
 const runAnswer = object({ requestId: id, report });

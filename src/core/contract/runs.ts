@@ -59,6 +59,8 @@ export interface RunReport {
   readonly error: RunError | null;
   /** Of a purge: what held the record. */
   readonly purged?: PurgeCounts;
+  /** Of a rollback: the run that `latest.json` named before. */
+  readonly rolledBackFrom?: RunId;
 }
 
 /** What a purge removed: rows, and the snapshots and change logs that held them. */

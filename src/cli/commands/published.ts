@@ -1,16 +1,19 @@
 import { type Command, Option } from 'commander';
-import { collect, type GlobalOptions } from '../shared/options.js';
+import { collect } from '../shared/options.js';
 import { commandAdder, type OnEnd } from './add-command.js';
 
 /** Commands on published data: inspect it, verify it, roll it back, and remove a record. */
 export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
   const add = commandAdder(onEnd);
-  add<GlobalOptions & { json?: boolean }>(
+  add<import('../inspect/status.js').StatusOptions>(
     program,
     'status',
-    'show the checkpoint, last run, rows and warnings of each resource',
+    'show the state, rows, age and warnings of each resource',
     async (options) => (await import('../inspect/status.js')).runStatus(options),
-  ).option('--json', 'print one JSON object');
+  )
+    .option('--check', 'exit with 0 only if every resource is fresh, for monitoring systems')
+    .option('--max-age <duration>', 'age of the checkpoint up to which a resource is fresh', '26h')
+    .option('--json', 'print one JSON object');
 
   add<import('../inspect/history.js').HistoryOptions>(
     program,

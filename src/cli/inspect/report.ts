@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { selectResources } from '../../config/index.js';
 import type { RunId } from '../../core/brands.js';
-import { parseDuration } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import { isRunId } from '../../core/run-id.js';
 import { renderReport } from '../../report/index.js';
 import { tryTemporal } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
-import type { GlobalOptions } from '../shared/options.js';
+import { duration, type GlobalOptions } from '../shared/options.js';
 import { output } from '../shared/output.js';
 import { chooseConnections, readSettings } from '../shared/settings.js';
 import { writeAll } from '../shared/stdout.js';
@@ -33,7 +32,7 @@ export interface ReportOptions extends GlobalOptions {
  */
 export async function runReport(options: ReportOptions): Promise<ExitCode> {
   const runId = readRunId(options.run);
-  const maxAgeMs = readMaxAge(options.maxAge);
+  const maxAgeMs = duration('--max-age', options.maxAge, '26h or 8d');
   const chosen = chooseConnections(readSettings(options), options).map((connection): Chosen => {
     const resources = selectResources(connection, options.resource).map(({ name }) => name);
     return { connection, resources };
@@ -93,16 +92,6 @@ function readRunId(text: string | undefined): RunId | null {
   throw new UsageError(
     `--run must be a run id such as 20261121T020000Z-1a2b3c4d; found ${JSON.stringify(text)}`,
   );
-}
-
-function readMaxAge(text: string): number {
-  try {
-    const ms = parseDuration(text);
-    if (ms > 0) return ms;
-  } catch {
-    // The message below is the same for both.
-  }
-  throw new UsageError(`--max-age must be a duration such as 26h or 8d; found ${JSON.stringify(text)}`);
 }
 
 async function* once(text: string): AsyncGenerator<string> {

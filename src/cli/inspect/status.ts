@@ -1,40 +1,38 @@
-import type { ConnectionSettings } from '../../core/settings.js';
-import type { TemporalClient } from '../../temporal/client/connect.js';
-import { nextScheduled } from '../../temporal/schedule/schedule.js';
-import { type ResourceStatus, readStatus } from '../../temporal/status/status.js';
+import { inParallel } from '../../core/in-parallel.js';
 import { tryTemporal } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
-import { withLake } from '../shared/open-lake.js';
-import type { GlobalOptions } from '../shared/options.js';
+import { duration, type GlobalOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
 import { readSettings, selectConnections } from '../shared/settings.js';
-import { type ConnectionStatus, statusJson, statusLines } from './status-lines.js';
+import { openStatus, readConnectionStatus } from './read-status.js';
+import { isAllFresh, statusJson, statusLines } from './status-lines.js';
 
-/** `worktrack status`: the state of each mirror, or of `latest.json` if the mirror does not answer. */
-export async function runStatus(options: GlobalOptions & { readonly json?: boolean }): Promise<ExitCode> {
+export interface StatusOptions extends GlobalOptions {
+  readonly json?: boolean;
+  /** Exits with 0 only if everything is fresh. */
+  readonly check?: boolean;
+  readonly maxAge: string;
+}
+
+const CONCURRENCY = 8;
+
+/** `worktrack status`: the state of each resource, from its mirror, the server and `latest.json`. */
+export async function runStatus(options: StatusOptions): Promise<ExitCode> {
   const settings = readSettings(options);
   const chosen = selectConnections(settings, options.connection);
+  const maxAgeMs = duration('--max-age', options.maxAge, '26h or 8d');
   const temporal = await tryTemporal(options, 'Showing latest.json.');
   try {
-    const connections: ConnectionStatus[] = [];
-    for (const connection of chosen) {
-      const [resources, schedule] = await Promise.all([
-        statusOf(temporal, connection),
-        temporal === null ? null : nextScheduled(temporal, connection.name),
-      ]);
-      connections.push({ name: connection.name, resources, schedule });
-    }
-    if (options.json === true) printJson(statusJson(connections));
-    else for (const line of statusLines(connections, Date.now())) output.out(line);
-    return EXIT.done;
+    const from = await openStatus(temporal, settings.source, options.taskQueue);
+    const connections = await inParallel(chosen, CONCURRENCY, (one) => readConnectionStatus(from, one));
+    const now = Date.now();
+    if (options.json === true) printJson(statusJson(connections, { maxAgeMs, now }));
+    else for (const line of statusLines(connections, now)) output.out(line);
+    if (options.check !== true) return EXIT.done;
+    if (!isAllFresh(connections, { maxAgeMs, now })) return EXIT.failed;
+    // A run that failed since then is not in the lake.
+    return temporal === null ? EXIT.outOfReach : EXIT.done;
   } finally {
     await temporal?.close();
   }
-}
-
-function statusOf(
-  temporal: TemporalClient | null,
-  connection: ConnectionSettings,
-): Promise<ResourceStatus[]> {
-  return withLake(connection, ({ store, retry }) => retry(() => readStatus(temporal, connection, store)));
 }

@@ -25,6 +25,17 @@ export function positive(option: string, text: string): number {
   throw new UsageError(`${option} must be a whole number, at least 1; found ${JSON.stringify(text)}`);
 }
 
+/** A duration longer than zero, in milliseconds. @param example such as `26h or 8d` @throws UsageError */
+export function duration(option: string, text: string, example: string): number {
+  try {
+    const ms = parseDuration(text);
+    if (ms > 0) return ms;
+  } catch {
+    // The message below is the same for both.
+  }
+  throw new UsageError(`${option} must be a duration such as ${example}; found ${JSON.stringify(text)}`);
+}
+
 /**
  * How long to retry a server that does not answer: `WORKTRACK_REACH_TIMEOUT`, by default one minute
  * (docs/reference/environment.md).

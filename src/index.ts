@@ -4,6 +4,9 @@
  * workflows for your own bundle.
  */
 export {
+  type ConfigDifference,
+  type ConfigDigest,
+  configFingerprint,
   configJsonSchema,
   type LoadOptions,
   loadSettings,
@@ -171,8 +174,23 @@ export {
 } from './temporal/schedule/schedule.js';
 export type { ScheduleChange } from './temporal/schedule/schedule-diff.js';
 export type { ScheduledRun } from './temporal/schedule/schedule-runs.js';
+export type { Retrying } from './temporal/status/retrying.js';
 export { type LoggedRun, type RunLogOptions, readRunLog } from './temporal/status/run-log.js';
-export { type ResourceStatus, readStatus, type StatusOptions } from './temporal/status/status.js';
+export {
+  isFresh,
+  type ResourceState,
+  type ResourceStatus,
+  readStatus,
+  type StatusOptions,
+  type StatusRun,
+} from './temporal/status/status.js';
+export {
+  type PollingWorker,
+  readWorkers,
+  type WorkerDifference,
+  workerDifferences,
+} from './temporal/status/workers.js';
+export type { ConfigRecord } from './temporal/worker/config-record.js';
 export { WorktrackPlugin, type WorktrackPluginOptions } from './temporal/worker/plugin.js';
 export { prometheusMetrics } from './temporal/worker/telemetry.js';
 export {

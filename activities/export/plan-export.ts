@@ -11,7 +11,7 @@ export function createPlanExport(deps: ActivityDeps): Activities['worktrack.plan
     if (unknown.length > 0) {
       throw finalFailure(
         'Configuration',
-        `connection "${connection}" has no resource "${unknown.join('", "')}". The worker's configuration has ${known.join(', ')}.`,
+        `connection "${connection}" has no resource "${unknown.join('", "')}" in ${deps.origin}, which has ${known.join(', ')}. Add it to the worker's file, and reload the worker or restart it.`,
       );
     }
     return {

@@ -40,7 +40,8 @@ async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<P
   const connection = deps.connection(input.connection);
   // An earlier attempt may have written the run file, with the configuration of its worker.
   const run =
-    (await readRunIfThere(connection.store, input)) ?? (await fixRun(connection, input, temporalClock()()));
+    (await readRunIfThere(connection.store, input)) ??
+    (await fixRun(connection, input, { now: temporalClock()(), origin: deps.origin }));
   return {
     mode: run.mode,
     reconcile: run.reconcile,
@@ -55,13 +56,17 @@ async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<P
   };
 }
 
-async function fixRun(connection: OpenConnection, input: PrepareRunInput, now: number): Promise<RunFile> {
+async function fixRun(
+  connection: OpenConnection,
+  input: PrepareRunInput,
+  { now, origin }: { readonly now: number; readonly origin: string },
+): Promise<RunFile> {
   const { settings, store } = connection;
   const configured = settings.resources.find(({ name }) => name === input.resource);
   if (configured === undefined) {
     throw finalFailure(
       'Configuration',
-      `connection "${input.connection}" has no resource "${input.resource}" in the worker's configuration. Add it, or stop exporting it.`,
+      `connection "${input.connection}" has no resource "${input.resource}" in ${origin}. Add it to the worker's file, and reload the worker or restart it; or stop exporting it.`,
     );
   }
   const resource = await withMaskingFingerprint(settings, configured);

@@ -8,6 +8,7 @@ import { indexKey } from '../../src/lake/part/index-file.js';
 import { repairedIndex } from '../../src/lake/part/read-index.js';
 import { type ChainedRun, RunChain } from '../../src/lake/published/chain.js';
 import { manifestChecksums } from '../../src/lake/published/checksums.js';
+import { rolledBackRoot } from '../../src/lake/published/layout.js';
 import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
 import type { Pointer, RolledBackRun } from '../../src/lake/published/pointer.js';
 import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
@@ -35,7 +36,7 @@ export function createRollBack(deps: ActivityDeps): Activities['worktrack.rollBa
       if (found === null) throw noSuchRun(input, 'nothing is published yet', []);
       const { pointer, etag } = found;
       // An earlier attempt swapped the pointer, and its result was lost.
-      if (pointer.runId === input.to) return reached(pointer, settings);
+      if (pointer.runId === input.to) return reached(pointer, settings, pointer.rolledBackFrom?.runId);
       const newest: RolledBackRun | null = pointer.rolledBackFrom ?? rolledBackRun(pointer);
       const { chain, snapshots } = await readRuns(store, input.resource, newest);
       const target = await readTarget(store, input, chain, snapshots);
@@ -53,15 +54,19 @@ export function createRollBack(deps: ActivityDeps): Activities['worktrack.rollBa
         },
       };
       await swap(store, input, wanted, { pointer, etag });
-      return reached(wanted, settings);
+      return reached(wanted, settings, pointer.runId);
     });
 }
 
 function reached(
   { runId, snapshot, rows, checkpoint, publishedAt }: Pointer,
   { tables }: Pick<ConnectionSettings, 'tables'>,
+  from: RunId | undefined,
 ): RolledBack {
-  const published = { runId, snapshot, rows, checkpoint, publishedAt: Date.parse(publishedAt) };
+  const published = {
+    ...{ runId, snapshot, rows, checkpoint, publishedAt: Date.parse(publishedAt) },
+    ...(from === undefined ? {} : { from }),
+  };
   return tables === null ? published : { ...published, table: true };
 }
 
@@ -91,12 +96,19 @@ async function readTarget(
 ): Promise<Target> {
   const kept = chain.filter(({ runId }) => snapshots.has(runId)).map(({ runId }) => runId);
   const run = chain.find(({ runId }) => runId === input.to);
-  if (run === undefined) throw noSuchRun(input, `run ${input.to} was never published`, kept);
+  if (run === undefined) throw noSuchRun(input, await whyUnknown(store, input), kept);
   const key = manifestOf(input.resource, 'snapshots', snapshots, run.runId);
   const manifest = key === null ? null : await readManifest(store, key);
   if (key === null || manifest === null)
     throw noSuchRun(input, `the snapshot of run ${input.to} is no longer in the lake`, kept);
   return { key, changes: run.changes, manifest };
+}
+
+/** A run that a rollback left is no longer on the chain once a later run is published. */
+async function whyUnknown(store: ObjectStore, { resource, to }: RollBackInput): Promise<string> {
+  const left = await listRuns(store, rolledBackRoot(resource), 'changes');
+  if (!left.has(to)) return `run ${to} was never published`;
+  return `run ${to} was rolled back, and a later run has been published since, so it cannot be chosen any more`;
 }
 
 function noSuchRun({ resource }: RollBackInput, why: string, kept: readonly RunId[]): Error {

@@ -14,6 +14,8 @@ export interface OpenConnection {
 export interface ActivityDeps {
   /** @throws ConfigurationError when the worker's configuration has no such connection */
   connection(name: string): OpenConnection;
+  /** The worker and its configuration file, for messages. */
+  readonly origin: string;
   /** Milliseconds since 1970. */
   now(): number;
   /** Whether this worker is shutting down. Long activities then end after the current page or row; another worker continues. */

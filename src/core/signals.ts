@@ -94,6 +94,7 @@ const report = object({
   snapshot: orNull(text),
   warnings: listOf(text),
   error: orNull(object({ type: text, message: text })),
+  rolledBackFrom: optional(runId),
   purged: optional(object({ snapshots: count, changeLogs: count } satisfies ChecksOf<PurgeCounts>)),
   event: optional(oneOf('failure', 'recovery')),
 } satisfies ChecksOf<RunReport>);

@@ -10,6 +10,7 @@ type CheckName =
   | 'lake'
   | 'temporal'
   | 'worker'
+  | 'worker configuration'
   | 'versions';
 
 /** The cause of a problem; it decides the exit code (docs/reference/commands.md). */

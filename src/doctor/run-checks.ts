@@ -34,7 +34,7 @@ export async function runChecks({
   const [perConnection, ...general] = await Promise.all([
     inParallel(connections, PARALLEL_CONNECTIONS, (connection) => checkConnection(connection, timeoutMs)),
     findingOnError('temporal', async () =>
-      temporal === null ? [] : checkTemporal(temporal, timeoutMs),
+      temporal === null ? [] : checkTemporal(temporal, connections, timeoutMs),
     ).then(withConnection(null)),
   ]);
   return [...withConnection(null)([checkVersions()]), ...perConnection.flat(), ...general.flat()];

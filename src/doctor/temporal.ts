@@ -1,24 +1,29 @@
 import { OutOfReachError, withTimeout } from '../core/reach.js';
-import {
-  type ConnectOptions,
-  connectTemporal,
-  lastPoll,
-  type TemporalClient,
-} from '../temporal/client/connect.js';
+import type { ConnectionSettings } from '../core/settings.js';
+import { type ConnectOptions, connectTemporal, type TemporalClient } from '../temporal/client/connect.js';
 import { grpcMessage, isDenied, isNamespaceMissing, isUnreachable } from '../temporal/client/grpc.js';
+import {
+  type PollingWorker,
+  readWorkers,
+  type WorkerDifference,
+  workerDifferences,
+} from '../temporal/status/workers.js';
 import { type Finding, ok, problem, warning } from './finding.js';
-
-/** A poll lasts at most a minute, so a worker that has not polled for two minutes has stopped. */
-const WORKER_GONE_MS = 120_000;
 
 export interface TemporalPlace extends ConnectOptions {
   readonly address: string;
   readonly namespace: string;
   readonly taskQueue: string;
+  /** What to say about a worker with another configuration. */
+  describe(found: WorkerDifference): { readonly message: string; readonly remedy: string };
 }
 
 /** Checks that Temporal responds, has the namespace, and that a worker polls the task queue. @param timeoutMs time limit of one call */
-export async function checkTemporal(place: TemporalPlace, timeoutMs: number): Promise<Finding[]> {
+export async function checkTemporal(
+  place: TemporalPlace,
+  connections: readonly ConnectionSettings[],
+  timeoutMs: number,
+): Promise<Finding[]> {
   const connecting = connectTemporal(place);
   let temporal: TemporalClient;
   try {
@@ -29,7 +34,8 @@ export async function checkTemporal(place: TemporalPlace, timeoutMs: number): Pr
   }
   try {
     const reached = await withTimeout(server(temporal), timeoutMs);
-    return [reached, await withTimeout(worker(temporal, place), timeoutMs)];
+    const workers = await withTimeout(readWorkers(temporal, place.taskQueue), timeoutMs);
+    return [reached, ...workerFindings(workers, place, connections)];
   } catch (error) {
     return [failed(error, place)];
   } finally {
@@ -46,14 +52,39 @@ async function server({ client, namespace, address }: TemporalClient): Promise<F
   );
 }
 
-async function worker(temporal: TemporalClient, { taskQueue }: TemporalPlace): Promise<Finding> {
-  const last = await lastPoll(temporal, taskQueue);
-  const remedy = `Start one with: worktrack worker${taskQueue === 'worktrack' ? '' : ` --task-queue ${taskQueue}`}. Until then, every run waits.`;
-  if (last === null) return warning('worker', `no worker is polling task queue "${taskQueue}"`, remedy);
-  const ago = Date.now() - last;
-  if (ago < WORKER_GONE_MS) return ok('worker', `polling task queue "${taskQueue}"`);
-  const seconds = Math.round(ago / 1000);
-  return warning('worker', `the last poll of task queue "${taskQueue}" was ${seconds} s ago`, remedy);
+function workerFindings(
+  workers: readonly PollingWorker[],
+  { taskQueue, describe }: TemporalPlace,
+  connections: readonly ConnectionSettings[],
+): Finding[] {
+  if (workers.length === 0) {
+    const remedy = `Start one with: worktrack worker${taskQueue === 'worktrack' ? '' : ` --task-queue ${taskQueue}`}. Until then, every run waits.`;
+    return [warning('worker', `no worker is polling task queue "${taskQueue}"`, remedy)];
+  }
+  const differences = workerDifferences(workers, connections);
+  const older = workers.filter(({ config }) => config === null).map(({ identity }) => identity);
+  const names = workers.map(({ identity }) => identity).join(', ');
+  const unknown =
+    older.length === 0
+      ? []
+      : [
+          warning(
+            'worker configuration',
+            `${older.join(', ')} publishes no configuration that can be read, so it cannot be compared`,
+            'Upgrade the worker, or check that it has the same --data-converter.',
+          ),
+        ];
+  const differing = differences.map((found) => {
+    const { message, remedy } = describe(found);
+    return warning('worker configuration', message, remedy);
+  });
+  const isSame = differing.length + unknown.length === 0 && connections.length > 0;
+  return [
+    ok('worker', `polling task queue "${taskQueue}": ${names}`),
+    ...unknown,
+    ...differing,
+    ...(isSame ? [ok('worker configuration', 'the same as in this file, for every connection')] : []),
+  ];
 }
 
 function failed(error: unknown, { address, namespace }: TemporalPlace): Finding {

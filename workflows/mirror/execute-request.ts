@@ -151,12 +151,13 @@ async function rollBack({ to }: RollbackRequest, active: ActiveRun, mirror: Mirr
   // From here on the pointer may name the target, even if the activity's result is lost. The rolled-back runs are newer
   // than the target, so the next clean-up must check them again.
   mirror.onState({ rollingBackTo: to, cleanedUpTo: olderOf(mirror.state().cleanedUpTo, to) });
-  const { checkpoint, table, ...published } = await CancellationScope.nonCancellable(() =>
+  const { checkpoint, table, from, ...published } = await CancellationScope.nonCancellable(() =>
     amend(input.connection)['worktrack.rollBack'](input),
   );
   mirror.onState({ checkpoint, published, publishing: null, rollingBackTo: null, resumable: null });
   const warnings = await followTable(table === undefined ? {} : { table }, active, mirror, 'manual');
-  return { ...amendedReport(input.resource, published), warnings };
+  const report = { ...amendedReport(input.resource, published), warnings };
+  return from === undefined ? report : { ...report, rolledBackFrom: from };
 }
 
 async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {

@@ -1,19 +1,22 @@
 import { type Command, Option } from 'commander';
-import { collect, type SeveralOptions } from '../shared/options.js';
+import { collect } from '../shared/options.js';
 import { commandAdder, type OnEnd, optionsOf, withSeveral } from './add-command.js';
 
 /** Commands on published data: inspect it, verify it, roll it back, and remove a record. */
 export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
   const add = commandAdder(onEnd);
   withSeveral(
-    add<SeveralOptions & { json?: boolean }>(
+    add<import('../inspect/status.js').StatusOptions>(
       program,
       'status',
-      'show the checkpoint, last run, rows and warnings of each resource',
+      'show the state, rows, age and warnings of each resource',
       async (options) => (await import('../inspect/status.js')).runStatus(options),
       'several',
     ),
-  ).option('--json', 'print one JSON object');
+  )
+    .option('--check', 'exit with 0 only if every resource is fresh, for monitoring systems')
+    .option('--max-age <duration>', 'age of the checkpoint up to which a resource is fresh', '26h')
+    .option('--json', 'print one JSON object');
 
   withSeveral(
     add<import('../inspect/history.js').HistoryOptions>(

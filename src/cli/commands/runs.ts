@@ -24,6 +24,10 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
       'serve GET /healthz and /readyz at this address; a port alone listens on loopback',
     )
     .option('--metrics <host:port>', 'serve Prometheus metrics at this address, such as 127.0.0.1:9464')
+    .option(
+      '--watch',
+      'load the configuration file when it changes, as on SIGHUP; runs in progress keep theirs',
+    )
     .option('--max-activities <n>', 'concurrent activities in this process (default: 16)')
     .option(
       '--max-activity-memory <size>',

@@ -17,9 +17,10 @@ export function historyJson(connection: string, histories: readonly ResourceHist
     connection,
     resources: histories.map(({ name, runs }) => ({
       name,
-      runs: runs.map(({ runId, outcome, mode, startedAt, endedAt, counts, warnings, error }) => ({
+      runs: runs.map(({ runId, outcome, mode, startedAt, endedAt, counts, warnings, error, rolledBack }) => ({
         runId,
         outcome,
+        rolledBack: rolledBack === true,
         mode,
         startedAt: new Date(startedAt).toISOString(),
         endedAt: endedAt === null ? null : new Date(endedAt).toISOString(),
@@ -57,7 +58,7 @@ export function historyLines(
 }
 
 function cells(
-  { startedAt, endedAt, mode, outcome, counts, warnings, runId }: LoggedRun,
+  { startedAt, endedAt, mode, outcome, counts, warnings, runId, rolledBack }: LoggedRun,
   now: number,
 ): string[] {
   const number = (value: number | undefined): string => (value === undefined ? '-' : count(value));
@@ -65,7 +66,7 @@ function cells(
   return [
     `${age(now - startedAt)} ago`,
     mode ?? '-',
-    outcome,
+    rolledBack === true ? 'rolled back' : outcome,
     number(counts?.rows),
     number(counts?.inserted),
     number(counts?.updated),

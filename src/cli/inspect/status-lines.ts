@@ -1,58 +1,140 @@
 import { isSchemaChange } from '../../lake/rows/schema.js';
 import { toUtcSeconds } from '../../lake/run/watermark.js';
+import { DEFAULT_MAX_AGE_MS } from '../../report/index.js';
 import type { NextScheduled } from '../../temporal/schedule/schedule.js';
-import type { ResourceStatus } from '../../temporal/status/status.js';
+import { isFresh, type ResourceStatus } from '../../temporal/status/status.js';
+import type { WorkerDifference } from '../../temporal/status/workers.js';
 import { age, count, table } from '../shared/text.js';
+import { differenceText } from '../shared/worker-config.js';
+import { resourceNotes, stateText } from './status-notes.js';
 
 export interface ConnectionStatus {
   readonly name: string;
   readonly resources: readonly ResourceStatus[];
   /** `null` if Temporal does not answer. */
   readonly schedule: NextScheduled | null;
+  /** Whether a worker polls the task queue; `null`: not known. */
+  readonly worker?: { readonly taskQueue: string; readonly hasWorker: boolean | null };
+  /** Workers with another configuration. */
+  readonly differences?: readonly WorkerDifference[];
+  /** The command's configuration file. */
+  readonly source?: string;
+}
+
+interface Age {
+  /** Data that is older is not fresh, milliseconds. */
+  readonly maxAgeMs: number;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** Whether every resource is fresh (docs/reference/commands.md#worktrack-status). */
+export function isAllFresh(connections: readonly ConnectionStatus[], { maxAgeMs, now }: Age): boolean {
+  return connections.every(({ resources }) => resources.every((one) => isFresh(one, maxAgeMs, now)));
 }
 
 /** The object that `status --json` prints (docs/reference/commands.md). */
-export function statusJson(connections: readonly ConnectionStatus[]): object {
+export function statusJson(
+  connections: readonly ConnectionStatus[],
+  at: Age = { maxAgeMs: DEFAULT_MAX_AGE_MS, now: Date.now() },
+): object {
   return {
-    connections: connections.map(({ name, resources }) => ({
-      name,
-      resources: resources.map(({ name: resource, checkpoint, rows, lastRun, warnings, pageSize }) => ({
-        name: resource,
-        checkpoint,
-        rows,
-        lastRun,
-        warnings,
-        pageSize,
-      })),
+    fresh: isAllFresh(connections, at),
+    connections: connections.map((connection) => ({
+      name: connection.name,
+      fresh: isAllFresh([connection], at),
+      resources: connection.resources.map((resource) => resourceJson(resource, at)),
+      schedule: scheduleJson(connection.schedule),
+      worker: connection.worker?.hasWorker ?? null,
+      differences: (connection.differences ?? []).map(
+        ({ worker, source, version, loadedAt, difference }) => ({
+          worker,
+          source,
+          version,
+          loadedAt: iso(loadedAt),
+          difference,
+        }),
+      ),
     })),
   };
 }
 
-const HEADER = ['RESOURCE', 'ROWS', 'CHECKPOINT', 'LAST RUN', 'OUTCOME', 'SNAPSHOT', 'NOW'];
+function resourceJson(resource: ResourceStatus, { maxAgeMs, now }: Age): object {
+  const { name, state, checkpoint, rows, lastRun, warnings, pageSize, active, error } = resource;
+  return {
+    name,
+    checkpoint,
+    rows,
+    lastRun,
+    warnings,
+    pageSize,
+    state,
+    fresh: isFresh(resource, maxAgeMs, now),
+    error,
+    active: active && {
+      ...active,
+      startedAt: iso(active.startedAt),
+      waitingUntil: iso(active.waitingUntil),
+      retrying: active.retrying && {
+        ...active.retrying,
+        since: iso(active.retrying.since),
+        nextAttemptAt: iso(active.retrying.nextAttemptAt),
+      },
+    },
+    rolledBack: resource.rolledBack,
+    behindSince: resource.behindSince,
+    source: resource.from,
+  };
+}
 
-/** A table per connection, with errors and warnings below it. @param now milliseconds since 1970 */
+function scheduleJson(schedule: NextScheduled | null): object | null {
+  if (schedule === null) return null;
+  const { state, last } = schedule;
+  return {
+    state,
+    next: schedule.state === 'due' ? schedule.at.toISOString() : null,
+    last: last?.toISOString() ?? null,
+    note: schedule.state === 'paused' ? schedule.note : null,
+  };
+}
+
+function iso(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}
+
+const HEADER = ['RESOURCE', 'ROWS', 'DATA AS OF', 'STATE'];
+
+/** A table per connection, with causes and warnings below it. @param now milliseconds since 1970 */
 export function statusLines(connections: readonly ConnectionStatus[], now: number): string[] {
-  return connections.flatMap(({ name, resources, schedule }, i) => {
+  return connections.flatMap((connection, i) => {
+    const { name, resources, schedule } = connection;
     const lines = table([HEADER, ...resources.map((resource) => cells(resource, now))], [1]);
-    const notes = resources.flatMap(({ name: resource, warnings, error, pageSize }) => [
-      ...(error === null ? [] : [`  ${resource}: ${error.message}`]),
-      ...warnings.map((warning) => `  ${labelled(resource, warning)}`),
-      ...(pageSize === null
-        ? []
-        : [
-            `  ${resource}: pages of ${count(pageSize.learned)} rows, because the service rejects the configured ` +
-              `${count(pageSize.configured)}; larger pages are tried from time to time`,
-          ]),
+    const notes = resources.flatMap((resource) => [
+      ...resourceNotes(resource, now),
+      ...resource.warnings.map((warning) => `  ${labelled(resource.name, warning)}`),
     ]);
-    const unanswered = resources
-      .filter(({ from }) => from === 'latest.json')
-      .map((resource) => resource.name);
-    const source =
-      unanswered.length === 0
-        ? []
-        : [`  The mirrors of ${unanswered.join(', ')} do not answer. The data comes from latest.json.`];
-    return [...(i === 0 ? [] : ['']), name, ...lines, ...notes, ...source, ...scheduleLine(schedule, now)];
+    return [
+      ...(i === 0 ? [] : ['']),
+      name,
+      ...lines,
+      ...notes,
+      ...workerLines(connection, now),
+      ...scheduleLine(schedule, now),
+    ];
   });
+}
+
+function workerLines({ resources, worker, differences = [], source = '' }: ConnectionStatus, now: number) {
+  const silent = resources.filter(({ from }) => from === 'latest.json').map(({ name }) => name);
+  const queue = worker?.taskQueue ?? '';
+  const option = queue === 'worktrack' ? '' : ` --task-queue ${queue}`;
+  const missing =
+    worker?.hasWorker === false
+      ? [`  No worker is polling task queue "${queue}". Start one with: worktrack worker${option}`]
+      : silent.length === 0
+        ? []
+        : [`  The mirrors of ${silent.join(', ')} do not answer. The data comes from latest.json.`];
+  return [...missing, ...differences.map((found) => `  ${differenceText(found, { source, now })}`)];
 }
 
 /** Labels schema changes differently from other warnings. */
@@ -77,17 +159,12 @@ function scheduleLine(schedule: NextScheduled | null, now: number): string[] {
   }
 }
 
-function cells(
-  { name, rows, checkpoint, lastRun, snapshotAt, active }: ResourceStatus,
-  now: number,
-): string[] {
+function cells(resource: ResourceStatus, now: number): string[] {
+  const { name, rows, checkpoint } = resource;
   return [
     name,
     rows === null ? '-' : count(rows),
-    checkpoint?.updatedSince ?? 'none yet',
-    lastRun?.runId ?? '-',
-    lastRun?.outcome ?? 'never run',
-    snapshotAt === null ? '-' : `${age(now - Date.parse(snapshotAt))} ago`,
-    active === null ? 'idle' : `${active.phase} (${count(active.rows)} rows)`,
+    checkpoint === null ? '-' : `${age(now - Date.parse(checkpoint.updatedSince))} ago`,
+    stateText(resource, now),
   ];
 }

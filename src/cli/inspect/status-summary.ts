@@ -1,42 +1,63 @@
-import { DAY_MS, HOUR_MS } from '../../core/duration.js';
-import type { ResourceStatus } from '../../temporal/status/status.js';
+import {
+  isFresh,
+  RESOURCE_STATES,
+  type ResourceState,
+  type ResourceStatus,
+} from '../../temporal/status/status.js';
 import { type ConnectionSummary, totalLine } from '../shared/connection-lines.js';
 import { EXIT } from '../shared/exit-code.js';
 import { age, counted, cut, table } from '../shared/text.js';
 import type { ConnectionStatus } from './status-lines.js';
 import { statusLines } from './status-lines.js';
 
-/** Data that is older counts as stale, as in the report. */
-const STALE_MS = DAY_MS + 2 * HOUR_MS;
+interface Age {
+  /** Data that is older is stale, milliseconds. */
+  readonly maxAgeMs: number;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
 
-/** The state of a connection in one line: that of its worst resource. @param now milliseconds since 1970 */
-export function statusSummary(status: ConnectionStatus, now: number): ConnectionSummary {
+/** The state of a connection in one line: that of its worst resource. */
+export function statusSummary(status: ConnectionStatus, { maxAgeMs, now }: Age): ConnectionSummary {
   const { name, resources, schedule } = status;
-  const states = resources.map((resource) => stateOf(resource, now));
+  const states = resources.map((resource) => summaryState(resource, { maxAgeMs, now }));
   const state = ORDER.find((one) => states.includes(one)) ?? 'fresh';
   const problem = state !== 'fresh' && state !== 'running';
   const worst = resources.filter((_, i) => states[i] === state);
-  const cause = worst.find(({ error }) => error !== null)?.error?.message;
+  const cause = worst.map(causeOf).find((text) => text !== null);
   const names = worst.map((resource) => resource.name).join(', ');
+  const differences = status.differences ?? [];
   const detail = [
     ...(problem ? [cause === undefined ? names : `${names}: ${cause}`] : []),
     snapshotText(resources, now),
     ...(schedule?.state === 'paused' ? ['schedule paused'] : []),
+    ...(differences.length === 0 ? [] : ['a worker has another configuration']),
   ];
   return {
-    ...{ name, code: EXIT.done, problem, state },
+    ...{ name, code: EXIT.done, problem: problem || differences.length > 0 },
+    state: state.replace('-', ' '),
     detail: detail.join('; '),
     lines: statusLines([status], now).slice(1),
   };
 }
 
-const ORDER = ['refused', 'failed', 'cancelled', 'never run', 'stale', 'running'] as const;
+type SummaryState = Exclude<ResourceState, 'published'> | 'stale' | 'fresh';
 
-function stateOf({ lastRun, snapshotAt, active }: ResourceStatus, now: number): string {
-  if (active !== null) return 'running';
-  if (lastRun !== null && lastRun.outcome !== 'published') return lastRun.outcome;
-  if (snapshotAt === null) return 'never run';
-  return now - Date.parse(snapshotAt) > STALE_MS ? 'stale' : 'fresh';
+/** From the most to the least important. */
+const ORDER: readonly SummaryState[] = [
+  ...RESOURCE_STATES.filter((state) => state !== 'published' && state !== 'running'),
+  'stale',
+  'running',
+];
+
+function summaryState(resource: ResourceStatus, { maxAgeMs, now }: Age): SummaryState {
+  const { state } = resource;
+  if (state !== 'published') return state;
+  return isFresh(resource, maxAgeMs, now) ? 'fresh' : 'stale';
+}
+
+function causeOf({ error, active }: ResourceStatus): string | null {
+  return error?.message ?? active?.retrying?.error ?? null;
 }
 
 function snapshotText(resources: readonly ResourceStatus[], now: number): string {

@@ -1,68 +1,72 @@
-import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import { inParallel } from '../../core/in-parallel.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import type { TemporalClient } from '../../temporal/client/connect.js';
-import { nextScheduled } from '../../temporal/schedule/schedule.js';
-import { type ResourceStatus, readStatus } from '../../temporal/status/status.js';
-import { isPolled } from '../runs/missing-worker.js';
 import { connectionLines, summariesOf } from '../shared/connection-lines.js';
 import { tryTemporal } from '../shared/context.js';
 import { type Ended, eachConnection } from '../shared/each-connection.js';
 import { EXIT, type ExitCode, worstExitCode } from '../shared/exit-code.js';
-import { withLake } from '../shared/open-lake.js';
-import type { SeveralOptions } from '../shared/options.js';
+import { duration, type SeveralOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
 import { readSettings, selectConnections } from '../shared/settings.js';
 import { terminalHeight, terminalWidth } from '../shared/terminal.js';
-import { type ConnectionStatus, statusJson, statusLines } from './status-lines.js';
+import { openStatus, readConnectionStatus } from './read-status.js';
+import { type ConnectionStatus, isAllFresh, statusJson, statusLines } from './status-lines.js';
 import { screenLines, statusSummary } from './status-summary.js';
 
 export interface StatusOptions extends SeveralOptions {
   readonly json?: boolean;
+  /** Exits with 0 only if everything is fresh. */
+  readonly check?: boolean;
+  readonly maxAge: string;
+}
+
+interface Age {
+  readonly maxAgeMs: number;
+  /** Milliseconds since 1970. */
+  readonly now: number;
 }
 
 /** With more connections, the tables of all do not fit on one screen. */
 const MAX_TABLES = 3;
 
-/** `worktrack status`: the state of each mirror, or of `latest.json` if the mirror does not answer. */
+/** `worktrack status`: the state of each resource, from its mirror, the server and `latest.json`. */
 export async function runStatus(options: StatusOptions): Promise<ExitCode> {
-  const chosen = selectConnections(readSettings(options), options);
+  const settings = readSettings(options);
+  const chosen = selectConnections(settings, options);
+  const maxAgeMs = duration('--max-age', options.maxAge, '26h or 8d');
   const temporal = await tryTemporal(options, 'Showing latest.json.');
   try {
-    const mirrors = await answering(temporal, options.taskQueue);
-    const read = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionStatus> => {
-      const [resources, schedule] = await Promise.all([
-        statusOf(mirrors, connection, timeoutMs),
-        temporal === null ? null : nextScheduled(temporal, connection.name),
-      ]);
-      return { name: connection.name, resources, schedule };
-    };
-    if (chosen.length > MAX_TABLES) return printMany(await eachConnection(chosen, read), options);
-    const connections = await inParallel(chosen, MAX_TABLES, (connection) => read(connection));
-    if (options.json === true) printJson(statusJson(connections));
-    else for (const line of statusLines(shown(connections, options), Date.now())) output.out(line);
-    return EXIT.done;
+    const from = await openStatus(temporal, settings.source, options.taskQueue);
+    const read = (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionStatus> =>
+      readConnectionStatus(from, connection, timeoutMs);
+    const ended = chosen.length > MAX_TABLES ? await eachConnection(chosen, read) : null;
+    const connections =
+      ended === null
+        ? await inParallel(chosen, MAX_TABLES, (connection) => read(connection))
+        : ended.flatMap(({ result }) => (result === null ? [] : [result]));
+    const age: Age = { maxAgeMs, now: Date.now() };
+    const code = ended === null ? printFew(connections, options, age) : printMany(ended, options, age);
+    if (options.check !== true || code !== EXIT.done) return code;
+    if (!isAllFresh(connections, age)) return EXIT.failed;
+    // A run that failed since then is not in the lake.
+    return temporal === null ? EXIT.outOfReach : EXIT.done;
   } finally {
     await temporal?.close();
   }
 }
 
-/** Without a worker, every query would last until its time limit. */
-async function answering(temporal: TemporalClient | null, taskQueue = DEFAULT_TASK_QUEUE) {
-  return temporal !== null && (await isPolled(temporal, taskQueue)) ? temporal : null;
-}
-
-function shown(connections: readonly ConnectionStatus[], { failing }: StatusOptions) {
-  if (failing !== true) return connections;
-  return connections.filter((one) => statusSummary(one, Date.now()).problem);
+function printFew(connections: readonly ConnectionStatus[], options: StatusOptions, age: Age): ExitCode {
+  const shown =
+    options.failing === true ? connections.filter((one) => statusSummary(one, age).problem) : connections;
+  if (options.json === true) printJson(statusJson(connections, age));
+  else for (const line of statusLines(shown, age.now)) output.out(line);
+  return EXIT.done;
 }
 
 /** One screen, unless an option asks for more. */
-function printMany(ended: readonly Ended<ConnectionStatus>[], options: StatusOptions): ExitCode {
-  const now = Date.now();
-  const summaries = summariesOf(ended, (status) => statusSummary(status, now));
+function printMany(ended: readonly Ended<ConnectionStatus>[], options: StatusOptions, age: Age): ExitCode {
+  const summaries = summariesOf(ended, (status) => statusSummary(status, age));
   const read = ended.flatMap(({ result }) => (result === null ? [] : [result]));
-  if (options.json === true) printJson(statusJson(read));
+  if (options.json === true) printJson(statusJson(read, age));
   if (options.json === true || options.details === true)
     for (const { connection, failure } of ended)
       if (failure !== null) output.note(`${connection.name}: ${failure.message}`);
@@ -72,21 +76,9 @@ function printMany(ended: readonly Ended<ConnectionStatus>[], options: StatusOpt
       options.failing === true
         ? connectionLines(summaries, options, size.width)
         : options.details === true
-          ? statusLines(read, now)
+          ? statusLines(read, age.now)
           : screenLines(summaries, size);
     for (const line of lines) output.out(line);
   }
   return worstExitCode(summaries.map(({ code }) => code));
-}
-
-function statusOf(
-  temporal: TemporalClient | null,
-  connection: ConnectionSettings,
-  timeoutMs: number | undefined,
-): Promise<ResourceStatus[]> {
-  return withLake(
-    connection,
-    ({ store, retry }) => retry(() => readStatus(temporal, connection, store)),
-    timeoutMs,
-  );
 }

@@ -24,19 +24,21 @@ export interface BackfillOptions extends SeveralOptions, WaitOptions {
 
 /** `worktrack backfill`: starts a backfill and follows it to its end. */
 export async function runBackfill(options: BackfillOptions): Promise<ExitCode> {
-  const connections = chooseConnections(readSettings(options), options);
+  const settings = readSettings(options);
+  const connections = chooseConnections(settings, options);
+  const { source } = settings;
   if (options.since !== undefined && options.reconcile === true)
     throw new UsageError('--since and --reconcile exclude each other: only a full read can detect deletes');
   const since = options.since === undefined ? undefined : parseSince(options.since);
   if (isSeveral(options))
     return runSeveral({
-      ...{ what: 'backfill', options, connections, resources: options.resource },
+      ...{ what: 'backfill', options, connections, resources: options.resource, source },
       start: (temporal, connection, start) =>
         startBackfill(temporal, inputOf(connection, options, since), start),
     });
   const [connection] = connections as [ConnectionSettings];
   const input = inputOf(connection, options, since);
-  const followed = { what: 'backfill', options, connection, resources: input.resources } as const;
+  const followed = { what: 'backfill', options, connection, resources: input.resources, source } as const;
   const start: Start = (temporal, started) => startBackfill(temporal, input, started);
   if (options.wait === false) return startOnly(followed, start);
   return finish(await startAndFollow(followed, start), options, connection, 'backfill');

@@ -35,6 +35,7 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
   if (isSeveral(options))
     return runSeveral({
       ...{ what: 'export', options, connections, resources: options.resource },
+      source: settings.source,
       start: (temporal, connection, start) => startExport(temporal, inputOf(options, connection), start),
     });
   const [connection] = connections as [ConnectionSettings];
@@ -43,7 +44,8 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
     const { runLocalExport } = await import('../local/local.js');
     return finish(await runLocalExport(options, settings, connection, input), options, connection);
   }
-  const followed = { what: 'export', options, connection, resources: input.resources } as const;
+  const { source } = settings;
+  const followed = { what: 'export', options, connection, resources: input.resources, source } as const;
   const { follow } = options;
   const start: Start = (temporal, started) => startExport(temporal, input, started);
   if (options.wait === false) return startOnly(followed, start);

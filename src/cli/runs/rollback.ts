@@ -1,4 +1,5 @@
 import { selectResources } from '../../config/index.js';
+import type { RunReport } from '../../core/contract/index.js';
 import { isRunId } from '../../core/run-id.js';
 import { startRollback } from '../../temporal/client/start.js';
 import { type ExitCode, exitCodeOf } from '../shared/exit-code.js';
@@ -28,11 +29,24 @@ export async function runRollback(options: RollbackOptions): Promise<ExitCode> {
   const result = await startAndFollow(followed, (temporal, start) => startRollback(temporal, input, start));
   if (options.json === true) printJson(result);
   else if (result.outcome === 'published') {
-    const rows = counted(result.runs[0]?.rows ?? 0, 'row');
-    output.out(
-      `${resource}: latest.json points at run ${to} (${rows}); the next incremental run starts from its checkpoint`,
-    );
+    for (const line of rolledBackLines(connection.name, resource, result.runs[0])) output.out(line);
   }
   for (const line of diagnosticLines(result)) output.note(line);
   return exitCodeOf(result);
+}
+
+/** Where a rollback went, where it came from, and how to undo it before and after the next run. */
+export function rolledBackLines(connection: string, resource: string, run: RunReport | undefined): string[] {
+  const { runId, rows, rolledBackFrom: from } = run ?? {};
+  const reached = `${resource}: latest.json points at run ${runId} (${counted(rows ?? 0, 'row')})`;
+  const next = 'The next incremental run starts from its checkpoint.';
+  if (from === undefined || from === runId) return [reached, `  ${next}`];
+  const target = `--connection ${connection} --resource ${resource}`;
+  return [
+    reached,
+    `  It came from run ${from}. ${next}`,
+    `  To undo it before that run: worktrack rollback ${target} --to ${from}`,
+    `  After that run, ${from} cannot be chosen any more, and the changes since ${runId} are published again.`,
+    `  To read everything again then: worktrack backfill ${target}`,
+  ];
 }

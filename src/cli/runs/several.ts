@@ -4,6 +4,7 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { manualId, type StartOptions } from '../../temporal/client/start.js';
 import { awaitExport } from '../../temporal/follow/await-export.js';
+import type { WorkerDifference } from '../../temporal/status/workers.js';
 import { type ConnectionSummary, printSummaries, summariesOf } from '../shared/connection-lines.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
 import { type Ended, eachConnection } from '../shared/each-connection.js';
@@ -12,6 +13,7 @@ import { reachTimeoutMs, type SeveralOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
 import { counted } from '../shared/text.js';
 import { DetachedError } from '../shared/usage-error.js';
+import { checkDifferences, findDifferences } from '../shared/worker-config.js';
 import { countsText, diagnosticLines, publishedLines, withConnection } from './result-lines.js';
 import { openSeveralRuns, type SeveralRuns } from './several-progress.js';
 import { readWait, type WaitOptions } from './wait.js';
@@ -22,6 +24,8 @@ interface Several<Options> {
   readonly connections: readonly ConnectionSettings[];
   /** The resources that the command names. */
   readonly resources: readonly string[] | undefined;
+  /** The configuration file, to compare it with the workers'. */
+  readonly source: string;
   readonly start: (
     temporal: TemporalClient,
     connection: ConnectionSettings,
@@ -44,11 +48,12 @@ export function runSeveral(several: Several<Options>): Promise<ExitCode> {
   // A wrong name fails before anything is started.
   for (const connection of connections) selectResources(connection, resources);
   return withTemporal(options, async (temporal) => {
+    const differences = await findDifferences(temporal, connections, options);
     const runs = openSeveralRuns(temporal, { what, total: connections.length, ...options, wait });
     try {
       const ended = await eachConnection(
         connections,
-        (connection, timeoutMs) => runOne(temporal, connection, { several, runs, timeoutMs }),
+        (connection, timeoutMs) => runOne(temporal, connection, { several, runs, timeoutMs, differences }),
         runs.ended,
       );
       runs.close();
@@ -63,15 +68,22 @@ interface RunContext {
   readonly several: Several<Options>;
   readonly runs: SeveralRuns;
   readonly timeoutMs: number;
+  /** Workers with another configuration, of all connections. */
+  readonly differences: readonly WorkerDifference[];
 }
 
 async function runOne(
   temporal: TemporalClient,
   connection: ConnectionSettings,
-  { several: { what, options, resources, start }, runs, timeoutMs }: RunContext,
+  { several: { what, options, resources, source, start }, runs, timeoutMs, differences }: RunContext,
 ): Promise<Run> {
   if (runs.signal.aborted)
     throw new DetachedError(`The ${what} was not started, because the command ended first.`);
+  const wanted = resources ?? connection.resources.map(({ name }) => name);
+  checkDifferences(
+    differences.filter((found) => found.connection === connection.name),
+    { source, wanted },
+  );
   const workflowId = manualId(connection.name, what);
   await reachTemporal(temporal, () =>
     start(temporal, connection, { workflowId, taskQueue: options.taskQueue }),
@@ -83,7 +95,7 @@ async function runOne(
       timeoutMs: Math.min(timeoutMs, reachTimeoutMs(process.env)),
       onOutage: output.note,
       signal: runs.signal,
-      resources: resources ?? connection.resources.map(({ name }) => name),
+      resources: wanted,
     });
     return { workflowId, result };
   } catch (error) {

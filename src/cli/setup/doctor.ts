@@ -9,13 +9,16 @@ import {
   runChecks,
   worstCause,
 } from '../../doctor/index.js';
+import type { WorkerDifference } from '../../temporal/status/workers.js';
 import { temporalTarget } from '../shared/context.js';
+import { readDataConverter } from '../shared/data-converter.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { type GlobalOptions, reachTimeoutMs, type SeveralOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
 import { readSettings, selectConnections } from '../shared/settings.js';
 import { terminalHeight, terminalWidth } from '../shared/terminal.js';
 import { counted } from '../shared/text.js';
+import { describeDifference } from '../shared/worker-config.js';
 import { doctorLines, doctorScreen } from './doctor-lines.js';
 
 /** Time limit of one check. It is short because the user is waiting. */
@@ -35,8 +38,8 @@ export interface DoctorOptions extends SeveralOptions {
 /** `worktrack doctor`: checks everything a run depends on; exits with 0 unless a check finds a problem. */
 export async function runDoctor(options: DoctorOptions): Promise<ExitCode> {
   const timeoutMs = Math.min(CHECK_TIMEOUT_MS, reachTimeoutMs(process.env));
-  const [connections, configuration] = readConnections(options);
-  const [temporal, environment] = readPlace(options);
+  const [connections, configuration, source] = readConnections(options);
+  const [temporal, environment] = await readPlace(options, source);
   const findings = [
     ...configuration,
     ...environment,
@@ -63,22 +66,28 @@ function linesFor(
 }
 
 /** An invalid configuration is a finding; the checks that need no configuration still run. */
-function readConnections(options: SeveralOptions): [readonly ConnectionSettings[], ConnectionFinding[]] {
+function readConnections(
+  options: SeveralOptions,
+): [readonly ConnectionSettings[], ConnectionFinding[], source: string] {
   try {
     const settings = readSettings(options);
     const connections = selectConnections(settings, options);
     const what = `${settings.source}: ${counted(settings.connections.length, 'connection')}`;
-    return [connections, [{ connection: null, ...ok('configuration', what) }]];
+    return [connections, [{ connection: null, ...ok('configuration', what) }], settings.source];
   } catch (error) {
-    return [[], [invalidConfiguration(error)]];
+    return [[], [invalidConfiguration(error)], ''];
   }
 }
 
-function readPlace(
+async function readPlace(
   options: GlobalOptions,
-): [Parameters<typeof runChecks>[0]['temporal'], ConnectionFinding[]] {
+  source: string,
+): Promise<[Parameters<typeof runChecks>[0]['temporal'], ConnectionFinding[]]> {
   try {
-    return [{ ...temporalTarget(options), taskQueue: options.taskQueue ?? DEFAULT_TASK_QUEUE }, []];
+    const taskQueue = options.taskQueue ?? DEFAULT_TASK_QUEUE;
+    const describe = (found: WorkerDifference) => describeDifference(found, { source, now: Date.now() });
+    const dataConverter = await readDataConverter(options);
+    return [{ ...temporalTarget(options), taskQueue, dataConverter, describe }, []];
   } catch (error) {
     return [null, [invalidConfiguration(error)]];
   }

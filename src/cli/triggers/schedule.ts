@@ -17,6 +17,7 @@ import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { isSeveral, type SeveralOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
 import { chooseConnections, readSettings } from '../shared/settings.js';
+import { differenceText, findDifferences } from '../shared/worker-config.js';
 import { appliedLines, describedLines, nextText, skippedNightLine } from './schedule-lines.js';
 
 export interface ScheduleOptions extends SeveralOptions {
@@ -29,15 +30,24 @@ export type ScheduleAction = 'apply' | 'describe' | 'trigger' | 'pause' | 'resum
 
 /** `worktrack schedule …`: the nightly Schedules of connections. */
 export async function runSchedule(action: ScheduleAction, options: ScheduleOptions): Promise<ExitCode> {
-  const chosen = chooseConnections(readSettings(options), options);
+  const settings = readSettings(options);
+  const chosen = chooseConnections(settings, options);
   return withTemporal(options, async (temporal) => {
-    const act = (connection: ConnectionSettings): Promise<ScheduleResult> =>
-      actions[action](temporal, connection, options);
+    const differences = DEPENDS_ON_WORKERS.includes(action)
+      ? await findDifferences(temporal, chosen, options)
+      : [];
+    const act = async (connection: ConnectionSettings): Promise<ScheduleResult> => {
+      const { warnings = [], ...result } = await actions[action](temporal, connection, options);
+      const found = differences
+        .filter((one) => one.connection === connection.name)
+        .map((one) => `warning: ${differenceText(one, { source: settings.source, now: Date.now() })}`);
+      return { ...result, warnings: [...warnings, ...found] };
+    };
     if (!isSeveral(options)) {
-      const { value, lines, warning } = await act(chosen[0]!);
+      const { value, lines, warnings = [] } = await act(chosen[0]!);
       if (options.json === true) printJson(value);
       else for (const line of lines) output.out(line);
-      if (warning !== undefined) output.note(warning);
+      for (const warning of warnings) output.note(warning);
       return EXIT.done;
     }
     const actWithReason = (connection: ConnectionSettings): Promise<ScheduleResult> =>
@@ -45,9 +55,9 @@ export async function runSchedule(action: ScheduleAction, options: ScheduleOptio
         throw toUserError(error, temporal);
       });
     return printEnded(await eachConnection(chosen, actWithReason), options, {
-      summary: ({ state, detail, lines, warning }) => ({
+      summary: ({ state, detail, lines, warnings = [] }) => ({
         ...{ code: EXIT.done, problem: false, state, detail },
-        lines: warning === undefined ? lines : [...lines, warning],
+        lines: [...lines, ...warnings],
       }),
       json: ({ value }) => value,
     });
@@ -62,8 +72,11 @@ interface ScheduleResult {
   readonly state: string;
   /** The most important fact, for one line. */
   readonly detail: string;
-  readonly warning?: string;
+  readonly warnings?: readonly string[];
 }
+
+/** Actions whose runs use the workers' configuration. */
+const DEPENDS_ON_WORKERS: readonly ScheduleAction[] = ['apply', 'describe', 'trigger', 'resume'];
 
 type Action = (
   temporal: TemporalClient,
@@ -80,7 +93,7 @@ const actions: Readonly<Record<ScheduleAction, Action>> = {
       lines: appliedLines(applied),
       state: applied.outcome,
       detail: nextText(applied.nextRuns),
-      ...(skipped === null ? {} : { warning: skippedNightLine(connection.schedule, skipped) }),
+      ...(skipped === null ? {} : { warnings: [skippedNightLine(connection.schedule, skipped)] }),
     };
   },
   async describe(temporal, { name }) {

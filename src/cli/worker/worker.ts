@@ -29,6 +29,7 @@ import { unreadableKeys } from './check-keys.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { type HealthServer, readHealth, startHealthServer } from './health.js';
 import { readMetricsAddress, startMetrics } from './metrics-address.js';
+import { reloadOnChange } from './reload.js';
 import { installRuntime, type LogFormat, type LogLevelName } from './runtime.js';
 
 export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
@@ -40,6 +41,8 @@ export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
   readonly maxCachedWorkflows?: string;
   /** Address of `/healthz` and `/readyz`. */
   readonly health?: string;
+  /** Loads the configuration file when it changes. */
+  readonly watch?: boolean;
 }
 
 /**
@@ -48,7 +51,10 @@ export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
  */
 const HEAP_GROWING_PERCENT = 50;
 
-/** `worktrack worker`: runs until SIGTERM or Ctrl-C, then drains; a second signal stops it immediately. */
+/**
+ * `worktrack worker`: runs until SIGTERM or Ctrl-C, then drains; a second signal stops it immediately. SIGHUP loads the
+ * configuration again.
+ */
 export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode> {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`);
   const { logFormat: format, logLevel: level } = options;
@@ -98,7 +104,18 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     if (format === 'text') announce(created, settings, deployment);
     if (stop.signal.aborted) created.stop();
     else stop.signal.addEventListener('abort', () => created.stop(), { once: true });
-    await created.run();
+    const reloading = reloadOnChange({
+      settings,
+      read: () => readSettings(options),
+      apply: (changed) => created.reload(changed),
+      watch: options.watch === true,
+      logger,
+    });
+    try {
+      await created.run();
+    } finally {
+      reloading.close();
+    }
     return EXIT.done;
   } catch (error) {
     // Stopped before it was connected: there is nothing to drain.

@@ -62,6 +62,8 @@ export interface RunReport {
   readonly purged?: PurgeCounts;
   /** The event of which the sender of the request notifies; absent: none, or the mirror has done it. */
   readonly event?: NotifyEvent;
+  /** Of a rollback: the run that `latest.json` named before. */
+  readonly rolledBackFrom?: RunId;
 }
 
 /** What a purge removed: rows, and the snapshots and change logs that held them. */

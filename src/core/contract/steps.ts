@@ -193,6 +193,8 @@ export interface RolledBack extends Published {
   readonly checkpoint: { readonly updatedSince: UtcSeconds };
   /** As in `PreparedRun`. */
   readonly table?: true;
+  /** The run that the pointer named before. */
+  readonly from?: RunId;
 }
 
 /** The table of a resource shows what `latest.json` names. */

@@ -31,12 +31,17 @@ export async function heartbeatOf<T>(
   return first === undefined ? null : decodePayload<T>(temporal.client, first as Payload);
 }
 
+/** The first activity whose last attempt failed. */
+export function failingOf(pending: readonly PendingActivity[]): PendingActivity | undefined {
+  return pending.find(({ lastFailure }) => lastFailure?.message);
+}
+
 /** The failure of the first activity whose last attempt failed; `null` if there is none. */
 export async function lastFailureOf(
   temporal: TemporalClient,
   pending: readonly PendingActivity[],
 ): Promise<AttemptFailure | null> {
-  const failing = pending.find(({ lastFailure }) => lastFailure?.message);
+  const failing = failingOf(pending);
   if (failing === undefined) return null;
   const message = await failureMessage(temporal.client, failing.lastFailure!);
   const attempt = Math.max(1, (failing.attempt ?? 2) - 1);

@@ -174,10 +174,14 @@ export async function describeSchedule(
 }
 
 /** The next nightly run. */
-export type NextScheduled =
+export type NextScheduled = (
   | { readonly state: 'due'; readonly at: Date }
   | { readonly state: 'paused'; readonly note: string | null }
-  | { readonly state: 'none' };
+  | { readonly state: 'none' }
+) & {
+  /** Nominal start of the last run that the Schedule started; absent: none yet. */
+  readonly last?: Date;
+};
 
 /** When a connection's Schedule starts its next run; `null` if Temporal does not answer in time. */
 export async function nextScheduled(
@@ -186,9 +190,11 @@ export async function nextScheduled(
 ): Promise<NextScheduled | null> {
   try {
     const { state, info } = await withDeadline(temporal, () => handleOf(temporal, connection).describe());
-    if (state.paused) return { state: 'paused', note: state.note || null };
+    const newest = info.recentActions.at(-1)?.scheduledAt;
+    const last = newest === undefined ? {} : { last: newest };
+    if (state.paused) return { state: 'paused', note: state.note || null, ...last };
     const [at] = info.nextActionTimes;
-    return at === undefined ? { state: 'none' } : { state: 'due', at };
+    return at === undefined ? { state: 'none', ...last } : { state: 'due', at, ...last };
   } catch (error) {
     return error instanceof ScheduleNotFoundError ? { state: 'none' } : null;
   }

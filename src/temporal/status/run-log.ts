@@ -1,5 +1,6 @@
 import type { RunId } from '../../core/brands.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { readAbandoned } from '../../lake/published/abandoned-runs.js';
 import { RunChain } from '../../lake/published/chain.js';
 import { type Manifest, readManifest } from '../../lake/published/manifest.js';
 import { readPointer } from '../../lake/published/pointer.js';
@@ -47,7 +48,12 @@ async function publishedRuns(store: ObjectStore, resource: string, limit: number
   const runs = await readHistory(new RunChain(store, pointer), limit);
   // Without a readable change log, the last run is still published.
   const last = runs.length > 0 ? null : await readManifest(store, pointer.snapshot);
-  return (last === null ? runs : [last]).map((run) => fromManifest(resource, run));
+  const published = (last === null ? runs : [last]).map((run) => fromManifest(resource, run));
+  const abandoned = await readAbandoned(store, pointer, limit);
+  return [
+    ...published,
+    ...abandoned.map((run) => ({ ...fromManifest(resource, run), rolledBack: true as const })),
+  ];
 }
 
 function fromManifest(resource: string, run: Manifest): LoggedRun {

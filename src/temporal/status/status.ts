@@ -1,24 +1,50 @@
 import type { RunId, UtcSeconds } from '../../core/brands.js';
 import type {
-  ActiveRun,
   LearnedPageSize,
   MirrorStatus,
   RunError,
+  RunMode,
   RunOutcome,
+  RunPhase,
 } from '../../core/contract/index.js';
+import { beganAfter, parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { readManifest } from '../../lake/published/manifest.js';
-import { readPointer } from '../../lake/published/pointer.js';
+import type { Pointer } from '../../lake/published/pointer.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { type TemporalClient, withDeadline } from '../client/connect.js';
-import { queryMirror } from '../follow/mirror-view.js';
+import type { TemporalClient } from '../client/connect.js';
+import { type MirrorRead, readMirror } from './read-mirror.js';
+import { ownerProblem, publishedWarnings, readOwnPointer } from './read-pointer.js';
+import type { Retrying } from './retrying.js';
+import { behindSince, type ResourceState, stateOf } from './state.js';
+import { type EndedRun, readEndedRuns } from './unpublished-runs.js';
+
+export { isFresh, RESOURCE_STATES, type ResourceState } from './state.js';
+
+/** A run in progress. Its fields are `null` if the server knows it but its mirror does not answer. */
+export interface StatusRun {
+  readonly runId: RunId | null;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number | null;
+  readonly phase: RunPhase | null;
+  readonly mode: RunMode | null;
+  readonly pages: number | null;
+  readonly rows: number | null;
+  /** The failed run whose staged pages this run resumes from. */
+  readonly resumed: RunId | null;
+  /** `null`: the last attempt of its current step did not fail. */
+  readonly retrying: Retrying | null;
+  /** The time until which the service asked not to send requests, milliseconds since 1970. */
+  readonly waitingUntil: number | null;
+}
 
 /** The status of a mirrored resource. */
 export interface ResourceStatus {
   readonly name: string;
+  readonly state: ResourceState;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   /** Rows of the current snapshot, including tombstones. */
   readonly rows: number | null;
+  /** The last run; after a rollback, the run that it returned to. */
   readonly lastRun: {
     readonly runId: RunId | null;
     readonly outcome: RunOutcome;
@@ -28,9 +54,14 @@ export interface ResourceStatus {
   /** When the current snapshot was published, ISO 8601; a later failed run does not change it. */
   readonly snapshotAt: string | null;
   readonly warnings: readonly string[];
-  /** Why the last run was not published. */
+  /** Why the last run was not published, or why the resource cannot be written or read. */
   readonly error: RunError | null;
-  readonly active: ActiveRun | null;
+  /** `null` if no run is in progress. */
+  readonly active: StatusRun | null;
+  /** After a rollback, until the next published run. */
+  readonly rolledBack: { readonly from: RunId; readonly to: RunId } | null;
+  /** Nominal start of the scheduled run that the published data lacks, ISO 8601. */
+  readonly behindSince: string | null;
   /** `null` if the configured page size is in use, or if the page size is not known. */
   readonly pageSize: LearnedPageSize | null;
   /** The source of this status. */
@@ -40,16 +71,21 @@ export interface ResourceStatus {
 export interface StatusOptions {
   /** Time limit of a mirror's answer, in milliseconds. Default: 4,000. */
   readonly timeoutMs?: number | undefined;
+  /** Whether a worker polls the task queue. If none does, no mirror is asked. Default: not known. */
+  readonly hasWorker?: boolean | null;
+  /** Nominal start of the last run that the Schedule started; default: not known. */
+  readonly lastScheduled?: Date | null;
 }
 
 /**
- * The status of each resource of a connection, from its mirror, or from `latest.json` if the mirror does not answer.
+ * The status of each resource of a connection, combined from its mirror, the server and `latest.json`. If the mirror does
+ * not answer, the data comes from `latest.json`, and failures from the exports that ended.
  *
  * @param temporal `null` if Temporal is unreachable
- * @throws StoreError if the lake cannot be read
+ * @throws StoreError if the lake cannot be read, and the mirror does not answer either
  * @example
  * const resources = await readStatus(temporal, connection, store);
- * for (const { name, rows, error } of resources) console.log(name, rows, error?.message);
+ * for (const { name, state, rows, error } of resources) console.log(name, state, rows, error?.message);
  */
 export function readStatus(
   temporal: TemporalClient | null,
@@ -57,66 +93,161 @@ export function readStatus(
   store: ObjectStore,
   options: StatusOptions = {},
 ): Promise<ResourceStatus[]> {
+  let ended: Promise<readonly EndedRun[]> | null = null;
+  const endedRuns = (): Promise<readonly EndedRun[]> => {
+    ended ??= temporal === null ? Promise.resolve([]) : readEndedRuns(temporal, connection.name, options);
+    return ended;
+  };
   return Promise.all(
-    connection.resources.map(async ({ name }) => {
-      const mirror =
-        temporal === null ? null : await tryQueryMirror(temporal, connection.name, name, options);
-      return mirror === null ? fromLake(store, name) : fromMirror(mirror);
-    }),
+    connection.resources.map(({ name }) =>
+      readResource({ temporal, connection, store, name, options, endedRuns }),
+    ),
   );
 }
 
-async function tryQueryMirror(
-  temporal: TemporalClient,
-  connection: string,
-  resource: string,
-  { timeoutMs }: StatusOptions,
-): Promise<MirrorStatus | null> {
-  try {
-    return await withDeadline(temporal, () => queryMirror(temporal, connection, resource), timeoutMs);
-  } catch {
-    // The mirror does not exist, or no worker or server answers. The lake is the fallback.
-    return null;
-  }
+interface Reading {
+  readonly temporal: TemporalClient | null;
+  readonly connection: ConnectionSettings;
+  readonly store: ObjectStore;
+  readonly name: string;
+  readonly options: StatusOptions;
+  /** The ended runs of the connection that were not published; read once, if a mirror does not answer. */
+  readonly endedRuns: () => Promise<readonly EndedRun[]>;
 }
 
-function fromMirror({
-  resource,
-  checkpoint,
-  published,
-  lastRun,
-  active,
-  pageSize,
-  tableWarning,
-}: MirrorStatus): ResourceStatus {
-  const isPublished = lastRun?.outcome === 'published' && lastRun.runId === published?.runId;
-  const snapshotAt = published === null ? null : new Date(published.publishedAt).toISOString();
-  const publishedAt = isPublished ? snapshotAt : null;
+async function readResource(reading: Reading): Promise<ResourceStatus> {
+  const { options, name } = reading;
+  const hasWorker = options.hasWorker ?? null;
+  let read = await readBoth(reading);
+  // A run may have published between the two answers.
+  if (read.displaced !== null) read = await readBoth(reading);
+  const { lake, mirror, displaced } = read;
+  const status = mirror?.status ?? null;
+  if (status === null && lake.error !== null) throw lake.error;
+  const pointer = displaced === null ? lake.pointer : null;
+  const foreign = lake.foreign ?? (lake.pointer === null ? null : displaced);
+  const problem = lake.problem ?? (lake.pointer === null ? displaced : null);
+  const known = status === null ? await withoutMirror(reading, pointer) : withMirror(status, pointer);
+  const active = activeOf(mirror);
+  const rolledBack = rolledBackOf(pointer);
+  const behind =
+    pointer === null
+      ? null
+      : behindSince(options.lastScheduled?.getTime() ?? null, parseRunDate(pointer.runId), Date.now());
+  const error = foreign ?? problem;
   return {
-    name: resource,
-    checkpoint,
-    rows: published?.rows ?? null,
-    lastRun: lastRun && { runId: lastRun.runId, outcome: lastRun.outcome, publishedAt },
-    snapshotAt,
-    // The run that the table does not show may not be the last one.
-    warnings: [
-      ...new Set([...(lastRun?.warnings ?? []), ...(tableWarning === undefined ? [] : [tableWarning])]),
-    ],
-    error: lastRun?.error ?? null,
+    name,
+    ...known,
+    // The data of another owner is not that of this connection.
+    ...(foreign === null ? {} : { rows: null, snapshotAt: null, checkpoint: null }),
+    state: stateOf({
+      unreadable: problem !== null,
+      foreign: foreign !== null,
+      active,
+      hasWorker,
+      lastOutcome: known.lastRun?.outcome ?? null,
+      rolledBack: rolledBack !== null,
+      behind: behind !== null,
+    }),
+    error: error === null ? known.error : { type: foreign === null ? 'Lake' : 'Displaced', message: error },
     active,
-    pageSize: pageSize ?? null,
-    from: 'mirror',
+    rolledBack,
+    behindSince: behind === null ? null : new Date(behind).toISOString(),
+    from: status === null ? 'latest.json' : 'mirror',
   };
 }
 
-async function fromLake(store: ObjectStore, name: string): Promise<ResourceStatus> {
-  const pointer = await readPointer(store, name);
-  const nothing = { name, error: null, active: null, pageSize: null, from: 'latest.json' } as const;
-  if (pointer === null)
-    return { ...nothing, checkpoint: null, rows: null, lastRun: null, snapshotAt: null, warnings: [] };
-  const { runId, checkpoint, rows, publishedAt, snapshot } = pointer;
-  const manifest = await readManifest(store, snapshot);
-  const warnings = manifest?.warnings ?? [`${snapshot} is missing, although latest.json names it`];
-  const lastRun = { runId, outcome: 'published', publishedAt } as const;
-  return { ...nothing, checkpoint, rows, lastRun, snapshotAt: publishedAt, warnings };
+async function readBoth({ temporal, connection, store, name, options }: Reading) {
+  const { timeoutMs, hasWorker = null } = options;
+  const [lake, mirror] = await Promise.all([
+    readOwnPointer(store, connection, name),
+    temporal === null ? null : readMirror(temporal, connection.name, name, { timeoutMs, hasWorker }),
+  ]);
+  const status = mirror?.status ?? null;
+  const unclear = status === null || status.active !== null || lake.problem !== null || lake.foreign !== null;
+  const publishedRunId = status?.published?.runId ?? null;
+  const claim = { connection: connection.name, baseUrl: connection.baseUrl, resource: name, publishedRunId };
+  return { lake, mirror, displaced: unclear ? null : ownerProblem(lake.pointer, claim) };
+}
+
+type Known = Pick<
+  ResourceStatus,
+  'checkpoint' | 'rows' | 'lastRun' | 'snapshotAt' | 'warnings' | 'error' | 'pageSize'
+>;
+
+function withMirror(status: MirrorStatus, pointer: Pointer | null): Known {
+  const { published, lastRun, tableWarning, pageSize } = status;
+  const current = pointer ?? published;
+  const snapshotAt = current === null ? null : new Date(current.publishedAt).toISOString();
+  const common = {
+    checkpoint: status.checkpoint ?? pointer?.checkpoint ?? null,
+    rows: current?.rows ?? null,
+    snapshotAt,
+    pageSize: pageSize ?? null,
+  };
+  // The run that the table does not show may not be the last one.
+  const table = tableWarning === undefined ? [] : [tableWarning];
+  if (pointer !== null && (lastRun === null || isUndone(lastRun, pointer)))
+    return { ...common, lastRun: publishedRun(pointer), warnings: table, error: null };
+  const isPublished = lastRun?.outcome === 'published' && lastRun.runId === current?.runId;
+  const publishedAt = isPublished ? snapshotAt : null;
+  return {
+    ...common,
+    lastRun: lastRun && { runId: lastRun.runId, outcome: lastRun.outcome, publishedAt },
+    warnings: [...new Set([...(lastRun?.warnings ?? []), ...table])],
+    error: lastRun?.error ?? null,
+  };
+}
+
+/** Whether a rollback has left this run behind. */
+function isUndone(
+  { runId, outcome }: Pick<NonNullable<MirrorStatus['lastRun']>, 'runId' | 'outcome'>,
+  { rolledBackFrom, amendedBy, runId: current }: Pointer,
+): boolean {
+  if (rolledBackFrom === undefined || runId === null) return false;
+  return outcome === 'published'
+    ? runId !== current
+    : amendedBy !== undefined && beganAfter(amendedBy, runId);
+}
+
+async function withoutMirror({ name, store, endedRuns }: Reading, pointer: Pointer | null): Promise<Known> {
+  const [failed] = (await endedRuns()).filter(({ resource }) => resource === name);
+  const isNewer =
+    failed !== undefined && (pointer === null || failed.startedAt > parseRunDate(pointer.runId));
+  const unpublished = isNewer && !(pointer !== null && isUndone(failed, pointer)) ? failed : null;
+  const published = pointer === null ? null : publishedRun(pointer);
+  const lastRun =
+    unpublished === null
+      ? published
+      : { runId: unpublished.runId, outcome: unpublished.outcome, publishedAt: null };
+  return {
+    checkpoint: pointer?.checkpoint ?? null,
+    rows: pointer?.rows ?? null,
+    lastRun,
+    snapshotAt: published?.publishedAt ?? null,
+    warnings: pointer === null ? [] : await publishedWarnings(store, pointer),
+    error: unpublished?.error ?? null,
+    pageSize: null,
+  };
+}
+
+function publishedRun({ runId, publishedAt }: Pointer) {
+  return { runId, outcome: 'published', publishedAt } as const;
+}
+
+function rolledBackOf(pointer: Pointer | null): ResourceStatus['rolledBack'] {
+  const from = pointer?.rolledBackFrom?.runId;
+  return pointer === null || from === undefined ? null : { from, to: pointer.runId };
+}
+
+const UNKNOWN = {
+  ...{ runId: null, startedAt: null, phase: null, mode: null },
+  ...{ pages: null, rows: null, resumed: null },
+} as const;
+
+function activeOf(mirror: MirrorRead | null): StatusRun | null {
+  if (mirror === null) return null;
+  const { status, retrying, waitingUntil, isBusy } = mirror;
+  if (status === null) return isBusy ? { ...UNKNOWN, retrying, waitingUntil } : null;
+  return status.active === null ? null : { ...status.active, retrying, waitingUntil };
 }

@@ -33,6 +33,8 @@ export interface LoggedRun {
   readonly error: RunError | null;
   /** Why the last attempt of a running step failed; `null` if it did not. */
   readonly retrying: string | null;
+  /** Whether a rollback has abandoned this published run; absent: none has. */
+  readonly rolledBack?: true;
 }
 
 export interface RunLogOptions {
@@ -68,6 +70,27 @@ export async function readUnpublishedRuns(
   ]);
   const coverage = failed === null ? 'no-temporal' : mirrors.includes(null) ? 'no-worker' : 'complete';
   return { runs: [...(failed ?? []), ...mirrors.flatMap((runs) => runs ?? [])], coverage };
+}
+
+/** The number of exports that are read for the last outcome of each resource. */
+const LAST_EXPORTS = 5;
+
+/** A run that ended without publishing. */
+export type EndedRun = LoggedRun & { readonly outcome: RunOutcome };
+
+/**
+ * The last runs of a connection that ended without publishing, newest first; needs no worker. Does not throw if Temporal
+ * fails.
+ */
+export async function readEndedRuns(
+  temporal: TemporalClient,
+  connection: string,
+  { timeoutMs }: Pick<RunLogOptions, 'timeoutMs'>,
+): Promise<readonly EndedRun[]> {
+  const options = { resources: [], limit: LAST_EXPORTS, timeoutMs };
+  const runs = (await orNull(() => failedRuns(temporal, connection, options))) ?? [];
+  const ended = runs.flatMap((run) => (run.outcome === 'running' ? [] : [{ ...run, outcome: run.outcome }]));
+  return ended.sort((a, b) => b.startedAt - a.startedAt);
 }
 
 /** The unpublished runs of exports and backfills that did not complete. */

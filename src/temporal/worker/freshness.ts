@@ -1,14 +1,12 @@
 import { MINUTE_MS } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import type { Meter } from '../../core/metrics.js';
-import type { Settings } from '../../core/settings.js';
 import { pointerKey } from '../../lake/published/layout.js';
 import { decodePointer } from '../../lake/published/pointer.js';
 import { fromUtcSeconds } from '../../lake/run/watermark.js';
 import type { Connections } from './connections.js';
 
 interface FreshnessOptions {
-  readonly settings: Settings;
   readonly connections: Connections;
   readonly meter: Meter;
   /** Called for each resource with each measurement. */
@@ -31,7 +29,7 @@ export function watchFreshness(options: FreshnessOptions): { stop(): Promise<voi
   let reading = Promise.resolve();
   const read = (): void => {
     reading = reading.then(async () => {
-      for (const { name: connection, resources } of options.settings.connections) {
+      for (const { name: connection, resources } of options.connections.settings.connections) {
         for (const { name: resource } of resources) {
           if (stopped) return;
           options.onResource?.({ connection, resource });
@@ -61,7 +59,10 @@ async function measure(
   const { connection, resource } = labels;
   const id = `${connection}/${resource}`;
   try {
-    const found = await connections.connection(connection).store.readIfExists(pointerKey(resource));
+    // The connection must stay open during the read, even if the configuration changes.
+    const found = await connections.during('freshness', null, () =>
+      connections.connection(connection).store.readIfExists(pointerKey(resource)),
+    );
     failing.delete(id);
     meter.record('neverPublished', found === null ? 1 : 0, labels);
     if (found === null) return;

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { Activities, RunPhase } from '../../core/contract/index.js';
 import { turns } from '../../core/turns.js';
+import type { Connections } from './connections.js';
 
 const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan' | 'notify' | 'write-back'>> = {
   'worktrack.planExport': 'plan',
@@ -77,3 +78,12 @@ export const manyAbortListeners: ActivityInterceptorsFactory = ({ cancellationSi
   setMaxListeners(0, cancellationSignal);
   return {};
 };
+
+/** Lets all activities of a run use the configuration with which the run began, also after a reload. */
+export function keepConfiguration(connections: Connections): ActivityInterceptorsFactory {
+  return ({ info }) => ({
+    inbound: {
+      execute: (input, next) => connections.during(info.activityType, input.args[0], () => next(input)),
+    },
+  });
+}

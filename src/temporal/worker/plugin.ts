@@ -14,8 +14,9 @@ import type { Settings } from '../../core/settings.js';
 import { VERSION } from '../../core/version.js';
 import { type Connections, openConnections } from './connections.js';
 import { watchFreshness } from './freshness.js';
-import { logContext, manyAbortListeners, takeTurns } from './interceptors.js';
+import { keepConfiguration, logContext, manyAbortListeners, takeTurns } from './interceptors.js';
 import { OpenBatches } from './open-batches.js';
+import { type PublishedConfig, publishConfig, type WorkerPlace } from './publish-config.js';
 import { RetryWatch } from './retries.js';
 import { exportsMetrics, metricSinks, runtimeLogger, runtimeMeter } from './telemetry.js';
 
@@ -52,7 +53,12 @@ export class WorktrackPlugin extends SimplePlugin {
   #connections: Connections | null = null;
   #activities: Activities | null = null;
   #options: WorkerOptions | null = null;
+  #replaced: Settings | null = null;
   #freshness: ReturnType<typeof watchFreshness> | null = null;
+  #keepConfiguration: ActivityInterceptorsFactory | null = null;
+  /** By task queue. */
+  readonly #places = new Map<string, Omit<WorkerPlace, 'identity'>>();
+  readonly #published = new Map<Worker, PublishedConfig>();
 
   constructor(options: WorktrackPluginOptions = {}) {
     super({ name: 'temporal-worktrack' });
@@ -68,28 +74,59 @@ export class WorktrackPlugin extends SimplePlugin {
     });
     this.#activities ??= createActivities(this.#connections);
     const activities = mergeActivities(options.activities ?? {}, this.#activities);
-    const ours = [manyAbortListeners, takeTurns, this.#retries.interceptor, logContext];
+    this.#keepConfiguration ??= keepConfiguration(this.#connections);
+    const ours = [
+      ...[manyAbortListeners, takeTurns, this.#retries.interceptor, logContext],
+      this.#keepConfiguration,
+    ];
     const interceptors = withInterceptors(options.interceptors, ours);
     const sinks = { ...options.sinks, ...metricSinks };
     this.#options = options;
+    const { connection, namespace = 'default', taskQueue, dataConverter } = options;
+    if (connection !== undefined)
+      this.#places.set(taskQueue, { connection, namespace, taskQueue, dataConverter });
     const configured = super.configureWorker(options);
     return { shutdownGraceTime: SHUTDOWN_GRACE, ...configured, activities, interceptors, sinks };
   }
 
   override async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     this.#running.add(worker);
+    this.#publish(worker);
     if (exportsMetrics()) this.#freshness ??= this.#watchFreshness();
     try {
       await super.runWorker(worker, next);
     } finally {
       // If the plugin was passed twice, this runs twice per worker. The second run closes nothing.
       this.#running.delete(worker);
+      await this.#published.get(worker)?.withdraw();
+      this.#published.delete(worker);
       if (this.#running.size === 0) {
         await this.#freshness?.stop();
         this.#freshness = null;
         await this.#connections?.close();
       }
     }
+  }
+
+  /**
+   * Uses another configuration from the next run on. Runs and write-backs in progress keep theirs. Commands such as
+   * `worktrack status` see the change within seconds.
+   *
+   * @example
+   * process.on('SIGHUP', () => plugin.reload(loadSettings({ env: process.env, cwd: process.cwd() })));
+   */
+  reload(settings: Settings): void {
+    this.#replaced = settings;
+    this.#connections?.replace(settings);
+    for (const published of this.#published.values()) published.publish(settings);
+  }
+
+  #publish(worker: Worker): void {
+    const { taskQueue, identity } = worker.options;
+    const place = this.#places.get(taskQueue);
+    if (place === undefined || this.#published.has(worker)) return;
+    const onError = (message: string): void => runtimeLogger.warn(message);
+    this.#published.set(worker, publishConfig({ ...place, identity }, this.#connections!.settings, onError));
   }
 
   #watchFreshness() {
@@ -106,7 +143,6 @@ export class WorktrackPlugin extends SimplePlugin {
             ...{ taskQueue, settings, meter },
           });
     return watchFreshness({
-      settings,
       connections: this.#connections!,
       meter,
       onResource: (labels) => this.#retries.measure(labels),
@@ -117,7 +153,9 @@ export class WorktrackPlugin extends SimplePlugin {
 
   #settings(): Settings {
     const { settings, configFile } = this.#source;
-    return settings ?? loadSettings({ file: configFile, env: process.env, cwd: process.cwd() });
+    return (
+      this.#replaced ?? settings ?? loadSettings({ file: configFile, env: process.env, cwd: process.cwd() })
+    );
   }
 }
 

@@ -46,6 +46,8 @@ export interface WorktrackWorker {
   readonly state: WorkerState;
   /** Runs until `stop` or a failure of the worker. */
   run(): Promise<void>;
+  /** Uses another configuration from the next run on. Runs and write-backs in progress keep theirs. */
+  reload(settings: Settings): void;
   /** Drains: takes no more tasks, and lets running activities save their position. Before `run`, makes `run` end immediately. */
   stop(): void;
 }
@@ -66,6 +68,7 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
     const { plugins = [], ...more } = options.worker ?? {};
     // The bundle contains the workflow modules. Passing them again would only cause a warning.
     const { workflowModules: _, ...interceptors } = more.interceptors ?? {};
+    const plugin = new WorktrackPlugin({ settings: options.settings });
     const worker = await Worker.create({
       connection,
       namespace,
@@ -75,7 +78,7 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
       ...(await optionsOf(options)),
       ...more,
       interceptors,
-      plugins: [...plugins, new WorktrackPlugin({ settings: options.settings })],
+      plugins: [...plugins, plugin],
     });
     let stopped = false;
     return {
@@ -96,6 +99,7 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
           await connection.close();
         }
       },
+      reload: (settings) => plugin.reload(settings),
       stop() {
         stopped = true;
         // The SDK throws if the worker is not running yet or is already stopping.

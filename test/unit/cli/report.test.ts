@@ -55,6 +55,9 @@ describe('status', () => {
     lastRun: { runId: 'r1' as never, outcome: 'published', publishedAt: '2026-11-21T02:00:00.000Z' },
     warnings: ['a gap'],
     snapshotAt: '2026-11-21T02:00:00.000Z',
+    state: 'published',
+    rolledBack: null,
+    behindSince: null,
     error: null,
     active: null,
     pageSize: null,
@@ -63,6 +66,7 @@ describe('status', () => {
   const never: ResourceStatus = {
     ...tasks,
     name: 'new',
+    state: 'never-run',
     checkpoint: null,
     rows: null,
     lastRun: null,
@@ -72,10 +76,14 @@ describe('status', () => {
   };
 
   it('as JSON has the keys of the contract and no others', () => {
-    expect(statusJson([{ name: 'acme', resources: [tasks], schedule: { state: 'none' } }])).toEqual({
+    const now = Date.parse('2026-11-21T05:00:00Z');
+    const connections = [{ name: 'acme', resources: [tasks], schedule: { state: 'none' } }] as const;
+    expect(statusJson(connections, { maxAgeMs: 26 * 3_600_000, now })).toEqual({
+      fresh: true,
       connections: [
         {
           name: 'acme',
+          fresh: true,
           resources: [
             {
               name: 'tasks',
@@ -84,11 +92,22 @@ describe('status', () => {
               lastRun: { runId: 'r1', outcome: 'published', publishedAt: '2026-11-21T02:00:00.000Z' },
               warnings: ['a gap'],
               pageSize: null,
+              state: 'published',
+              fresh: true,
+              error: null,
+              active: null,
+              rolledBack: null,
+              behindSince: null,
+              source: 'latest.json',
             },
           ],
+          schedule: { state: 'none', next: null, last: null, note: null },
+          worker: null,
+          differences: [],
         },
       ],
     });
+    expect(statusJson(connections, { maxAgeMs: 3_600_000, now })).toMatchObject({ fresh: false });
   });
 
   it('as a table shows ages and warnings, and the mirrors that did not answer', () => {
@@ -96,8 +115,8 @@ describe('status', () => {
     const schedule = { state: 'due', at: new Date('2026-11-22T02:00:00Z') } as const;
     const text = statusLines([{ name: 'acme', resources: [tasks, never], schedule }], now).join('\n');
     expect(text).toContain('next scheduled run: 2026-11-22T02:00:00Z, in 21 h');
-    expect(text).toMatch(/tasks +1,234 +2026-11-21T01:55:00Z +r1 +published +3 h ago +idle/);
-    expect(text).toMatch(/new +- +none yet +- +never run/);
+    expect(text).toMatch(/tasks +1,234 +3 h ago +published 3 h ago/);
+    expect(text).toMatch(/new +- +- +never run/);
     expect(text).toContain('warning: tasks: a gap');
     expect(text).toContain('The mirrors of tasks do not answer. The data comes from latest.json.');
   });
@@ -111,6 +130,9 @@ describe('the status of one connection', () => {
     lastRun: { runId: null, outcome: 'failed', publishedAt: null },
     snapshotAt: '2026-11-21T02:00:00.000Z',
     warnings: [],
+    state: 'failed',
+    rolledBack: null,
+    behindSince: null,
     error: { type: 'Transient', message: 'it broke' },
     active: null,
     pageSize: null,
@@ -120,8 +142,8 @@ describe('the status of one connection', () => {
   const text = (status: Partial<ResourceStatus>, schedule: NextScheduled | null): string =>
     statusLines([{ name: 'acme', resources: [{ ...base, ...status }], schedule }], now).join('\n');
 
-  it('shows the age of the snapshot even if the last run failed', () => {
-    expect(text({}, null)).toMatch(/tasks +3 +none yet +- +failed +3 h ago/);
+  it('shows that the last run failed, and why', () => {
+    expect(text({}, null)).toMatch(/tasks +3 +- +failed\n {2}tasks: it broke/);
   });
 
   it('labels schema changes separately, and shows gaps', () => {

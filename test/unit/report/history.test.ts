@@ -120,7 +120,13 @@ describe('the history of a resource', () => {
     const ref = { connection: 'acme', resource: 'tasks', runId: runId(0) };
     const write = (lake: ObjectStore) => {
       const connection = () => ({ store: lake }) as OpenConnection;
-      const deps = { connection, now: Date.now, draining: () => false, meter: NO_METER };
+      const deps = {
+        connection,
+        origin: 'worktrack.yaml',
+        now: Date.now,
+        draining: () => false,
+        meter: NO_METER,
+      };
       return new MockActivityEnvironment().run(async () => {
         const last = await readLastRun(lake, ref);
         if (last !== null) await writeReport(deps, ref, last);

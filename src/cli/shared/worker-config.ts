@@ -1,0 +1,93 @@
+import { ConfigurationError } from '../../core/configuration-error.js';
+import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import type { TemporalClient } from '../../temporal/client/connect.js';
+import { readWorkers, type WorkerDifference, workerDifferences } from '../../temporal/status/workers.js';
+import { keysText } from './config-changes.js';
+import type { GlobalOptions } from './options.js';
+import { output } from './output.js';
+import { age } from './text.js';
+
+/** The two files of a difference, for messages. */
+interface Files {
+  /** The command's configuration file. */
+  readonly source: string;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/**
+ * How a worker's configuration differs from that of the command, and what to do, as sentences.
+ *
+ * @example
+ * // acme: worker 7@host has another configuration (/etc/worktrack.yaml, read 3 h ago): it lacks resource members. …
+ */
+export function differenceText(found: WorkerDifference, files: Files): string {
+  const { message, remedy } = describeDifference(found, files);
+  return `${message}. ${remedy}`;
+}
+
+/** The same as a message and what to do. */
+export function describeDifference(
+  found: WorkerDifference,
+  { source, now }: Files,
+): { readonly message: string; readonly remedy: string } {
+  const { connection, worker, difference, loadedAt } = found;
+  const where = `${found.source}, read ${age(now - loadedAt)} ago`;
+  const what = difference === null ? 'it lacks this connection' : partsOf(difference, source).join('; ');
+  const message = `${connection}: worker ${worker} has another configuration than ${source} (${where}): ${what}`;
+  return { message, remedy: remedyOf(found) };
+}
+
+function partsOf(difference: NonNullable<WorkerDifference['difference']>, source: string): string[] {
+  const { added, missing, keys } = difference;
+  return [
+    ...(added.length === 0 ? [] : [`it lacks ${resources(added)}`]),
+    ...(missing.length === 0 ? [] : [`it also has ${resources(missing)}, which ${source} lacks`]),
+    ...(keys.length === 0 ? [] : [`different ${keysText(keys)}`]),
+  ];
+}
+
+function resources(names: readonly string[]): string {
+  return `${names.length === 1 ? 'resource' : 'resources'} ${names.join(', ')}`;
+}
+
+/** What to do. A worker's default identity is `<process id>@<host>`. */
+function remedyOf({ worker }: WorkerDifference): string {
+  const [, pid, host] = /^(\d+)@(.+)$/.exec(worker) ?? [];
+  const reload = pid === undefined ? 'send it SIGHUP' : `run \`kill -HUP ${pid}\` on ${host}`;
+  return `To load its file again, ${reload}; or restart it. Runs use the worker's configuration.`;
+}
+
+/** The workers whose configuration differs from the command's; empty if Temporal does not answer. */
+export async function findDifferences(
+  temporal: TemporalClient,
+  connections: readonly ConnectionSettings[],
+  { taskQueue = DEFAULT_TASK_QUEUE }: GlobalOptions,
+): Promise<readonly WorkerDifference[]> {
+  try {
+    return workerDifferences(await readWorkers(temporal, taskQueue), connections);
+  } catch {
+    // The command itself reports an unreachable server.
+    return [];
+  }
+}
+
+/**
+ * Warns of workers with another configuration before a run of one connection starts.
+ *
+ * @param wanted the resources of the run
+ * @throws ConfigurationError if a worker lacks one of these, because the run would leave it out
+ */
+export function checkDifferences(
+  differences: readonly WorkerDifference[],
+  { source, wanted }: { readonly source: string; readonly wanted: readonly string[] },
+): void {
+  const files = { source, now: Date.now() };
+  for (const found of differences) {
+    const text = differenceText(found, files);
+    const lacks = found.difference === null || found.difference.added.some((name) => wanted.includes(name));
+    if (lacks) throw new ConfigurationError(text, { remedy: 'Nothing was started.' });
+    output.note(`warning: ${text}`);
+  }
+}

@@ -1,0 +1,60 @@
+import type { RunId } from '../../core/brands.js';
+import { errorMessage } from '../../core/errors.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import type { Manifest } from '../../lake/published/manifest.js';
+import { readManifest } from '../../lake/published/manifest.js';
+import { type Pointer, readPointer } from '../../lake/published/pointer.js';
+import { checkFence } from '../../lake/run/fence.js';
+import { type ObjectStore, StoreError } from '../../lake/store/index.js';
+
+/** What the lake says about a resource. */
+export interface PointerRead {
+  /** `null`: nothing is published by this connection. */
+  readonly pointer: Pointer | null;
+  /** Why the pointer does not belong to this mirror. */
+  readonly foreign: string | null;
+  /** Why the lake or the pointer cannot be read. */
+  readonly problem: string | null;
+}
+
+/** Reads `latest.json` of a resource. A store that fails is a problem, too; the caller decides whether it is an error. */
+export async function readOwnPointer(
+  store: ObjectStore,
+  { name: connection, baseUrl }: ConnectionSettings,
+  resource: string,
+): Promise<PointerRead & { readonly error: StoreError | null }> {
+  try {
+    const pointer = await readPointer(store, resource);
+    const foreign = ownerProblem(pointer, { connection, baseUrl, resource, publishedRunId: null });
+    return { pointer: foreign === null ? pointer : null, foreign, problem: null, error: null };
+  } catch (error) {
+    const nothing = { pointer: null, foreign: null };
+    if (error instanceof StoreError) return { ...nothing, problem: error.message, error };
+    const problem = `${store.url}/${resource}/latest.json: ${errorMessage(error)}`;
+    return { ...nothing, problem, error: null };
+  }
+}
+
+/** Why a mirror may not write the resource, from the same rule that its runs use; `null` if it may. */
+export function ownerProblem(
+  pointer: Pointer | null,
+  claim: {
+    readonly connection: string;
+    readonly baseUrl: string;
+    readonly resource: string;
+    readonly publishedRunId: RunId | null;
+  },
+): string | null {
+  const nothing = { publishingRunId: null, rollbackRunId: null, displaced: false, adopt: false };
+  const fence = checkFence(pointer, { ...claim, ...nothing });
+  return 'message' in fence ? fence.message : null;
+}
+
+/** The warnings of the published run. */
+export async function publishedWarnings(
+  store: ObjectStore,
+  { snapshot }: Pointer,
+): Promise<readonly string[]> {
+  const manifest: Manifest | null = await readManifest(store, snapshot);
+  return manifest?.warnings ?? [`${snapshot} is missing, although latest.json names it`];
+}

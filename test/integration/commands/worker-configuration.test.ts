@@ -1,0 +1,105 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CommandProcess, runCommand, startWorkerProcess } from '../../support/processes.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
+
+describe('a configuration that a worker has not loaded', () => {
+  let stack: Stack;
+  let worker: CommandProcess;
+  let before: string;
+  const target = (): string[] => ['--config', stack.configFile, '--task-queue', stack.taskQueue];
+  const run = (...args: string[]) => runCommand(stack, [...args, ...target()]);
+  const logged = (text: string): Promise<void> =>
+    until(async () => (await worker.output()).stderr.includes(text), `the worker logs ${text}`);
+  const write = (text: string): Promise<void> => writeFile(stack.configFile, text);
+
+  beforeAll(async () => {
+    stack = await startStack({
+      resources: '[projects, tasks]',
+      simulator: { counts: { projects: 3, tasks: 2, members: 4 } },
+    });
+    before = await readFile(stack.configFile, 'utf8');
+    worker = await startWorkerProcess(stack);
+    await until(
+      async () => (await run('doctor')).stdout.includes('the same as in this file'),
+      'it is published',
+    );
+  });
+  afterAll(() => stack?.stop());
+
+  it('is reported by every command, with the worker, the keys and what to do', async () => {
+    await write(
+      `${before.replace('[projects, tasks]', '[projects, tasks, members]')}\n    sync: { pageSize: 500 }\n`,
+    );
+    const lacks = `worker ${worker.child.pid}@`;
+    const exported = await run('export');
+    expect([exported.code, exported.stdout]).toEqual([2, '']);
+    expect(exported.stderr).toContain(lacks);
+    expect(exported.stderr).toContain('it lacks resource members; different sync.pageSize');
+    expect(exported.stderr).toContain(`kill -HUP ${worker.child.pid}`);
+    expect(exported.stderr).toContain('Nothing was started.');
+    expect((await run('backfill')).code).toBe(2);
+    expect((await run('doctor')).stdout).toContain('it lacks resource members');
+    const status = await run('status');
+    expect([status.code, status.stdout]).toEqual([0, expect.stringContaining('it lacks resource members')]);
+    const json = JSON.parse((await run('status', '--json')).stdout) as {
+      connections: [{ differences: { difference: unknown }[] }];
+    };
+    expect(json.connections[0].differences).toMatchObject([
+      { source: stack.configFile, difference: { added: ['members'], missing: [], keys: ['sync.pageSize'] } },
+    ]);
+    const applied = await run('schedule', 'apply');
+    expect([applied.code, applied.stderr]).toEqual([0, expect.stringContaining('it lacks resource members')]);
+    await run('schedule', 'delete');
+    // The run needs nothing that the worker lacks.
+    const part = await run('export', '--resource', 'projects');
+    expect([part.code, part.stderr]).toEqual([0, expect.stringContaining('warning: ')]);
+  });
+
+  it('is loaded on SIGHUP, and the next run uses it', async () => {
+    worker.child.kill('SIGHUP');
+    await logged('new resource members; changed sync.pageSize');
+    await until(
+      async () => (await run('doctor')).stdout.includes('the same as in this file'),
+      'it is published',
+    );
+    const exported = await run('export');
+    expect([exported.code, exported.stderr]).toEqual([0, expect.not.stringContaining('warning')]);
+    expect(exported.stdout).toContain('members');
+  });
+
+  it('stays in use if the changed file is invalid', async () => {
+    const good = await readFile(stack.configFile, 'utf8');
+    await write(good.replace('baseUrl:', 'baseURL:'));
+    worker.child.kill('SIGHUP');
+    await logged('configuration rejected (SIGHUP); the one in use stays active');
+    await write(good);
+    expect((await run('export')).code).toBe(0);
+  });
+
+  it('is named with its worker if a run needs a resource that the worker lacks', async () => {
+    const failed = stack.export({ resources: ['nothing'] });
+    await expect(failed).rejects.toMatchObject({
+      cause: {
+        cause: { message: expect.stringContaining(`${stack.configFile} of worker ${worker.child.pid}@`) },
+      },
+    });
+  });
+});
+
+describe('worker --watch', () => {
+  it('loads a changed file', async () => {
+    const stack = await startStack({ resources: '[projects]', simulator: { counts: { projects: 1 } } });
+    try {
+      const worker = await startWorkerProcess(stack, {}, ['--watch']);
+      const text = await readFile(stack.configFile, 'utf8');
+      await writeFile(stack.configFile, text.replace('[projects]', '[projects, tasks]'));
+      await until(
+        async () => (await worker.output()).stderr.includes('new resource tasks'),
+        'the worker loads the file',
+      );
+    } finally {
+      await stack.stop();
+    }
+  });
+});

@@ -71,9 +71,9 @@ describe('worktrack history', () => {
     expect(stdout).toMatch(
       /^tasks\n {2}STARTED +MODE +OUTCOME +ROWS +NEW +CHANGED +GONE +TOOK +WARNINGS +RUN\n/,
     );
-    expect(stdout).toMatch(/Z +- +refused +- +- +- +- +\S+ +- +\d{8}T\d{6}Z-[0-9a-f]{8}\n/);
+    expect(stdout).toMatch(/ago +- +refused +- +- +- +- +\S+ +- +\d{8}T\d{6}Z-[0-9a-f]{8}\n/);
     expect(stdout.match(/published/g)).toHaveLength(1);
-    expect(stdout).toMatch(/Z: .*403/);
+    expect(stdout).toMatch(/ago: .*403/);
     expect(stdout).not.toContain('projects\n');
   });
 

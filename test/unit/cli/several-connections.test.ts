@@ -3,13 +3,11 @@ import { screenLines, statusSummary } from '../../../src/cli/inspect/status-summ
 import { resultSummary } from '../../../src/cli/runs/several.js';
 import { readWait } from '../../../src/cli/runs/wait.js';
 import { doctorScreen } from '../../../src/cli/setup/doctor-lines.js';
-
-impo...{
+import {
   type ConnectionSummary,
   connectionLines,
   totalLine,
 } from '../../../src/cli/shared/connection-lines.js';
-
 import { eachConnection, PARALLEL_CONNECTIONS } from '../../../src/cli/shared/each-connection.js';
 import { EXIT, worstExitCode } from '../../../src/cli/shared/exit-code.js';
 import { UsageError } from '../../../src/cli/shared/usage-error.js';
@@ -22,19 +20,19 @@ import { failed, report } from './support.js';
 const NOW = Date.UTC(2026, 10, 21);
 const connection = (name: string) => ({ name }) as ConnectionSettings;
 const many = Array.from({ length: 300 }, (_, i) => connection(`c${String(i + 1).padStart(3, '0')}`));
-const summary = (changes: Partial<ConnectionSummary> = {}): ConnectionSummary =...{
-  ...name: 'acme', code: EXIT.done, problem: false, state: 'published', detail: '4 resources', lines: [] ,
+const summary = (changes: Partial<ConnectionSummary> = {}): ConnectionSummary => ({
+  ...{ name: 'acme', code: EXIT.done, problem: false, state: 'published', detail: '4 resources', lines: [] },
   ...changes,
 });
 
-describe('a command on several connections', () ...{
-  afterEach(() ...{
+describe('a command on several connections', () => {
+  afterEach(() => {
     delete process.env.WORKTRACK_REACH_TIMEOUT;
   });
 
-  it('works on a bounded number at a time, and ends in their order although some fail', async () ...{
+  it('works on a bounded number at a time, and ends in their order although some fail', async () => {
     let [running, most] = [0, 0];
-    const ended = await eachConnection(many, async ({ name }) ...{
+    const ended = await eachConnection(many, async ({ name }) => {
       most = Math.max(most, ++running);
       await new Promise((done) => setImmediate(done));
       running--;
@@ -47,9 +45,9 @@ describe('a command on several connections', () ...{
     expect(ended[6]).toMatchObject({ result: null, failure: { code: 2 } });
   });
 
-  it('tries other servers only briefly once one is out of reach', async () ...{
+  it('tries other servers only briefly once one is out of reach', async () => {
     const limits: number[] = [];
-    const ended = await eachConnection(many.slice(0, 2 * PARALLEL_CONNECTIONS), async (_, timeoutMs) ...{
+    const ended = await eachConnection(many.slice(0, 2 * PARALLEL_CONNECTIONS), async (_, timeoutMs) => {
       limits.push(timeoutMs);
       throw new OutOfReachError('the lake does not answer');
     });
@@ -58,7 +56,7 @@ describe('a command on several connections', () ...{
     expect(limits.at(-1)).toBe(5_000);
   });
 
-  it('ends with the worst exit code', () ...{
+  it('ends with the worst exit code', () => {
     expect(worstExitCode([])).toBe(0);
     expect(worstExitCode([0, 1, 4, 0])).toBe(4);
     expect(worstExitCode([4, 2, 1])).toBe(2);
@@ -66,8 +64,8 @@ describe('a command on several connections', () ...{
     expect(worstExitCode([3, 130])).toBe(130);
   });
 
-  it('prints one line per connection first, and the details of problems below', () ...{
-    const bad = summa...{
+  it('prints one line per connection first, and the details of problems below', () => {
+    const bad = summary({
       name: 'beta',
       code: 1,
       problem: true,
@@ -87,19 +85,19 @@ describe('a command on several connections', () ...{
     expect(totalLine([good, good, bad])).toBe('3 connections: 2 published, 1 failed');
   });
 
-  it('prints a note that several connections share once', () ...{
+  it('prints a note that several connections share once', () => {
     const noted = ['a', 'b', 'c', 'd', 'e'].map((name) =>
       summary({ name, notes: ['warning: tasks: a gap'] }),
     );
     expect(connectionLines(noted, {}).slice(5)).toEqual(['', 'a, b, c and 2 more: warning: tasks: a gap']);
   });
 
-  it('keeps its lines as narrow as the terminal', () ...{
+  it('keeps its lines as narrow as the terminal', () => {
     const long = summary({ problem: true, state: 'failed', detail: 'the service answered 503 '.repeat(9) });
     expect(connectionLines([long], {}, 80)[0]).toHaveLength(80);
   });
 
-  it('shows the figures of a published export, its warnings, and the cause of a failed one', () ...{
+  it('shows the figures of a published export, its warnings, and the cause of a failed one', () => {
     const warned = resultSummary(
       { outcome: 'published', runs: [report({ warnings: ['a gap'] })] },
       's3://lake',
@@ -110,7 +108,7 @@ describe('a command on several connections', () ...{
     expect(refused).toMatchObject({ code: 3, problem: true, state: 'refused', detail: 'tasks: no plan' });
   });
 
-  it('waits no longer than --timeout, which must be a duration', () ...{
+  it('waits no longer than --timeout, which must be a duration', () => {
     expect(readWait({})).toBeNull();
     expect(readWait({ timeout: '30m' })).toBe(1_800_000);
     expect(() => readWait({ timeout: 'soon' })).toThrow(/--timeout must be a duration such as 30m or 2h/);
@@ -118,9 +116,9 @@ describe('a command on several connections', () ...{
   });
 });
 
-describe('the status of many connections', () ...{
+describe('the status of many connections', () => {
   const resource = (changes: Partial<ResourceStatus> = {}): ResourceStatus =>
-  ...{
+    ({
       ...{
         name: 'tasks',
         state: 'published',
@@ -137,18 +135,22 @@ describe('the status of many connections', () ...{
     }) as ResourceStatus;
   const stateOf = (...resources: ResourceStatus[]) =>
     statusSummary({ name: 'acme', resources, schedule: null }, { maxAgeMs: 26 * 3_600_000, now: NOW });
-  it('is the state of the worst resource', () ...{
+  it('is the state of the worst resource', () => {
     expect(stateOf(resource())).toMatchObject({ state: 'fresh', problem: false });
     const error = { type: 'Failed', message: 'it broke' } as const;
     const broken = resource({ name: 'projects', state: 'failed', error });
     expect(stateOf(resource(), broken)).toMatchObject({ state: 'failed', problem: true });
     expect(stateOf(resource(), broken).detail).toContain('projects: it broke');
-    expect(stateOf(resource({ state: 'never-run', lastRun: null, snapshotAt: null }))).toMatchObject({ state: 'never run' });
-    const old = resource({ checkpoint: { updatedSince: new Date(NOW - 27 * 3_600_000).toISOString() } as never });
+    expect(stateOf(resource({ state: 'never-run', lastRun: null, snapshotAt: null }))).toMatchObject({
+      state: 'never run',
+    });
+    const old = resource({
+      checkpoint: { updatedSince: new Date(NOW - 27 * 3_600_000).toISOString() } as never,
+    });
     expect(stateOf(old)).toMatchObject({ state: 'stale', problem: true });
   });
 
-  it('fits on one screen, however many connections have a problem', () ...{
+  it('fits on one screen, however many connections have a problem', () => {
     const all = many.map(({ name }) =>
       summary({ name, problem: true, state: 'failed', detail: 'x'.repeat(200) }),
     );
@@ -160,11 +162,11 @@ describe('the status of many connections', () ...{
   });
 });
 
-describe('the findings of doctor about many connections', () ...{
-  it('fit on one screen, with the first cause and remedy of each check', () ...{
+describe('the findings of doctor about many connections', () => {
+  it('fit on one screen, with the first cause and remedy of each check', () => {
     const checks = ['key', 'service', 'lake', 'clock', 'page size', 'masking'] as const;
     const findings = many.flatMap(({ name }, i) =>
-      checks.map((check) =...{
+      checks.map((check) => ({
         connection: name,
         ...(check === 'key' && i > 100
           ? problem(check, 'configuration', `KEY_${i} is not set. ${'Long. '.repeat(30)}`, `Set KEY_${i}.`)

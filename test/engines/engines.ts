@@ -59,12 +59,11 @@ export const ENGINES: readonly Engine[] = [
   DELTA_RS,
   DUCKDB_OLDEST,
   {
-    title: 'Spark 3.5.9',
-    reader: 'spark',
-    dialect: 'spark',
+    title: 'ClickHouse 26.9 (chdb 4.4.0)',
+    reader: 'clickhouse',
+    dialect: 'clickhouse',
     reads: ['csv', 'delta'],
-    packages: ['pyspark==3.5.9'],
-    jars: ['io.delta:delta-spark_2.12:3.3.3', 'org.apache.hadoop:hadoop-aws:3.3.4'],
+    packages: ['chdb==4.4.0'],
   },
   {
     title: 'Trino 476',
@@ -75,21 +74,12 @@ export const ENGINES: readonly Engine[] = [
     server: '476',
   },
   {
-    title: 'ClickHouse 26.9 (chdb 4.4.0)',
-    reader: 'clickhouse',
-    dialect: 'clickhouse',
-    reads: ['csv', 'delta'],
-    packages: ['chdb==4.4.0'],
-  },
-  duckdbWithExtensions('1.5.5'),
-  DUCKDB_NEWEST,
-  {
-    title: 'Spark 4.2.1',
+    title: 'Spark 3.5.9',
     reader: 'spark',
     dialect: 'spark',
     reads: ['csv', 'delta'],
-    packages: ['pyspark==4.2.1'],
-    jars: ['io.delta:delta-spark_4.2_2.13:4.4.0', 'org.apache.hadoop:hadoop-aws:3.5.0'],
+    packages: ['pyspark==3.5.9'],
+    jars: ['io.delta:delta-spark_2.12:3.3.3', 'org.apache.hadoop:hadoop-aws:3.3.4'],
   },
   {
     title: 'polars 2.1.0',
@@ -104,6 +94,16 @@ export const ENGINES: readonly Engine[] = [
     dialect: null,
     reads: ['delta'],
     packages: ['pandas==3.1.1', ...ARROW],
+  },
+  duckdbWithExtensions('1.5.5'),
+  DUCKDB_NEWEST,
+  {
+    title: 'Spark 4.2.1',
+    reader: 'spark',
+    dialect: 'spark',
+    reads: ['csv', 'delta'],
+    packages: ['pyspark==4.2.1'],
+    jars: ['io.delta:delta-spark_4.2_2.13:4.4.0', 'org.apache.hadoop:hadoop-aws:3.5.0'],
   },
   {
     // Delta Lake has no release for this version.

@@ -127,7 +127,6 @@ def spark_engine():
         "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
     }
     jars = sorted(glob.glob(OPTIONS["jars"] + "/*.jar"))
-    settings["spark.jars"] = ",".join(jars)
     settings["spark.driver.extraClassPath"] = OPTIONS["jars"] + "/*"
     if any("delta-spark" in jar for jar in jars):
         settings["spark.sql.extensions"] = "io.delta.sql.DeltaSparkSessionExtension"

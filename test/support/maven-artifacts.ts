@@ -22,7 +22,9 @@ export function findJars({ name, artifacts }: JarsToInstall): Promise<string> {
     const pom = join(folder, 'pom.xml');
     await writeFile(pom, pomOf(artifacts));
     const home = await usableHome(process.env);
-    await runCommand('mvn', mavenArgs(pom, folder, home, folder), { env: process.env, cwd: folder, signal });
+    // Spark has its own library of Scala.
+    const args = [...mavenArgs(pom, folder, home, folder), '-DexcludeGroupIds=org.scala-lang'];
+    await runCommand('mvn', args, { env: process.env, cwd: folder, signal });
     await rm(pom);
   });
 }

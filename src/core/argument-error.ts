@@ -16,7 +16,7 @@ export class InvalidArgumentError extends WorktrackError {
   readonly argument: string;
 
   constructor(argument: string, problem: string, remedy: string | null = null) {
-    super(`${argument} ${problem}`, { remedy });
+    super(`${argument} ${problem}.`, { remedy });
     this.argument = argument;
   }
 }

@@ -3,7 +3,6 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { errorMessage } from '../../core/errors.js';
 import { cacheRoot, findExecutable, pathFolders, runCommand } from '../../servers/index.js';
 
 const PACKAGE = '@duckdb/node-api';
@@ -57,8 +56,10 @@ export async function findDuckdb(
     note('Installing DuckDB from the npm registry, once');
     await install(folder);
     return await fromPackage(pathToFileURL(join(folder, 'x.js')).href);
-  } catch (error) {
-    return { problem: `it could not be installed: ${errorMessage(error).split('\n')[0]}` };
+  } catch {
+    return {
+      problem: 'npm could not install it. To use it, install the command duckdb (https://duckdb.org).',
+    };
   }
 }
 

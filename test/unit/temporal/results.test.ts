@@ -36,7 +36,7 @@ describe('the arguments of the start functions', () => {
       'to "../other" is not a run id',
     );
     expect(() => checkPurge({ connection, resource, key: ['ada@example.com', ''] })).toThrow(
-      /^key has no value$/,
+      /^key has no value\.$/,
     );
   });
 });

@@ -74,6 +74,8 @@ export function behindSince(
  * (docs/reference/commands.md#worktrack-status).
  *
  * @param at milliseconds since 1970
+ * @example
+ * const stale = resources.filter((one) => !isFresh(one, 26 * 3_600_000, Date.now()));
  */
 export function isFresh(
   status: {

@@ -46,6 +46,9 @@ const RUNNING = 1;
  * worker.
  *
  * @throws an SDK error if Temporal does not answer
+ * @example
+ * const workers = await readWorkers(temporal, 'worktrack');
+ * console.log(`${workers.length} workers poll`);
  */
 export async function readWorkers(
   temporal: TemporalClient,
@@ -103,7 +106,12 @@ async function readRecord(
   }
 }
 
-/** The workers whose configuration differs from that of the command. Workers that publish none are left out. */
+/**
+ * The workers whose configuration differs from that of the command. Workers that publish none are left out.
+ *
+ * @example
+ * const found = workerDifferences(await readWorkers(temporal, 'worktrack'), settings.connections);
+ */
 export function workerDifferences(
   workers: readonly PollingWorker[],
   connections: readonly ConnectionSettings[],

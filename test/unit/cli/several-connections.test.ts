@@ -128,6 +128,8 @@ describe('the status of many connections', () => {
         error: null,
         active: null,
         pageSize: null,
+        rolledBack: null,
+        behindSince: null,
       },
       ...{ lastRun: { runId: null, outcome: 'published', publishedAt: null }, from: 'mirror' },
       snapshotAt: new Date(NOW - 3_600_000).toISOString(),

@@ -313,7 +313,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
           expect(data(await read(input, ''))).toEqual([names.map((_, at) => `v${at}`)]);
         },
       ),
-      { numRuns: 10 },
+      { numRuns: 6 },
     );
   });
 

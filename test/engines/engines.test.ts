@@ -21,7 +21,7 @@ describe('The printed statements and the Delta tables of five lakes, through fiv
   it.each(selected)('show every cell in $title', { timeout: 1_800_000 }, async (engine) => {
     const found = await readLakes(engine, recorded.lakes, inject('servers'));
     for (const [reads, { compared, documented, different, refused }] of Object.entries(found)) {
-      if (compared === 0) continue;
+      if (compared + different.length === 0) continue;
       const row = { engine: engine.title, reads, cells: compared, different: different.length, documented };
       table.push({ ...row, refused: refused.length });
       for (const line of different.slice(0, 5)) console.log(`  ${line}`);

@@ -92,13 +92,9 @@ def duckdb_engine():
 def clickhouse_engine():
     from chdb import session
 
-    config = os.path.join(OPTIONS["folder"], "config.xml")
-    with open(config, "w") as file:
-        file.write(
-            f"<clickhouse><s3><lake><endpoint>{S3['endpoint']}</endpoint><access_key_id>{S3['keyId']}</access_key_id>"
-            f"<secret_access_key>{S3['secret']}</secret_access_key><region>{S3['region']}</region></lake></s3></clickhouse>"
-        )
-    chdb = session.Session(f"{OPTIONS['folder']}/data?config-file={config}")
+    # Tables must be below the working directory.
+    os.chdir("/")
+    chdb = session.Session(OPTIONS["folder"] + "/data")
 
     def run(job, sql):
         chdb.query(sql)

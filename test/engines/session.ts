@@ -66,6 +66,7 @@ export async function startSession(engine: Engine, servers: SharedServers): Prom
     PYTHONPATH: packages,
     PYTHONNOUSERSITE: '1',
     TZ: 'UTC',
+    AWS_REGION: servers.s3Region,
     ENGINE_OPTIONS: JSON.stringify({ s3, folder, jars, trino: trino?.url }),
   };
   const child = spawn('python3', [SCRIPT, engine.reader], { env, cwd: folder, stdio: 'pipe' });

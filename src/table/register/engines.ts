@@ -82,11 +82,13 @@ const clickhouse: RegisterEngine = {
   setup: () => [],
   register: (table) => {
     const isFolder = table.lake.url.startsWith('file:');
-    const [key, value] = isFolder
-      ? ['path', pathOf(table)]
-      : ['url', `${s3Address(table.lake)}/${tablePrefix(table.resource)}`];
+    const url = `${s3Address(table.lake)}/${tablePrefix(table.resource)}`;
+    const options = isFolder
+      ? [`path = ${chString(pathOf(table))}`]
+      : // Credentials of the server's configuration do not apply to a named collection (ClickHouse 26.9).
+        [`url = ${chString(url)}`, 'use_environment_credentials = 1'];
     return {
-      sql: `CREATE NAMED COLLECTION IF NOT EXISTS ${chName(table.name)} AS\n  ${key} = ${chString(value)}`,
+      sql: `CREATE NAMED COLLECTION IF NOT EXISTS ${chName(table.name)} AS\n  ${options.join(',\n  ')}`,
       query: `SELECT * FROM ${isFolder ? 'deltaLakeLocal' : 'deltaLake'}(${table.name})`,
     };
   },

@@ -43,7 +43,7 @@ describe('the statement that registers a Delta table', () => {
     ],
     [
       'clickhouse',
-      "CREATE NAMED COLLECTION IF NOT EXISTS `time_entries` AS\n  url = 'https://company-lake.s3.eu-central-1.amazonaws.com/worktrack/time-entries/table/';",
+      "CREATE NAMED COLLECTION IF NOT EXISTS `time_entries` AS\n  url = 'https://company-lake.s3.eu-central-1.amazonaws.com/worktrack/time-entries/table/',\n  use_environment_credentials = 1;",
     ],
     [
       'snowflake',

@@ -13,7 +13,8 @@ export function readTableOf(stack: Lake, resource: string, version?: number): Pr
 }
 
 /**
- * Compares every cell of a table with a snapshot. Returns the number of cells.
+ * Compares every cell of a table with a snapshot, as delta-rs reads it and, if `rowsOf` is given, as another engine does.
+ * Returns the number of cells of one engine.
  */
 export async function expectTable(
   stack: Lake,
@@ -21,12 +22,14 @@ export async function expectTable(
   of: {
     readonly version?: number;
     readonly snapshot?: ObjectKey;
+    readonly rowsOf?: () => Promise<DeltaTable['rows']>;
   } = {},
 ): Promise<{ readonly table: DeltaTable; readonly cells: number }> {
   const snapshot = of.snapshot ?? (await readPointer(stack.store, resource)).snapshot;
   const tree = await readTree(stack.store, snapshot);
   const table = await readTableOf(stack, resource, of.version);
   const cells = compare(tree, table);
+  if (of.rowsOf !== undefined) compare(tree, { ...table, rows: await of.rowsOf() });
   return { table, cells };
 }
 

@@ -75,8 +75,9 @@ export function ddlStatements(input: DdlInput): Statement[] {
 
 /** @throws RangeError if the engine cannot read the line breaks inside cells of the source */
 function readable(engine: Engine, source: TableSource): Statement[] {
-  const comment = checkLineBreaks(engine, source);
+  // A lake that the engine cannot read is the more important reason.
   const [first, ...others] = viewsOf(engine, source);
+  const comment = checkLineBreaks(engine, source);
   return [comment === null ? first! : { ...first!, about: [...first!.about, comment] }, ...others];
 }
 

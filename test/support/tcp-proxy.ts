@@ -13,6 +13,8 @@ export interface TcpProxy {
   /** Host and port, to use in place of the server's own. */
   readonly address: string;
   transferred(): Transferred;
+  /** Number of open connections. */
+  open(): number;
   reset(): void;
   /** Stalls all open connections: they stay open, but no more bytes arrive. */
   stall(): void;
@@ -47,6 +49,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     transferred: () => ({ ...count }),
+    open: () => Math.ceil(open.size / 2),
     reset() {
       count = { sent: 0, received: 0 };
     },

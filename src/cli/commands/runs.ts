@@ -33,7 +33,7 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
       '--max-activity-memory <size>',
       'memory for concurrent activities, such as 512MiB (default: half of the free memory)',
     )
-    .option('--max-cached-workflows <n>', 'workflows cached in memory (default: depends on available memory)')
+    .option('--max-cached-workflows <n>', 'workflows cached in memory (default: 100)')
     .option(
       '--deployment-name <name>',
       'enable worker versioning; requires --build-id (default: $WORKTRACK_DEPLOYMENT_NAME)',

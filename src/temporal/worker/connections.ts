@@ -1,16 +1,15 @@
 import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { ActivityDeps, OpenConnection } from '../../../activities/index.js';
-import { createServiceClient, RateBudget, type ServiceEvent } from '../../api/index.js';
 import { selectConnection } from '../../config/index.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
 import { type Meter, NO_METER } from '../../core/metrics.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
-import { VERSION } from '../../core/version.js';
-import { openStore, type StoreLogger } from '../../lake/store/index.js';
+import type { StoreLogger } from '../../lake/store/index.js';
+import { closeConnection, type IdleConnection, openConnection } from './open-connection.js';
 import { Pins } from './pins.js';
 
-/** The connections of a worker, opened on first use and shared by all activities. */
+/** The connections of a worker, shared by all activities. They are opened on use, and closed when they are idle. */
 export interface Connections extends ActivityDeps {
   /** The current configuration. */
   readonly settings: Settings;
@@ -18,6 +17,8 @@ export interface Connections extends ActivityDeps {
   during<T>(activityType: string, input: unknown, work: () => Promise<T>): Promise<T>;
   /** Uses another configuration from now on. Runs in progress keep theirs. */
   replace(settings: Settings): void;
+  /** Whether a connection of the current configuration has clients and sockets now. */
+  isOpen(name: string): boolean;
   /** Closes all connections. A connection that is used later is opened again. */
   close(): Promise<void>;
 }
@@ -28,14 +29,16 @@ interface ConnectionsOptions {
   readonly draining?: (() => boolean) | undefined;
   /** Default: none. */
   readonly meter?: Meter | undefined;
+  /** Milliseconds after which an unused connection closes its sockets. Default: 20 s. */
+  readonly idleMs?: number | undefined;
 }
 
 export function openConnections(
   first: Settings,
-  { logger, draining = () => false, meter = NO_METER }: ConnectionsOptions = {},
+  { logger, draining = () => false, meter = NO_METER, idleMs }: ConnectionsOptions = {},
 ): Connections {
   let settings = first;
-  const open = new Map<string, OpenConnection>();
+  const open = new Map<string, IdleConnection>();
   /** Connections of earlier configurations, until the last run that uses them has ended. */
   const replaced = new Set<OpenConnection>();
   const pins = new Pins(Date.now);
@@ -49,7 +52,7 @@ export function openConnections(
   const current = (name: string): OpenConnection => {
     const known = open.get(name);
     if (known !== undefined) return known;
-    const opened = openConnection(configured(settings, name), { logger, meter });
+    const opened = openConnection(configured(settings, name), { logger, meter, idleMs });
     open.set(name, opened);
     return opened;
   };
@@ -82,6 +85,7 @@ export function openConnections(
       }
       void closeUnused();
     },
+    isOpen: (name) => open.get(name)?.isOpen ?? false,
     async close() {
       const closing = [...open.values(), ...replaced];
       open.clear();
@@ -106,46 +110,4 @@ function configured(settings: Settings, name: string): ConnectionSettings {
       remedy: `Add it to the worker's file, and reload the worker (kill -HUP ${process.pid}) or restart it.`,
     },
   );
-}
-
-function openConnection(
-  settings: ConnectionSettings,
-  { logger, meter }: { readonly logger: StoreLogger | undefined; readonly meter: Meter },
-): OpenConnection {
-  const { name, baseUrl, apiKey, errors, http, lake } = settings;
-  return {
-    settings,
-    store: openStore(lake, logger === undefined ? {} : { logger }),
-    // One rate budget per connection and process (docs/explanation/semantics.md#rate-budget).
-    client: createServiceClient({
-      baseUrl,
-      apiKey,
-      errors,
-      http,
-      budget: new RateBudget({
-        concurrency: http.concurrency,
-        requestsPerSecond: http.requestsPerSecond,
-      }),
-      onEvent: recordRequests(meter, name),
-      userAgent: `temporal-worktrack/${VERSION}`,
-    }),
-  };
-}
-
-async function closeConnection({ client, store }: OpenConnection): Promise<void> {
-  await client.close();
-  store.close();
-}
-
-/** Records the requests of a connection as metrics. */
-function recordRequests(meter: Meter, connection: string): (event: ServiceEvent) => void {
-  return (event) => {
-    const labels = { connection, resource: event.resource };
-    if (event.kind === 'request') meter.record('requests', 1, { ...labels, outcome: event.outcome });
-    else if (event.kind === 'retry') meter.record('retries', 1, labels);
-    else {
-      meter.record('rateLimitWaits', 1, labels);
-      meter.record('rateLimitSeconds', event.ms / 1000, labels);
-    }
-  };
 }

@@ -6,6 +6,12 @@ import { bundleFor } from './bundle.js';
 import { availableMemory, defaultMemory, MemorySlots } from './memory-slots.js';
 import { WorktrackPlugin } from './plugin.js';
 
+/**
+ * A mirror works for seconds a night. A cached one takes about half a MiB, and without the cache its history, which is
+ * short, is replayed in milliseconds.
+ */
+const CACHED_WORKFLOWS = 100;
+
 /** The deployment and build of a worker, for worker deployment versioning. */
 export interface DeploymentVersion {
   readonly deploymentName: string;
@@ -22,7 +28,7 @@ export interface WorktrackWorkerOptions extends ConnectOptions {
    * 8 MiB. Default: half of what an idle worker leaves free of the machine's or the container's memory.
    */
   readonly maxActivityMemoryBytes?: number | undefined;
-  /** Workflows cached in memory between their tasks. Default: the SDK's, which depends on the available memory. */
+  /** Workflows cached in memory between their tasks. Default: 100. */
   readonly maxCachedWorkflows?: number | undefined;
   /**
    * Turns worker deployment versioning on. The worker receives no tasks until its version is the current one on the
@@ -123,7 +129,7 @@ async function optionsOf(options: WorktrackWorkerOptions): Promise<Partial<Worke
     workflowBundle: await bundleFor(deployment === undefined ? 'index' : 'versioned', own),
     ...slotsOf(options),
     ...(dataConverter === undefined ? {} : { dataConverter }),
-    ...(maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows }),
+    maxCachedWorkflows: maxCachedWorkflows ?? CACHED_WORKFLOWS,
     ...(deployment === undefined ? {} : { workerDeploymentOptions: versioned(deployment) }),
   };
 }

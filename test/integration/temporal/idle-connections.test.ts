@@ -1,0 +1,80 @@
+import { afterEach, describe, expect, inject, it } from 'vitest';
+import { parseSettings } from '../../../src/config/index.js';
+import { pointerKey } from '../../../src/lake/published/layout.js';
+import { type Connections, openConnections } from '../../../src/temporal/worker/connections.js';
+import { IDLE_MS } from '../../../src/temporal/worker/idle-resource.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
+import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
+
+/** Long enough that the requests of a test keep the connection open. */
+const SHORT_MS = 300;
+
+describe('an idle connection of a worker', () => {
+  let stack: Stack;
+  let proxies: TcpProxy[] = [];
+  let connections: Connections;
+  afterEach(async () => {
+    await connections?.close();
+    await stack?.stop();
+    for (const proxy of proxies) await proxy.close();
+    proxies = [];
+  });
+
+  async function open(idleMs?: number): Promise<void> {
+    stack = await startStack({ resources: '[projects]', simulator: { counts: { projects: 3 } } });
+    const store = await startTcpProxy(new URL(inject('servers').s3Endpoint).host);
+    const service = await startTcpProxy(new URL(stack.simulator.url).host);
+    proxies = [store, service];
+    const [connection] = stack.settings.connections;
+    const { lake } = connection!;
+    const yaml = `connections:
+  ${stack.connection}:
+    baseUrl: http://${service.address}
+    apiKey: { env: WORKTRACK_API_KEY }
+    lake: { url: "${lake.url}", endpoint: "http://${store.address}", region: ${lake.region}, forcePathStyle: true }
+    resources: [projects]
+`;
+    connections = openConnections(parseSettings(yaml, 'worktrack.yaml'), { idleMs });
+  }
+
+  async function use(): Promise<void> {
+    const { store, client } = connections.connection(stack.connection);
+    expect(await store.readIfExists(pointerKey('projects'))).toBeNull();
+    const request = { resource: 'projects', path: 'projects', limit: 2, cursor: null, updatedSince: null };
+    const { status } = await client.listPage(request, () => null);
+    expect(status).toBe(200);
+  }
+
+  const sockets = (): number[] => proxies.map((proxy) => proxy.open());
+
+  it('closes its sockets and clients, and opens them again when it is used', async () => {
+    await open(SHORT_MS);
+    for (let times = 0; times < 2; times++) {
+      await use();
+      expect(connections.isOpen(stack.connection)).toBe(true);
+      expect(sockets()).toEqual([1, 1]);
+      await until(() => !connections.isOpen(stack.connection), 'the connection is closed');
+      await until(() => sockets().every((open) => open === 0), 'the sockets are closed');
+    }
+  });
+
+  it('stays open while a request or a write is in progress, however long it takes', async () => {
+    await open(SHORT_MS);
+    const { store, client } = connections.connection(stack.connection);
+    const writer = store.openWriter('projects/snapshots/a' as never, { contentType: 'text/csv' });
+    stack.simulator.admin.faults.add({
+      match: { resource: 'projects' },
+      fault: { kind: 'latency', ms: 4 * SHORT_MS },
+    });
+    const request = { resource: 'projects', path: 'projects', limit: 2, cursor: null, updatedSince: null };
+    expect((await client.listPage(request, () => null)).status).toBe(200);
+    expect(connections.isOpen(stack.connection)).toBe(true);
+    await writer.write(Buffer.from('a'));
+    expect((await writer.finish()).bytes).toBe(1);
+    await until(() => !connections.isOpen(stack.connection), 'the connection is closed');
+  });
+
+  it('is closed within a minute by default', () => {
+    expect(IDLE_MS).toBeLessThan(60_000);
+  });
+});

@@ -19,16 +19,24 @@ const { connectTemporal } = await import(new URL('temporal/client/connect.js', d
 /** CPU seconds are counted in ticks of this many a second. */
 const TICKS = 100;
 const KEY = 'bench';
+/** Polls per second and queue of a dev server without options. They override those that `startTemporalDevServer` sets. */
+const DEFAULT_PACE = ['transfer', 'timer', 'visibility'].flatMap((queue) => [
+  '--dynamic-config-value',
+  `history.${queue}ProcessorMaxPollRPS=20`,
+]);
 /** Rows that the simulator makes up unless told not to. */
 const RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries', 'members', 'clients', 'tags'];
 
-export async function setUp() {
+/** @param fleet keeps Temporal's state in a file, and polls for tasks at the rate of a default dev server */
+export async function setUp({ fleet = false } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'worktrack-bench-'));
+  const dbFile = join(folder, 'temporal.db');
   const [temporal, s3] = await Promise.all([
     startTemporalDevServer({
       executable: (await resolveServer('temporal')).path,
       headless: true,
       logFile: join(folder, 'temporal.log'),
+      ...(fleet ? { dbFile, extraArgs: DEFAULT_PACE } : {}),
     }),
     startVersitygw({
       executable: (await resolveServer('versitygw')).path,
@@ -52,6 +60,9 @@ export async function setUp() {
     s3,
     ...connected,
     env,
+    temporalPid: temporal.pid,
+    temporalAddress: temporal.address,
+    dbFile,
     /** Requests that the S3 server has answered so far. */
     async s3Requests() {
       const log = await readFile(join(folder, 's3.log'), 'latin1').catch(() => '');
@@ -116,10 +127,10 @@ ${yaml}`,
 }
 
 /** A worker in a separate process. */
-export async function startWorker(stage, { file, name }) {
+export async function startWorker(stage, { file, name }, more = []) {
   const child = spawn(
     process.execPath,
-    [fileURLToPath(new URL('cli/main.js', dist)), 'worker', '--config', file, '--task-queue', name],
+    [fileURLToPath(new URL('cli/main.js', dist)), 'worker', '--config', file, '--task-queue', name, ...more],
     { env: stage.env, stdio: ['ignore', 'ignore', process.env.BENCH_VERBOSE ? 'inherit' : 'ignore'] },
   );
   return {
@@ -199,6 +210,7 @@ export async function usage(pid) {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return {
     cpu: (Number(fields[11]) + Number(fields[12])) / TICKS,
+    rssMiB: Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024,
     peakMiB: Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024,
     received: Number(/rchar: (\d+)/.exec(io)?.[1]),
     sent: Number(/wchar: (\d+)/.exec(io)?.[1]),

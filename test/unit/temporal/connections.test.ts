@@ -35,17 +35,6 @@ describe('the connections of a worker after a reload', () => {
     expect(await pageSize('worktrack.prepareRun', run('a'))).toBe(200);
   });
 
-  it('stay the same during a short run, and are new for the run if it hands over', async () => {
-    connections = openConnections(settingsWith(OLD));
-    await connections.during('worktrack.shortRun', run('a'), async () => {
-      const before = connections.connection('acme');
-      connections.replace(settingsWith(NEW));
-      expect(connections.connection('acme')).toBe(before);
-    });
-    expect(await pageSize('worktrack.shortRun', run('a'))).toBe(200);
-    expect(await pageSize('worktrack.prepareRun', run('a'))).toBe(200);
-  });
-
   it('stay the same during an activity that belongs to no run', async () => {
     connections = openConnections(settingsWith(OLD));
     await connections.during('worktrack.notify', { connection: 'acme' }, async () => {

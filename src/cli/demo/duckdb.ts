@@ -9,6 +9,8 @@ const PACKAGE = '@duckdb/node-api';
 /** The version that this package is tested with. */
 const VERSION = '1.5.5-r.5';
 const INSTALL_MS = 90_000;
+/** A query of the demo takes less than a second. */
+const COMMAND_MS = 30_000;
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -64,11 +66,16 @@ export async function findDuckdb(
 }
 
 async function fromCommand(executable: string): Promise<Duckdb> {
-  const run = async (...args: string[]) =>
-    (await promisify(execFile)(executable, args, { maxBuffer: 2 ** 26 })).stdout;
-  const version = (await run('--version')).trim().split(' ')[0] ?? '';
+  const run = async (...args: string[]): Promise<string> => {
+    const running = promisify(execFile)(executable, args, { maxBuffer: 2 ** 26, timeout: COMMAND_MS });
+    // Another program of this name may wait for input.
+    running.child.stdin?.end();
+    return (await running).stdout;
+  };
+  const version = /^v?(\d+\.\d+\S*)/.exec((await run('--version')).trim())?.[1];
+  if (version === undefined) throw new Error(`${executable} is not DuckDB`);
   return {
-    name: `DuckDB ${version.replace(/^v/, '')}`,
+    name: `DuckDB ${version}`,
     query: async (sql) => JSON.parse((await run('-json', '-c', sql)) || '[]') as Row[],
   };
 }

@@ -116,7 +116,7 @@ export {
 export type { EarlierRuns } from './lake/verify/earlier-runs.js';
 export type { VerifyOptions, VerifyReport } from './lake/verify/verify.js';
 export { createReport, type FigureGroup, type ReportRequest } from './report/index.js';
-export { verifyResource } from './table/index.js';
+export { verifyResource } from './table/verify-resource.js';
 export {
   type ClientConnectOptions,
   type ConnectOptions,

@@ -65,7 +65,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('the morning workflow exports as a child and announces the rows', async () => {
+test('the morning workflow starts an export, waits for it and announces the rows', async () => {
   const announced = await worker.runUntil(async () => {
     const args: [string] = ['acme'];
     const text = await environment.client.workflow.execute(morningWorkflow, {

@@ -75,6 +75,7 @@ export function behindSince(
  *
  * @param at milliseconds since 1970
  * @example
+ * const resources = await readStatus(temporal, connection, store);
  * const stale = resources.filter((one) => !isFresh(one, 26 * 3_600_000, Date.now()));
  */
 export function isFresh(

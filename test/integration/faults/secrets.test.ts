@@ -151,9 +151,9 @@ describe('secrets', () => {
     stack.simulator.admin.faults.add({ match: { method: 'GET' }, fault: { kind: 'status', status: 402 } });
     expect((await stack.export()).outcome).toBe('refused');
     await until(() => told === 2, 'the notification is refused');
-    // Its failure is in the history after the activity has ended.
+    // Its failure is in the history of the export, which notifies of its runs, after the activity has ended.
     await until(
-      async () => historyText(await stack.history(stack.mirrorId('tasks'))).includes('status 400'),
+      async () => [...(await textsOf(stack)).values()].some((text) => text.includes('status 400')),
       'the failure is known',
     );
     const measured = await scrape(metrics);

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { InvalidArgumentError } from '../../../src/core/argument-error.js';
 import type { UtcSeconds } from '../../../src/core/brands.js';
 import type { BackfillInput, ExportResult, MirrorStatus } from '../../../src/core/contract/index.js';
 import { requestSync, startBackfill } from '../../../src/temporal/client/start.js';
@@ -160,15 +161,17 @@ describe('a backfill', () => {
     const mirror = temporal.client.workflow.getHandle(stack.mirrorId('projects'));
     await until(async () => (await mirror.query('answer', requestId)) !== null, 'the run is over');
     expect(await mirror.query('answer', requestId)).toMatchObject({ outcome: 'published', rows: 4 });
-    for (const nonsense of [
-      { mode: 'some' },
-      { since: 'now' },
-      { reconcile: true, since: '2026-01-01T00:00:00Z' },
-      { all: 1 },
-    ])
+    for (const nonsense of [{ mode: 'some' }, { reconcile: true, since: '2026-01-01T00:00:00Z' }, { all: 1 }])
       await expect(
         requestSync(temporal, { ...target, ...(nonsense as object) }, { taskQueue }),
       ).rejects.toMatchObject({ name: 'WorkflowUpdateFailedError' });
+    await expect(requestSync(temporal, { ...target, since: 'now' }, { taskQueue })).rejects.toBeInstanceOf(
+      InvalidArgumentError,
+    );
+    // Programs in other languages send the update without this package's client.
+    await expect(mirror.executeUpdate('sync', { args: [{ since: 'now' }] })).rejects.toMatchObject({
+      name: 'WorkflowUpdateFailedError',
+    });
     expect((await status('projects')).waiting).toBe(0);
   });
 });

@@ -98,7 +98,8 @@ export async function compareDelta({ engine, session, lake, step }: Step, cells:
   const isPath = dialect === null || engine.throughDeltaRs === true;
   const from = {
     duckdb: `${viewName(resource)}()`,
-    spark: viewName(resource),
+    // The temporary view over the CSV files has the same name.
+    spark: `default.${viewName(resource)}`,
     trino: viewName(resource),
     clickhouse: '',
   };

@@ -3,8 +3,8 @@ import { ENGINES } from './engines.js';
 import { LAKES, type RecordedLakes, recordLakes } from './lakes.js';
 import { readLakes } from './read-lakes.js';
 
-/** `WORKTRACK_ENGINES` selects engines by a part of their title, such as `Spark 3`. */
-const selected = ENGINES.filter(({ title }) => title.includes(process.env.WORKTRACK_ENGINES ?? ''));
+/** `WORKTRACK_ENGINES` selects engines by a regular expression for their title, such as `Spark 3|DuckDB`. */
+const selected = ENGINES.filter(({ title }) => new RegExp(process.env.WORKTRACK_ENGINES ?? '').test(title));
 
 describe('The printed statements and the Delta tables of five lakes, through five steps', () => {
   let recorded: RecordedLakes;

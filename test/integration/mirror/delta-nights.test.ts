@@ -26,7 +26,8 @@ describe('thirty nights of a Delta table', () => {
 
   it('equal the snapshot every night in two engines, and each version back to the purge equals its run', async () => {
     stack = await startStack({
-      simulator: { counts: { tasks: 300 } },
+      // DuckDB's Node library drops a byte order mark and a column `__proto__`; `delta-tables` compares awkward values.
+      simulator: { counts: { tasks: 300 }, awkward: false },
       resources: '[tasks]',
       yaml: '    tables: { format: delta }\n    csv: { partSize: 32KiB }\n    sync: { overlap: 1s }\n',
     });

@@ -58,7 +58,7 @@ async function runSteps(servers: DemoServers, folder: string): Promise<ExitCode>
   const published = `${count(rowsOf(first))} rows of ${first.runs.length} resources`;
   output.out(`1. The first export reads everything: ${published}`);
   if (first.outcome !== 'published') return exitCodeOf(first);
-  output.out(`2. People work: ${changesText(makeChanges(simulator))}`);
+  output.out(`2. Changes: ${changesText(makeChanges(simulator))}`);
   const second = await exportOnce(servers);
   if (second.outcome !== 'published') return exitCodeOf(second);
   const { inserted, updated } = changesOf(second);

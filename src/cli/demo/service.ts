@@ -52,7 +52,7 @@ export function changesText(changes: Readonly<Record<string, DemoChanges>>): str
   const of = (name: string) => changes[name] ?? { created: 0, changed: 0 };
   const [entries, tasks, projects] = [of('time-entries'), of('tasks'), of('projects')];
   return [
-    `${entries.created} time entries booked, ${entries.changed} corrected`,
+    `${entries.created} entries booked, ${entries.changed} corrected`,
     `${tasks.changed} tasks closed`,
     `${projects.changed} project renamed`,
   ].join(', ');

@@ -36,7 +36,7 @@ export async function writeBackDemo(servers: DemoServers, folder: string): Promi
   for (const line of diagnosticLines(result)) output.note(line);
   const records = simulator.admin.records('time-entries').filter((text) => text.includes(SOURCE)).length;
   output.out(
-    `4. Write-back sends ${counted(result.rows, 'row')}; one response is lost, and the service has ${counted(records, 'record')}`,
+    `4. Write-back sends ${counted(result.rows, 'row')}; one response is lost; the service has ${counted(records, 'record')}`,
   );
   return result;
 }

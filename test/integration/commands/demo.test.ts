@@ -52,9 +52,7 @@ describe('`worktrack demo`', () => {
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
     expect(printed()).toMatch(/computed by DuckDB \d/);
     expect(printed()).toContain('Website relaunch, phase 2');
-    expect(printed()).toContain(
-      'Write-back sends 12 rows; one response is lost, and the service has 12 records',
-    );
+    expect(printed()).toContain('Write-back sends 12 rows; one response is lost; the service has 12 records');
     const at = join(folder, '.worktrack/demo');
     for (const name of ['report.html', 'hours.sql', 'worktrack.yaml', 's3/demo-lake'])
       await stat(join(at, name));

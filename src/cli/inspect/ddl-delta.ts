@@ -25,7 +25,7 @@ export async function tableStatements(
   const { lake, name, tables } = connection;
   if (tables === null)
     throw new UsageError(
-      `connection ${name} has no Delta tables. Set \`tables: { format: delta }\`, restart the worker and export.`,
+      `connection ${name} has no Delta tables. Set \`tables: { format: delta }\`, reload or restart the worker, and export.`,
     );
   const resources = selectResources(connection, options.resource);
   const found = await withLake(

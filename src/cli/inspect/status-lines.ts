@@ -37,7 +37,7 @@ export function isAllFresh(connections: readonly ConnectionStatus[], { maxAgeMs,
 export function statusJson(
   connections: readonly ConnectionStatus[],
   at: Age = { maxAgeMs: DEFAULT_MAX_AGE_MS, now: Date.now() },
-): object {
+): { readonly fresh: boolean; readonly connections: readonly object[] } {
   return {
     fresh: isAllFresh(connections, at),
     connections: connections.map((connection) => ({

@@ -66,7 +66,7 @@ function printFew(connections: readonly ConnectionStatus[], options: StatusOptio
 function printMany(ended: readonly Ended<ConnectionStatus>[], options: StatusOptions, age: Age): ExitCode {
   const summaries = summariesOf(ended, (status) => statusSummary(status, age));
   const read = ended.flatMap(({ result }) => (result === null ? [] : [result]));
-  if (options.json === true) printJson(statusJson(read, age));
+  if (options.json === true) printJson(withFailures(statusJson(read, age), ended));
   if (options.json === true || options.details === true)
     for (const { connection, failure } of ended)
       if (failure !== null) output.note(`${connection.name}: ${failure.message}`);
@@ -81,4 +81,19 @@ function printMany(ended: readonly Ended<ConnectionStatus>[], options: StatusOpt
     for (const line of lines) output.out(line);
   }
   return worstExitCode(summaries.map(({ code }) => code));
+}
+
+/** A connection that could not be read is not fresh. */
+function withFailures(
+  json: ReturnType<typeof statusJson>,
+  ended: readonly Ended<ConnectionStatus>[],
+): object {
+  const failed = ended.flatMap(({ connection: { name }, failure }) =>
+    failure === null ? [] : [{ name, fresh: false, exitCode: failure.code, error: failure.message }],
+  );
+  return {
+    ...json,
+    fresh: json.fresh && failed.length === 0,
+    connections: [...json.connections, ...failed],
+  };
 }

@@ -10,6 +10,8 @@ import { watchForWorker } from './missing-worker.js';
 
 /** Runs of several connections for which a command waits. */
 export interface SeveralRuns {
+  /** Whether the user has cancelled the runs, so that no further one may start. */
+  isCancelled(): boolean;
   /** Aborts when the command must end: after Ctrl-C or `--timeout`. The runs continue. */
   readonly signal: AbortSignal;
   started(workflowId: string): void;
@@ -48,6 +50,12 @@ export function openSeveralRuns(
     if (isTerminal) process.stderr.write('\r\x1b[K');
     output.note(text);
   };
+  let cancelled = false;
+  const cancel = (id: string): void =>
+    void temporal.client.workflow
+      .getHandle(id)
+      .cancel()
+      .catch((error: unknown) => note(`${id} could not be cancelled: ${String(error)}`));
   const interrupts = listenForInterrupts({
     windowMs: SECOND_PRESS_MS,
     onFirst: () =>
@@ -55,12 +63,9 @@ export function openSeveralRuns(
         `Leaving in ${SECOND_PRESS_MS / 1000} s. Press Ctrl-C again to cancel the ${what} of ${running.size} connections.`,
       ),
     onCancel() {
+      cancelled = true;
       note(`Cancelling ${running.size} runs. Press Ctrl-C again to leave without waiting.`);
-      for (const id of running)
-        temporal.client.workflow
-          .getHandle(id)
-          .cancel()
-          .catch((error: unknown) => note(`${id} could not be cancelled: ${String(error)}`));
+      for (const id of running) cancel(id);
     },
   });
   const expired = new AbortController();
@@ -74,7 +79,12 @@ export function openSeveralRuns(
   const worker = watchForWorker(temporal, taskQueue, note);
   return {
     signal: AbortSignal.any([interrupts.detach, expired.signal]),
-    started: (id) => void running.add(id),
+    isCancelled: () => cancelled,
+    started(id) {
+      running.add(id);
+      // Its start was under way when the others were cancelled.
+      if (cancelled) cancel(id);
+    },
     ended({ result, failure }) {
       done++;
       if (failure !== null) problems++;

@@ -79,6 +79,8 @@ async function runOne(
 ): Promise<Run> {
   if (runs.signal.aborted)
     throw new DetachedError(`The ${what} was not started, because the command ended first.`);
+  if (runs.isCancelled())
+    throw new DetachedError(`The ${what} was not started, because the others were cancelled.`);
   const wanted = resources ?? connection.resources.map(({ name }) => name);
   checkDifferences(
     differences.filter((found) => found.connection === connection.name),

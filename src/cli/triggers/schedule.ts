@@ -57,7 +57,8 @@ export async function runSchedule(action: ScheduleAction, options: ScheduleOptio
     return printEnded(await eachConnection(chosen, actWithReason), options, {
       summary: ({ state, detail, lines, warnings = [] }) => ({
         ...{ code: EXIT.done, problem: false, state, detail },
-        lines: [...lines, ...warnings],
+        lines,
+        notes: warnings,
       }),
       json: ({ value }) => value,
     });

@@ -2,7 +2,15 @@ import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../../core/settings.js';
 import { s3Address } from '../../lake/ddl/clickhouse.js';
 import { duckdbSetup } from '../../lake/ddl/duckdb.js';
-import { chName, chString, hiveName, hiveString, sqlName, sqlString } from '../../lake/ddl/quote.js';
+import {
+  chName,
+  chString,
+  hiveName,
+  hiveString,
+  sqlName,
+  sqlString,
+  viewName,
+} from '../../lake/ddl/quote.js';
 import type { Statement } from '../../lake/ddl/table.js';
 import { tablePrefix } from '../log/names.js';
 import type { DeltaDialect } from './statements.js';
@@ -23,6 +31,11 @@ interface RegisterEngine {
   /** Statements that an administrator or a session needs first. */
   readonly setup: (table: TableToRegister) => Statement[];
   readonly register: (table: TableToRegister) => { readonly sql: string; readonly query: string };
+}
+
+/** A name for objects of an account that belong to one lake, so that two lakes of an account do not share them. */
+function lakeName({ url }: LakeSettings): string {
+  return viewName(`worktrack-${url.replace(/^s3:\/\//, '')}`);
 }
 
 /** A macro, because DuckDB fixes the columns of a view: before 1.5, a new column makes every query of the view fail. */
@@ -101,7 +114,7 @@ const databricks: RegisterEngine = {
     {
       kind: 'setup',
       about: ['Once, by an administrator of the metastore. Replace the name of the storage credential:'],
-      sql: `CREATE EXTERNAL LOCATION IF NOT EXISTS worktrack\nURL ${hiveString(lake.url)}\nWITH (STORAGE CREDENTIAL worktrack)`,
+      sql: `CREATE EXTERNAL LOCATION IF NOT EXISTS ${lakeName(lake)}\nURL ${hiveString(lake.url)}\nWITH (STORAGE CREDENTIAL worktrack)`,
     },
   ],
   register: (table) => ({
@@ -118,7 +131,7 @@ const snowflake: RegisterEngine = {
       kind: 'setup',
       about: ['Once, by an administrator of the account. Replace the ARN of the role:'],
       sql:
-        "CREATE EXTERNAL VOLUME IF NOT EXISTS worktrack\n  STORAGE_LOCATIONS = ((\n    NAME = 'worktrack'\n" +
+        `CREATE EXTERNAL VOLUME IF NOT EXISTS ${lakeName(lake)}\n  STORAGE_LOCATIONS = ((\n    NAME = 'worktrack'\n` +
         `    STORAGE_PROVIDER = 'S3'\n    STORAGE_BASE_URL = ${sqlString(`${lake.url}/`)}\n` +
         "    STORAGE_AWS_ROLE_ARN = 'arn:aws:iam::111122223333:role/worktrack-snowflake'\n  ))\n  ALLOW_WRITES = FALSE",
     },
@@ -132,7 +145,7 @@ const snowflake: RegisterEngine = {
   ],
   register: (table) => ({
     sql:
-      `CREATE ICEBERG TABLE IF NOT EXISTS ${table.name}\n  EXTERNAL_VOLUME = 'worktrack'\n  CATALOG = 'worktrack_delta'\n` +
+      `CREATE ICEBERG TABLE IF NOT EXISTS ${table.name}\n  EXTERNAL_VOLUME = '${lakeName(table.lake)}'\n  CATALOG = 'worktrack_delta'\n` +
       `  BASE_LOCATION = ${sqlString(tablePrefix(table.resource))}\n  AUTO_REFRESH = TRUE`,
     query: selectFrom(table),
   }),

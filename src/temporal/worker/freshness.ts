@@ -26,9 +26,13 @@ interface FreshnessOptions {
 export function watchFreshness(options: FreshnessOptions): { stop(): Promise<void> } {
   const failing = new Set<string>();
   let stopped = false;
+  let isReading = false;
   let reading = Promise.resolve();
   const read = (): void => {
-    reading = reading.then(async () => {
+    // A round over many connections can take longer than the interval.
+    if (isReading) return;
+    isReading = true;
+    reading = (async () => {
       for (const { name: connection, resources } of options.connections.settings.connections) {
         for (const { name: resource } of resources) {
           if (stopped) return;
@@ -37,6 +41,8 @@ export function watchFreshness(options: FreshnessOptions): { stop(): Promise<voi
         }
       }
       await measureRound(options, failing);
+    })().finally(() => {
+      isReading = false;
     });
   };
   read();

@@ -17,7 +17,8 @@ interface Open {
 interface OpenBatchesOptions {
   readonly client: Pick<Client, 'workflow'>;
   readonly taskQueue: string;
-  readonly settings: Settings;
+  /** The current configuration. */
+  readonly settings: () => Settings;
   readonly meter: Meter;
 }
 
@@ -36,7 +37,7 @@ export class OpenBatches {
   /** @throws the error of Temporal's client */
   async measure(): Promise<void> {
     const { client, taskQueue, settings, meter } = this.#options;
-    const names = settings.connections.map(({ name }) => name);
+    const names = settings().connections.map(({ name }) => name);
     for (const open of this.#seen.values()) Object.assign(open, { count: 0, since: Date.now() });
     const query = `WorkflowType = '${WRITE_BACK_WORKFLOW}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "\\'")}'`;
     for await (const { workflowId, startTime, memo } of client.workflow.list({ query })) {

@@ -130,7 +130,6 @@ export class WorktrackPlugin extends SimplePlugin {
   }
 
   #watchFreshness() {
-    const settings = this.#settings();
     const { meter } = this.#connections!;
     meter.record('buildInfo', 1, { version: VERSION, node_version: process.versions.node });
     const { connection, namespace = 'default', dataConverter, taskQueue = '' } = this.#options!;
@@ -140,7 +139,8 @@ export class WorktrackPlugin extends SimplePlugin {
         ? null
         : new OpenBatches({
             client: new Client({ connection, namespace, ...converter }),
-            ...{ taskQueue, settings, meter },
+            ...{ taskQueue, meter },
+            settings: () => this.#connections!.settings,
           });
     return watchFreshness({
       connections: this.#connections!,

@@ -111,6 +111,7 @@ describe('a command on several connections', () => {
   it('waits no longer than --timeout, which must be a duration', () => {
     expect(readWait({})).toBeNull();
     expect(readWait({ timeout: '30m' })).toBe(1_800_000);
+    expect(() => readWait({ timeout: '25d' })).toThrow(/at most 24d/);
     expect(() => readWait({ timeout: 'soon' })).toThrow(/--timeout must be a duration such as 30m or 2h/);
     expect(() => readWait({ timeout: '1m', wait: false })).toThrow(/exclude each other/);
   });

@@ -47,7 +47,7 @@ describe('the statement that registers a Delta table', () => {
     ],
     [
       'snowflake',
-      "CREATE ICEBERG TABLE IF NOT EXISTS time_entries\n  EXTERNAL_VOLUME = 'worktrack'\n  CATALOG = 'worktrack_delta'\n  BASE_LOCATION = 'time-entries/table/'\n  AUTO_REFRESH = TRUE;",
+      "CREATE ICEBERG TABLE IF NOT EXISTS time_entries\n  EXTERNAL_VOLUME = 'worktrack_company_lake_worktrack'\n  CATALOG = 'worktrack_delta'\n  BASE_LOCATION = 'time-entries/table/'\n  AUTO_REFRESH = TRUE;",
     ],
     [
       'bigquery',
@@ -55,6 +55,15 @@ describe('the statement that registers a Delta table', () => {
     ],
   ])('is one, and names neither a run nor a column: %s', (dialect, statement) => {
     expect(active(print(dialect))).toBe(statement);
+  });
+
+  it('names a volume and a location after the lake, so that two lakes of an account do not share them', () => {
+    const other = { ...AWS, url: 's3://company-lake/other' };
+    expect(print('snowflake')).toContain('EXTERNAL VOLUME IF NOT EXISTS worktrack_company_lake_worktrack\n');
+    expect(print('snowflake', other)).toContain("EXTERNAL_VOLUME = 'worktrack_company_lake_other'");
+    expect(print('databricks', other)).toContain(
+      'EXTERNAL LOCATION IF NOT EXISTS worktrack_company_lake_other\n',
+    );
   });
 
   it('comes with a query, and the aliases of columns, in every dialect', () => {

@@ -23,7 +23,7 @@ describe('a page size that the service rejected', () => {
     expect(await limitsOfRun()).toEqual(['40', '20', '20']);
     const pageSize = { configured: 40, learned: 20 };
     expect(await mirrorStatus(stack, 'tasks')).toMatchObject({ pageSize });
-    const config = ['--config', stack.configFile];
+    const config = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
     const text = await runCommand(stack, ['status', ...config]);
     expect(text.stdout).toContain(
       'tasks: pages of 20 rows, because the service rejects the configured 40; larger pages are tried from time to time',

@@ -6,13 +6,14 @@ job: {"reads": [{"rows": [[text or null]]} or {"error"}]} or {"error"}. A job is
 ENGINE_OPTIONS has access to S3 (endpoint, region, keyId, secret), a folder for files, and what an engine needs.
 """
 
-import datetime
-import decimal
 import glob
 import json
 import os
 import sys
 import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from cell_text import text  # noqa: E402
 
 OPTIONS = json.loads(os.environ["ENGINE_OPTIONS"])
 S3 = OPTIONS["s3"]
@@ -27,17 +28,6 @@ STORAGE = {
 
 def storage_of(url):
     return STORAGE if url.startswith("s3:") else None
-
-
-def text(value):
-    """A value of Python as text, exactly."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime.datetime):
-        return value.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return format(value, "f") if isinstance(value, decimal.Decimal) else str(value)
 
 
 def select(read, to_text):

@@ -3,22 +3,12 @@
 Arguments: the folder of the table and, if wanted, the version.
 """
 
-import datetime
 import json
 import os
 import sys
 
+from cell_text import text
 from deltalake import DeltaTable
-
-
-def text(value):
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime.datetime):
-        return value.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return format(value, "f") if type(value).__name__ == "Decimal" else str(value)
 
 
 def main():

@@ -10,7 +10,7 @@ import { output } from '../shared/output.js';
 import { publishedResource, skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
 import { readConnection } from '../shared/settings.js';
 import { counted } from '../shared/text.js';
-import { UsageError } from '../shared/usage-error.js';
+import { orUsageError, UsageError } from '../shared/usage-error.js';
 import { readOwner, type WrittenFile, writeProject } from './write-project.js';
 
 export interface DbtOptions extends GlobalOptions {
@@ -67,12 +67,7 @@ function isReadableByAthena(resource: PublishedResource): boolean {
 function projectFiles(input: Parameters<typeof dbtProject>[0]): ProjectFile[] {
   if (input.resources.length === 0)
     throw new UsageError('no resource can be read, so no project was written.');
-  try {
-    return dbtProject(input);
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    throw new UsageError(error.message);
-  }
+  return orUsageError(() => dbtProject(input));
 }
 
 const KEPT: Partial<Record<WrittenFile['outcome'], string>> = {

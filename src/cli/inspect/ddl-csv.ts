@@ -6,14 +6,8 @@ import type { DeltaDialect } from '../../table/index.js';
 import { withLake } from '../shared/open-lake.js';
 import { output } from '../shared/output.js';
 import { publishedResource, skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
-import { UsageError } from '../shared/usage-error.js';
-import {
-  type ConnectionDdl,
-  type DdlCommandOptions,
-  type DdlScope,
-  readableStatements,
-  viewOf,
-} from './ddl-options.js';
+import { orUsageError, UsageError } from '../shared/usage-error.js';
+import { type ConnectionDdl, type DdlCommandOptions, type DdlScope, viewOf } from './ddl-options.js';
 
 /**
  * The statements of `worktrack ddl` for the CSV files of a connection. If no resource is named, resources without a
@@ -42,7 +36,7 @@ export async function csvStatements(
   });
   return {
     resources: inputs.length,
-    statements: inputs.flatMap((input) => readableStatements(() => ddlStatements(input))),
+    statements: inputs.flatMap((input) => orUsageError(() => ddlStatements(input))),
   };
 }
 

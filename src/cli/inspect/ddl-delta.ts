@@ -3,14 +3,8 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import { readTableColumns, registerStatements } from '../../table/index.js';
 import { withLake } from '../shared/open-lake.js';
 import { output } from '../shared/output.js';
-import { UsageError } from '../shared/usage-error.js';
-import {
-  type ConnectionDdl,
-  type DdlCommandOptions,
-  type DdlScope,
-  readableStatements,
-  viewOf,
-} from './ddl-options.js';
+import { orUsageError, UsageError } from '../shared/usage-error.js';
+import { type ConnectionDdl, type DdlCommandOptions, type DdlScope, viewOf } from './ddl-options.js';
 
 /**
  * The statements of `worktrack ddl --delta`, which register the Delta table of each resource. If no resource is named,
@@ -47,7 +41,7 @@ export async function tableStatements(
   const statements = found.flatMap(({ resource, columns }) => {
     if (columns === null) return [];
     const table = isPrefixed ? { table: viewOf(name, resource) } : {};
-    return readableStatements(() => registerStatements({ dialect, lake, resource, columns, ...table }));
+    return orUsageError(() => registerStatements({ dialect, lake, resource, columns, ...table }));
   });
   return { resources: found.length - missing.length, statements };
 }

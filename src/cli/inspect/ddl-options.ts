@@ -1,7 +1,6 @@
 import type { Numbers, Statement } from '../../lake/ddl/ddl.js';
 import type { DeltaDialect } from '../../table/index.js';
 import type { SeveralOptions } from '../shared/options.js';
-import { UsageError } from '../shared/usage-error.js';
 
 export interface DdlCommandOptions extends SeveralOptions {
   readonly dialect: DeltaDialect;
@@ -30,14 +29,4 @@ export interface ConnectionDdl {
 /** Name of the views or table of a resource, before it is made plain. */
 export function viewOf(connection: string, resource: string): string {
   return `${connection}_${resource}`;
-}
-
-/** @throws UsageError if the engine cannot read the lake */
-export function readableStatements(create: () => readonly Statement[]): readonly Statement[] {
-  try {
-    return create();
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    throw new UsageError(error.message);
-  }
 }

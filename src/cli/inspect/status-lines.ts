@@ -21,7 +21,8 @@ export interface ConnectionStatus {
   readonly source?: string;
 }
 
-interface Age {
+/** The time of a status, and the age from which its data is not fresh. */
+export interface Age {
   /** Data that is older is not fresh, milliseconds. */
   readonly maxAgeMs: number;
   /** Milliseconds since 1970. */

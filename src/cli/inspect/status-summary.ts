@@ -7,15 +7,8 @@ import {
 import { type ConnectionSummary, totalLine } from '../shared/connection-lines.js';
 import { EXIT } from '../shared/exit-code.js';
 import { age, counted, cut, table } from '../shared/text.js';
-import type { ConnectionStatus } from './status-lines.js';
+import type { Age, ConnectionStatus } from './status-lines.js';
 import { statusLines } from './status-lines.js';
-
-interface Age {
-  /** Data that is older is stale, milliseconds. */
-  readonly maxAgeMs: number;
-  /** Milliseconds since 1970. */
-  readonly now: number;
-}
 
 /** The state of a connection in one line: that of its worst resource. */
 export function statusSummary(status: ConnectionStatus, { maxAgeMs, now }: Age): ConnectionSummary {

@@ -9,7 +9,7 @@ import { output, printJson } from '../shared/output.js';
 import { readSettings, selectConnections } from '../shared/settings.js';
 import { terminalHeight, terminalWidth } from '../shared/terminal.js';
 import { openStatus, readConnectionStatus } from './read-status.js';
-import { type ConnectionStatus, isAllFresh, statusJson, statusLines } from './status-lines.js';
+import { type Age, type ConnectionStatus, isAllFresh, statusJson, statusLines } from './status-lines.js';
 import { screenLines, statusSummary } from './status-summary.js';
 
 export interface StatusOptions extends SeveralOptions {
@@ -17,12 +17,6 @@ export interface StatusOptions extends SeveralOptions {
   /** Exits with 0 only if everything is fresh. */
   readonly check?: boolean;
   readonly maxAge: string;
-}
-
-interface Age {
-  readonly maxAgeMs: number;
-  /** Milliseconds since 1970. */
-  readonly now: number;
 }
 
 /** With more connections, the tables of all do not fit on one screen. */
@@ -44,7 +38,8 @@ export async function runStatus(options: StatusOptions): Promise<ExitCode> {
         ? await inParallel(chosen, MAX_TABLES, (connection) => read(connection))
         : ended.flatMap(({ result }) => (result === null ? [] : [result]));
     const age: Age = { maxAgeMs, now: Date.now() };
-    const code = ended === null ? printFew(connections, options, age) : printMany(ended, options, age);
+    const code =
+      ended === null ? printFew(connections, options, age) : printMany(ended, connections, options, age);
     if (options.check !== true || code !== EXIT.done) return code;
     if (!isAllFresh(connections, age)) return EXIT.failed;
     // A run that failed since then is not in the lake.
@@ -63,9 +58,13 @@ function printFew(connections: readonly ConnectionStatus[], options: StatusOptio
 }
 
 /** One screen, unless an option asks for more. */
-function printMany(ended: readonly Ended<ConnectionStatus>[], options: StatusOptions, age: Age): ExitCode {
+function printMany(
+  ended: readonly Ended<ConnectionStatus>[],
+  read: readonly ConnectionStatus[],
+  options: StatusOptions,
+  age: Age,
+): ExitCode {
   const summaries = summariesOf(ended, (status) => statusSummary(status, age));
-  const read = ended.flatMap(({ result }) => (result === null ? [] : [result]));
   if (options.json === true) printJson(withFailures(statusJson(read, age), ended));
   if (options.json === true || options.details === true)
     for (const { connection, failure } of ended)

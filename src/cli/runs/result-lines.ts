@@ -1,4 +1,4 @@
-import type { ExportResult, RunReport } from '../../core/contract/index.js';
+import type { ExportResult, RunCounts, RunReport } from '../../core/contract/index.js';
 import { terminalWidth } from '../shared/terminal.js';
 import { count, counted, table } from '../shared/text.js';
 
@@ -64,7 +64,11 @@ function named(resources: readonly string[], message: string): string {
 }
 
 /** The most important counts; the others are in the manifest and in `--json`. */
-export function countsText({ counts }: Pick<RunReport, 'counts'>): string {
+export function countsText({
+  counts,
+}: {
+  readonly counts: Pick<RunCounts, 'inserted' | 'updated' | 'unchanged' | 'deleted'> | null;
+}): string {
   if (counts === null) return '';
   const shown: [number, string][] = [
     [counts.inserted, 'new'],

@@ -140,19 +140,10 @@ export function resultSummary(result: ExportResult, lakeUrl: string): Omit<Conne
 }
 
 function changesText({ runs }: ExportResult): string {
-  const sum = {
-    fetched: 0,
-    duplicates: 0,
-    unchanged: 0,
-    inserted: 0,
-    updated: 0,
-    deleted: 0,
-    retained: 0,
-    rows: 0,
-  };
-  for (const { counts } of runs)
-    for (const key of Object.keys(sum) as (keyof typeof sum)[]) sum[key] += counts?.[key] ?? 0;
-  return countsText({ counts: { ...sum, unchanged: 0 } });
+  const sum = (name: 'inserted' | 'updated' | 'deleted'): number =>
+    runs.reduce((all, { counts }) => all + (counts?.[name] ?? 0), 0);
+  const [inserted, updated, deleted] = [sum('inserted'), sum('updated'), sum('deleted')];
+  return countsText({ counts: { inserted, updated, deleted, unchanged: 0 } });
 }
 
 /** The object that `export --all --json` prints (docs/reference/commands.md). */

@@ -14,3 +14,13 @@ export class UsageError extends WorktrackError {
 export class DetachedError extends WorktrackError {
   readonly code = 'DETACHED';
 }
+
+/** Runs a rule whose RangeError is the user's mistake, such as a lake that an engine cannot read. @throws UsageError */
+export function orUsageError<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new UsageError(error.message);
+  }
+}

@@ -16,7 +16,7 @@ export const clickhouse: Engine = {
   nulls: 'kept',
   cast,
   matches: (text, pattern) => `match(${text}, ${chString(`^(${pattern})$`)})`,
-  // ClickHouse can evaluate both branches of a condition, so the failure has a condition of its own.
+  // ClickHouse can evaluate both branches of a condition, so the failure has its own condition.
   orFail: ({ text, value, fits, message }) =>
     `if(throwIf(ifNull(${text} IS NOT NULL AND NOT ${fits}, false), ${chString(message)}) = 0, ${value}, NULL)`,
   times: 'seen',

@@ -69,7 +69,7 @@ export function publishConfig(
       const handle = await withDeadline(temporal, () =>
         client.workflow.start(CONFIG_RECORD_WORKFLOW, {
           workflowId: configRecordId(taskQueue, identity),
-          // Nobody polls this queue, should the record reach the end of its delay.
+          // No worker polls this queue, in case the delay of the record ends.
           taskQueue: `${taskQueue}/configuration`,
           args: [encodeRecord(record)],
           startDelay: KEPT_MS,

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -31,6 +31,8 @@ export function startCommand(
     env: { ...stack.env, ...env },
     stdio: [stdin, 'pipe', 'pipe'],
   });
+  // The streams create their files later.
+  for (const end of ['out', 'err']) writeFileSync(`${name}.${end}`, '');
   child.stdout!.pipe(createWriteStream(`${name}.out`));
   child.stderr!.pipe(createWriteStream(`${name}.err`));
   const exited = once(child, 'close').then(([code]) => code as number | null);

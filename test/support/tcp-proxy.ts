@@ -21,8 +21,12 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-/** Forwards TCP connections to `target` (host:port) unchanged, and counts their bytes. */
-export async function startTcpProxy(target: string): Promise<TcpProxy> {
+/**
+ * Forwards TCP connections to `target` (host:port) unchanged, and counts their bytes.
+ *
+ * @param listenOn its own port; 0: a free one
+ */
+export async function startTcpProxy(target: string, listenOn = 0): Promise<TcpProxy> {
   const [host = '', port = ''] = target.split(':');
   const open = new Set<Socket>();
   let count = { sent: 0, received: 0 };
@@ -44,7 +48,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
       socket.on('close', () => open.delete(socket));
     }
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(listenOn, '127.0.0.1');
   await once(server, 'listening');
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,

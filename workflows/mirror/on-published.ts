@@ -1,9 +1,16 @@
-import { CancellationScope, log, proxyActivities } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  log,
+  proxyActivities,
+} from '@temporalio/workflow';
 import type {
   Activities,
   MirrorState,
   OnPublishedTarget,
   PublishedReport,
+  UnstartedRuns,
 } from '../../src/core/contract/index.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf } from '../shared/priority.js';
@@ -60,14 +67,20 @@ export async function startOnPublished(
     return [];
   } catch (error) {
     const { message } = toRunError(error);
-    log.warn(
-      'the run is published, but the workflow of onPublished was not started; the next run repeats it',
-      {
-        workflow: target.workflow,
-        error: message,
-      },
-    );
+    const failed = unstartedRuns(error);
+    if (failed !== null) onState({ unstarted: kept.filter(({ runId }) => failed.includes(runId)) });
+    log.warn('the run is published, but a workflow of onPublished was not started; the next run repeats it', {
+      workflow: target.workflow,
+      error: message,
+    });
     const what = `workflow ${target.workflow} on task queue ${target.taskQueue} could not be started`;
     return [`onPublished: ${what}; the next published run starts it. ${message}`];
   }
+}
+
+/** The runs without a workflow; `null`: the failure does not say, so it can be any of them. */
+function unstartedRuns(error: unknown): readonly string[] | null {
+  const failure = error instanceof ActivityFailure ? error.cause : undefined;
+  const [detail] = (failure instanceof ApplicationFailure ? (failure.details ?? []) : []) as UnstartedRuns[];
+  return detail?.unstarted ?? null;
 }

@@ -4,6 +4,7 @@ import {
   continueAsNew,
   getExternalWorkflowHandle,
   log,
+  patched,
   setHandler,
   sleep,
   uuid4,
@@ -163,7 +164,7 @@ class ResourceMirror {
     let report = await scope.run(() => this.#runRequest(first));
     if (first.kind === 'run') {
       countRun(this.#state.connection, report, Date.now() - startedAt);
-      const { changes, event, notification } = notifyRunEnded(this.#state, report, notifierOf(all));
+      const { changes, event, notification } = notifyRunEnded(this.#state, report, this.#notifierOf(all));
       if (event !== null) report = { ...report, event };
       this.#change(changes);
       if (notification !== null) this.#replies.push(notification);
@@ -177,6 +178,13 @@ class ResourceMirror {
     }
     this.#current = null;
     this.showStatus();
+  }
+
+  /** A sender that has withdrawn its request ends without the run's report, so it cannot notify of the run. */
+  #notifierOf(all: readonly MirrorRequest[]): 'sender' | 'mirror' {
+    const wanted = all.filter(({ requestId }) => this.#current?.wanted.has(requestId));
+    const isSmaller = wanted.length > 0 && wanted.length < all.length;
+    return notifierOf(isSmaller && patched('notify-withdrawn') ? wanted : all);
   }
 
   /** Milliseconds to wait so that no two runs start in the same second. */

@@ -1,6 +1,6 @@
 import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { clashingResources, renderDdl } from '../../lake/ddl/ddl.js';
+import { clashingResources, clashingTables, renderDdl } from '../../lake/ddl/ddl.js';
 import {
   type ConnectionSummary,
   connectionLines,
@@ -23,7 +23,10 @@ export async function runDdl(options: DdlCommandOptions): Promise<ExitCode> {
   const chosen = chooseConnections(readSettings(options), options);
   if (isSeveral(options)) return ddlOfSeveral(chosen, options, dt);
   const [connection] = chosen as [ConnectionSettings];
-  checkNames(selectResources(connection, options.resource).map(({ name }) => name));
+  checkNames(
+    selectResources(connection, options.resource).map(({ name }) => name),
+    options,
+  );
   const { statements } = await statementsOf(connection, options, { dt });
   output.source(renderDdl(statements).trimEnd());
   noteLifetime(options);
@@ -41,6 +44,7 @@ async function ddlOfSeveral(
         .filter(({ name }) => options.resource === undefined || options.resource.includes(name))
         .map(({ name }) => viewOf(connection.name, name)),
     ),
+    options,
   );
   const ended = await eachConnection(chosen, (connection, timeoutMs) =>
     statementsOf(connection, options, { dt, timeoutMs, isPrefixed: true }),
@@ -86,10 +90,12 @@ function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029]/gu, ' ');
 }
 
-function checkNames(names: readonly string[]): void {
-  const clash = clashingResources(names);
+/** A CSV resource has several views, a Delta table has one name. */
+function checkNames(names: readonly string[], { delta }: DdlCommandOptions): void {
+  const clash = delta === true ? clashingTables(names) : clashingResources(names);
   if (clash === null) return;
+  const what = delta === true ? 'tables' : 'views';
   throw new UsageError(
-    `the views of ${clash.join(' and ')} have the same names; print them one at a time with --resource`,
+    `the ${what} of ${clash.join(' and ')} have the same names; print them one at a time with --resource`,
   );
 }

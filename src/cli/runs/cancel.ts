@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import {
   BACKFILL_WORKFLOW,
@@ -19,6 +20,9 @@ interface CancelOptions extends GlobalOptions {
   readonly wait?: boolean;
   readonly json?: boolean;
 }
+
+/** Between two waits for the end, if the first one ended early. */
+const PAUSE_MS = 1_000;
 
 /** What may be cancelled. A mirror runs forever and holds the checkpoint; only its requests are cancelled. */
 const CANCELLABLE: Readonly<Record<string, string>> = {
@@ -75,7 +79,10 @@ async function describe(temporal: TemporalClient, workflowId: string) {
   }
 }
 
-/** Waits for the end. A worker must be running, because the workflow itself ends its runs. */
+/**
+ * Waits for the end, also through outages of Temporal that last no longer than its deadline. A worker must be running,
+ * because the workflow itself ends its runs.
+ */
 async function endOf(
   temporal: TemporalClient,
   workflowId: string,
@@ -83,11 +90,18 @@ async function endOf(
 ): Promise<'cancelled' | 'completed' | 'failed'> {
   const handle = temporal.client.workflow.getHandle(workflowId);
   const worker = watchForWorker(temporal, taskQueue, output.note);
-  await handle.result().catch(() => {});
-  worker.close();
-  const { status } = await reachTemporal(temporal, () => handle.describe());
-  if (status.name === 'COMPLETED') return 'completed';
-  return status.name === 'CANCELLED' ? 'cancelled' : 'failed';
+  try {
+    for (;;) {
+      // Rejects if the workflow was cancelled or failed, and also if Temporal does not answer.
+      await handle.result().catch(() => {});
+      const { status } = await reachTemporal(temporal, () => handle.describe());
+      if (status.name === 'COMPLETED') return 'completed';
+      if (status.name !== 'RUNNING') return status.name === 'CANCELLED' ? 'cancelled' : 'failed';
+      await sleep(PAUSE_MS);
+    }
+  } finally {
+    worker.close();
+  }
 }
 
 function print({ json }: CancelOptions, value: object, text: string): void {

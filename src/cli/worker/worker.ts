@@ -83,6 +83,18 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     'Other workers take over after the heartbeat timeout.',
   );
   let worker: WorktrackWorker | null = null;
+  let current = settings;
+  // From here on, because SIGHUP without a handler ends a worker that is still connecting.
+  const reloading = reloadOnChange({
+    settings,
+    read: () => readSettings(options),
+    apply: (changed) => {
+      current = changed;
+      worker?.reload(changed);
+    },
+    watch: options.watch === true,
+    logger,
+  });
   const state = (): WorkerState => (stop.signal.aborted ? 'draining' : (worker?.state ?? 'connecting'));
   let health: HealthServer | null = null;
   try {
@@ -101,27 +113,18 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
       },
     );
     worker = created;
-    if (format === 'text') announce(created, settings, deployment);
+    if (current !== settings) created.reload(current);
+    if (format === 'text') announce(created, current, deployment);
     if (stop.signal.aborted) created.stop();
     else stop.signal.addEventListener('abort', () => created.stop(), { once: true });
-    const reloading = reloadOnChange({
-      settings,
-      read: () => readSettings(options),
-      apply: (changed) => created.reload(changed),
-      watch: options.watch === true,
-      logger,
-    });
-    try {
-      await created.run();
-    } finally {
-      reloading.close();
-    }
+    await created.run();
     return EXIT.done;
   } catch (error) {
     // Stopped before it was connected: there is nothing to drain.
     if (stop.signal.aborted && isAbort(error)) return EXIT.done;
     throw toUserError(error, place);
   } finally {
+    reloading.close();
     stop.release();
     await health?.close();
     await traces?.close();

@@ -41,6 +41,12 @@ export interface StartOnPublishedInput extends OnPublishedTarget {
   readonly reports: readonly PublishedReport[];
 }
 
+/** First detail of the activity's failure. The other runs have their workflow. */
+export interface UnstartedRuns {
+  /** Ids of runs. */
+  readonly unstarted: readonly string[];
+}
+
 /** The report of a run as that of a published one; `null` for any other outcome, and for rollbacks and purges. */
 export function toPublishedReport(report: RunReport): PublishedReport | null {
   const { resource, outcome, runId, rows, counts, snapshot, warnings } = report;

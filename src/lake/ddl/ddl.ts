@@ -121,6 +121,23 @@ export function clashingResources(resources: readonly string[]): readonly [strin
   return null;
 }
 
+/**
+ * Two names whose tables would have the same name in an engine; `null` for none.
+ *
+ * @example
+ * const clash = clashingTables(['my-tasks', 'my_tasks']);
+ */
+export function clashingTables(names: readonly string[]): readonly [string, string] | null {
+  const owners = new Map<string, string>();
+  for (const name of names) {
+    const table = viewName(name);
+    const owner = owners.get(table);
+    if (owner !== undefined) return [owner, name];
+    owners.set(table, name);
+  }
+  return null;
+}
+
 const ENGINES: Readonly<Record<Dialect, Engine>> = { duckdb, athena, trino, spark, clickhouse };
 
 /**

@@ -57,8 +57,9 @@ export async function readWorkers(
 ): Promise<readonly PollingWorker[]> {
   const polls = await withDeadline(temporal, () => lastPolls(temporal, taskQueue), timeoutMs);
   const recent = [...polls].filter(([, at]) => Date.now() - at < WORKER_GONE_MS);
-  const found = await inParallel(recent, CONCURRENCY, async ([identity]) => {
-    const record = await withDeadline(temporal, () => readRecord(temporal, taskQueue, identity), timeoutMs);
+  const found = await inParallel(recent, CONCURRENCY, async ([identity, polledAt]) => {
+    const read = () => readRecord(temporal, taskQueue, identity, polledAt);
+    const record = await withDeadline(temporal, read, timeoutMs);
     return record === 'stopped' ? [] : [{ identity, config: record }];
   });
   return found.flat();
@@ -75,22 +76,31 @@ async function lastPolls(
     ),
   );
   for (const { identity, lastAccessTime } of answers.flatMap(({ pollers }) => pollers ?? [])) {
-    const at = Number(lastAccessTime?.seconds ?? 0) * 1000;
+    const at = Number(lastAccessTime?.seconds ?? 0) * 1000 + (lastAccessTime?.nanos ?? 0) / 1e6;
     if (identity) found.set(identity, Math.max(at, found.get(identity) ?? 0));
   }
   return found;
 }
 
-/** The record of a worker; `stopped`: the worker withdrew it; `null`: there is none. */
+/**
+ * The record of a worker; `stopped`: the worker withdrew it; `null`: there is none.
+ *
+ * @param polledAt the last poll, milliseconds since 1970. A poll after the withdrawal is that of another worker with the
+ *   same identity, whose record is gone until it publishes again.
+ */
 async function readRecord(
   { client, namespace }: TemporalClient,
   taskQueue: string,
   identity: string,
+  polledAt: number,
 ): Promise<ConfigRecord | 'stopped' | null> {
   const handle = client.workflow.getHandle(configRecordId(taskQueue, identity));
   try {
-    const { status, runId } = await handle.describe();
-    if (status.code !== RUNNING) return status.name === 'TERMINATED' ? 'stopped' : null;
+    const { status, runId, closeTime } = await handle.describe();
+    if (status.code !== RUNNING) {
+      const isWithdrawn = status.name === 'TERMINATED' && polledAt <= (closeTime?.getTime() ?? 0);
+      return isWithdrawn ? 'stopped' : null;
+    }
     const { history } = await client.workflowService.getWorkflowExecutionHistory({
       namespace,
       execution: { workflowId: handle.workflowId, runId },

@@ -22,6 +22,11 @@ interface Input {
 /** A run starts with this activity. Until it succeeds, each attempt takes the current configuration. */
 const FIRST: readonly string[] = ['worktrack.prepareRun', 'worktrack.planWriteBack'];
 const LAST: readonly string[] = ['worktrack.cleanUp', 'worktrack.discardRun', 'worktrack.writeResults'];
+/** These need no other activity's configuration, and a run can be over, or have only this activity. They open no pin. */
+const ALONE: readonly string[] = [
+  ...['worktrack.notify', 'worktrack.rollBack', 'worktrack.purgeRecord', 'worktrack.followTable'],
+  ...LAST,
+];
 /** No activity of a run waits longer than `retries.giveUpAfter`, and most configurations have less than this. */
 const MIN_KEPT_MS = 24 * HOUR_MS;
 
@@ -72,8 +77,9 @@ export class Pins {
 
   #pinOf(activityType: string, id: string | null): Pin {
     const known = id === null || FIRST.includes(activityType) ? undefined : this.#ofRuns.get(id);
-    const pin = known ?? { connections: new Map(), running: 0, idleSince: 0 };
-    if (id === null) this.#others.add(pin);
+    if (known !== undefined) return known;
+    const pin = { connections: new Map(), running: 0, idleSince: 0 };
+    if (id === null || ALONE.includes(activityType)) this.#others.add(pin);
     else this.#ofRuns.set(id, pin);
     return pin;
   }

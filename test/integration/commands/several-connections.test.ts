@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config/index.js';
 import { runCommand, startCommand } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
+import { startTcpProxy } from '../../support/tcp-proxy.js';
 
 const NAMES = ['a1', 'b2', 'c3', 'd4', 'e5'];
 
@@ -102,5 +103,28 @@ describe('commands on several connections', () => {
     expect((await cancel.output()).stdout).toBe('The export was cancelled. Published data stays.\n');
     const again = await run(`cancel ${id}`);
     expect([again.code, again.stdout]).toEqual([0, 'The export has already ended (cancelled).\n']);
+  });
+
+  it('waits for the end of a cancelled export, also through an outage of Temporal', async () => {
+    const id = (await run('export --connection b2 --no-wait')).stdout.trim();
+    const target = stack.temporal.address;
+    const proxy = await startTcpProxy(target);
+    const args = ['cancel', id, '--config', config];
+    const cancel = startCommand(stack, args, { TEMPORAL_ADDRESS: proxy.address });
+    await until(async () => {
+      const { events } = await stack.history(id);
+      return events!.some((event) => event.workflowExecutionCancelRequestedEventAttributes);
+    }, 'the cancellation is requested');
+    await proxy.close();
+    await until(
+      async () => (await cancel.output()).stderr.includes('Temporal at'),
+      'the command reports the outage',
+      240_000,
+    );
+    const again = await startTcpProxy(target, Number(proxy.address.split(':')[1]));
+    await stack.startWorker(loadSettings({ file: config, env: {}, cwd: stack.folder }));
+    expect(await cancel.exited).toBe(0);
+    expect((await cancel.output()).stdout).toBe('The export was cancelled. Published data stays.\n');
+    await again.close();
   });
 });

@@ -1,7 +1,16 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CommandProcess, runCommand, startWorkerProcess } from '../../support/processes.js';
+import { hostname } from 'node:os';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readWorkers } from '../../../src/temporal/status/workers.js';
+import { publishConfig } from '../../../src/temporal/worker/publish-config.js';
+import {
+  type CommandProcess,
+  runCommand,
+  startCommand,
+  startWorkerProcess,
+} from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
+import { startTcpProxy } from '../../support/tcp-proxy.js';
 
 describe('a configuration that a worker has not loaded', () => {
   let stack: Stack;
@@ -84,6 +93,50 @@ describe('a configuration that a worker has not loaded', () => {
         cause: { message: expect.stringContaining(`${stack.configFile} of worker ${worker.child.pid}@`) },
       },
     });
+  });
+});
+
+describe('a worker', () => {
+  let stack: Stack;
+  beforeEach(async () => {
+    stack = await startStack({ resources: '[projects]', simulator: { counts: { projects: 1 } } });
+  });
+  afterEach(() => stack.stop());
+
+  it('still counts after another worker with the same identity has stopped', async () => {
+    const worker = await startWorkerProcess(stack);
+    const status = async () =>
+      (await runCommand(stack, ['doctor', '--config', stack.configFile, '--task-queue', stack.taskQueue]))
+        .stdout;
+    await until(async () => (await status()).includes('the same as in this file'), 'it is published');
+    const { connection } = stack.temporal.client;
+    const identity = `${worker.child.pid}@${hostname()}`;
+    const { namespace } = stack.temporal;
+    const place = { connection, namespace, taskQueue: stack.taskQueue, identity };
+    const other = publishConfig(place, stack.settings, () => {});
+    await other.withdraw();
+    // The worker polls again after each task.
+    expect((await stack.export()).outcome).toBe('published');
+    await until(async () => (await readWorkers(stack.temporal, stack.taskQueue)).length === 1, 'it counts');
+  });
+
+  it('loads the configuration on SIGHUP also before Temporal can be reached', async () => {
+    const closed = await startTcpProxy('127.0.0.1:1');
+    await closed.close();
+    const args = ['worker', '--config', stack.configFile, '--task-queue', stack.taskQueue];
+    const worker = startCommand(stack, args, { TEMPORAL_ADDRESS: closed.address });
+    stack.beforeStop(() => worker.signal('SIGTERM'));
+    const says = (text: string): Promise<void> =>
+      until(async () => (await worker.output()).stderr.includes(text), `the worker says ${text}`);
+    await says(`Temporal at ${closed.address}`);
+    const text = await readFile(stack.configFile, 'utf8');
+    await writeFile(stack.configFile, text.replace('[projects]', '[projects, tasks]'));
+    worker.child.kill('SIGHUP');
+    await says('new resource tasks');
+    const proxy = await startTcpProxy(stack.temporal.address, Number(closed.address.split(':')[1]));
+    stack.beforeStop(() => proxy.close());
+    await says('(2 resources)');
+    expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
   });
 });
 

@@ -2,7 +2,10 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
-import { requestRun } from '../../support/mirror-requests.js';
+import { startExport } from '../../../src/temporal/client/start.js';
+import { holdAnswer } from '../../support/hold.js';
+import { mirrorOf, mirrorStatus, requestRun } from '../../support/mirror-requests.js';
+import { runRequest } from '../../support/run-request.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 const TOKEN = 'Bearer hook-token-4711';
@@ -158,6 +161,32 @@ describe('notifications of runs', () => {
     refuse();
     expect((await requestRun(stack, 'projects')).outcome).toBe('refused');
     await until(() => sent.length === 1, 'the notification is sent');
+  });
+
+  it('are sent by the mirror if the export that shared a failed run was cancelled', async () => {
+    await started(`{ url: "${url}" }`);
+    await stack.export();
+    const first = holdAnswer(stack.simulator, { resource: 'projects' });
+    const sendRequest = () => mirrorOf(stack, 'projects').signal('requestRun', runRequest());
+    await sendRequest();
+    await until(() => first.isThere(), 'a run is in progress');
+    const { client } = stack.temporal;
+    const shared = client.workflow.getHandle(
+      await startExport(stack.temporal, { connection: stack.connection }, { taskQueue: stack.taskQueue }),
+    );
+    await sendRequest();
+    const waiting = async () => (await mirrorStatus(stack, 'projects')).waiting;
+    await until(async () => (await waiting()) === 2, 'both requests wait');
+    const second = holdAnswer(stack.simulator, { resource: 'projects' });
+    // The first answer is made already.
+    refuse();
+    first.release();
+    await until(() => second.isThere(), 'their run is in progress');
+    await shared.cancel();
+    await shared.result().catch(() => {});
+    second.release();
+    await until(() => sent.length === 1, 'the notification is sent');
+    expect(sent[0]!.body).toMatchObject({ event: 'failure', resource: 'projects' });
   });
 
   it('that cannot be sent neither fail nor delay a run or a continue-as-new', async () => {

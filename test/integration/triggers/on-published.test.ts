@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { MirrorState, RunReport } from '../../../src/core/contract/index.js';
-import { onPublishedWorkflowId } from '../../../src/core/contract/index.js';
+import { onPublishedWorkflowId, toPublishedReport } from '../../../src/core/contract/index.js';
 import { mirrorOf, mirrorStatus, reconcile } from '../../support/mirror-requests.js';
 import { startWorkerProcess } from '../../support/processes.js';
 import { runRequest } from '../../support/run-request.js';
@@ -57,6 +57,30 @@ describe('the workflow of onPublished', () => {
         },
       },
     });
+  }
+
+  /** Runs a mirror in whose state the workflows of earlier runs wait for a start. */
+  async function runAfterUnstarted(earlier: readonly string[]): Promise<RunReport> {
+    const { runs } = await stack.export();
+    await until(async () => (await mirrorStatus(stack, 'projects')).active === null, 'the mirror rests');
+    await handle(stack.mirrorId('projects')).terminate('to start it with a state');
+    const report = toPublishedReport(runs[0]!)!;
+    const state: Partial<MirrorState> = {
+      ...{ connection: stack.connection, resource: 'projects' },
+      waiting: [runRequest()],
+      unstarted: earlier.map((runId) => ({ ...report, runId })),
+    };
+    await stack.temporal.client.workflow.start('resourceMirrorWorkflow', {
+      workflowId: stack.mirrorId('projects'),
+      taskQueue: stack.taskQueue,
+      args: [state],
+    });
+    let last: RunReport | null = null;
+    await until(async () => {
+      ({ lastRun: last } = await mirrorStatus(stack, 'projects'));
+      return last !== null;
+    }, 'the run has ended');
+    return last!;
   }
 
   const startWith = (interceptor: ActivityInterceptorsFactory) =>
@@ -155,24 +179,28 @@ describe('the workflow of onPublished', () => {
   it('that could not be started is carried into the next history of the mirror', async () => {
     await started('[projects]');
     await stack.startWorker();
-    const { runs } = await stack.export();
-    await until(async () => (await mirrorStatus(stack, 'projects')).active === null, 'the mirror rests');
-    await handle(stack.mirrorId('projects')).terminate('to start it with a state');
-    const [{ error: _, ...report }] = runs as [RunReport];
-    const old = { ...report, runId: '20260101T000000Z-0000000a' };
-    const state: Partial<MirrorState> = {
-      ...{ connection: stack.connection, resource: 'projects' },
-      waiting: [runRequest()],
-      unstarted: [{ ...old, outcome: 'published' } as NonNullable<MirrorState['unstarted']>[number]],
-    };
-    await stack.temporal.client.workflow.start('resourceMirrorWorkflow', {
-      workflowId: stack.mirrorId('projects'),
-      taskQueue: stack.taskQueue,
-      args: [state],
-    });
-    await until(async () => (await mirrorStatus(stack, 'projects')).lastRun !== null, 'the run has ended');
-    await handle(onPublishedWorkflowId(stack.connection, 'projects', old.runId)).describe();
+    const old = '20260101T000000Z-0000000a';
+    await runAfterUnstarted([old]);
+    await handle(onPublishedWorkflowId(stack.connection, 'projects', old)).describe();
     await executions(3);
+  });
+
+  it('that can never be started does not stop those of later runs, and each of these starts once', async () => {
+    await started('[projects]');
+    await stack.startWorker();
+    const possible = '20260101T000000Z-0000000a';
+    // The server rejects so long an id.
+    const last = await runAfterUnstarted(['x'.repeat(2_000), possible]);
+    expect(last.warnings).toEqual([expect.stringContaining('could not be started')]);
+    for (const runId of [possible, last.runId!])
+      await handle(onPublishedWorkflowId(stack.connection, 'projects', runId)).describe();
+    await stack.export();
+    const { events } = await stack.history(stack.mirrorId('projects'));
+    const starts = events!.flatMap(({ activityTaskScheduledEventAttributes: scheduled }) =>
+      scheduled?.activityType?.name === ACTIVITY ? [scheduled.input!.payloads![0]!.data!] : [],
+    );
+    const reports = starts.map((data) => JSON.parse(Buffer.from(data).toString()).reports.length);
+    expect(reports).toEqual([3, 2]);
   });
 
   it('also starts after a run without an export, and neither after a failed run nor after a rollback', async () => {

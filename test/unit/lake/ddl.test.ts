@@ -11,6 +11,7 @@ import { Format, noFacts, noteNumber, noteString } from '../../../src/core/value
 import { type AliasRules, columnAliases, plainLower, printable } from '../../../src/lake/ddl/aliases.js';
 import {
   clashingResources,
+  clashingTables,
   type DdlInput,
   ddlStatements,
   renderDdl,
@@ -460,6 +461,14 @@ describe('A script for several resources', () => {
     ]);
     expect(clashingResources(['tasks', 'tasks-changes'])).toEqual(['tasks', 'tasks-changes']);
     expect(clashingResources(['tasks', 'projects', 'task'])).toBeNull();
+  });
+
+  it('of tables needs only the names of the resources', () => {
+    expect(clashingTables(['time-entries', 'tasks', 'Time_entries'])).toEqual([
+      'time-entries',
+      'Time_entries',
+    ]);
+    expect(clashingTables(['tasks', 'tasks-changes', 'tasks_newest'])).toBeNull();
   });
 });
 

@@ -45,6 +45,16 @@ describe('the connections of a worker after a reload', () => {
     expect(connections.connection('acme').settings.sync.pageSize).toBe(200);
   });
 
+  it.each(['notify', 'rollBack', 'purgeRecord', 'followTable'])(
+    'are not kept for a run that has only the activity %s',
+    async (activity) => {
+      connections = openConnections(settingsWith(OLD));
+      expect(await pageSize(`worktrack.${activity}`, run('a'))).toBe(100);
+      connections.replace(settingsWith(NEW));
+      expect(await pageSize('worktrack.extractPages', run('a'))).toBe(200);
+    },
+  );
+
   it('keep their rate budget if nothing has changed for them', () => {
     connections = openConnections(settingsWith(OLD));
     const before = connections.connection('acme');

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { type Stack, until } from './stack.js';
 
 const CLI = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+const TERMINAL = fileURLToPath(new URL('terminal.py', import.meta.url));
 
 /** A command that runs in a separate process, as a user runs it. Its output goes to files. */
 export interface CommandProcess {
@@ -25,8 +26,23 @@ export function startCommand(
   env: NodeJS.ProcessEnv = {},
   stdin: 'ignore' | 'pipe' = 'ignore',
 ): CommandProcess {
-  const name = join(stack.folder, `${args[0]}-${count++}`);
-  const child = spawn(process.execPath, [CLI, ...args], {
+  return start(stack, [process.execPath, CLI, ...args], `${args[0]}-${count++}`, { env, stdin });
+}
+
+/** Runs a command on a terminal, whose screen is its output. What is written to its stdin is typed. */
+export function startOnTerminal(stack: Stack, args: readonly string[]): CommandProcess {
+  const program = ['python3', TERMINAL, process.execPath, CLI, ...args];
+  return start(stack, program, `${args[0]}-${count++}`, { env: { TERM: 'xterm' }, stdin: 'pipe' });
+}
+
+function start(
+  stack: Stack,
+  [program = '', ...args]: readonly string[],
+  file: string,
+  { env, stdin }: { readonly env: NodeJS.ProcessEnv; readonly stdin: 'ignore' | 'pipe' },
+): CommandProcess {
+  const name = join(stack.folder, file);
+  const child = spawn(program, args, {
     cwd: stack.folder,
     env: { ...stack.env, ...env },
     stdio: [stdin, 'pipe', 'pipe'],

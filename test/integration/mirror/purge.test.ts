@@ -4,9 +4,9 @@ import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { manifestChecksums } from '../../../src/lake/published/checksums.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify.js';
-import { runCommand, startWorkerProcess } from '../../support/processes.js';
+import { runCommand, startOnTerminal, startWorkerProcess } from '../../support/processes.js';
 import { readPointer, readSnapshot, readTree } from '../../support/snapshot.js';
-import { type Stack, startStack } from '../../support/stack.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
 
 const MARK = 'Erika Mustermann, to be forgotten';
 
@@ -78,6 +78,38 @@ describe('a purge', () => {
     expect((await stack.export()).runs[0]).toMatchObject({ outcome: 'published', rows: 3000 });
     expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
     await worker.signal('SIGTERM');
+  });
+
+  it('asks on a terminal first, and removes nothing unless the resource is typed', async () => {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { projects: 3 } },
+      resources: '[projects]',
+    });
+    await stack.startWorker();
+    await stack.export();
+    const [record] = stack.simulator.admin.records('projects');
+    const { id } = JSON.parse(record!) as { id: string };
+    const target = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
+    const ask = async () => {
+      const command = startOnTerminal(stack, ['purge', ...target, '--resource', 'projects', '--key', id]);
+      const screen = async () => (await command.output()).stdout.replace(/\s+/g, ' ');
+      const shows = (text: string): Promise<void> =>
+        until(async () => (await screen()).includes(text), `it shows ${text}`);
+      await shows('1 snapshot and 1 change log contain this record. A purge cannot be undone.');
+      await shows('Type projects to remove it: ');
+      return { command, shows, type: (text: string) => command.child.stdin!.write(text) };
+    };
+    const left = await ask();
+    left.type('yes\r');
+    await left.shows('type projects, or press Ctrl-C to keep the record');
+    left.type('\u0003');
+    expect(await left.command.exited).toBe(130);
+    expect((await left.command.output()).stdout).toContain('Nothing was removed.');
+    expect(await objectsWith(id)).not.toEqual([]);
+    const removed = await ask();
+    removed.type('projects\r');
+    expect(await removed.command.exited).toBe(0);
+    expect(await objectsWith(id)).toEqual([]);
   });
 
   it('finds a record by a compound key and by a masked key', async () => {

@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { MINUTE_MS } from '../../../src/core/duration.js';
 import {
   applySchedule,
   deleteSchedule,
@@ -7,6 +8,7 @@ import {
   resumeSchedule,
   triggerSchedule,
 } from '../../../src/temporal/schedule/schedule.js';
+import { readStatus } from '../../../src/temporal/status/status.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
@@ -43,6 +45,33 @@ describe('the nightly Schedule', () => {
     const dates = lastRuns.map((run) => `dt=${run.scheduledAt.toISOString().slice(0, 10)}`);
     expect(dates.some((date) => snapshot.includes(date))).toBe(true);
     expect((await readSnapshot(stack.store, 'projects')).rows.length).toBe(6);
+  });
+
+  it('that starts runs on a task queue without a worker leaves the resource behind schedule', async () => {
+    stack = await startStack({
+      simulator: { counts: { projects: 2 } },
+      resources: '[projects]',
+      yaml: OFTEN,
+    });
+    await stack.startWorker();
+    expect((await stack.export()).outcome).toBe('published');
+    await until(() => Date.now() % 2_000 < 1_000, 'the next run starts in a later second');
+    await applySchedule(stack.temporal, connection(), `${stack.taskQueue}-unserved`);
+    await until(async () => (await described()).lastRuns.length > 0, 'the Schedule has started a run');
+    const [lastRun] = (await described()).lastRuns;
+    const options = { hasWorker: true, lastScheduled: lastRun!.scheduledAt };
+    const read = () => readStatus(stack.temporal, connection(), stack.store, options);
+    expect(await read()).toMatchObject([{ state: 'published', behindSince: null }]);
+    const now = Date.now;
+    const later = vi.spyOn(Date, 'now').mockImplementation(() => now() + 11 * MINUTE_MS);
+    try {
+      const behindSince = lastRun!.scheduledAt.toISOString();
+      expect(await read()).toMatchObject([{ state: 'behind-schedule', behindSince }]);
+    } finally {
+      later.mockRestore();
+    }
+    for (const { workflowId } of (await described()).lastRuns)
+      await stack.temporal.client.workflow.getHandle(workflowId).terminate('end of the test');
   });
 
   it('skips runs while one is in progress', async () => {

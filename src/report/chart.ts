@@ -43,6 +43,15 @@ export function barChart({ label, bars, top: wanted }: Chart): Markup {
   return html`<svg viewBox="0 0 ${WIDTH} ${height}" preserveAspectRatio="none" role="img" aria-label="${label}">${drawn}<line class="axis" x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}"/></svg>`;
 }
 
+/**
+ * The line below a chart: a note, and the first and last day. The days are one text at the right, because few bars do not
+ * fill the width.
+ */
+export function axisLine(first: string, last: string, note = ''): Markup {
+  const range = first === last ? last : `${first} to ${last}`;
+  return html`<div class="ends"><span>${note}</span><span>${range}</span></div>`;
+}
+
 interface Place {
   readonly x: number;
   readonly width: number;

@@ -1,4 +1,4 @@
-import { type Bar, barChart, type PieceKind, total } from './chart.js';
+import { axisLine, type Bar, barChart, type PieceKind, total } from './chart.js';
 import { html, type Markup, NOTHING } from './markup.js';
 import { changesOf, type ReportedRun } from './model.js';
 import { clip, count, day, length, short, time } from './text.js';
@@ -103,7 +103,7 @@ function figure(name: string, { slots, chart, most, foot, legend = NOTHING }: Fi
   const ends = [slots[0], slots.at(-1)].map((slot) =>
     slot === undefined ? '' : day(slot.kind === 'missed' ? slot.to : slot.at),
   );
-  return html`<figure><figcaption><b>${name}</b><span>0 to ${most}</span></figcaption>${chart}<div class="ends"><span>${ends[0]!}</span><span>${foot}</span><span>${ends[1]!}</span></div>${legend}</figure>`;
+  return html`<figure><figcaption><b>${name}</b><span>0 to ${most}</span></figcaption>${chart}${axisLine(ends[0]!, ends[1]!, foot)}${legend}</figure>`;
 }
 
 function flat(name: string, text: string): Markup {

@@ -1,4 +1,4 @@
-import { barChart } from './chart.js';
+import { axisLine, barChart } from './chart.js';
 import { html, type Markup } from './markup.js';
 import { count } from './text.js';
 
@@ -32,7 +32,7 @@ function draw({ name, values }: Figure, unit: string, top: number): Markup {
   }));
   const chart = barChart({ label: `${name}: ${text(sum)} ${unit} in all`, bars, top });
   const [first, last] = [values[0], values.at(-1)].map((one) => one?.label ?? '');
-  return html`<figure><figcaption><b><bdi>${name}</bdi></b><span>${text(sum)} ${unit}</span></figcaption>${chart}<div class="ends"><span>${first!}</span><span>${last!}</span></div></figure>`;
+  return html`<figure><figcaption><b><bdi>${name}</bdi></b><span>${text(sum)} ${unit}</span></figcaption>${chart}${axisLine(first!, last!)}</figure>`;
 }
 
 function text(value: number): string {

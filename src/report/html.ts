@@ -43,7 +43,7 @@ ${notes(connections)}${overview(all, { maxAgeMs, many, anchorOf })}${figures ===
 
 /** What the page does not show, and why. */
 const NOTES: Readonly<Record<Exclude<Coverage, 'complete'>, string>> = {
-  published: 'This page shows published runs. `worktrack report` also shows failed runs.',
+  published: 'This page shows published runs. The command “worktrack report” also shows failed runs.',
   'no-temporal':
     'Temporal did not respond, so failed and running runs are missing. This page shows only what is in the lake.',
   'no-worker': 'No worker answered. Runs in progress may be missing.',

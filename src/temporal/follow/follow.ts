@@ -64,9 +64,11 @@ async function refresh(temporal: TemporalClient, before: ExportView): Promise<Ex
     progress.runs.map(async ({ resource, report }) => {
       const last = before.resources.find((one) => one.resource === resource);
       if (report !== null) return reportedView(report, last);
-      return withCallTimeout(temporal, () => viewMirror(temporal, progress.connection, resource)).catch(
-        () => last ?? waitingView(resource),
-      );
+      const view = await withCallTimeout(temporal, () =>
+        viewMirror(temporal, progress.connection, resource),
+      ).catch(() => last ?? waitingView(resource));
+      // A run that was in progress has ended, and its report is on its way.
+      return view.stage === 'waiting' ? (last ?? view) : view;
     }),
   );
   return { ...before, resources };

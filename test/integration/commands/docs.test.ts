@@ -23,8 +23,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'docker run -v ./worktrack.yaml:/etc/worktrack/worktrack.yaml:ro --env-file worktrack.env temporal-worktrack doctor':
     'as above',
   "pip install 'dbt-core>=1.10.5' dbt-duckdb": 'test/integration/commands/dbt.test.ts, which installs dbt',
-  'cd dbt && dbt build': 'as above',
-  'cd dbt && dbt source freshness': 'as above',
+  '(cd dbt && dbt build)': 'as above',
+  '(cd dbt && dbt source freshness)': 'as above',
 };
 
 /** Pages whose commands are run elsewhere: test/integration/commands/tutorial.test.ts, and what CI does. */

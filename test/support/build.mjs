@@ -1,9 +1,11 @@
-// Builds the package: compiles TypeScript, then bundles the workflows once, so that workers need not.
+// Builds the package: compiles TypeScript, then bundles the workflows once, so that workers need not, and the commands,
+// so that they start fast.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundleCli } from './bundle-cli.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const tsc = path.join(
@@ -24,6 +26,8 @@ for (const [list, file] of Object.entries(SHIPPED_BUNDLES)) {
   const { code } = await bundleWorkflows(list);
   writeFileSync(file, withoutMachinePaths(code));
 }
+
+await bundleCli(root);
 
 const assets = path.join(root, 'src/assets');
 if (existsSync(assets)) cpSync(assets, path.join(root, 'dist/src/assets'), { recursive: true });

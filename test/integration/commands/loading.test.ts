@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -10,21 +10,26 @@ const CLI = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.u
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'worktrack-loading-'));
-  await writeFile(
-    join(folder, 'worktrack.yaml'),
-    `connections:
+  const configuration = (lake: string) => `connections:
   acme:
     baseUrl: http://127.0.0.1:9
     apiKey: { env: WORKTRACK_API_KEY }
-    lake: { url: "${pathToFileURL(folder).href}" }
+    lake: { ${lake} }
     resources: [tasks]
-`,
+`;
+  await writeFile(join(folder, 'worktrack.yaml'), configuration(`url: "${pathToFileURL(folder).href}"`));
+  await writeFile(
+    join(folder, 'bucket.yaml'),
+    configuration('url: "s3://bucket/lake", region: us-east-1, endpoint: "http://127.0.0.1:9"'),
   );
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** The packages that a command loads, as Node's coverage tells; whether the command succeeds does not matter. */
-async function loadedBy(...args: string[]): Promise<string[]> {
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const BUNDLED = 'dist/cli/';
+
+/** The files that a command loads, as Node's coverage tells; whether the command succeeds does not matter. */
+async function filesOf(args: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<string[]> {
   const coverage = await mkdtemp(join(folder, 'coverage-'));
   const env = {
     ...process.env,
@@ -32,14 +37,29 @@ async function loadedBy(...args: string[]): Promise<string[]> {
     WORKTRACK_API_KEY: 'secret',
     WORKTRACK_REACH_TIMEOUT: '1s',
     TEMPORAL_ADDRESS: '127.0.0.1:9',
+    AWS_ACCESS_KEY_ID: 'key',
+    AWS_SECRET_ACCESS_KEY: 'secret',
+    ...more,
   };
   await new Promise((done) => execFile(process.execPath, [CLI, ...args], { cwd: folder, env }, done));
   const [report] = await readdir(coverage);
   const { result } = JSON.parse(await readFile(join(coverage, report!), 'utf8')) as {
     result: { url: string }[];
   };
-  const files = result.map(({ url }) => url).filter((url) => url.startsWith('file:'));
-  const packages = files.flatMap((url) => /^.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []);
+  return result.flatMap(({ url }) => (url.startsWith('file:') ? fileURLToPath(url) : []));
+}
+
+/** The packages that a command loads, from their own files or from the bundle. */
+async function loadedBy(...args: string[]): Promise<string[]> {
+  const bundled = JSON.parse(await readFile(join(ROOT, BUNDLED, 'packages.json'), 'utf8')) as Record<
+    string,
+    readonly string[]
+  >;
+  const packages = (await filesOf(args)).flatMap((file) =>
+    file.startsWith(join(ROOT, BUNDLED))
+      ? bundled[basename(file)]!
+      : (/^.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] ?? []),
+  );
   return [...new Set(packages)].sort();
 }
 
@@ -62,5 +82,47 @@ describe('the command line', () => {
       expect(packages, args.join(' ')).toContain('@temporalio/client');
       expect(packages.filter((name) => /worker|core-bridge|aws|smithy/.test(name))).toEqual([]);
     }
+  });
+
+  it('loads no Temporal for commands on a lake in a bucket', async () => {
+    for (const args of [['cat', 'tasks'], ['ddl']]) {
+      const packages = await loadedBy('--config', 'bucket.yaml', ...args);
+      expect(packages, args.join(' ')).toContain('@aws-sdk/client-s3');
+      expect(packages.filter((name) => /temporal|grpc|protobuf|undici/.test(name))).toEqual([]);
+    }
+  });
+
+  it('loads few files, because Node resolves and opens each of them', async () => {
+    for (const [most, ...args] of [
+      [15, '--help'],
+      [25, 'config', 'check'],
+      [45, 'cat', 'tasks'],
+      [60, 'status'],
+      [60, 'export'],
+    ] as const)
+      expect((await filesOf(args)).length, args.join(' ')).toBeLessThanOrEqual(most);
+  });
+
+  it("loads no bundled copy of the SDK together with a module of the user's", async () => {
+    await writeFile(join(folder, 'converter.mjs'), 'export const dataConverter = { payloadCodecs: [] };\n');
+    for (const [args, env] of [
+      [['status', '--data-converter', 'converter.mjs'], {}],
+      [['status'], { WORKTRACK_DATA_CONVERTER: 'converter.mjs' }],
+    ] as const) {
+      const files = await filesOf(args, env);
+      expect(files).toContain(await realpath(join(folder, 'converter.mjs')));
+      expect(files.filter((file) => file.startsWith(join(ROOT, BUNDLED)))).toEqual([]);
+    }
+  });
+
+  it('carries the licence of each bundled package', async () => {
+    const texts = await readFile(join(ROOT, BUNDLED, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
+    const lists = JSON.parse(await readFile(join(ROOT, BUNDLED, 'packages.json'), 'utf8')) as Record<
+      string,
+      readonly string[]
+    >;
+    const names = new Set(Object.values(lists).flat());
+    expect(names.size).toBeGreaterThan(20);
+    for (const name of names) expect(texts).toContain(`\n${name} `);
   });
 });

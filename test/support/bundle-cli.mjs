@@ -1,0 +1,136 @@
+// Bundles the commands that are clients: one file per part instead of a thousand, which Node loads several times faster.
+// The library and the worker load separate modules (src/cli/separate-modules.ts).
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { rolldown } from 'rolldown';
+import { shortProtocol } from './short-protocol.mjs';
+
+/** Optional packages, and what only a worker loads: bundled commands never reach them. */
+const UNREACHED = [/^@temporalio\/(worker|activity|interceptors-)/, /^@opentelemetry\//, /^hyparquet/];
+/** Modules of the commands that `needsSeparateModules` names. */
+const HOSTS =
+  /\/dist\/src\/(cli\/(worker|local|demo)|simulator|temporal\/(worker\/traces|replay))\/?[^/]*\.js$/;
+const SDK = '/dist/src/lake/store/s3/sdk.js';
+const AWS = 'aws-sdk.cjs';
+/** The folder of a package, in the id of one of its modules. */
+const PACKAGE = /\/.*\/node_modules\/(?:@[^/]+\/)?[^/]+/;
+
+/** Comments of licences stay. */
+const COMMENTS = { jsdoc: false, annotation: false };
+
+/**
+ * Writes `dist/cli`: the bundle, the packages in each of its files, and the licences of these packages.
+ *
+ * @param root of the package
+ */
+export async function bundleCli(root) {
+  const dir = path.join(root, 'dist/cli');
+  const commands = await bundle(root, {
+    input: path.join(root, 'dist/src/cli/run.js'),
+    external: (id) => UNREACHED.some((one) => one.test(id)),
+    plugins: [separateHosts(root), lazySdk(), shortProtocol(root)],
+    output: { dir, format: 'esm', chunkFileNames: '[name]-[hash].js' },
+  });
+  const sdk = await bundle(root, {
+    input: 'virtual:aws-sdk',
+    plugins: [usedCommands(root)],
+    output: { dir, format: 'cjs', entryFileNames: AWS, chunkFileNames: 'aws-[name]-[hash].cjs' },
+  });
+  const chunks = [...commands, ...sdk];
+  const packages = chunks.map(({ fileName, folders }) => [
+    fileName,
+    [...new Set(folders.map(nameOf))].sort(),
+  ]);
+  writeFileSync(path.join(dir, 'packages.json'), JSON.stringify(Object.fromEntries(packages), null, 1));
+  const folders = new Set(chunks.flatMap((chunk) => chunk.folders));
+  writeFileSync(path.join(dir, 'THIRD-PARTY-LICENSES.txt'), licences(folders));
+}
+
+/** Returns the files, each with the folders of the packages in it. */
+async function bundle(root, { input, external = [], plugins, output }) {
+  const bundled = await rolldown({
+    input,
+    external,
+    plugins,
+    platform: 'node',
+    cwd: root,
+    onLog(level, log, defaultHandler) {
+      if (log.code === 'UNRESOLVED_IMPORT') throw new Error(log.message);
+      // Packages have circular imports and computed calls of `require`, which work.
+      if (!/node_modules/.test(log.id ?? log.message)) defaultHandler(level, log);
+    },
+  });
+  const { output: chunks } = await bundled.write({ ...output, comments: COMMENTS });
+  await bundled.close();
+  return chunks.map(({ fileName, moduleIds = [] }) => ({
+    fileName,
+    folders: [...new Set(moduleIds.flatMap((id) => PACKAGE.exec(id)?.[0] ?? []))],
+  }));
+}
+
+/** Leaves the modules of workers and servers where they are. */
+function separateHosts(root) {
+  return {
+    name: 'separate-hosts',
+    resolveId(source, importer) {
+      if (importer === undefined || !source.startsWith('.')) return null;
+      const file = path.resolve(path.dirname(importer), source);
+      if (!HOSTS.test(file)) return null;
+      return { id: path.relative(path.join(root, 'dist/cli'), file), external: true };
+    },
+  };
+}
+
+/** The AWS SDK stays a file of its own, which only a lake in a bucket loads. */
+function lazySdk() {
+  return {
+    name: 'lazy-sdk',
+    load(id) {
+      if (!id.endsWith(SDK)) return null;
+      return `import { createRequire } from 'node:module';
+const require = createRequire(import.meta.url);
+export function sdk() { return require('./${AWS}'); }`;
+    },
+  };
+}
+
+/** Those of the SDK's hundred commands that the store uses. */
+function usedCommands(root) {
+  const names = new Set();
+  const folder = path.join(root, 'dist/src/lake/store/s3');
+  for (const file of readdirSync(folder).filter((name) => name.endsWith('.js')))
+    for (const [, name] of readFileSync(path.join(folder, file), 'utf8').matchAll(/\bsdk\(\)\.(\w+)/g))
+      names.add(name);
+  return {
+    name: 'used-commands',
+    resolveId: (source) => (source === 'virtual:aws-sdk' ? source : null),
+    load: (id) =>
+      id === 'virtual:aws-sdk'
+        ? `export { ${[...names].join(', ')} } from ${JSON.stringify(sdkEntry(root))};`
+        : null,
+  };
+}
+
+/** The SDK as ES modules, from which unused commands can be left out. */
+function sdkEntry(root) {
+  const manifest = createRequire(path.join(root, 'package.json')).resolve('@aws-sdk/client-s3/package.json');
+  const { module } = JSON.parse(readFileSync(manifest, 'utf8'));
+  return path.join(path.dirname(manifest), module);
+}
+
+function nameOf(folder) {
+  return folder.split('/node_modules/').at(-1);
+}
+
+/** Name, version, licence and notices of each package. @throws Error if a package has no licence */
+function licences(folders) {
+  const texts = [...folders].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
+    if (typeof license !== 'string') throw new Error(`${name} has no licence`);
+    const files = readdirSync(folder).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file));
+    const notices = files.map((file) => readFileSync(path.join(folder, file), 'utf8').trim());
+    return [`${name} ${version} (${license})`, ...notices].join('\n\n');
+  });
+  return `The files in this folder contain code of these packages.\n\n${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;
+}

@@ -23,7 +23,7 @@ export class RunSpace {
 }
 
 /** Two runs of two extractions: one run fills while the other is staged. */
-const PROCESS_BYTES = 96 * 1024 * 1024;
+const PROCESS_BYTES = 64 * 1024 * 1024;
 
 /** The space of this process: all its workers share it. */
 export const runSpace = new RunSpace(PROCESS_BYTES);

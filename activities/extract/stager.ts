@@ -24,8 +24,8 @@ const CHUNK_BODY_BYTES = 4 * 1024 * 1024;
  * Rows out of order are staged in longer runs, where this process has space for them: a merge then interleaves fewer runs.
  * This size is that of the rows; the buffer has room for a page more.
  */
-const RUN_BYTES = 22 * 1024 * 1024;
-const RUN_SPACE_BYTES = 24 * 1024 * 1024;
+const RUN_BYTES = 14 * 1024 * 1024;
+const RUN_SPACE_BYTES = 16 * 1024 * 1024;
 /** A row takes some hundred bytes beside its text, so short rows end a run earlier. */
 const RUN_ROWS = 200_000;
 /** Rows are also staged after this time: a killed worker loses no more reading than this (docs/explanation/architecture.md#one-run). */

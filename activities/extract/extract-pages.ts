@@ -97,6 +97,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
       throw error;
     } finally {
       chain.close();
+      stager.close();
       clearInterval(timer);
     }
   };

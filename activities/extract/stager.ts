@@ -2,7 +2,7 @@ import type { Cells, ObjectKey } from '../../src/core/brands.js';
 import type { ExtractInput } from '../../src/core/contract/index.js';
 import { RowBuffer } from '../../src/lake/chunk/row-buffer.js';
 import { writeChunk } from '../../src/lake/chunk/write.js';
-import { framingOf } from '../../src/lake/part/framing.js';
+import { framingOf, plainFraming } from '../../src/lake/part/framing.js';
 import { quarantineKey } from '../../src/lake/published/layout.js';
 import { newerRows } from '../../src/lake/rows/newer.js';
 import { writeQuarantine } from '../../src/lake/rows/quarantine.js';
@@ -15,9 +15,19 @@ import { finalFailure } from '../shared/failures.js';
 import type { FetchedPage } from './page-chain.js';
 import type { Page, PageReader } from './page-reader.js';
 import { keyHash, stageKey } from './position.js';
+import { runSpace } from './run-space.js';
+import { isFar } from './store-rate.js';
 
-/** Rows are staged when their response bodies reach this size in bytes. It bounds the memory of an extraction. */
+/** Rows in order are staged when their response bodies reach this size in bytes. It bounds the memory of an extraction. */
 const CHUNK_BODY_BYTES = 4 * 1024 * 1024;
+/**
+ * Rows out of order are staged in longer runs, where this process has space for them: a merge then interleaves fewer runs.
+ * This size is that of the rows; the buffer has room for a page more.
+ */
+const RUN_BYTES = 14 * 1024 * 1024;
+const RUN_SPACE_BYTES = 16 * 1024 * 1024;
+/** A row takes some hundred bytes beside its text, so short rows end a run earlier. */
+const RUN_ROWS = 200_000;
 /** Rows are also staged after this time: a killed worker loses no more reading than this (docs/explanation/architecture.md#one-run). */
 const CHUNK_MS = 5000;
 
@@ -41,6 +51,9 @@ export class Stager {
   #buffer = new RowBuffer();
   /** The last staged buffer, kept for reuse. */
   #spare: RowBuffer | null = null;
+  /** Buffers that have taken the space of a long run. */
+  readonly #long = new Set<RowBuffer>();
+  #isNear = true;
   #quarantine: Cells[] = [];
   #bodyBytes = 0;
   #since = Date.now();
@@ -93,8 +106,7 @@ export class Stager {
       readPages: this.#ahead.readPages + 1,
     };
     this.#bodyBytes += received.bytes;
-    if (done || this.#bodyBytes >= CHUNK_BODY_BYTES || Date.now() - this.#since >= CHUNK_MS)
-      await this.#flush();
+    if (done || this.#isFull() || Date.now() - this.#since >= CHUNK_MS) await this.#flush();
   }
 
   /** Stages the remaining rows. Resolves to the stage document that covers every added page. */
@@ -115,6 +127,21 @@ export class Stager {
   async settled(): Promise<Stage> {
     await this.#writing;
     return this.#ahead;
+  }
+
+  /** Gives back the memory of long runs. The stager must not be used afterwards. */
+  close(): void {
+    runSpace.giveBack(this.#long.size * RUN_SPACE_BYTES);
+    this.#long.clear();
+  }
+
+  #isFull(): boolean {
+    const buffer = this.#buffer;
+    if (this.#bodyBytes < CHUNK_BODY_BYTES) return false;
+    if (buffer.ascending) return true;
+    if (!this.#long.has(buffer) && !runSpace.take(RUN_SPACE_BYTES)) return true;
+    this.#long.add(buffer);
+    return buffer.size >= RUN_BYTES || buffer.rows >= RUN_ROWS;
   }
 
   #marks({ rows }: Page, chainChanged: boolean): readonly Mark[] {
@@ -180,13 +207,19 @@ export class Stager {
       );
     }
     if (buffer.rows > 0) {
-      const name = `chunk-${input.call}-${attempt}-${sequence}${framingOf(run.resource.csv).extension}`;
+      const isNext = buffer.ascending && (chunks.at(-1)?.last ?? '') < buffer.keys[0]!;
+      // A merge copies the blocks of an ordered list, so they are compressed here, once.
+      const framing = isNext || !this.#isNear ? framingOf(run.resource.csv) : plainFraming;
+      const name = `chunk-${input.call}-${attempt}-${sequence}${framing.extension}`;
       const { updatedAtField } = run.resource;
+      const begun = performance.now();
       const newer = updatedAtField === null ? -1 : reader.columns.names.indexOf(updatedAtField);
       const written = await writeChunk(store, stagedKey(input, name), buffer, known, {
         profile: run.resource,
         isNewer: newer === -1 ? null : newerRows(newer, run.resource.csv.delimiter),
       });
+      if (framing === plainFraming && isFar(written.chunk.bytes, performance.now() - begun))
+        this.#isNear = false;
       const { chain } = ahead;
       chunks = [...chunks, { ...written.chunk, chain, repeated: written.duplicates }];
       duplicates += written.duplicates;

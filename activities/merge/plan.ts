@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { Activities } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { type MergePlan, planMerge } from '../../src/lake/merge/plan.js';
-import { framingOf } from '../../src/lake/part/framing.js';
+import { framingOfChunk } from '../../src/lake/part/framing.js';
 import type { Block } from '../../src/lake/part/index-file.js';
 import { readChunkIndex } from '../../src/lake/part/read-index.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
@@ -99,6 +99,6 @@ async function keysOf(
   blocks: readonly Block[],
   at: number,
 ): Promise<SortKey[]> {
-  const reader = new BlockReader(store, { key: chunk.key, blocks, framing: framingOf(resource.csv) }, 1);
+  const reader = new BlockReader(store, { key: chunk.key, blocks, framing: framingOfChunk(chunk.key) }, 1);
   return rowKeys(await reader.rows(at), resource.key.length, resource.csv.delimiter, 'all');
 }

@@ -4,7 +4,7 @@ import { adaptRows, type Written } from '../../src/lake/merge/adapt.js';
 import { READ_AHEAD } from '../../src/lake/merge/heap.js';
 import { maxOverlap } from '../../src/lake/merge/keys.js';
 import { type KeyRange, MergeSource } from '../../src/lake/merge/source.js';
-import { framingOf } from '../../src/lake/part/framing.js';
+import { type Framing, framingOf, framingOfChunk } from '../../src/lake/part/framing.js';
 import type { PartIndex } from '../../src/lake/part/index-file.js';
 import { readChunkIndex, readPartIndex } from '../../src/lake/part/read-index.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
@@ -54,9 +54,10 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
     key: ObjectKey,
     index: PartIndex,
     written: Pick<Written, 'profile' | 'fingerprint'>,
+    framing: Framing,
     { reapplied = false, isLast = false } = {},
   ): MergeSource => {
-    const part = { key, blocks: index.blocks, framing: framingOf(written.profile.csv) };
+    const part = { key, blocks: index.blocks, framing };
     return new MergeSource({
       age,
       blocks: index.blocks,
@@ -89,13 +90,13 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
       const { key, reapplied, chain } = chunk;
       const index = await readChunkIndex(store, chunk, signal);
       const isLast = chain !== undefined && chain === input.lastChain;
-      return open(age, key, index, today, { reapplied: reapplied === true, isLast });
+      return open(age, key, index, today, framingOfChunk(key), { reapplied: reapplied === true, isLast });
     },
   );
   if (before === null || run.before === null) return fetched;
   const { csv, key } = run.before.profile;
   const index = await readPartIndex(store, before, { csv, keyColumns: key.length }, signal);
-  return [open(0, before.key, index, run.before), ...fetched];
+  return [open(0, before.key, index, run.before, framingOf(csv)), ...fetched];
 }
 
 type Adapt = (row: ByteString) => ByteString;

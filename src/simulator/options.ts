@@ -15,7 +15,10 @@ export interface TunableOptions {
   pageMax: number;
   /** What happens to a `limit` above the maximum: `clamp` (default) uses the maximum, `refuse` responds with 400. */
   tooLargeLimit: 'clamp' | 'refuse';
-  /** Order of lists. With `updatedAt`, a record that changes moves to the end of the list. Default `id`. */
+  /**
+   * Order of lists. With `updatedAt`, a record that changes moves to the end of the list; with `-updatedAt`, to its start.
+   * Default `id`.
+   */
   order: ListOrder;
   /** What a cursor contains: the last record (`keyset`, default), or an offset, which skips or repeats records if the list shifts. */
   cursorStyle: 'keyset' | 'offset';
@@ -55,10 +58,11 @@ export interface SimulatorOptions extends Partial<TunableOptions> {
   /** Additional list resources. */
   readonly resources?: readonly ResourceDefinition[];
   /**
-   * `generic` (default): rows with much variety, for tests. `realistic`: rows as a small agency would have them, with work
+   * `generic` (default): rows with much variety, for tests. `worded`: the same with sentences of their own as names and
+   * descriptions, which compress like those of people. `realistic`: rows as a small agency would have them, with work
    * on weekdays and no awkward values.
    */
-  readonly data?: 'generic' | 'realistic';
+  readonly data?: 'generic' | 'worded' | 'realistic';
   /** Whether some seeded rows have awkward values. Default true. */
   readonly awkward?: boolean;
   /** One of this many seeded rows is awkward. Default 20. */

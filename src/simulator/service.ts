@@ -66,6 +66,7 @@ export class Service {
       counts: { ...Object.fromEntries(defaults), ...options.counts },
       awkwardEvery: options.awkward === false || realistic ? 0 : (options.awkwardEvery ?? 20),
       realistic,
+      worded: options.data === 'worded',
       seed,
       epoch,
       journal,

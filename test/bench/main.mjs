@@ -1,8 +1,11 @@
 // Speed, side by side with a bare loop, in one run on real servers (Linux).
 //
-//   npm run bench [-- --sizes 5000,200000,2000000 --orders id,updatedAt,random --rounds 3 --skip store,latency,scale,write-back --tables]
+//   npm run bench [-- --sizes 5000,200000,2000000 --orders updatedAt,-updatedAt,random,id --data worded --rounds 3
+//     --skip nights,store,latency,scale,write-back --tables]
 //
-// `--tables` also writes Delta tables.
+// `--orders` are the orders of the list by which the service returns its records; `-updatedAt` is descending. Rows have
+// sentences of their own as texts (`--data worded`), or a few phrases that compress better (`--data generic`). `--tables`
+// also writes Delta tables. The first lines printed for each size are the worst case.
 //
 // What it prints are medians; what it compares alternates. CPU is that of our own processes: the worker's, and the bare
 // loop's. Time is from asking for the export to the answer that it is published.
@@ -29,7 +32,8 @@ const { values } = parseArgs({
   options: {
     sizes: { type: 'string', default: '5000,200000,2000000' },
     rounds: { type: 'string', default: '3' },
-    orders: { type: 'string', default: 'id,updatedAt,random' },
+    orders: { type: 'string', default: 'updatedAt,-updatedAt,random,id' },
+    data: { type: 'string', default: 'worded' },
     skip: { type: 'string', default: '' },
     tables: { type: 'boolean', default: false },
   },
@@ -48,7 +52,12 @@ const LARGE = 1_000_000;
 
 const stage = await setUp();
 try {
-  for (const rows of sizes) for (const order of values.orders.split(',')) await compare(rows, order);
+  for (const rows of sizes) {
+    const compared = [];
+    for (const order of values.orders.split(',')) compared.push(await compare(rows, order));
+    summarize(rows, compared);
+    for (const { print } of compared) print();
+  }
   if (!skip.has('store')) await slowStore(5000);
   if (!skip.has('latency')) for (const pageSize of [250, 1000]) await latency(pageSize);
   if (!skip.has('scale')) await scale();
@@ -58,73 +67,108 @@ try {
 }
 process.exit(0);
 
-/** The bare loop against first full exports and increments of one size. */
+/** Changes between two nights: name, share of the rows, and which. */
+const NIGHTS = [
+  ['newest 0.1 %', 0.001, 'newest'],
+  ['spread 0.1 %', 0.001, 'spread'],
+  ['spread 5 %', 0.05, 'spread'],
+  ['nothing changed', 0, 'spread'],
+];
+
+/**
+ * The bare loop against first full exports and increments of one size. Returns the ratios to the bare loop, and a function
+ * that prints all figures.
+ */
 async function compare(rows, order) {
-  const service = await startService({ [RESOURCE]: rows, tasks: WARM_UP }, { order });
-  const rounds = rows >= LARGE ? 1 : Number(values.rounds);
-  title(
-    `${count(rows)} rows, list order ${order}, ${rounds === 1 ? 'one round' : `median of ${rounds} rounds`}`,
+  const service = await startService(
+    { [RESOURCE]: rows, tasks: WARM_UP, projects: 500, members: 200 },
+    { order, data: values.data },
   );
+  const rounds = rows >= LARGE ? 1 : Number(values.rounds);
+  const bare = [];
+  const full = [];
+  const nights = skip.has('nights') ? [] : NIGHTS;
+  const after = nights.map(() => []);
   try {
-    say(`the service alone: ${count(await ceiling(service, rows))} rows/s`);
-    const bare = [];
-    const full = [];
-    const nights = { 'newest 0.1 %': [], 'spread 0.1 %': [], 'spread 5 %': [], 'nothing changed': [] };
+    const alone = await ceiling(service, rows);
     for (let round = 0; round < rounds; round++) {
-      bare.push(await counted(service, () => bareLoop(service, `bare-${rows}-${round}`)));
+      bare.push(await counted(service, () => bareLoop(service, `bare-${order}-${rows}-${round}`)));
       const connection = await warmConnection(service);
       const { worker } = connection;
       const run = () => measureExport(stage, connection, [worker.pid], { resources: [RESOURCE] });
       full.push(await counted(service, run));
-      for (const [name, share, pick] of [
-        ['newest 0.1 %', 0.001, 'newest'],
-        ['spread 0.1 %', 0.001, 'spread'],
-        ['spread 5 %', 0.05, 'spread'],
-        ['nothing changed', 0, 'spread'],
-      ]) {
+      for (const [at, [, share, pick]] of nights.entries()) {
         if (share > 0) await service.touch(RESOURCE, Math.max(1, Math.round(rows * share)), pick);
         // Longer than the overlap, as days are: the next increment does not read the same rows again.
         await delay(3 * OVERLAP_S * 1000);
-        nights[name].push(await counted(service, run));
+        after[at].push(await counted(service, run));
       }
       await worker.stop();
     }
-    const of = (list, field) => median(list.map((one) => one[field]));
-    const rate = (list) => rows / of(list, 'seconds');
-    const perCpu = (list) => rows / of(list, 'cpu');
-    const line = (name, list) => [
-      name,
-      `${of(list, 'seconds').toFixed(2)} s`,
-      `${count(rate(list))} rows/s`,
-      `${count(perCpu(list))} rows/CPU s`,
-      `${of(list, 'peakMiB').toFixed(0)} MiB peak`,
-      list[0].newEvents === undefined ? '' : `${of(list, 'newEvents')} events`,
-      list[0].received === undefined
-        ? ''
-        : `${mib(of(list, 'received'))} MiB in, ${mib(of(list, 'sent'))} MiB out`,
-      `${of(list, 'requests')} requests`,
-      list[0].s3Requests === undefined ? '' : `${of(list, 's3Requests')} to S3`,
-    ];
-    print([line('bare loop', bare), line('first full export', full)]);
-    print(
-      Object.entries(nights).map(([name, list]) => [
-        `increment, ${name}`,
-        `${of(list, 'seconds').toFixed(2)} s`,
-        `${of(list, 'cpu').toFixed(2)} CPU s`,
-        `${((100 * of(list, 'seconds')) / of(full, 'seconds')).toFixed(1)} % of the full export`,
-        `${of(list, 'peakMiB').toFixed(0)} MiB peak`,
-        `${of(list, 'newEvents')} events`,
-        `${mib(of(list, 'received'))} MiB in, ${mib(of(list, 'sent'))} MiB out`,
-        `${of(list, 'requests')} requests`,
-        `${of(list, 's3Requests')} to S3`,
-      ]),
-    );
-    say(
-      `ratio to the bare loop: ${(rate(full) / rate(bare)).toFixed(2)} in rows/s, ${(perCpu(full) / perCpu(bare)).toFixed(2)} in rows per CPU second`,
-    );
+    const perSecond = of(bare, 'seconds') / of(full, 'seconds');
+    const perCpu = of(bare, 'cpu') / of(full, 'cpu');
+    return {
+      ...{ order, perSecond, perCpu },
+      print() {
+        title(
+          `${count(rows)} rows, list order ${order}, ${rounds === 1 ? 'one round' : `median of ${rounds} rounds`}`,
+        );
+        say(`the service alone: ${count(alone)} rows/s`);
+        print([fullLine('bare loop', bare, rows), fullLine('first full export', full, rows)]);
+        if (nights.length > 0) print(nights.map(([name], at) => nightLine(name, after[at], full)));
+      },
+    };
   } finally {
     service.stop();
   }
+}
+
+/** Prints the ratios to the bare loop, the worst case first. */
+function summarize(rows, compared) {
+  title(`${count(rows)} rows (${values.data}), as a multiple of the bare loop's, the worst case first`);
+  const sorted = compared.sort((a, b) => a.perSecond - b.perSecond);
+  print(
+    sorted.map(({ order, perSecond, perCpu }) => [
+      `list order ${order}`,
+      `${perSecond.toFixed(2)} in rows/s`,
+      `${perCpu.toFixed(2)} in rows per CPU second`,
+    ]),
+  );
+}
+
+function of(list, field) {
+  return median(list.map((one) => one[field]));
+}
+
+function fullLine(name, list, rows) {
+  return [
+    name,
+    `${of(list, 'seconds').toFixed(2)} s`,
+    `${count(rows / of(list, 'seconds'))} rows/s`,
+    `${of(list, 'cpu').toFixed(2)} CPU s`,
+    `${count(rows / of(list, 'cpu'))} rows/CPU s`,
+    `${of(list, 'peakMiB').toFixed(0)} MiB peak`,
+    list[0].newEvents === undefined ? '' : `${of(list, 'newEvents')} events`,
+    list[0].received === undefined
+      ? ''
+      : `${mib(of(list, 'received'))} MiB in, ${mib(of(list, 'sent'))} MiB out`,
+    `${of(list, 'requests')} requests`,
+    list[0].s3Requests === undefined ? '' : `${of(list, 's3Requests')} to S3`,
+  ];
+}
+
+function nightLine(name, list, full) {
+  return [
+    `increment, ${name}`,
+    `${of(list, 'seconds').toFixed(2)} s`,
+    `${of(list, 'cpu').toFixed(2)} CPU s`,
+    `${((100 * of(list, 'seconds')) / of(full, 'seconds')).toFixed(1)} % of the full export`,
+    `${of(list, 'peakMiB').toFixed(0)} MiB peak`,
+    `${of(list, 'newEvents')} events`,
+    `${mib(of(list, 'received'))} MiB in, ${mib(of(list, 'sent'))} MiB out`,
+    `${of(list, 'requests')} requests`,
+    `${of(list, 's3Requests')} to S3`,
+  ];
 }
 
 /** What something measured, with the requests that it made of the service. */

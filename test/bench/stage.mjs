@@ -77,14 +77,14 @@ export async function setUp({ fleet = false } = {}) {
 }
 
 /** A service in a separate process with the given number of plain rows per resource. */
-export async function startService(counts, { order = 'id' } = {}) {
+export async function startService(counts, { order = 'id', data = 'generic' } = {}) {
   const flags = RESOURCES.flatMap((name) => [`--${name}`, String(counts[name] ?? 0)]);
   const child = spawn(
     process.execPath,
     [
       '--max-old-space-size=12000',
       fileURLToPath(new URL('simulator/main.js', dist)),
-      ...['--port', '0', '--plain', '--gzip', 'off', '--order', order, ...flags],
+      ...['--port', '0', '--plain', '--gzip', 'off', `--order=${order}`, '--data', data, ...flags],
     ],
     { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, WORKTRACK_SIMULATOR_KEY: KEY } },
   );

@@ -27,6 +27,8 @@ interface Step {
   /** `"name":` as written in the previous record. */
   readonly literal: string;
   readonly field: ByteString;
+  /** The field's column, once it is known. */
+  column: number | undefined;
 }
 
 /** Objects below this level are not flattened but kept as one cell. It bounds column names and the stack. */
@@ -62,7 +64,7 @@ export class RecordReader {
       const step = this.#steps[at];
       if (step !== undefined && text.startsWith(step.literal, scanner.pos)) {
         scanner.pos += step.literal.length;
-        this.#value(cells, step.field);
+        this.#known(cells, step);
       } else {
         this.#member(cells, at);
       }
@@ -84,8 +86,21 @@ export class RecordReader {
     scanner.expect(0x3a);
     const literal = scanner.text.slice(start, scanner.pos);
     // The scanner counts line breaks between tokens, so a literal that contains one is not remembered.
-    this.#steps[at] = scanner.breaks === breaks ? { literal, field } : undefined;
+    this.#steps[at] = scanner.breaks === breaks ? { literal, field, column: undefined } : undefined;
     this.#value(cells, field);
+  }
+
+  /** Reads the value of a field whose column was looked up for an earlier record. */
+  #known(cells: Cells, step: Step): void {
+    const scanner = this.#scanner;
+    const code = scanner.peek();
+    if (code === 0x7b && this.#flatten !== null) {
+      this.#value(cells, step.field);
+      return;
+    }
+    step.column ??= this.#columns.columnOf(step.field);
+    if (step.column < 0) scanner.skip();
+    else cells[step.column] = this.#cell(code, step.column);
   }
 
   #value(cells: Cells, field: ByteString, level = 0): void {

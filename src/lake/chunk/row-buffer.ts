@@ -14,10 +14,16 @@ export class RowBuffer {
   /** End offset of each row, after its LF. */
   readonly #ends: number[] = [];
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #ascending = true;
 
   /** Number of rows. */
   get rows(): number {
     return this.#ends.length;
+  }
+
+  /** Whether each key is greater than the key before it. */
+  get ascending(): boolean {
+    return this.#ascending;
   }
 
   get size(): number {
@@ -34,19 +40,27 @@ export class RowBuffer {
     return this.#bytes.subarray(this.offset(from), this.offset(to));
   }
 
+  /** Copies the rows `from` up to, but not including, `to`. Returns their size in bytes. */
+  copy(from: number, to: number, target: Buffer, at: number): number {
+    return this.#bytes.copy(target, at, this.offset(from), this.offset(to));
+  }
+
   /** The text of one row, with its LF. */
   row(at: number): ByteString {
     return readByteString(this.bytes(at, at + 1));
   }
 
-  /** @param text the row, with its LF */
-  add(key: SortKey, text: string, width: number): void {
+  /**
+   * Adds rows of one width.
+   *
+   * @param text the rows, each with its LF
+   * @param ends the end of each row in the text, after its LF
+   */
+  add(keys: readonly SortKey[], text: string, ends: readonly number[], width: number): void {
     const from = this.size;
     this.#reserve(text.length);
     this.#bytes.write(text, from, 'latin1');
-    this.keys.push(key);
-    this.widths.push(width);
-    this.#ends.push(from + text.length);
+    for (const [at, key] of keys.entries()) this.#note(key, width, from + ends[at]!);
   }
 
   addAll(other: RowBuffer): void {
@@ -54,10 +68,15 @@ export class RowBuffer {
     this.#reserve(other.size);
     other.bytes(0, other.rows).copy(this.#bytes, from);
     for (let at = 0; at < other.rows; at++) {
-      this.keys.push(other.keys[at]!);
-      this.widths.push(other.widths[at]!);
-      this.#ends.push(from + other.#ends[at]!);
+      this.#note(other.keys[at]!, other.widths[at]!, from + other.#ends[at]!);
     }
+  }
+
+  #note(key: SortKey, width: number, end: number): void {
+    if (this.#ascending && this.rows > 0) this.#ascending = this.keys[this.rows - 1]! < key;
+    this.keys.push(key);
+    this.widths.push(width);
+    this.#ends.push(end);
   }
 
   /** Removes all rows and keeps the memory for the next ones. */
@@ -65,6 +84,7 @@ export class RowBuffer {
     this.keys.length = 0;
     this.widths.length = 0;
     this.#ends.length = 0;
+    this.#ascending = true;
   }
 
   #reserve(bytes: number): void {

@@ -1,5 +1,5 @@
 import type { Cells } from '../../core/brands.js';
-import { eachRow } from '../rows/csv.js';
+import { writeRow } from '../rows/csv.js';
 import { cellRule, type Profile } from '../rows/profile.js';
 import { type SortKey, sortKey } from '../rows/row.js';
 import type { RowBuffer } from './row-buffer.js';
@@ -32,9 +32,11 @@ export class RowWriter {
    */
   write(records: readonly Cells[], names: readonly string[], into: RowBuffer): Keyless[] {
     this.#prepareRules(names);
+    const { delimiter } = this.#profile.csv;
     const keyless: Keyless[] = [];
-    const good: Cells[] = [];
     const keys: SortKey[] = [];
+    const ends: number[] = [];
+    let text = '';
     for (const [at, cells] of records.entries()) {
       this.#applyRules(cells);
       const key = this.#keyOf(cells);
@@ -42,16 +44,13 @@ export class RowWriter {
         keyless.push({ at, cells });
         continue;
       }
-      // `eachRow` expects one cell for each column of the header.
+      // `writeRow` expects one cell for each column of the header.
       cells.length = names.length;
-      good.push(cells);
+      text += this.#prefix + writeRow(cells, delimiter);
       keys.push(key);
+      ends.push(text.length);
     }
-    const own = detachAll(keys);
-    let at = 0;
-    eachRow(good, this.#profile.csv.delimiter, (row) => {
-      into.add(own[at++]!, this.#prefix + row, names.length);
-    });
+    into.add(detachAll(keys), text, ends, names.length);
     return keyless;
   }
 

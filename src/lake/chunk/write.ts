@@ -1,11 +1,12 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
-import { framingOf } from '../part/framing.js';
+import { framingOfChunk } from '../part/framing.js';
 import { BLOCK_BYTES, PartWriter } from '../part/writer.js';
 import { headerRow } from '../rows/header.js';
 import type { Profile } from '../rows/profile.js';
 import type { Column } from '../rows/schema.js';
 import type { StagedChunk } from '../run/stage.js';
 import type { ObjectStore } from '../store/index.js';
+import { orderOf } from './order.js';
 import type { RowBuffer } from './row-buffer.js';
 
 interface ChunkOptions {
@@ -33,7 +34,7 @@ export async function writeChunk(
   const rows = new PaddedRows(buffer, columns.length, delimiter);
   const order = newestInOrder(buffer, rows, isNewer);
   const writer = new PartWriter(store, key, {
-    framing: framingOf(profile.csv),
+    framing: framingOfChunk(key),
     header: headerRow(columns, profile.csv),
     columns: columns.length,
     signal,
@@ -69,6 +70,9 @@ export async function writeChunk(
   }
 }
 
+/** Positions of rows in a buffer. */
+type Positions = ArrayLike<number>;
+
 /** Rows of a buffer, padded with empty cells to the current header: columns can be added while rows are buffered. */
 class PaddedRows {
   readonly #buffer: RowBuffer;
@@ -91,7 +95,7 @@ class PaddedRows {
   }
 
   /** The text of the rows `order[from]` to `order[to - 1]`. If they are adjacent and complete, the text is not copied. */
-  gather(order: readonly number[], from: number, to: number, bytes: number): Buffer {
+  gather(order: Positions, from: number, to: number, bytes: number): Buffer {
     const first = order[from]!;
     if (this.#endOfAdjacent(order, from, to) === to) return this.#buffer.bytes(first, first + to - from);
     const gathered = Buffer.allocUnsafeSlow(bytes);
@@ -100,7 +104,7 @@ class PaddedRows {
       const end = this.#endOfAdjacent(order, at, to);
       const row = order[at]!;
       if (end > at) {
-        filled += this.#buffer.bytes(row, row + end - at).copy(gathered, filled);
+        filled += this.#buffer.copy(row, row + end - at, gathered, filled);
         at = end;
       } else {
         filled += gathered.write(this.text(row), filled, 'latin1');
@@ -111,7 +115,7 @@ class PaddedRows {
   }
 
   /** End of the adjacent, complete rows that start at `at`; `at` itself if that row has missing cells. */
-  #endOfAdjacent(order: readonly number[], at: number, to: number): number {
+  #endOfAdjacent(order: Positions, at: number, to: number): number {
     let end = at;
     while (end < to && order[end] === order[at]! + end - at && this.#missing(order[end]!) === 0) end++;
     return end;
@@ -126,13 +130,15 @@ class PaddedRows {
   }
 }
 
-/** Positions of the rows to keep, sorted by key. Lists are mostly sorted already, so that case is checked first. */
-function newestInOrder({ keys }: RowBuffer, rows: PaddedRows, isNewer: ChunkOptions['isNewer']): number[] {
-  const order = keys.map((_, at) => at);
-  let ascending = true;
-  for (let at = 1; at < keys.length && ascending; at++) ascending = keys[at - 1]! < keys[at]!;
-  if (ascending) return order;
-  order.sort((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : a - b));
+/** Positions of the rows to keep, sorted by key. */
+function newestInOrder(
+  { keys, ascending }: RowBuffer,
+  rows: PaddedRows,
+  isNewer: ChunkOptions['isNewer'],
+): Positions {
+  if (ascending) return Uint32Array.from(keys, (_, at) => at);
+  const { order, repeats } = orderOf(keys);
+  if (!repeats) return order;
   const kept: number[] = [];
   for (const at of order) {
     const before = kept.at(-1);

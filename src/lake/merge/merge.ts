@@ -72,8 +72,9 @@ export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
     } else {
       // Interleaved sources take this path for every row, so it awaits only what is not there yet.
       if (!top.isOpen) await top.open();
-      if (limit === null || top.key! < limit) await mergeRun(options, counts, top, limit);
-      else await mergeEqual(options, counts, heap);
+      if (limit !== null && top.key! >= limit) await mergeEqual(options, counts, heap);
+      else if (!mergeRun(options, counts, top, limit)) await top.nextBlock();
+      if (mustFlush(options)) await flush(options);
       heap.updateTop();
     }
     options.onProgress?.(counts);
@@ -96,13 +97,13 @@ function containsAny({ first, last }: Block, sorted: readonly SortKey[]): boolea
   return at < sorted.length && sorted[at]! <= last;
 }
 
-/** Writes rows of one open block up to another source's next key. */
-async function mergeRun(
+/** Writes rows of one open block up to another source's next key. Returns false at the end of the block. */
+function mergeRun(
   options: MergeOptions,
   counts: MergeCounts,
   source: MergeSource,
   limit: SortKey | null,
-) {
+): boolean {
   const { gone } = options;
   for (;;) {
     const key = source.key!;
@@ -116,13 +117,9 @@ async function mergeRun(
     } else {
       keep(options, counts, key, row, 'retained');
     }
-    if (!source.step()) {
-      await source.nextBlock();
-      break;
-    }
-    if (source.key === null || (limit !== null && source.key >= limit)) break;
+    if (!source.step()) return false;
+    if (source.key === null || (limit !== null && source.key >= limit)) return true;
   }
-  if (mustFlush(options)) await flush(options);
 }
 
 /** Inserts a row whose key is not in the base snapshot. With `deletes: drop`, a tombstone of a rolled-back run adds no row. */
@@ -194,7 +191,6 @@ async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: Sour
     if (others === 0) options.signs.found++;
   }
   resolveKey(options, counts, key, { before, left, fetched });
-  if (mustFlush(options)) await flush(options);
 }
 
 /** The versions of one row: in the base snapshot, in change logs of rolled-back runs, and as fetched. */

@@ -62,7 +62,12 @@ async function packAlone(raw: Buffer): Promise<Buffer> {
 }
 
 function create(outputBytes: number): DeflateRaw {
-  return createDeflateRaw({ level: LEVEL, chunkSize: Math.max(outputBytes, constants.Z_MIN_CHUNK) });
+  // Each write is flushed in the same call of zlib: a separate flush is a second journey to zlib's threads and back.
+  return createDeflateRaw({
+    level: LEVEL,
+    flush: constants.Z_SYNC_FLUSH,
+    chunkSize: Math.max(outputBytes, constants.Z_MIN_CHUNK),
+  });
 }
 
 function joined(pieces: readonly Buffer[]): Buffer {
@@ -79,7 +84,8 @@ function deflate(context: DeflateRaw, raw: Buffer): Promise<Buffer[]> {
     };
     const fail = (error: Error): void => end(() => reject(error));
     context.on('data', take).on('error', fail);
-    context.write(raw);
-    context.flush(constants.Z_SYNC_FLUSH, () => end(() => resolve(pieces)));
+    context.write(raw, (error) => {
+      if (error == null) end(() => resolve(pieces));
+    });
   });
 }

@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { SortKey } from '../rows/row.js';
+import type { Framing } from './framing.js';
 
 /** Rows that are compressed together. `offset` and `bytes` refer to the object. */
 export interface Block {
@@ -71,15 +72,24 @@ export function decodeIndex(body: Buffer): PartIndex {
 export interface PackedBlocks {
   readonly blocks: readonly Block[];
   readonly bytes: Buffer;
+  readonly framing: Framing;
+}
+
+/** The bytes of one of the blocks. */
+export function blockBytes({ blocks, bytes }: PackedBlocks, block: Block): Buffer {
+  const from = block.offset - blocks[0]!.offset;
+  return bytes.subarray(from, from + block.bytes);
 }
 
 /** The blocks `from` up to, but not including, `to`. */
-export function sliceBlocks({ blocks, bytes }: PackedBlocks, from: number, to: number): PackedBlocks {
-  if (from === 0 && to === blocks.length) return { blocks, bytes };
+export function sliceBlocks(packed: PackedBlocks, from: number, to: number): PackedBlocks {
+  const { blocks, bytes, framing } = packed;
+  if (from === 0 && to === blocks.length) return packed;
   const origin = blocks[0]!.offset;
   const last = blocks[to - 1]!;
   return {
     blocks: blocks.slice(from, to),
     bytes: bytes.subarray(blocks[from]!.offset - origin, last.offset + last.bytes - origin),
+    framing,
   };
 }

@@ -3,7 +3,7 @@ import { damagedObject } from '../damaged-error.js';
 import { crc32 } from '../store/crc32.js';
 import type { ObjectStore } from '../store/index.js';
 import type { Framing } from './framing.js';
-import { type Block, type PackedBlocks, sliceBlocks } from './index-file.js';
+import { type Block, blockBytes, type PackedBlocks, sliceBlocks } from './index-file.js';
 
 interface Batch {
   readonly from: number;
@@ -73,7 +73,7 @@ export class BlockReader {
     const last = this.#blocks[end - 1]!;
     const { offset } = this.#blocks[at]!;
     const again = {
-      blocks: taken.blocks,
+      ...taken,
       bytes: await this.#read(offset, last.offset + last.bytes - offset),
     };
     const stillDamaged = firstDamaged(again);
@@ -115,7 +115,11 @@ export class BlockReader {
       to++;
     } while (to < this.#blocks.length && end - start < this.#batchBytes);
     const blocks = this.#blocks.slice(from, to);
-    const packed = this.#read(start, end - start).then((bytes) => ({ blocks, bytes }));
+    const packed = this.#read(start, end - start).then((bytes) => ({
+      blocks,
+      bytes,
+      framing: this.#framing,
+    }));
     packed.catch(() => {});
     return { from, to, packed };
   }
@@ -128,10 +132,8 @@ export class BlockReader {
 }
 
 /** Position of the first block whose bytes do not match its CRC-32; -1 for none. */
-function firstDamaged({ blocks, bytes }: PackedBlocks): number {
-  const origin = blocks[0]!.offset;
-  return blocks.findIndex((block) => {
-    const from = block.offset - origin;
-    return block.crc32 !== null && crc32(bytes.subarray(from, from + block.bytes)) !== block.crc32;
-  });
+function firstDamaged(packed: PackedBlocks): number {
+  return packed.blocks.findIndex(
+    (block) => block.crc32 !== null && crc32(blockBytes(packed, block)) !== block.crc32,
+  );
 }

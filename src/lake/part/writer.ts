@@ -5,7 +5,7 @@ import { detached, type SortKey } from '../rows/row.js';
 import { crc32, crc32Combine } from '../store/crc32.js';
 import type { ObjectStore, ObjectWriter, WrittenObject } from '../store/index.js';
 import type { Framing } from './framing.js';
-import { type Block, encodeIndex, indexKey, type PackedBlocks } from './index-file.js';
+import { type Block, blockBytes, encodeIndex, indexKey, type PackedBlocks } from './index-file.js';
 import { countLineBreaks } from './line-breaks.js';
 
 /** Target size of a block before compression. It is small, so that a merge can copy most blocks of a part unchanged. */
@@ -48,12 +48,11 @@ export interface RowRun {
   readonly last: SortKey;
 }
 
+/** A block that is not compressed yet. */
+type NewBlock = Omit<Block, 'offset' | 'bytes' | 'crc32'>;
+
 type Pending =
-  | {
-      readonly kind: 'rows';
-      readonly block: Omit<Block, 'offset' | 'bytes' | 'crc32'>;
-      readonly packed: Promise<Buffer>;
-    }
+  | { readonly kind: 'rows'; readonly block: NewBlock; readonly packed: Promise<Buffer> }
   | { readonly kind: 'moved'; readonly taken: PackedBlocks };
 
 /**
@@ -94,10 +93,7 @@ export class PartWriter {
   /** Compresses and writes rows. Resolves when the writer accepts more. */
   async append(run: RowRun): Promise<void> {
     const raw = typeof run.text === 'string' ? Buffer.from(run.text, 'latin1') : run.text;
-    const packed = this.#options.framing.pack(raw);
-    // #drain awaits the result in order. Until then, a failure must not count as unhandled.
-    packed.catch(() => {});
-    const block = {
+    await this.#pack(raw, {
       // A slice would keep its page or block in memory for as long as the index exists.
       first: detached(run.first),
       last: detached(run.last),
@@ -105,18 +101,31 @@ export class PartWriter {
       rawBytes: raw.length,
       rawCrc32: crc32(raw),
       lineBreaks: countLineBreaks(raw) - run.rows,
-    };
+    });
+  }
+
+  /** Copies blocks of another part: in compressed form if both have the same framing. */
+  async take(taken: PackedBlocks): Promise<void> {
+    const { framing } = this.#options;
+    if (taken.framing.extension === framing.extension) {
+      for (const block of taken.blocks) this.#track(block);
+      await this.#enqueue({ kind: 'moved', taken });
+      return;
+    }
+    for (const block of taken.blocks) {
+      await this.#pack(await taken.framing.unpack(blockBytes(taken, block), block.rawBytes), block);
+    }
+  }
+
+  async #pack(raw: Buffer, block: NewBlock): Promise<void> {
+    const packed = this.#options.framing.pack(raw);
+    // #drain awaits the result in order. Until then, a failure must not count as unhandled.
+    packed.catch(() => {});
     this.#track(block);
     await this.#enqueue({ kind: 'rows', block, packed });
   }
 
-  /** Copies blocks of another part in compressed form. */
-  async take(taken: PackedBlocks): Promise<void> {
-    for (const block of taken.blocks) this.#track(block);
-    await this.#enqueue({ kind: 'moved', taken });
-  }
-
-  #track(block: Omit<Block, 'offset' | 'bytes' | 'crc32'>): void {
+  #track(block: NewBlock): void {
     if (this.#last !== null && block.first <= this.#last) {
       throw new DamagedError(
         `rows of ${this.key} are out of order: a key is repeated or less than the key before it`,

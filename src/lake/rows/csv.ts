@@ -1,4 +1,3 @@
-import { stringify } from 'csv-stringify/sync';
 import type { ByteString } from '../../core/brands.js';
 
 /** A cell. `null` and `undefined` are written as an empty unquoted field, `''` as `""` (docs/explanation/semantics.md#values). */
@@ -6,63 +5,25 @@ export type Cell = ByteString | null | undefined;
 
 /**
  * Writes rows as CSV (RFC 4180 quoting, LF; docs/explanation/semantics.md#csv). All arrays have the header's length. Most
- * cells need no quotes. csv-stringify quotes the others in one call.
+ * cells need no quotes.
  */
 export function writeRows(rows: readonly (readonly Cell[])[], delimiter: string): ByteString {
   let text = '';
-  eachRow(rows, delimiter, (row) => {
-    text += row;
-  });
+  for (const row of rows) text += writeRow(row, delimiter);
   return text as ByteString;
 }
 
-/** As `writeRows`, but passes each row, with its LF, to `take`. */
-export function eachRow(
-  rows: readonly (readonly Cell[])[],
-  delimiter: string,
-  take: (row: ByteString) => void,
-): void {
+/** One row, with its LF. */
+export function writeRow(row: readonly Cell[], delimiter: string): ByteString {
   const special = specialIn(delimiter);
-  const cells: ByteString[] = [];
-  for (const row of rows) {
-    for (let at = 0; at < row.length; at++) {
-      const cell = row[at];
-      if (cell !== null && cell !== undefined && needsQuotes(cell, special)) cells.push(cell);
-    }
+  let text = '';
+  for (let at = 0; at < row.length; at++) {
+    const cell = row[at];
+    if (at > 0) text += delimiter;
+    if (cell === null || cell === undefined) continue;
+    text += needsQuotes(cell, special) ? `"${cell.replaceAll('"', '""')}"` : cell;
   }
-  const written = writeCells(cells, delimiter);
-  let next = 0;
-  for (const row of rows) {
-    let text = '';
-    for (let at = 0; at < row.length; at++) {
-      const cell = row[at];
-      if (at > 0) text += delimiter;
-      if (cell === null || cell === undefined) continue;
-      text += cell === cells[next] ? written[next++]! : cell;
-    }
-    take(`${text}\n` as ByteString);
-  }
-}
-
-/** The CSV form of each cell. */
-function writeCells(cells: readonly ByteString[], delimiter: string): string[] {
-  const text = stringify(
-    cells.map((cell) => [cell]),
-    {
-      delimiter,
-      record_delimiter: '\n',
-      quoted: true,
-      quoted_empty: true,
-    },
-  );
-  const scanner = new RowScanner(text);
-  const written: string[] = [];
-  for (let at = 0; at < text.length; ) {
-    const end = scanner.end(at);
-    written.push(text.slice(at, end - 1));
-    at = end;
-  }
-  return written;
+  return `${text}\n` as ByteString;
 }
 
 const SPECIAL = new Map<string, RegExp>();

@@ -15,6 +15,7 @@ export interface DatasetContext {
   readonly counts: Readonly<Record<string, number>>;
   readonly awkwardEvery: number;
   readonly realistic: boolean;
+  readonly worded: boolean;
   readonly seed: number;
   readonly epoch: number;
   readonly journal: Journal | null;
@@ -38,11 +39,12 @@ export class Dataset {
   table(resource: string): Table {
     let table = this.#tables.get(resource);
     if (table === undefined) {
-      const { counts, epoch, awkwardEvery, realistic, options } = this.context;
+      const { counts, epoch, awkwardEvery, realistic, worded, options } = this.context;
       if (!this.context.resources.has(resource)) throw new RangeError(`there is no resource ${resource}`);
       table = new Table();
       const count = counts[resource] ?? 0;
-      seedTable(table, { seed: this.#seed, resource, count, counts, epoch, awkwardEvery, realistic });
+      const seed = this.#seed;
+      seedTable(table, { seed, resource, count, counts, epoch, awkwardEvery, realistic, worded });
       table.setOrder(options.order);
       this.#tables.set(resource, table);
     }

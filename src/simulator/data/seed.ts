@@ -3,6 +3,7 @@ import { DAY_MS } from './clock.js';
 import { hashText, mix, ulid } from './deterministic.js';
 import { realisticWriter } from './realistic.js';
 import { type SeedFacts, seedWriter } from './seed-rows.js';
+import { sentence } from './sentence.js';
 import type { Table } from './table.js';
 
 /** The input of the seeded rows of a table. Equal inputs give equal bytes. */
@@ -18,6 +19,8 @@ interface SeedInput {
   readonly awkwardEvery: number;
   /** Whether rows look as those of a small agency. */
   readonly realistic: boolean;
+  /** Whether each row has a sentence of its own as its text. */
+  readonly worded: boolean;
 }
 
 /** Rows of resources with a window are seeded in the 80 days before `epoch`, other rows in the two years before. */
@@ -64,7 +67,7 @@ export function seedTable(table: Table, input: SeedInput): void {
       // Not limited to the epoch, which would give thousands of rows the same time.
       updated: created + changedLater < epoch ? created + changedLater : created,
       awkward,
-      text: odd?.text,
+      text: odd?.text ?? (input.worded ? `"${sentence(salt, n)}"` : undefined),
       extra: (odd?.extra ?? '') + last,
     };
     const row = write(facts);

@@ -4,7 +4,7 @@ import { OrderIndex, type Position } from './order-index.js';
 import { TextStore } from './text-store.js';
 
 /** The order of the records in a list. */
-export type ListOrder = 'id' | 'updatedAt' | 'random';
+export type ListOrder = 'id' | 'updatedAt' | '-updatedAt' | 'random';
 
 /** One state of a record. */
 export interface RowVersion {
@@ -64,10 +64,12 @@ export class Table {
     if (this.#byId.length < this.size) this.#byId.fill(this.size, true);
     this.#order = this.#byId;
     if (order === 'id') return;
-    const key =
-      order === 'updatedAt'
-        ? (row: number) => this.#updatedAt.get(row)
-        : (row: number) => hashText(this.id(row));
+    const keys = {
+      updatedAt: (row: number) => this.#updatedAt.get(row),
+      '-updatedAt': (row: number) => -this.#updatedAt.get(row),
+      random: (row: number) => hashText(this.id(row)),
+    };
+    const key = keys[order];
     this.#order = new OrderIndex((row) => ({ key: key(row), id: this.id(row) }));
     this.#order.fill(this.size, false);
   }

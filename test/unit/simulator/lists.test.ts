@@ -85,6 +85,16 @@ describe('lists', () => {
     expect(seen.at(-1)).toBe(first[0]);
   });
 
+  it('begin with the record that changed last in order -updatedAt', async () => {
+    const simulator = await start({ order: '-updatedAt' });
+    const [, , third] = ids(simulator.admin.records('tasks'));
+    simulator.admin.touch('tasks', { ids: [third as string] });
+    const rows = (await readAll(simulator, 'tasks?limit=20')).flatMap(({ data }) => data);
+    expect(rows[0]!.id).toBe(third);
+    const times = rows.map((row) => String(row.updatedAt));
+    expect(times).toEqual([...times].sort().reverse());
+  });
+
   it('skip a record with offset cursors when an earlier one is deleted, and not with keyset cursors', async () => {
     const missing = async (cursorStyle: 'offset' | 'keyset'): Promise<number> => {
       const simulator = await start({ cursorStyle });

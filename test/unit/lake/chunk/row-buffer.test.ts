@@ -15,7 +15,7 @@ const rows = fc.array(fc.record({ key: latin1, text: latin1.map((text) => `${tex
 });
 
 function filled(from: readonly Row[], into = new RowBuffer()): RowBuffer {
-  for (const { key, text, width } of from) into.add(key as SortKey, text, width);
+  for (const { key, text, width } of from) into.add([key as SortKey], text, [text.length], width);
   return into;
 }
 

@@ -9,7 +9,7 @@ import { RowWriter } from '../../../../src/lake/chunk/row-writer.js';
 import { writeChunk } from '../../../../src/lake/chunk/write.js';
 import { zeroCounts } from '../../../../src/lake/merge/merge.js';
 import { type MergePlan, planMerge, type TaskResult } from '../../../../src/lake/merge/plan.js';
-import { framingOf } from '../../../../src/lake/part/framing.js';
+import { framingOf, framingOfChunk } from '../../../../src/lake/part/framing.js';
 import { indexKey } from '../../../../src/lake/part/index-file.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
 import { inFolder, nameOf, runFolder } from '../../../../src/lake/published/layout.js';
@@ -131,7 +131,8 @@ class Mirror {
       }
       const written = await writeChunk(
         lake.store,
-        lake.newKey(framingOf(csv).extension),
+        // The rows of an unordered list are staged uncompressed.
+        lake.newKey(staged.length % 2 === 0 ? framingOf(csv).extension : '.csv'),
         buffer,
         columns.toColumns(),
         {
@@ -195,7 +196,8 @@ class Mirror {
         rewrite: same && this.before?.columns.length === all.length ? 'touched' : 'all',
         gone: gone.map((id) => bytes(id) as SortKey),
         keysOf: async (chunk, block) => {
-          const part = { key: chunks[chunk]!.key, blocks: blocks[chunk]!, framing: framingOf(csv) };
+          const { key } = chunks[chunk]!;
+          const part = { key, blocks: blocks[chunk]!, framing: framingOfChunk(key) };
           return keysOf(await new BlockReader(lake.store, part, 1).rows(block), 1, csv.delimiter);
         },
       })),

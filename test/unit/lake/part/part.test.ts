@@ -318,6 +318,7 @@ describe('A series of parts', () => {
     const named = async (at: number, key: string) => ({
       blocks: [{ ...blocks[at]!, first: sorted(key), last: sorted(key) }],
       bytes: await reader.packed(at),
+      framing: gzip,
     });
     const out = series(1, 1);
     out.add(sorted('a'), bytes('a\n'));
@@ -358,6 +359,20 @@ describe('A series of parts', () => {
       expect(unnamed(parts)).toEqual(unnamed(await packed.finish()));
       expect(parts.length).toBe(Math.min(maxParts, 7));
     }
+  });
+
+  it('compresses blocks that are copied from an uncompressed chunk', async () => {
+    const texts = Array.from({ length: 40 }, (_, at) => `${at},"${'v'.repeat(100 + at)}\n"\n`);
+    const [source, chunk] = await Promise.all([write(runsOf(texts)), write(runsOf(texts), plain)]);
+    const unnamed = (parts: WrittenPart[]) => parts.map((part) => ({ ...part, key: null }));
+    const copied = async ({ key }: WrittenPart, framing: typeof gzip) => {
+      const { blocks } = await readIndex(lake.store, key);
+      const reader = new BlockReader(lake.store, { key, blocks, framing }, 1_000_000);
+      const out = series(1, 1e9);
+      await out.take(await reader.packedBlocks(0, () => true));
+      return unnamed(await out.finish());
+    };
+    expect(await copied(chunk, plain)).toEqual(await copied(source, gzip));
   });
 
   it('without rows has no part, and writes nothing', async () => {

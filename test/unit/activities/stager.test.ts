@@ -1,0 +1,89 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { FetchedPage } from '../../../activities/extract/page-chain.js';
+import { PageReader } from '../../../activities/extract/page-reader.js';
+import { runSpace } from '../../../activities/extract/run-space.js';
+import { Stager } from '../../../activities/extract/stager.js';
+import { type Cursor, toByteString } from '../../../src/core/brands.js';
+import type { ExtractInput } from '../../../src/core/contract/index.js';
+import { firstStage } from '../../../src/lake/run/stage.js';
+import { temporaryLake } from '../lake/data-plane.js';
+import { RUN } from './run.js';
+
+const lake = temporaryLake();
+const MIB = 1024 * 1024;
+const TEXT = 'x'.repeat(MIB);
+const run = { ...RUN, columns: [], sync: { pageSize: 1 } } as unknown as typeof RUN;
+let runs = 0;
+
+/** Stages one page for each list of keys; each row has a MiB. Returns the chunks: their extension and keys. */
+async function staged(pages: readonly (readonly string[])[]) {
+  const runId = `20261121T020000Z-${String(runs++).padStart(8, '0')}`;
+  const input = { resource: 'tasks', runId, call: 0 } as unknown as ExtractInput;
+  const reader = new PageReader(run, []);
+  const first = firstStage(run, 1);
+  const stager = new Stager(
+    { store: lake.store, run, input, attempt: 1, reader, onStaged: () => {} },
+    first,
+    null,
+  );
+  for (const [at, keys] of pages.entries()) {
+    const done = at === pages.length - 1;
+    const cursor = done ? null : (`c${at}` as Cursor);
+    const body = JSON.stringify({
+      data: keys.map((id) => ({ id, text: TEXT })),
+      page: { nextCursor: cursor },
+    });
+    const value = await reader.read(toByteString(body));
+    const received = { value, bytes: body.length, replaced: 0, serviceDate: null, attempts: 1 };
+    await stager.add({ received, next: { ...first, cursor }, done } as unknown as FetchedPage, null);
+  }
+  const { stage } = await stager.finish();
+  stager.close();
+  return stage.chunks.map(({ key, first, last, rows }) => [/\.csv.*/.exec(key)![0], first, last, rows]);
+}
+
+const ordered = (from: number, count: number) => Array.from({ length: count }, (_, at) => [`k${from + at}`]);
+
+describe('A stager', () => {
+  it('compresses rows in order, whose blocks a merge copies, and stages them after every 4 MiB', async () => {
+    expect(await staged(ordered(10, 9))).toEqual([
+      ['.csv.gz', 'k10', 'k13', 4],
+      ['.csv.gz', 'k14', 'k17', 4],
+      ['.csv.gz', 'k18', 'k18', 1],
+    ]);
+  });
+
+  it('stages rows out of order uncompressed, in one long run', async () => {
+    const pages = [...ordered(10, 9)].reverse();
+    expect(await staged(pages)).toEqual([['.csv', 'k10', 'k18', 9]]);
+  });
+
+  it('does not compress rows that come after greater keys', async () => {
+    expect(await staged([...ordered(20, 4), ...ordered(10, 4)])).toEqual([
+      ['.csv.gz', 'k20', 'k23', 4],
+      ['.csv', 'k10', 'k13', 4],
+    ]);
+  });
+
+  describe('without space for a long run', () => {
+    let taken = 0;
+    beforeEach(() => {
+      while (runSpace.take(MIB)) taken++;
+      return () => runSpace.giveBack(taken * MIB);
+    });
+
+    it('stages short ones', async () => {
+      const pages = [...ordered(10, 9)].reverse();
+      expect(await staged(pages)).toEqual([
+        ['.csv', 'k15', 'k18', 4],
+        ['.csv', 'k11', 'k14', 4],
+        ['.csv', 'k10', 'k10', 1],
+      ]);
+    });
+  });
+
+  it('gives the space of its runs back', async () => {
+    const pages = [...ordered(10, 9)].reverse();
+    for (let round = 0; round < 6; round++) expect(await staged(pages)).toHaveLength(1);
+  });
+});

@@ -7,6 +7,7 @@ import { type AttemptStore, HandOver } from '../../src/lake/store/index.js';
 import { createExtractPages } from '../extract/extract-pages.js';
 import { createPlanMerge } from '../merge/plan.js';
 import { createPrepareRun } from '../prepare-run/prepare-run.js';
+import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readDocument, readRun } from '../shared/documents.js';
 import { toFailure } from '../shared/failures.js';
@@ -30,11 +31,11 @@ type Planned =
 
 /**
  * The part of a short run that writes nothing: it prepares the run, reads one page, and plans the merge. A failure hands
- * over as well, so that the separate steps handle it. An exception is a final failure of the reading: repeating it would
- * only send the service the same requests again.
+ * over as well, so that the separate steps handle it. Exceptions are a final failure of the reading, because repeating it
+ * would only send the service the same requests again, and a failure with a wait that the service requested.
  *
  * @param input with the run id of this attempt
- * @throws the final failure of the reading; the reason of a cancellation
+ * @throws the failure of the reading if it is final or has a wait; the reason of a cancellation
  */
 export async function planShortRun(
   deps: ActivityDeps,
@@ -48,8 +49,10 @@ export async function planShortRun(
     if (error instanceof HandOver) return { kind: 'handed-over', reason: error.reason };
     Context.current().cancellationSignal.throwIfAborted();
     const failure = toFailure(error);
-    const isFinal = failure instanceof ApplicationFailure && failure.nonRetryable === true;
-    if (progress.isReading && isFinal) throw failure;
+    if (progress.isReading && failure instanceof ApplicationFailure) {
+      const hasToWait = failure.nextRetryDelay !== undefined && failure.nextRetryDelay !== null;
+      if (failure.nonRetryable || hasToWait) throw failure;
+    }
     return { kind: 'handed-over', reason: 'a step failed' };
   }
 }
@@ -78,7 +81,7 @@ async function plan(
   checkExtracted(extracted, tried ?? prepared.pageSize);
 
   const [part] = run.before.parts;
-  if (part !== undefined) await holdBasePart(store, run, part);
+  if (part !== undefined) await withHeartbeat(() => holdBasePart(store, run, part));
   const { stage } = extracted;
   const planned = await createPlanMerge(deps)({ ...ref, stage, pass: 0, gone: null, allowDeletes });
   if (planned.repeated > 0) throw new HandOver('the list repeats a record');

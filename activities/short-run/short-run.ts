@@ -28,15 +28,16 @@ const MAX_HELD_BYTES = 8 * 1024 * 1024;
  * earlier one that published its run.
  */
 export function createShortRun(deps: ActivityDeps): Activities['worktrack.shortRun'] {
-  return (input) => withHeartbeat(() => shortRun(deps, input));
+  return (input) => shortRun(deps, input);
 }
 
+// The steps send their own heartbeats. One around all of them would erase the details of those that extractPages sends.
 async function shortRun(deps: ActivityDeps, input: ShortRunInput): Promise<ShortRun> {
   const { attempt } = Context.current().info;
   const ids = attemptRunIds(input.runId, attempt);
   const earlier = ids.slice(0, -1);
   const connection = deps.connection(input.connection);
-  const done = earlier.length === 0 ? null : await findEarlier(deps, input, earlier);
+  const done = earlier.length === 0 ? null : await withHeartbeat(() => findEarlier(deps, input, earlier));
   if (done !== null) return done;
 
   const ownRunIds = [...(input.ownRunIds ?? []), ...earlier];
@@ -68,7 +69,8 @@ async function shortRun(deps: ActivityDeps, input: ShortRunInput): Promise<Short
   const published = await publish({ ...ref, stage, plan, results, shifted: false, unproven: 0 });
   const runId = published.runId ?? ref.runId;
   const { retention } = await readRun(store, ref);
-  const reported = runId === ref.runId && (await reportShortRun(deps, store, { ...ref, ...published }));
+  const report = { ...ref, ...published };
+  const reported = runId === ref.runId && (await withHeartbeat(() => reportShortRun(deps, store, report)));
   return { kind: 'published', attempt, runId, run: published, pageSize, retention, reported };
 }
 

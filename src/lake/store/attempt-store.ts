@@ -3,7 +3,7 @@ import { crc32, crc32ToHex } from './crc32.js';
 import { RunningDigest } from './digest.js';
 import { HandOver } from './errors/hand-over.js';
 import { ObjectNotFoundError } from './errors/object-not-found-error.js';
-import { HeldWriter, RecordingWriter } from './held-writer.js';
+import { HeldWriter } from './held-writer.js';
 import type {
   ConditionalWrites,
   Expected,
@@ -45,8 +45,8 @@ export function realStore(store: ObjectStore): ObjectStore {
 
 /**
  * A store as one attempt of a short run sees it. The staging folder stays in memory. Until `beginWriting`, any other write
- * throws `HandOver`, so the attempt leaves no trace in the lake. An object that the attempt wrote with a PUT is not requested again:
- * the store has verified its CRC32. Everything else goes to the real store.
+ * throws `HandOver`, so the attempt leaves no trace in the lake. An object whose CRC32 the store has confirmed in its
+ * response to the PUT is not requested again. Everything else goes to the real store.
  */
 export class AttemptStore implements ObjectStore {
   readonly url: string;
@@ -117,9 +117,8 @@ export class AttemptStore implements ObjectStore {
   openWriter(key: ObjectKey, options: WriteOptions): ObjectWriter {
     if (this.#isStaged(key)) return new HeldWriter((pieces) => this.#stage(key, pieces));
     this.#checkWrite();
-    return new RecordingWriter(this.#real.openWriter(key, options), (written) => {
-      this.#written.set(key, written);
-    });
+    // The parts of a short run are small, so they are written with one request.
+    return new HeldWriter((pieces) => this.write(key, pieces, options));
   }
 
   async swap(key: ObjectKey, body: Uint8Array, expected: Expected): Promise<SwapResult> {
@@ -144,7 +143,7 @@ export class AttemptStore implements ObjectStore {
       return { key, bytes: body.length, etag, crc32: crc32ToHex(crc32(body)), modifiedAt: 0 };
     }
     const written = this.#written.get(key);
-    if (written !== undefined) return { ...written, etag: '', modifiedAt: 0 };
+    if (written?.confirmed) return { ...written, etag: '', modifiedAt: 0 };
     return this.#isStaged(key) ? null : this.#real.head(key);
   }
 

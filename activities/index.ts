@@ -19,6 +19,7 @@ import { createRollBack } from './rollback/roll-back.js';
 import type { ActivityDeps } from './shared/deps.js';
 import { reportDisplacement } from './shared/displacement.js';
 import { withFailures } from './shared/failures.js';
+import { createShortRun } from './short-run/short-run.js';
 import { createPlanWriteBack } from './write-back/plan-write-back.js';
 import { createSendRows } from './write-back/send-rows.js';
 import { createWriteResults } from './write-back/write-results.js';
@@ -31,6 +32,7 @@ export function createActivities(deps: ActivityDeps): Activities {
     reportDisplacement(deps, withFailures(activity));
   return {
     'worktrack.planExport': withFailures(createPlanExport(deps)),
+    'worktrack.shortRun': ofRun(createShortRun(deps)),
     'worktrack.prepareRun': withFailures(createPrepareRun(deps)),
     'worktrack.extractPages': ofRun(createExtractPages(deps)),
     'worktrack.findAbsent': ofRun(createFindAbsent(deps)),

@@ -1,18 +1,18 @@
 import { Context } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
-import type { Activities, RunRef } from '../../src/core/contract/index.js';
+import type { Activities, CleanUpInput, RunRef } from '../../src/core/contract/index.js';
 import { allDone } from '../../src/core/in-parallel.js';
 import { beganAfter, isRunId } from '../../src/core/run-id.js';
 import { stagingPrefix } from '../../src/lake/published/layout.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
+import { replaced, temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readRunIfThere } from '../shared/documents.js';
 import { readLastRun } from '../shared/published-run.js';
 import { removeAll } from '../shared/remove-folders.js';
 import { writeReport } from './report.js';
 import { removeOldSnapshots } from './retention.js';
-import { mayBeInProgress, removeUnpublished } from './unpublished.js';
+import { type EndedRun, mayBeInProgress, removeUnpublished } from './unpublished.js';
 
 /**
  * Removes what a published run and earlier failed runs no longer need: staging folders, unfinished uploads, folders of
@@ -28,26 +28,36 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
       // A replaced attempt must not remove what a later run is writing. It stops when it is cancelled, and it never
       // touches a run that began after its own.
       const { cancellationSignal: signal } = Context.current();
-      const [run, last] = await Promise.all([readRunIfThere(store, input), readLastRun(store, input)]);
+      const [run, last] = await Promise.all([readEnded(store, input), readLastRun(store, input)]);
       signal.throwIfAborted();
-      await allDone([
+      const [due] = await allDone([
+        run === null || last === null
+          ? null
+          : removeOldSnapshots(store, last, run.retention, { now: now(), signal }),
+        run === null || last === null ? null : removeUnpublished({ store, input, run, last, signal }),
         abortUploads(store, `${resource}/`, runId, signal),
-        ...(run === null || last === null
-          ? []
-          : [
-              removeUnpublished({ store, input, run, last, signal }),
-              removeOldSnapshots(store, last, run.retention, { now: now(), signal }),
-            ]),
       ]);
       signal.throwIfAborted();
       // The staging folder is removed last: while the run file is there, another attempt can complete this one.
       await allDone([
         removeStaging(store, input, signal),
-        ...(last === null ? [] : [writeReport(deps, input, last)]),
+        ...(last === null || input.reported ? [] : [writeReport(deps, input, last)]),
       ]);
       // If the run file is missing, an earlier attempt has completed the clean-up.
-      return { complete: run === null || last !== null };
+      return {
+        complete: run === null || last !== null,
+        ...(run === null || due === null
+          ? {}
+          : { due: { at: due, retention: JSON.stringify(run.retention) } }),
+        ...replaced(),
+      };
     });
+}
+
+/** The run file of the published run, or what the input says about a short run, which has none. */
+async function readEnded(store: ObjectStore, input: CleanUpInput): Promise<EndedRun | null> {
+  if (input.short !== undefined) return { ...input.short, before: null };
+  return readRunIfThere(store, input);
 }
 
 /** Aborts unfinished uploads of ended runs. A run that began later may still be uploading. */

@@ -6,6 +6,7 @@ import { publishedRuns } from '../../src/lake/published/chain.js';
 import { runFolder } from '../../src/lake/published/layout.js';
 import {
   datesToCheck,
+  nextRemoval,
   READER_GRACE_MS,
   type SnapshotRun,
   snapshotsToRemove,
@@ -19,7 +20,8 @@ import { removeFolder } from '../shared/remove-folders.js';
 const MAX_RUNS_PER_CALL = 50;
 
 /**
- * Removes snapshots beyond their retention (`snapshotsToRemove` holds the rule) and returns their runs. The work does
+ * Removes snapshots beyond their retention (`snapshotsToRemove` holds the rule) and returns when the next one may be
+ * removed, milliseconds since 1970 (`nextRemoval`). The work does
  * not grow with the number of snapshots, except on the first day of a month. A call that is interrupted leaves folders
  * without a manifest, which the next call removes.
  *
@@ -30,9 +32,10 @@ export async function removeOldSnapshots(
   last: LastRun,
   settings: RetentionSettings,
   { now, signal }: { readonly now: number; readonly signal: AbortSignal },
-): Promise<RunId[]> {
+): Promise<number> {
   const { resource, runId: current } = last.pointer;
-  const dates = datesToCheck(await listDates(store, resource, 'snapshots'), settings, now);
+  const all = await listDates(store, resource, 'snapshots');
+  const dates = datesToCheck(all, settings, now);
   const [old, recent] = await Promise.all(
     [dates.old, dates.recent].map((some) => listRuns(store, resource, 'snapshots', some)),
   );
@@ -52,7 +55,10 @@ export async function removeOldSnapshots(
   const gone = snapshotsToRemove({ published, strays, current, settings, now }).slice(0, MAX_RUNS_PER_CALL);
   for (const run of gone)
     await removeFolder(store, runFolder(resource, 'snapshots', run.date, run.runId), signal);
-  return gone.map((run) => run.runId);
+  const isGone = new Set(gone.map((run) => run.runId));
+  const left = (runs: readonly SnapshotRun[]) => runs.filter(({ runId }) => !isGone.has(runId));
+  const unlisted = all.filter((date) => !dates.old.includes(date) && !dates.recent.includes(date));
+  return nextRemoval({ published: left(published), strays: left(strays), unlisted, settings });
 }
 
 /** Publication times of the wanted runs that were published. Reads the chain back to `until`. */

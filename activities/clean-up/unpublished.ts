@@ -25,10 +25,13 @@ const MAX_REQUEST_DELAY_MS = HOUR_MS;
 const TREES = ['snapshots', 'changes'] as const;
 const CONCURRENCY = 8;
 
+/** What the clean-up needs to know about the published run. */
+export type EndedRun = Pick<RunFile, 'nominalStart' | 'retention' | 'before'>;
+
 interface CleanUpTask {
   readonly store: ObjectStore;
   readonly input: CleanUpInput;
-  readonly run: RunFile;
+  readonly run: EndedRun;
   readonly last: LastRun;
   readonly signal: AbortSignal;
 }

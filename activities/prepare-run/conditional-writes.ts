@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import { DAY_MS } from '../../src/core/duration.js';
-import { type ConditionalWrites, type ObjectStore, PROBES } from '../../src/lake/store/index.js';
+import { type ConditionalWrites, type ObjectStore, PROBES, realStore } from '../../src/lake/store/index.js';
 import { finalFailure } from '../shared/failures.js';
 
 /** The result of the probe for each open store of this process. */
@@ -17,7 +17,8 @@ const OLD_MS = DAY_MS;
  * @param now milliseconds since 1970
  * @throws a final failure `Configuration`
  */
-export async function checkConditionalWrites(store: ObjectStore, now: number): Promise<void> {
+export async function checkConditionalWrites(view: ObjectStore, now: number): Promise<void> {
+  const store = realStore(view);
   const probing = answers.get(store) ?? probe(store, now);
   answers.set(store, probing);
   let answer: ConditionalWrites;

@@ -8,7 +8,7 @@ import { decodeManifest, type Manifest, type PublishedPart } from '../../src/lak
 import { readPointer } from '../../src/lake/published/pointer.js';
 import { hasPlainId } from '../../src/lake/rows/profile.js';
 import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
+import { type ObjectStore, realStore } from '../../src/lake/store/index.js';
 import { askById } from '../shared/ask-by-id.js';
 import type { OpenConnection } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
@@ -106,8 +106,36 @@ function belongsToAnother(projects: string, unknown: number, store: ObjectStore)
   );
 }
 
+/** How long the runs of a connection share the ids, in ms. All resources of an export run within this time. */
+const SHARED_MS = 60_000;
+
+/** Ids in use, by store and resource. */
+const shared = new WeakMap<ObjectStore, Map<string, Promise<string[]>>>();
+
+/** Ids of live rows. The runs of a connection share them for a minute, because reading them takes five requests. */
+async function knownIds(view: ObjectStore, resource: string): Promise<string[]> {
+  const store = realStore(view);
+  const ofStore = shared.get(store) ?? new Map<string, Promise<string[]>>();
+  shared.set(store, ofStore);
+  const known = ofStore.get(resource);
+  if (known !== undefined) return known;
+  const reading = readKnownIds(store, resource);
+  ofStore.set(resource, reading);
+  const forget = (): void => void ofStore.delete(resource);
+  setTimeout(forget, SHARED_MS).unref();
+  try {
+    const ids = await reading;
+    // More may be published in the next moment.
+    if (ids.length < MIN_UNKNOWN) forget();
+    return ids;
+  } catch (error) {
+    forget();
+    throw error;
+  }
+}
+
 /** Reads ids of live rows from the first and the last block of the published snapshot. */
-async function knownIds(store: ObjectStore, resource: string): Promise<string[]> {
+async function readKnownIds(store: ObjectStore, resource: string): Promise<string[]> {
   const pointer = await readPointer(store, resource);
   if (pointer === null) return [];
   const { snapshot } = pointer;

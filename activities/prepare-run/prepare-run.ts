@@ -127,6 +127,7 @@ async function fixRun(
     reconcile,
     columns: new ColumnSet(resource.key, [...(before?.columns ?? []), ...left.columns]).toColumns(),
     resumed: resumable?.resumed ?? null,
+    ...(input.ownRunIds === undefined ? {} : { ownRunIds: input.ownRunIds }),
   });
 }
 

@@ -13,7 +13,7 @@ import type { Stage } from '../../src/lake/run/stage.js';
 import { nextCheckpoint, windowGap } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { FixedTypes } from '../../src/table/index.js';
-import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
+import { replaced, temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { displacedFailure } from '../shared/displacement.js';
 import { readDocument, readRunWith, readStages } from '../shared/documents.js';
@@ -21,6 +21,7 @@ import { finalFailure } from '../shared/failures.js';
 import { findPublished } from './find-published.js';
 import { listStrays, writeManifest } from './folder.js';
 import { headerOnlyPart } from './header-only-part.js';
+import { recentRuns } from './recent-runs.js';
 import { checkTableTypes } from './table-types.js';
 import { limitWarnings, warningsOf } from './warnings.js';
 
@@ -90,6 +91,7 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
   const { publishedAt } = changes.manifest;
   const snapshot = await writeManifest(store, run, {
     ...{ ...common, tree: 'snapshot', parts: parts.snapshot },
+    recentRuns: await recentRuns(store, run),
     publishedAt: Date.parse(publishedAt),
   });
   const swapped = await swapPointer(
@@ -113,6 +115,7 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
     counts,
     publishedAt: Date.parse(publishedAt),
     warnings: limitWarnings(warnings),
+    ...replaced(),
   };
 }
 

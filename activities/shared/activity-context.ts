@@ -27,6 +27,11 @@ export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Whether this attempt replaces an earlier one, whose delayed requests may still arrive, as a field of its result. */
+export function replaced(): { readonly replaced?: true } {
+  return Context.current().info.attempt > 1 ? { replaced: true } : {};
+}
+
 /** Measures the time since an activity was first scheduled, across all attempts, by Temporal's clock. */
 export class ActivityAge {
   readonly #before: number;

@@ -2,6 +2,7 @@ import { errorMessage } from '../../src/core/errors.js';
 import { pointerKey } from '../../src/lake/published/layout.js';
 import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
 import { decodePointer, type Pointer } from '../../src/lake/published/pointer.js';
+import { REPORTED_RUNS, shortened, toReportedRun } from '../../src/lake/published/recent-runs.js';
 import { type Claim, checkFence } from '../../src/lake/run/fence.js';
 import type { BaseSnapshot } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -52,6 +53,14 @@ export async function readSnapshot(
   );
 }
 
+/** The manifest's run and the runs before it. A manifest of an earlier version does not have those. */
+function recentRunsOf(manifest: Manifest): Pick<BaseSnapshot, 'recentRuns'> {
+  const before = manifest.previousRunId === null ? [] : manifest.recentRuns;
+  if (before === undefined) return {};
+  const run = shortened(toReportedRun(manifest, undefined));
+  return { recentRuns: [run, ...before].slice(0, REPORTED_RUNS - 1) };
+}
+
 export async function readBaseSnapshot(
   store: ObjectStore,
   { pointer, etag }: FoundPointer,
@@ -70,6 +79,7 @@ export async function readBaseSnapshot(
     profile: { key: manifest.key, csv: manifest.csv, columns: manifest.selection },
     fullRead: manifest.fullRead ?? null,
     changesLineBreaks: manifest.changesLineBreaks ?? null,
+    ...recentRunsOf(manifest),
     ...(manifest.checkedTypes === undefined ? {} : { checkedTypes: manifest.checkedTypes }),
   };
 }

@@ -18,10 +18,11 @@ export async function readLastRun(store: ObjectStore, { resource, runId }: RunRe
   return pointer?.runId === runId ? { pointer, chain: new RunChain(store, pointer) } : null;
 }
 
+interface Place extends Pick<RunFile, 'nominalStart' | 'runId'> {
+  readonly resource: Pick<RunFile['resource'], 'name'>;
+}
+
 /** The folder of a run in `snapshots/` or `changes/`, without a trailing slash. */
-export function folderIn(
-  { resource, nominalStart, runId }: Pick<RunFile, 'resource' | 'nominalStart' | 'runId'>,
-  tree: Tree,
-): ObjectKey {
+export function folderIn({ resource, nominalStart, runId }: Place, tree: Tree): ObjectKey {
   return runFolder(resource.name, tree, dateOf(nominalStart), runId);
 }

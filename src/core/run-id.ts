@@ -66,3 +66,18 @@ export function newRunId(startedAt: number, after: RunId | null, random: string)
   const stamp = new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');
   return `${stamp}-${random.slice(0, 8)}` as RunId;
 }
+
+/**
+ * The ids of the attempts of a short run. Each attempt has its own id, so that a delayed request of one attempt never
+ * touches an object of another (docs/explanation/fencing.md). The first attempt has the id of the run.
+ *
+ * @param attempts number of ids, from 1
+ */
+export function attemptRunIds(runId: RunId, attempts: number): RunId[] {
+  const digits = runId.length - 8;
+  const first = Number.parseInt(runId.slice(digits), 16);
+  return Array.from({ length: attempts }, (_, at) => {
+    const hex = ((first + at) % 2 ** 32).toString(16).padStart(8, '0');
+    return `${runId.slice(0, digits)}${hex}` as RunId;
+  });
+}

@@ -9,6 +9,7 @@ export {
   type Report,
   type ReportedRun,
   type ResourceReport,
+  recentReport,
   resourceReport,
   type UnpublishedRun,
   unreadable,

@@ -1,12 +1,10 @@
-import type { RunId, UtcSeconds } from '../core/brands.js';
-import type { RunCounts, RunMode, RunOutcome } from '../core/contract/index.js';
+import type { RunId } from '../core/brands.js';
+import type { RunOutcome } from '../core/contract/index.js';
 import type { Manifest } from '../lake/published/manifest.js';
-import { isSchemaChange, schemaChanges } from '../lake/rows/schema.js';
-import type { Gap } from '../lake/run/watermark.js';
+import { REPORTED_RUNS, type ReportedRun, toReportedRun } from '../lake/published/recent-runs.js';
 import type { FigureGroup } from './figures.js';
 
-/** Maximum number of runs per resource in a report. */
-export const REPORTED_RUNS = 30;
+export { REPORTED_RUNS, type ReportedRun };
 
 /** A nightly run and two hours: the same limit as the alert `WorktrackDataTooOld`, in milliseconds. */
 export const DEFAULT_MAX_AGE_MS = 26 * 60 * 60_000;
@@ -47,24 +45,6 @@ export interface ResourceReport {
   readonly problem: string | null;
 }
 
-/** One published run. Times are milliseconds since 1970. */
-export interface ReportedRun {
-  readonly runId: RunId;
-  readonly mode: RunMode;
-  readonly startedAt: number;
-  readonly publishedAt: number;
-  readonly updatedSince: UtcSeconds | null;
-  readonly checkpoint: UtcSeconds;
-  readonly counts: RunCounts;
-  readonly pages: number;
-  readonly columns: number;
-  readonly gap: Gap | null;
-  /** Whether this is the first run of the lake, in which every row is inserted. */
-  readonly isFirst: boolean;
-  readonly warnings: readonly string[];
-  readonly schemaChanges: readonly string[];
-}
-
 /** A run that is in progress, or that ended without publishing. Times are milliseconds since 1970. */
 export interface UnpublishedRun {
   readonly resource: string;
@@ -100,11 +80,16 @@ export function resourceReport(
     resource,
     at,
     problem: null,
-    runs: runs.map((run, i) => reportedRun(run, runs[i + 1])),
+    runs: runs.map((run, i) => toReportedRun(run, runs[i + 1])),
     unpublished: unpublished
       .filter((run) => run.resource === resource && isNew(run))
       .sort((a, b) => b.startedAt - a.startedAt),
   };
+}
+
+/** The report of a resource, made from what the manifest of its snapshot says about the recent runs. @param runs newest first */
+export function recentReport(resource: string, runs: readonly ReportedRun[], at: number): ResourceReport {
+  return { ...resourceReport(resource, [], { at }), runs };
 }
 
 /** The report of a resource whose published runs cannot be read. */
@@ -116,29 +101,6 @@ export function unreadable(
   return { ...resourceReport(resource, [], options), problem };
 }
 
-function reportedRun(run: Manifest, before: Manifest | undefined): ReportedRun {
-  // Warnings of schema changes appear under the schema changes only.
-  const changes =
-    before === undefined ? run.warnings.filter(isSchemaChange) : schemaChanges(before.columns, run.columns);
-  const shown = new Set(changes);
-  return {
-    runId: run.runId,
-    mode: run.mode,
-    startedAt: Date.parse(run.startedAt),
-    publishedAt: Date.parse(run.publishedAt),
-    updatedSince: run.updatedSince,
-    checkpoint: run.checkpoint.updatedSince,
-    counts: run.counts,
-    pages: run.pages,
-    columns: run.columns.length,
-    gap: run.gap,
-    isFirst: run.previousRunId === null,
-    // A gap is shown separately.
-    warnings: run.warnings.filter((warning) => !shown.has(warning) && !isGapWarning(run, warning)),
-    schemaChanges: changes,
-  };
-}
-
 /** The number of rows that a run inserted, updated or deleted. */
 export function changesOf({ counts: { inserted, updated, deleted } }: ReportedRun): number {
   return inserted + updated + deleted;
@@ -147,8 +109,4 @@ export function changesOf({ counts: { inserted, updated, deleted } }: ReportedRu
 /** The gap, warnings and schema changes of a run, as one list. */
 export function warningsOf({ gap, warnings, schemaChanges: schema }: ReportedRun): readonly string[] {
   return [...(gap === null ? [] : [`gap: ${gap.from} to ${gap.to}`]), ...warnings, ...schema];
-}
-
-function isGapWarning({ gap }: Manifest, warning: string): boolean {
-  return gap !== null && warning.startsWith('gap: ');
 }

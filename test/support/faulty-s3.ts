@@ -40,6 +40,8 @@ export interface FaultyS3 {
   readonly url: string;
   add(rule: S3FaultRule): { readonly hits: number };
   clear(): void;
+  /** Requests since the last call, such as `PUT /bucket/key`. */
+  takeRequests(): string[];
   close(): Promise<void>;
 }
 
@@ -48,6 +50,7 @@ export interface FaultyS3 {
  * conditions that are dropped need a request of the proxy's own.
  */
 export async function startFaultyS3(target: S3Access): Promise<FaultyS3> {
+  let requests: string[] = [];
   let rules: { rule: S3FaultRule; hits: number; left: number; skip: number }[] = [];
   const { hostname, port } = new URL(target.endpoint);
   const own = new S3Client(s3ClientConfig(target));
@@ -71,6 +74,7 @@ export async function startFaultyS3(target: S3Access): Promise<FaultyS3> {
   }
 
   const server = createServer((incoming, outgoing) => {
+    requests.push(`${incoming.method} ${incoming.url}`);
     const fault = faultFor(incoming);
     if (fault?.kind === 'status') return void refuse(incoming, outgoing, fault.status, fault.code);
     if (fault?.kind === 'ignore-conditions')
@@ -93,6 +97,11 @@ export async function startFaultyS3(target: S3Access): Promise<FaultyS3> {
     },
     clear() {
       rules = [];
+    },
+    takeRequests() {
+      const taken = requests;
+      requests = [];
+      return taken;
     },
     async close() {
       const closed = once(server, 'close');

@@ -2,12 +2,13 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { createActivities } from '../../activities/index.js';
 import type { RunId, UtcSeconds } from '../../src/core/brands.js';
 import type { Activities, PublishedRun, RunRef } from '../../src/core/contract/index.js';
-import { newRunId } from '../../src/core/run-id.js';
+import { attemptRunIds, newRunId } from '../../src/core/run-id.js';
 import type { Settings } from '../../src/core/settings.js';
 import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
 import type { LateRequest, LateRequests } from './late-requests.js';
 
 type Name =
+  | 'worktrack.shortRun'
   | 'worktrack.prepareRun'
   | 'worktrack.extractPages'
   | 'worktrack.restoreRolledBack'
@@ -24,8 +25,10 @@ type Output<N extends Name> = Awaited<ReturnType<Activities[N]>>;
 /** An activity whose first attempt loses the network while one of its writes is in flight. */
 export interface Loss {
   readonly activity: Name;
-  /** Which of its writes, from 0. */
-  readonly write: number;
+  /** Which of its writes, from 0, or the first one with such a URL. */
+  readonly write: number | RegExp;
+  /** Called before the next attempt begins. */
+  readonly onLost?: (late: LateRequest) => unknown;
 }
 
 /** The result of a network loss. */
@@ -55,6 +58,8 @@ export class ManualMirror {
   rollingBackTo: RunId | null = null;
   cleanedUpTo: RunId | null = null;
   unpublished: RunId[] = [];
+  /** Replaced attempts, whose delayed requests may arrive within an hour: longer than a test takes. */
+  replaced: RunId[] = [];
   #hasPurged = false;
 
   /**
@@ -90,26 +95,52 @@ export class ManualMirror {
     this.published = ref.runId;
     this.checkpoint = published.checkpoint;
     this.rollingBackTo = null;
-    const { cleanedUpTo, unpublished } = this;
-    const { complete } = await this.step('worktrack.cleanUp', { ...ref, cleanedUpTo, unpublished });
-    if (complete) {
-      this.cleanedUpTo = this.#hasPurged ? null : ref.runId;
-      this.unpublished = [];
-    }
+    await this.#cleanUp(ref);
     return { ...published, runId: ref.runId };
   }
 
-  /** A run until it could be published. */
-  async merge(input: Partial<Input<'worktrack.prepareRun'>> = {}) {
-    const ref = this.ref();
-    const prepared = await this.step('worktrack.prepareRun', {
+  async #cleanUp(ref: RunRef, short: Partial<Input<'worktrack.cleanUp'>> = {}): Promise<void> {
+    const { cleanedUpTo } = this;
+    const unpublished = [...this.unpublished, ...this.replaced];
+    const { complete } = await this.step('worktrack.cleanUp', { ...ref, cleanedUpTo, unpublished, ...short });
+    if (!complete) return;
+    this.cleanedUpTo = this.#hasPurged ? null : ref.runId;
+    this.unpublished = [];
+  }
+
+  /** A run in one activity; `null` if it handed over. A replaced attempt is followed by a clean-up. */
+  async shortRun(ref: RunRef = this.ref()): Promise<(PublishedRun & { runId: RunId }) | null> {
+    const input = { ...this.#preparation(ref), allowDeletes: false, pageSize: null };
+    const short = await this.step('worktrack.shortRun', input);
+    const ids = attemptRunIds(ref.runId, short.attempt);
+    const isPublished = short.kind === 'published';
+    const left = isPublished ? ids.filter((id) => id !== short.runId) : ids.slice(0, -1);
+    this.replaced.push(...left);
+    if (!isPublished) return null;
+    this.published = short.runId;
+    this.checkpoint = short.run.checkpoint;
+    const { retention, reported } = short;
+    const { nominalStart } = input;
+    const of = { ...ref, runId: short.runId };
+    const done = { short: { nominalStart, retention }, ...(reported ? { reported: true as const } : {}) };
+    if (this.replaced.length > 0) await this.#cleanUp(of, done);
+    return { ...short.run, runId: short.runId };
+  }
+
+  #preparation(ref: RunRef): Input<'worktrack.prepareRun'> {
+    const { checkpoint, replaced } = this;
+    return {
       ...ref,
-      ...{ mode: 'increment', reconcile: false, reconciledAt: null, adopt: false, since: null },
-      ...{ checkpoint: this.checkpoint, resumable: null },
+      ...{ mode: 'increment', reconcile: false, adopt: false, since: null, checkpoint, resumable: null },
       ...this.#fence(),
       ...{ startedAt: this.#clock, nominalStart: this.#clock },
-      ...input,
-    });
+      ...(replaced.length === 0 ? {} : { ownRunIds: replaced }),
+    };
+  }
+
+  /** A run until it could be published. */
+  async merge(input: Partial<Input<'worktrack.prepareRun'>> = {}, ref: RunRef = this.ref()) {
+    const prepared = await this.step('worktrack.prepareRun', { ...this.#preparation(ref), ...input });
     const taken = prepared.restoreRolledBack ? await this.step('worktrack.restoreRolledBack', ref) : null;
     const { stage } = await this.step('worktrack.extractPages', {
       ...ref,
@@ -166,7 +197,10 @@ export class ManualMirror {
     const loss = this.#loss?.activity === name ? this.#loss : null;
     if (loss === null) return this.#attempt(name, input, this.#direct, 1).done;
     this.#loss = null;
-    const held = this.#proxy.hold(({ number }) => number === loss.write);
+    const { write } = loss;
+    const held = this.#proxy.hold(({ number, url }) =>
+      typeof write === 'number' ? number === write : write.test(decodeURIComponent(url)),
+    );
     const first = this.#attempt(name, input, this.#cut, 1);
     first.done.catch(() => {});
     const late = await Promise.race([held, first.done.then(() => null)]);
@@ -175,6 +209,7 @@ export class ManualMirror {
       return first.done;
     }
     this.#lost.late = late;
+    await loss.onLost?.(late);
     first.cancel();
     this.#leaving.push(first.done.catch(() => {}));
     return this.#attempt(name, input, this.#direct, 2).done;

@@ -8,7 +8,6 @@ import type {
   PreparedRun,
   PurgeRequest,
   RollbackRequest,
-  RunRef,
   RunReport,
   RunRequest,
 } from '../../src/core/contract/index.js';
@@ -16,15 +15,9 @@ import { HOUR_MS } from '../../src/core/duration.js';
 import { beganAfter } from '../../src/core/run-id.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf, workOf } from '../shared/priority.js';
+import { cleanUp, withUnpublished } from './clean-up.js';
 import { startOnPublished } from './on-published.js';
-import { fenced, runSteps } from './run-steps.js';
-
-const CLEAN_UP = {
-  startToCloseTimeout: '1 hour',
-  scheduleToCloseTimeout: '2 hours',
-  heartbeatTimeout: '10 seconds',
-  retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
-} as const;
+import { fenced, runOnce } from './run-steps.js';
 
 /** The table step has its own limits: its failure does not fail the run, and the next step of the mirror catches up. */
 const TABLE = {
@@ -70,11 +63,12 @@ export function executeRequest(
 }
 
 async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
-  const before = mirror.state();
-  const result = await runSteps(before, request, active, {
+  const result = await runOnce(mirror.state, request, active, {
     onChange: mirror.onChange,
     onPublishing: (publishing) => mirror.onState({ publishing }),
+    onReplaced: (runIds) => mirror.onState(withUnpublished(mirror.state(), runIds)),
   });
+  const before = mirror.state();
   const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize } = result;
   // A run moves the checkpoint only here, after the swap. Rollbacks and purges set it below (docs/explanation/architecture.md#checkpoint).
   mirror.onState({
@@ -86,26 +80,16 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
     resumable: null,
     published: { runId, snapshot, rows: counts.rows, publishedAt },
   });
-  const { connection, resource, cleanedUpTo, unpublished } = before;
+  const published = { ...active, runId };
   // Before the clean-up, which may remove snapshots that the table has missed.
   const work = workOf(request);
-  const tableWarnings = await followTable(result, active, mirror, work);
+  const tableWarnings = await followTable(result, published, mirror, work);
   const { rows } = counts;
   const all = [...warnings, ...tableWarnings];
+  const { resource } = before;
   const report = { resource, outcome: 'published', runId, rows, counts, snapshot, warnings: all } as const;
   const hookWarnings = await startOnPublished(result.onPublished ?? null, report, mirror);
-  const cleanUp = proxyActivities<Activities>({ ...CLEAN_UP, priority: priorityOf(connection, work) });
-  try {
-    const { complete } = await CancellationScope.nonCancellable(() =>
-      cleanUp['worktrack.cleanUp']({ connection, resource, runId, cleanedUpTo, unpublished }),
-    );
-    const upTo = active.startedAt < (before.sweepUntil ?? 0) ? null : runId;
-    if (complete) mirror.onState({ cleanedUpTo: upTo, unpublished: [] });
-  } catch (error) {
-    log.warn('the run is published, but its clean-up failed; the next run repeats it', {
-      error: toRunError(error).message,
-    });
-  }
+  await cleanUp({ request, result, before, active: published }, mirror);
   return { ...report, warnings: [...all, ...hookWarnings], error: null };
 }
 
@@ -150,7 +134,11 @@ async function rollBack({ to }: RollbackRequest, active: ActiveRun, mirror: Mirr
   const input = { ...fenced(mirror.state(), active), to };
   // From here on the pointer may name the target, even if the activity's result is lost. The rolled-back runs are newer
   // than the target, so the next clean-up must check them again.
-  mirror.onState({ rollingBackTo: to, cleanedUpTo: olderOf(mirror.state().cleanedUpTo, to) });
+  mirror.onState({
+    rollingBackTo: to,
+    cleanedUpTo: olderOf(mirror.state().cleanedUpTo, to),
+    cleanUpDue: null,
+  });
   const { checkpoint, table, from, ...published } = await CancellationScope.nonCancellable(() =>
     amend(input.connection)['worktrack.rollBack'](input),
   );
@@ -164,7 +152,7 @@ async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): 
   mirror.onChange({ ...active, phase: 'purge' });
   const input = { ...fenced(mirror.state(), active), key };
   // A timed-out attempt may leave parts in any folder, so the next clean-up checks every folder.
-  mirror.onState({ cleanedUpTo: null, sweepUntil: Date.now() + SWEEP_MS });
+  mirror.onState({ cleanedUpTo: null, sweepUntil: Date.now() + SWEEP_MS, cleanUpDue: null });
   const { published, checkpoint, purged } = await CancellationScope.nonCancellable(() =>
     amend(input.connection)['worktrack.purgeRecord'](input),
   );
@@ -186,11 +174,4 @@ function amendedReport(resource: string, published: MirrorState['published']): R
 
 function olderOf(a: RunId | null, b: RunId): RunId | null {
   return a === null || beganAfter(b, a) ? a : b;
-}
-
-/** Removes the files of a run that was cancelled or displaced. */
-export function discardRun(ref: RunRef): Promise<void> {
-  const priority = priorityOf(ref.connection, 'background');
-  const cleanUp = proxyActivities<Activities>({ ...CLEAN_UP, priority });
-  return CancellationScope.nonCancellable(() => cleanUp['worktrack.discardRun'](ref));
 }

@@ -16,6 +16,7 @@ import type {
   MirrorStatus,
   RunAnswer,
   RunReport,
+  RunRequest,
 } from '../../src/core/contract/index.js';
 import { newMirror } from '../../src/core/mirror.js';
 import { newRunId, untilOwnSecond } from '../../src/core/run-id.js';
@@ -32,13 +33,11 @@ import {
   withdrawRequest,
 } from '../shared/messages.js';
 import { handleChecked, wellFormed } from '../shared/signals.js';
-import { discardRun, executeRequest } from './execute-request.js';
+import { discardRun, withUnpublished } from './clean-up.js';
+import { executeRequest } from './execute-request.js';
 import { answerOf, type Batch, enqueue, nextBatch, notifierOf, remember } from './queue.js';
 import { countRun, notifyRunEnded } from './run-ended.js';
 import { checkSyncInput, syncRequest } from './sync-request.js';
-
-/** Unpublished runs that the state lists for the next clean-up. Clean-up finds older ones by the chain of change logs. */
-const MAX_UNPUBLISHED = 100;
 
 /**
  * The only writer of one resource in the lake (docs/explanation/architecture.md#one-writer). It never completes: its state,
@@ -211,23 +210,25 @@ class ResourceMirror {
       });
     } catch (error) {
       const failed = this.#active ?? prepared;
-      if (request.kind === 'run') await this.#afterFailedRun(failed, error);
+      if (request.kind === 'run') await this.#afterFailedRun(failed, error, request);
       return failedReport(this.#state.resource, failed.runId, error);
     }
   }
 
-  async #afterFailedRun(failed: ActiveRun, error: unknown): Promise<void> {
+  async #afterFailedRun(failed: ActiveRun, error: unknown, { nominalStart }: RunRequest): Promise<void> {
     const { type } = toRunError(error);
     // No later run can resume from these, so their files are removed.
     const isDiscardable = toOutcome(error) === 'cancelled' || type === 'Displaced';
-    const isDiscarded = isDiscardable && (await this.#discard(failed));
+    const isDiscarded = isDiscardable && (await this.#discard(failed, nominalStart));
     // The run may have written manifests. Until clean-up removes them, its change log looks like a published one.
     const needsCleanUp = isDiscardable ? !isDiscarded : failed.phase === 'publish';
-    const { unpublished } = this.#state;
+    const { runId } = failed;
+    // Also for a run that is not listed: its replaced attempts may have written to its staging folder.
+    if (failed.phase !== 'begin' || needsCleanUp)
+      this.#change(withUnpublished(this.#state, needsCleanUp ? [runId] : []));
     this.#change({
       // Once another mirror has published instead, this one stays displaced until it publishes again.
       displaced: this.#state.displaced || (type === 'Displaced' && failed.phase !== 'begin'),
-      unpublished: needsCleanUp ? [...unpublished, failed.runId].slice(-MAX_UNPUBLISHED) : unpublished,
       resumable: this.#resumableAfter(failed, error),
     });
   }
@@ -239,10 +240,10 @@ class ResourceMirror {
   }
 
   /** Returns whether all files of the run were removed. */
-  async #discard({ runId }: ActiveRun): Promise<boolean> {
+  async #discard({ runId }: ActiveRun, nominalStart: number): Promise<boolean> {
     const { connection, resource } = this.#state;
     try {
-      await discardRun({ connection, resource, runId });
+      await discardRun({ connection, resource, runId, nominalStart });
       return true;
     } catch (error) {
       log.warn('cleanup of an ended run failed; the next run repeats it', {

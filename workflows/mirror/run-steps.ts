@@ -5,17 +5,21 @@ import type {
   Activities,
   MirrorState,
   OnPublishedTarget,
+  PrepareRunInput,
   PublishedRun,
   RunRef,
   RunRequest,
 } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
+import { nextPageSize, sizeToTry } from '../../src/core/page-size.js';
+import { attemptRunIds } from '../../src/core/run-id.js';
+import type { RetentionSettings } from '../../src/core/settings.js';
 import { priorityOf, workOf } from '../shared/priority.js';
 import { detectDeletes } from './detect-deletes.js';
 import { Extraction } from './extraction.js';
 import { mergeStaged } from './merge-steps.js';
-import { nextPageSize, sizeToTry } from './page-size.js';
 import { mergeSettled } from './reread.js';
+import { mayBeShort, tryShortRun } from './short-run.js';
 
 /** A worker without a heartbeat for this long counts as lost; a new attempt continues from the staged pages. */
 const HEARTBEAT_TIMEOUT = '10 seconds';
@@ -42,44 +46,36 @@ interface RunEvents {
   readonly onChange: (active: ActiveRun) => void;
   /** Called before publishing: from here on the pointer may name the run. */
   readonly onPublishing: (runId: RunId) => void;
+  /** Called when an attempt was replaced, whose delayed requests may still arrive, with the runs that may have written. */
+  readonly onReplaced: (runIds: readonly RunId[]) => void;
 }
 
-interface RunResult extends PublishedRun {
+export interface RunResult extends PublishedRun {
   readonly runId: RunId;
   readonly pageSize: MirrorState['pageSize'];
   /** As in `PreparedRun`. */
   readonly table?: true;
   /** As in `PreparedRun`. */
   readonly onPublished?: OnPublishedTarget;
+  /** Of a short run. Absent: the run had separate steps. */
+  readonly short?: { readonly retention: RetentionSettings; readonly reported: boolean };
 }
 
 /** Identifies a run, and the runs of this mirror that the pointer may name. */
 export function fenced(state: MirrorState, { runId }: ActiveRun) {
-  const { connection, resource, published, publishing, rollingBackTo, displaced } = state;
+  const { connection, resource, published, publishing, rollingBackTo, displaced, unpublished } = state;
   return {
     ...{ connection, resource, runId, displaced },
     publishedRunId: published?.runId ?? null,
     publishingRunId: publishing,
     rollbackRunId: rollingBackTo,
+    ...(unpublished.length === 0 ? {} : { ownRunIds: unpublished }),
   };
 }
 
-/**
- * The steps of one run of one resource: prepare, extract, merge, publish. Throws the error that ended the run. The next
- * published run removes what it staged.
- */
-export async function runSteps(
-  state: MirrorState,
-  request: RunRequest,
-  active: ActiveRun,
-  { onChange, onPublishing }: RunEvents,
-): Promise<RunResult> {
-  const { connection, resource } = state;
-  const { runId, startedAt } = active;
-  const ref: RunRef = { connection, resource, runId };
-  const priority = priorityOf(connection, workOf(request));
-  const preparation = proxyActivities<Activities>({ ...PREPARATION, priority });
-  const prepared = await preparation['worktrack.prepareRun']({
+/** What both a short run and the first of the separate steps need to know. */
+function preparation(state: MirrorState, request: RunRequest, active: ActiveRun): PrepareRunInput {
+  return {
     ...fenced(state, active),
     mode: request.mode,
     reconcile: request.reconcile,
@@ -87,9 +83,52 @@ export async function runSteps(
     checkpoint: state.checkpoint,
     since: request.since,
     resumable: state.resumable,
-    startedAt,
+    startedAt: active.startedAt,
     nominalStart: request.nominalStart,
-  });
+  };
+}
+
+/** One run of one resource: in one activity if it has little to do, otherwise in separate steps. Throws the error that ended it. */
+export async function runOnce(
+  state: () => MirrorState,
+  request: RunRequest,
+  active: ActiveRun,
+  events: RunEvents,
+): Promise<RunResult> {
+  if (!mayBeShort(state(), request)) return runSteps(state(), request, active, events);
+  events.onChange({ ...active, phase: 'extract' });
+  const input = preparation(state(), request, active);
+  const run = { state: state(), request, active };
+  const short = await tryShortRun(input, run, events.onReplaced);
+  if (short.kind === 'published') {
+    const { runId, retention, reported, pageSize: sizes } = short;
+    const { pageSize: known } = state();
+    const pageSize = sizes === null ? known : nextPageSize(known, sizes.configured, sizes.used);
+    return { ...short.run, runId, pageSize, short: { retention, reported } };
+  }
+  // Only a replaced attempt may have used the run's id.
+  const runId = short.attempts === 1 ? active.runId : attemptRunIds(active.runId, short.attempts + 1).at(-1)!;
+  const again = { ...active, runId };
+  events.onChange(again);
+  return runSteps(state(), request, again, events);
+}
+
+/**
+ * The steps of one run of one resource: prepare, extract, merge, publish. Throws the error that ended the run. The next
+ * published run removes what it staged.
+ */
+async function runSteps(
+  state: MirrorState,
+  request: RunRequest,
+  active: ActiveRun,
+  { onChange, onPublishing, onReplaced }: RunEvents,
+): Promise<RunResult> {
+  const { connection, resource } = state;
+  const { runId } = active;
+  const ref: RunRef = { connection, resource, runId };
+  const priority = priorityOf(connection, workOf(request));
+  const first = proxyActivities<Activities>({ ...PREPARATION, priority });
+  const prepared = await first['worktrack.prepareRun'](preparation(state, request, active));
   const long = proxyActivities<Activities>({
     startToCloseTimeout: prepared.giveUpAfterMs,
     scheduleToCloseTimeout: prepared.giveUpAfterMs,
@@ -146,11 +185,12 @@ export async function runSteps(
   const published = await CancellationScope.nonCancellable(() =>
     work['worktrack.publish']({ ...ref, stage, plan, results, shifted, unproven }),
   );
+  if (merged.replaced || published.replaced) onReplaced([]);
   // Resumed pages were read with an earlier page size, so they do not show whether the service accepts the new one.
   const wasTried = prepared.resumed === null;
   return {
     ...published,
-    runId,
+    runId: published.runId ?? runId,
     ...(prepared.table === undefined ? {} : { table: prepared.table }),
     ...(prepared.onPublished === undefined ? {} : { onPublished: prepared.onPublished }),
     pageSize: wasTried ? nextPageSize(state.pageSize, prepared.pageSize, pageSize) : state.pageSize,

@@ -5,6 +5,7 @@ import {
   type ChildWorkflowOptions,
   getExternalWorkflowHandle,
   ParentClosePolicy,
+  patched,
   type SignalDefinition,
   startChild,
   type Workflow,
@@ -36,8 +37,8 @@ interface LongLived<W extends Workflow> {
 }
 
 /**
- * Signals a workflow, and starts it first if it is not running. If the workflow completes between start and signal, both
- * are repeated once.
+ * Signals a workflow, and starts it if it is not running. It usually runs, and a signal takes fewer events than a start that
+ * fails. If the workflow completes between start and signal, both are repeated once.
  *
  * @throws the error of the second signal
  */
@@ -47,6 +48,13 @@ export async function signalWithStart<W extends Workflow, Argument>(
   argument: Argument,
 ): Promise<void> {
   const handle = getExternalWorkflowHandle(longLived.workflowId);
+  if (patched('signal-first')) {
+    try {
+      return await handle.signal(signal, argument);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
   await ensureStarted(longLived);
   try {
     await handle.signal(signal, argument);

@@ -5,6 +5,7 @@ import type {
   CleanUpInput,
   ConfirmDeletesInput,
   ConfirmedDeletes,
+  DiscardRunInput,
   ExportPlan,
   ExtractInput,
   ExtractResult,
@@ -24,6 +25,8 @@ import type {
   RollBackInput,
   RolledBack,
   RunRef,
+  ShortRun,
+  ShortRunInput,
   TableFollowed,
 } from './steps.js';
 import type { WriteBackActivities } from './write-back.js';
@@ -31,6 +34,7 @@ import type { WriteBackActivities } from './write-back.js';
 /** Activities by registered name. The prefix avoids clashes with other activities of the same worker. */
 export interface Activities extends WriteBackActivities {
   'worktrack.planExport'(input: ExportInput): Promise<ExportPlan>;
+  'worktrack.shortRun'(input: ShortRunInput): Promise<ShortRun>;
   'worktrack.prepareRun'(input: PrepareRunInput): Promise<PreparedRun>;
   'worktrack.extractPages'(input: ExtractInput): Promise<ExtractResult>;
   'worktrack.findAbsent'(input: FindAbsentInput): Promise<KeysFound>;
@@ -39,7 +43,7 @@ export interface Activities extends WriteBackActivities {
   'worktrack.mergeParts'(input: MergePartsInput): Promise<MergedParts>;
   'worktrack.publish'(input: PublishInput): Promise<PublishedRun>;
   'worktrack.cleanUp'(input: CleanUpInput): Promise<CleanedUp>;
-  'worktrack.discardRun'(input: RunRef): Promise<void>;
+  'worktrack.discardRun'(input: DiscardRunInput): Promise<void>;
   'worktrack.restoreRolledBack'(input: RunRef): Promise<ExtractResult>;
   'worktrack.rollBack'(input: RollBackInput): Promise<RolledBack>;
   'worktrack.purgeRecord'(input: PurgeRecordInput): Promise<RecordPurged>;

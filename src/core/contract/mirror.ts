@@ -113,6 +113,14 @@ export interface LearnedPageSize {
   readonly learned: number;
 }
 
+/** When a snapshot reaches its retention. */
+export interface CleanUpDue {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** The settings of the retention, as JSON. Other settings make a clean-up due. */
+  readonly retention: string;
+}
+
 /** The state that a mirror carries over a continue-as-new. */
 export interface MirrorState {
   readonly connection: string;
@@ -135,8 +143,18 @@ export interface MirrorState {
    * leave a part in any folder. `null`: there was no purge.
    */
   readonly sweepUntil: number | null;
-  /** Runs that started to publish but ended unpublished. A complete clean-up empties the list. */
+  /**
+   * Runs and replaced attempts that may have written to the lake but ended unpublished. A complete clean-up empties the
+   * list, but not before `lateUntil`.
+   */
   readonly unpublished: readonly RunId[];
+  /**
+   * Until this time, milliseconds since 1970, a delayed request of a failed run or a replaced attempt may arrive, and each
+   * run is followed by a clean-up. Absent or `null`: there was none.
+   */
+  readonly lateUntil?: number | null;
+  /** When the next clean-up has something to do. Absent or `null`: not known, so it is due. */
+  readonly cleanUpDue?: CleanUpDue | null;
   /** Whether another mirror published instead of this mirror's last run. */
   readonly displaced: boolean;
   /** `null`: the configured page size is in use. `runs`: number of runs published since a larger page was last tried. */

@@ -1,5 +1,6 @@
 import type { Cursor, ObjectKey, RunId, UtcSeconds } from '../brands.js';
-import type { NotifyEvent, Published } from './mirror.js';
+import type { RetentionSettings } from '../settings.js';
+import type { CleanUpDue, LearnedPageSize, NotifyEvent, Published } from './mirror.js';
 import type { OnPublishedTarget } from './published.js';
 import type { PurgeCounts, RunCounts, RunMode, RunReport } from './runs.js';
 
@@ -24,6 +25,11 @@ export interface PrepareRunInput extends RunRef {
   readonly displaced: boolean;
   readonly startedAt: number;
   readonly nominalStart: number;
+  /**
+   * Recent unpublished runs of this mirror. A delayed request may still publish one of them, and then it is this mirror's run.
+   * Absent: none.
+   */
+  readonly ownRunIds?: readonly RunId[];
 }
 
 export interface PreparedRun {
@@ -143,6 +149,8 @@ export interface ShiftSigns {
 
 export interface MergedParts extends ShiftSigns {
   readonly result: ObjectKey;
+  /** As in `PublishedRun`. */
+  readonly replaced?: true;
 }
 
 export interface PublishInput extends RunRef {
@@ -156,12 +164,38 @@ export interface PublishInput extends RunRef {
 }
 
 export interface PublishedRun {
+  /** The run that was published, if it is an earlier attempt with its own id. */
+  readonly runId?: RunId;
   readonly snapshot: ObjectKey;
   readonly checkpoint: { readonly updatedSince: UtcSeconds };
   readonly counts: RunCounts;
   readonly publishedAt: number;
   readonly warnings: readonly string[];
+  /** Whether an earlier attempt was replaced, so that a delayed request may still arrive. Absent: no. */
+  readonly replaced?: true;
 }
+
+/** A whole run in one activity, if it has little to do (docs/explanation/architecture.md#short-runs). */
+export interface ShortRunInput extends PrepareRunInput {
+  readonly allowDeletes: boolean;
+  readonly pageSize: (LearnedPageSize & { readonly runs: number }) | null;
+}
+
+/** The result of a short run. `attempt`: the attempt that gave it, from 1. */
+export type ShortRun =
+  /** Nothing is published, and the separate steps do the run. This attempt has written nothing. */
+  | { readonly kind: 'handed-over'; readonly attempt: number; readonly reason: string }
+  | {
+      readonly kind: 'published';
+      readonly attempt: number;
+      readonly runId: RunId;
+      readonly run: PublishedRun;
+      /** Page sizes in rows: the configured one and the one in use; `null` if an earlier attempt published the run. */
+      readonly pageSize: { readonly configured: number; readonly used: number } | null;
+      readonly retention: RetentionSettings;
+      /** Whether the report of the run is written. */
+      readonly reported: boolean;
+    };
 
 /** Identifies this mirror to the fence (docs/explanation/architecture.md#one-writer). */
 interface Fenced extends RunRef {
@@ -178,11 +212,24 @@ export interface CleanUpInput extends RunRef {
   readonly cleanedUpTo: RunId | null;
   /** Unpublished runs that may have written manifests. */
   readonly unpublished: readonly RunId[];
+  /** What the run file says, for a short run, which has none. */
+  readonly short?: { readonly nominalStart: number; readonly retention: RetentionSettings };
+  /** Whether the report of the run is already written. Absent: no. */
+  readonly reported?: true;
 }
 
 export interface CleanedUp {
   /** Whether nothing remains for a later clean-up. */
   readonly complete: boolean;
+  /** When the next clean-up has something to do; absent: not known. */
+  readonly due?: CleanUpDue;
+  /** As in `PublishedRun`. */
+  readonly replaced?: true;
+}
+
+export interface DiscardRunInput extends RunRef {
+  /** What the run file says, for a short run, which has none. */
+  readonly nominalStart?: number;
 }
 
 export interface RollBackInput extends Fenced {

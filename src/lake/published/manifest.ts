@@ -11,6 +11,7 @@ import type { Gap } from '../run/watermark.js';
 import type { ObjectStore } from '../store/index.js';
 import { checkNamedChecksum, encodeWithChecksum, manifestChecksumState } from './checksums.js';
 import { folderOf, inFolder, MANIFEST, nameOf } from './layout.js';
+import type { ReportedRun } from './recent-runs.js';
 
 /** A part of a published tree. */
 export interface PublishedPart {
@@ -80,6 +81,8 @@ export interface ManifestInput {
   readonly warnings: readonly string[];
   /** Types of table columns that all values were checked against, by column; absent: none. */
   readonly checkedTypes?: Readonly<Record<string, string>> | undefined;
+  /** The runs up to the previous one, newest first, for the report; absent in change logs. */
+  readonly recentRuns?: readonly ReportedRun[] | undefined;
 }
 
 /** Version of the lake layout, recorded in every manifest. */
@@ -149,6 +152,7 @@ export function encodeManifest(input: ManifestInput): Buffer {
       changesLineBreaks: input.changesLineBreaks,
       warnings: input.warnings,
       ...(input.checkedTypes === undefined ? {} : { checkedTypes: input.checkedTypes }),
+      ...(input.recentRuns === undefined ? {} : { recentRuns: input.recentRuns }),
       csv,
       selection: input.profile.columns,
       fingerprint: input.fingerprint,
@@ -185,6 +189,8 @@ export interface Manifest {
   readonly gap: Gap | null;
   /** Types of table columns (`tables.types`) that all values were checked against; absent: none. */
   readonly checkedTypes?: Readonly<Record<string, string>>;
+  /** The runs before this one, newest first; absent in change logs and in manifests of earlier versions. */
+  readonly recentRuns?: readonly ReportedRun[];
   /** Absent in manifests of earlier versions. */
   readonly fullRead?: FullRead | null;
   /** Line breaks inside the cells of all change logs up to this run; `null` or absent if it is not known. */

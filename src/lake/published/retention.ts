@@ -86,6 +86,35 @@ export function snapshotsToRemove({
   return [...gone, ...lost].sort(byPublication);
 }
 
+/**
+ * The earliest time, in milliseconds since 1970, at which `snapshotsToRemove` may select one of these snapshots. Nothing is
+ * due before, unless another run of the same day is published: that takes `READER_GRACE_MS` from then.
+ */
+export function nextRemoval({
+  published,
+  strays,
+  unlisted,
+  settings,
+}: Pick<RetentionInput, 'published' | 'strays' | 'settings'> & {
+  /** Days that were not listed, as folder names. */
+  readonly unlisted: readonly string[];
+}): number {
+  const { snapshotsMs, keepPerDay } = settings;
+  const inOrder = [...published].sort(byPublication);
+  const times = inOrder.flatMap((run, at) => {
+    const next = inOrder[at + 1];
+    const outAt = (next?.publishedAt ?? 0) + READER_GRACE_MS;
+    const sameDay = inOrder.slice(at + 1).find(({ date }) => date === run.date);
+    return [
+      Math.max(run.publishedAt + snapshotsMs, outAt),
+      ...(keepPerDay === 'last' && sameDay ? [Math.max(sameDay.publishedAt + READER_GRACE_MS, outAt)] : []),
+    ];
+  });
+  const lost = strays.map((run) => run.publishedAt + Math.max(snapshotsMs, READER_GRACE_MS));
+  const days = unlisted.map(dayOf).filter((day) => !Number.isNaN(day));
+  return 1 + Math.min(...times, ...lost, ...days.map((day) => day + snapshotsMs));
+}
+
 /** Runs of one resource are sequential, so the run id decides between equal times. */
 function byPublication(a: SnapshotRun, b: SnapshotRun): number {
   return a.publishedAt - b.publishedAt || (a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0);

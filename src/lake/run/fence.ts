@@ -16,6 +16,8 @@ export interface Claim {
   /** Whether another mirror won a publication race against this one, and `--adopt` was not given since. */
   readonly displaced: boolean;
   readonly adopt: boolean;
+  /** Unpublished runs of this mirror, which a delayed request may still have published. */
+  readonly ownRunIds?: readonly RunId[];
 }
 
 type Fence =
@@ -61,7 +63,8 @@ export function checkFence(pointer: Pointer | null, claim: Claim): Fence {
     };
   }
   if (publishedRunId !== null && pointer.runId === publishedRunId) return { outcome: 'ours' };
-  if (adopt || pointer.runId === claim.publishingRunId) return { outcome: 'adopted' };
+  const mayBePublished = [claim.publishingRunId, ...(claim.ownRunIds ?? [])];
+  if (adopt || mayBePublished.includes(pointer.runId)) return { outcome: 'adopted' };
   if (publishedRunId === null && !claim.displaced) return { outcome: 'adopted' };
   const wentBackTo = [claim.rollbackRunId, claim.to ?? null];
   if (!claim.displaced && wentBackTo.includes(pointer.runId)) return { outcome: 'adopted' };

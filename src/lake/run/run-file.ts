@@ -8,6 +8,7 @@ import type {
   TableSettings,
 } from '../../core/settings.js';
 import type { FullRead, PublishedPart } from '../published/manifest.js';
+import type { ReportedRun } from '../published/recent-runs.js';
 import type { Profile } from '../rows/profile.js';
 import type { Column } from '../rows/schema.js';
 
@@ -29,6 +30,8 @@ export interface BaseSnapshot {
   readonly fullRead: FullRead | null;
   /** As in the manifest; absent in the file of a run that version 0.1 began. */
   readonly changesLineBreaks?: number | null;
+  /** This run and the runs before it, newest first; absent if an earlier version wrote the snapshot. */
+  readonly recentRuns?: readonly ReportedRun[];
   /** As in its manifest. */
   readonly checkedTypes?: Readonly<Record<string, string>>;
 }
@@ -69,6 +72,8 @@ export interface RunFile {
   readonly columns: readonly Column[];
   /** The staged rows of a failed run, which this run continues; `null` for none. */
   readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
+  /** As in the input of `prepareRun`; absent: none. */
+  readonly ownRunIds?: readonly RunId[];
   /** Manifests of the change logs of runs that were rolled back, oldest first. */
   readonly rolledBackRuns: readonly ObjectKey[];
 }

@@ -1,3 +1,5 @@
+export { AttemptStore, realStore } from './attempt-store.js';
+export { HandOver } from './errors/hand-over.js';
 export { ObjectNotFoundError } from './errors/object-not-found-error.js';
 export { StoreError, type StoreErrorKind } from './errors/store-error.js';
 export { StoreUnclearError } from './errors/store-unclear-error.js';

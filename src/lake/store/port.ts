@@ -23,6 +23,8 @@ export interface WrittenObject {
   readonly crc32: string;
   /** 64 lower-case hex digits. */
   readonly sha256: string;
+  /** Whether the store's response has this CRC32, so that it need not be requested. Absent: no. */
+  readonly confirmed?: true;
 }
 
 export interface ByteRange {

@@ -2,7 +2,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { type ExtractHeartbeat, type MirrorStatus, mirrorWorkflowId } from '../../core/contract/index.js';
 import type { TemporalClient } from '../client/connect.js';
 import { type ResourceView, waitingView } from './export-view.js';
-import { heartbeatOf, lastFailureOf, pendingOf } from './pending-activity.js';
+import { heartbeatOf, lastFailureOf, pendingOf, READING } from './pending-activity.js';
 
 /** Queries the status of a mirror. @throws an SDK error if no worker answers, or the mirror does not exist */
 export function queryMirror(
@@ -33,7 +33,7 @@ export async function viewMirror(
     if (status.active === null) return waitingView(resource);
     const { runId, startedAt, phase, pages, rows } = status.active;
     const pending = pendingOf(description);
-    const extracting = pending.find((activity) => activity.activityType?.name === 'worktrack.extractPages');
+    const extracting = pending.find(({ activityType }) => READING.includes(activityType?.name ?? ''));
     const heartbeat = await heartbeatOf<ExtractHeartbeat>(temporal, extracting);
     return {
       ...waitingView(resource),

@@ -15,6 +15,9 @@ export interface AttemptFailure {
   readonly retry: 'running' | 'waiting';
 }
 
+/** Activities that read a list. Their heartbeats have the details `ExtractHeartbeat`. */
+export const READING: readonly string[] = ['worktrack.extractPages', 'worktrack.shortRun'];
+
 /** `PENDING_ACTIVITY_STATE_STARTED`: a worker is executing the attempt. */
 const STARTED = 2;
 

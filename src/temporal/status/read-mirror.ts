@@ -2,7 +2,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { type ExtractHeartbeat, type MirrorStatus, mirrorWorkflowId } from '../../core/contract/index.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { queryMirror } from '../follow/mirror-view.js';
-import { heartbeatOf, pendingOf } from '../follow/pending-activity.js';
+import { heartbeatOf, pendingOf, READING } from '../follow/pending-activity.js';
 import { type Retrying, retryingOf } from './retrying.js';
 
 /** What Temporal knows about a mirror. */
@@ -62,7 +62,7 @@ async function readSteps(
   const handle = temporal.client.workflow.getHandle(mirrorWorkflowId(connection, resource));
   const description = await handle.describe();
   const pending = pendingOf(description);
-  const extracting = pending.find(({ activityType }) => activityType?.name === 'worktrack.extractPages');
+  const extracting = pending.find(({ activityType }) => READING.includes(activityType?.name ?? ''));
   const heartbeat = await heartbeatOf<ExtractHeartbeat>(temporal, extracting);
   return {
     isBusy: pending.length > 0,

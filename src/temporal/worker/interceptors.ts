@@ -6,6 +6,7 @@ import type { Connections } from './connections.js';
 
 const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan' | 'notify' | 'write-back'>> = {
   'worktrack.planExport': 'plan',
+  'worktrack.shortRun': 'begin',
   'worktrack.prepareRun': 'begin',
   'worktrack.extractPages': 'extract',
   'worktrack.findAbsent': 'extract',

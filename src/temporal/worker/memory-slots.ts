@@ -10,6 +10,7 @@ const LIGHT_BYTES = 8 * MIB;
 const IDLE_BYTES = 192 * MIB;
 /** These hold pages, chunks or parts. All others hold documents and small buffers. */
 const HEAVY: readonly string[] = [
+  'worktrack.shortRun',
   'worktrack.extractPages',
   'worktrack.findAbsent',
   'worktrack.mergeParts',

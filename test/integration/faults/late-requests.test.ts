@@ -88,6 +88,15 @@ describe('a late write of a replaced attempt', () => {
     expect(await everyWriteLate(activity, { act: anotherRun })).toBeGreaterThan(0);
   });
 
+  it.each([2, 0])('does no harm in a short run with %i changed rows', async (changed) => {
+    const act = async ({ mirror, change }: LateWorld): Promise<void> => {
+      if (changed > 0) change();
+      expect(await mirror.shortRun()).not.toBeNull();
+    };
+    // Those of the probe of the store, and seven objects.
+    expect(await everyWriteLate('worktrack.shortRun', { act })).toBeGreaterThanOrEqual(7);
+  });
+
   it('does no harm in the first run of a resource: worktrack.mergeParts and worktrack.publish', async () => {
     for (const activity of ['worktrack.mergeParts', 'worktrack.publish'] as const) {
       const act = async (world: LateWorld): Promise<void> => {

@@ -98,7 +98,8 @@ describe('a list that shifts while it is read', () => {
     expect(requests()).toBe(31);
     touch(first(450));
     await exported();
-    expect(requests()).toBe(36);
+    // The short run that is tried first reads one page, and hands over.
+    expect(requests()).toBe(37);
   });
 
   it('is reread immediately in an increment, so that no changed row stays outdated', async () => {

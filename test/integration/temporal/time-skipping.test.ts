@@ -7,6 +7,8 @@ import { type Stack, startStack } from '../../support/stack.js';
 import { timeSkippingOptions } from '../../support/time-skipping-server.js';
 
 const NIGHTS = 120;
+/** The default of `retention.snapshots`. */
+const RETENTION_DAYS = 30;
 const DAY = 24 * 60 * 60_000;
 
 describe('nightly exports over four months, in the time-skipping server', () => {
@@ -56,6 +58,11 @@ describe('nightly exports over four months, in the time-skipping server', () => 
       expect(result.outcome).toBe('published');
       const status = await statusOf(client, stack.mirrorId('time-entries'));
       checkpoints.push(status.checkpoint!.updatedSince);
+      // Most nights take a short run, which is followed by a clean-up only if a snapshot has reached its retention.
+      const kept = await stack.store.listFolders('time-entries/snapshots/');
+      expect(kept.length).toBeGreaterThanOrEqual(Math.min(night + 1, RETENTION_DAYS));
+      expect(kept.length).toBeLessThanOrEqual(RETENTION_DAYS + 1);
+      expect(await stack.store.listFolders('time-entries/changes/')).toHaveLength(night + 1);
       await env.sleep('1 day');
     }
     expect([...checkpoints].sort()).toEqual(checkpoints);

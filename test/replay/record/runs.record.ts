@@ -16,6 +16,25 @@ it('records exports and increments', async () => {
   await mirror('runs');
 });
 
+it('records short runs, one that is handed over, and one after a failed run', async () => {
+  await started({ resources: '[projects]', yaml: '    sync: { pageSize: 15 }\n' });
+  await stack.export();
+  stack.simulator.admin.advance(60 * 60_000);
+  await stack.export();
+  stack.simulator.admin.touch('projects', { count: 2, pick: 'spread' });
+  await exported('short');
+  stack.simulator.admin.touch('projects', { count: 20, pick: 'spread' });
+  await stack.export();
+  stack.simulator.admin.faults.add({
+    match: { resource: 'projects' },
+    fault: { kind: 'status', status: 403 },
+  });
+  await stack.export();
+  stack.simulator.admin.faults.clear();
+  await stack.export();
+  await mirror('short-runs');
+});
+
 it('records runs that wait for the next second', async () => {
   await started({ simulator: { awkward: false, counts: { projects: 1 } } });
   for (let run = 0; run < 3; run++) await stack.export();

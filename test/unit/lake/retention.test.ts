@@ -4,6 +4,7 @@ import type { RunId } from '../../../src/core/brands.js';
 import type { RetentionSettings } from '../../../src/core/settings.js';
 import {
   datesToCheck,
+  nextRemoval,
   READER_GRACE_MS,
   type SnapshotRun,
   snapshotsToRemove,
@@ -145,5 +146,42 @@ describe('the days to check', () => {
     expect([...old, ...recent]).toEqual(first.toSorted());
     expect(datesToCheck(['dt=2026-11-21'], settings, now).recent).toEqual(['dt=2026-11-21']);
     expect(datesToCheck([], settings, now)).toEqual({ old: [], recent: [] });
+  });
+});
+
+describe('the next removal', () => {
+  const settings: RetentionSettings = { snapshotsMs: 30 * DAY, keepPerDay: 'last' };
+  const none = { strays: [], unlisted: [], settings };
+  const at = (day: number, hour = 2) => Date.parse('2026-11-01T00:00:00Z') + day * DAY + hour * (DAY / 24);
+  const run = (day: number, hour = 2): SnapshotRun => ({
+    date: new Date(at(day)).toISOString().slice(0, 10),
+    runId: `2026110${day}T0${hour}0000Z-00000000` as RunId,
+    publishedAt: at(day, hour),
+  });
+
+  it('is when the oldest snapshot has reached its retention', () => {
+    expect(nextRemoval({ ...none, published: [run(2), run(1), run(3)] })).toBe(at(31) + 1);
+  });
+
+  it('is a day after another run of the same day, except where all are kept', () => {
+    const published = [run(1), run(1, 5), run(2)];
+    expect(nextRemoval({ ...none, published })).toBe(at(2, 5) + 1);
+    const all: RetentionSettings = { ...settings, keepPerDay: 'all' };
+    expect(nextRemoval({ ...none, published, settings: all })).toBe(at(31) + 1);
+  });
+
+  it('counts days that were not listed from their beginning', () => {
+    expect(nextRemoval({ ...none, published: [run(5)], unlisted: ['dt=2026-11-03', 'other'] })).toBe(
+      at(32, 0) + 1,
+    );
+  });
+
+  it('never comes after the rule selects a snapshot', () => {
+    const published = [run(1), run(1, 5), run(2), run(4)];
+    const next = nextRemoval({ ...none, published });
+    const gone = (now: number) =>
+      snapshotsToRemove({ published, strays: [], current: published.at(-1)!.runId, settings, now });
+    expect(gone(next - 2)).toEqual([]);
+    expect(gone(next)).not.toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { crc32FromHex, crc32ToBase64 } from '../crc32.js';
 import { RunningDigest } from '../digest.js';
 import type { WriteOptions, WrittenObject } from '../port.js';
 import type { S3Connection } from './connection.js';
-import { sendOptions } from './head.js';
+import { fullCrc32, sendOptions } from './head.js';
 import { sdk } from './sdk.js';
 
 /**
@@ -29,8 +29,11 @@ export async function putObject(
     ContentType: options.contentType,
     ChecksumCRC32: crc32ToBase64(crc32FromHex(written.crc32)),
   });
-  await s3.run('write', key, options.signal, () => s3.client.send(command, sendOptions(options.signal)));
-  return written;
+  const answer = await s3.run('write', key, options.signal, () =>
+    s3.client.send(command, sendOptions(options.signal)),
+  );
+  const isConfirmed = fullCrc32(answer.ChecksumCRC32, answer.ChecksumType) === written.crc32;
+  return isConfirmed ? { ...written, confirmed: true } : written;
 }
 
 function digestOf(key: ObjectKey, bytes: Uint8Array): WrittenObject {

@@ -1,4 +1,4 @@
-import type { MirrorState } from '../../src/core/contract/index.js';
+import type { MirrorState } from './contract/index.js';
 
 /** Runs published at a learned page size before a larger one is tried. A rejected size costs one request. */
 const TRY_LARGER_AFTER_RUNS = 7;

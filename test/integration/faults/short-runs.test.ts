@@ -1,0 +1,133 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { attemptRunIds } from '../../../src/core/run-id.js';
+import { RunChain } from '../../../src/lake/published/chain.js';
+import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
+import type { Lost } from '../../support/manual-mirror.js';
+import { readPointer } from '../../support/snapshot.js';
+
+const SWAP = /latest\.json/;
+const REPORT = /_report\.html/;
+/** What is written before the swap. */
+const BEFORE = [
+  /snapshots\/.*\/part-/,
+  /snapshots\/.*index\.json/,
+  /changes\/.*\/part-/,
+  /changes\/.*_datapackage/,
+  /snapshots\/.*_datapackage/,
+];
+
+describe('an attempt of a short run that is replaced', () => {
+  let world: LateWorld;
+  afterEach(() => world?.stop());
+
+  async function chain(): Promise<string[]> {
+    const pointer = { ...(await readPointer(world.mirror.store, RESOURCE)), resource: RESOURCE };
+    const runs: string[] = [];
+    for await (const { runId } of new RunChain(world.mirror.store, pointer)) runs.push(runId);
+    return runs;
+  }
+
+  /** The attempt that replaces the lost one hands over, because the list does not end. */
+  function loseSwapAndHandOver(): Lost {
+    const { mirror, simulator } = world;
+    const onLost = (): void => {
+      simulator.admin.faults.add({ match: { resource: RESOURCE }, fault: { kind: 'empty-page' } });
+    };
+    return mirror.lose({ activity: 'worktrack.shortRun', write: SWAP, onLost });
+  }
+
+  it('is found by the next attempt if it has published its run', async () => {
+    world = await startLateWorld();
+    const { mirror } = world;
+    await mirror.run();
+    for (const write of [SWAP, REPORT]) {
+      world.change();
+      const ref = mirror.ref();
+      const lost = mirror.lose({ activity: 'worktrack.shortRun', write, onLost: (late) => late.deliver() });
+      const published = await mirror.shortRun(ref);
+      expect(lost.late).not.toBeNull();
+      expect(published?.runId).toBe(ref.runId);
+      await mirror.settle();
+      await world.check();
+    }
+    expect(await chain()).toHaveLength(3);
+    world.change();
+    await mirror.run();
+    await world.check();
+    await world.checkTidy();
+  });
+
+  it('leaves its folder to the clean-up that follows the next attempt', async () => {
+    world = await startLateWorld();
+    const { mirror } = world;
+    await mirror.run();
+    for (const write of BEFORE) {
+      world.change();
+      const ref = mirror.ref();
+      const lost = mirror.lose({ activity: 'worktrack.shortRun', write });
+      const published = await mirror.shortRun(ref);
+      expect(lost.late).not.toBeNull();
+      expect(published?.runId).toBe(attemptRunIds(ref.runId, 2)[1]);
+      await mirror.settle();
+      await world.check();
+      await world.checkTidy();
+    }
+  });
+
+  it('is accepted by the separate steps if its swap arrives while they work', async () => {
+    world = await startLateWorld();
+    const { mirror, simulator } = world;
+    await mirror.run();
+    world.change();
+    const ref = mirror.ref();
+    const lost = loseSwapAndHandOver();
+    expect(await mirror.shortRun(ref)).toBeNull();
+    simulator.admin.faults.clear();
+    await mirror.settle();
+    expect(mirror.replaced).toEqual([ref.runId]);
+    const next = { ...ref, runId: attemptRunIds(ref.runId, 3)[2]! };
+    const merged = await mirror.merge({}, next);
+    await lost.late!.deliver();
+    const { stage, plan, results } = merged;
+    const input = { ...next, stage, plan, results, shifted: false, unproven: 0 };
+    expect((await mirror.step('worktrack.publish', input)).runId).toBe(ref.runId);
+    mirror.published = ref.runId;
+    mirror.unpublished.push(next.runId);
+    world.change();
+    await mirror.run();
+    await world.check();
+    await world.checkTidy();
+  });
+
+  it('is accepted by the fence of the separate steps if its swap has arrived before', async () => {
+    world = await startLateWorld();
+    const { mirror, simulator } = world;
+    await mirror.run();
+    world.change();
+    const ref = mirror.ref();
+    const lost = loseSwapAndHandOver();
+    expect(await mirror.shortRun(ref)).toBeNull();
+    simulator.admin.faults.clear();
+    await mirror.settle();
+    await lost.late!.deliver();
+    expect((await readPointer(mirror.store, RESOURCE)).runId).toBe(ref.runId);
+    world.change();
+    await mirror.run();
+    expect(await chain()).toContain(ref.runId);
+    await world.check();
+    await world.checkTidy();
+  });
+
+  it('that is displaced by another mirror stops, and the separate steps report it', async () => {
+    world = await startLateWorld();
+    const { mirror } = world;
+    await mirror.run();
+    const other = world.other();
+    for (let n = 0; n < 4; n++) other.ref();
+    world.change();
+    await other.run();
+    expect(await mirror.shortRun()).toBeNull();
+    await expect(mirror.run()).rejects.toThrow('another mirror has written');
+    await world.check();
+  });
+});

@@ -1,0 +1,185 @@
+import { afterEach, describe, expect, inject, it } from 'vitest';
+import { RunChain } from '../../../src/lake/published/chain.js';
+import { folderOf, REPORT } from '../../../src/lake/published/layout.js';
+import { decodeManifest } from '../../../src/lake/published/manifest.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { type FaultyS3, startFaultyS3 } from '../../support/faulty-s3.js';
+import { expectMirrored } from '../../support/mirrored.js';
+import { startWorkerProcess } from '../../support/processes.js';
+import { readPointer } from '../../support/snapshot.js';
+import { type Stack, type StackOptions, startStack, until } from '../../support/stack.js';
+
+const RESOURCE = 'tasks';
+const HOUR = 60 * 60_000;
+/** Activities, by type, and all events that a run added to the history of its mirror. */
+interface Cost {
+  readonly events: number;
+  readonly activities: readonly string[];
+  readonly requests: readonly string[];
+}
+
+describe('a run that finds little or nothing new', () => {
+  let stack: Stack;
+  let s3: FaultyS3;
+  let worker: { stop(): Promise<void> };
+  afterEach(async () => {
+    await stack?.stop();
+    await s3?.close();
+  });
+
+  async function start(options: Partial<StackOptions> = {}): Promise<void> {
+    const servers = inject('servers');
+    s3 = await startFaultyS3({
+      endpoint: servers.s3Endpoint,
+      region: servers.s3Region,
+      accessKeyId: servers.s3AccessKeyId,
+      secretAccessKey: servers.s3SecretAccessKey,
+    });
+    stack = await startStack({
+      s3Endpoint: s3.url,
+      simulator: { seed: 11, now: Date.now(), counts: { [RESOURCE]: 400 } },
+      resources: `[${RESOURCE}]`,
+      yaml: '    sync: { clock: service }\n',
+      ...options,
+    });
+    // The overlap does not reach the changes in the hour of the seed.
+    stack.simulator.admin.advance(HOUR);
+    worker = await stack.startWorker();
+    expect((await stack.export()).outcome).toBe('published');
+  }
+
+  /** Objects that no published run has: those in folders of other runs, and staged ones. */
+  async function leftOver(): Promise<string[]> {
+    const published: string[] = [];
+    for await (const run of runsOfChain()) published.push(`run=${run}/`);
+    const left: string[] = [];
+    for await (const { key } of stack.store.list('')) {
+      const isStaged = key.startsWith('_staging/') && !key.startsWith('_staging/_probe-');
+      if (isStaged || (key.includes('run=') && !published.some((run) => key.includes(run)))) left.push(key);
+    }
+    return left;
+  }
+
+  /** A night: what it cost, and what it counted. */
+  async function night(): Promise<Cost & { readonly counts: unknown; readonly runId: string }> {
+    const before = (await stack.history(stack.mirrorId(RESOURCE))).events ?? [];
+    s3.takeRequests();
+    const [run] = (await stack.export()).runs;
+    const requests = s3.takeRequests();
+    expect(run?.error).toBeNull();
+    const events = ((await stack.history(stack.mirrorId(RESOURCE))).events ?? []).slice(before.length);
+    const activities = events.flatMap(
+      ({ activityTaskScheduledEventAttributes: scheduled }) => scheduled?.activityType?.name ?? [],
+    );
+    return { events: events.length, activities, requests, counts: run!.counts, runId: run!.runId! };
+  }
+
+  async function objects(): Promise<string[]> {
+    const keys: string[] = [];
+    for await (const { key } of stack.store.list('')) keys.push(key);
+    return keys;
+  }
+
+  async function checkLake(): Promise<void> {
+    expect((await verifySnapshot(stack.store, RESOURCE)).problems).toEqual([]);
+    await expectMirrored(stack, RESOURCE);
+    const { snapshot } = await readPointer(stack.store, RESOURCE);
+    const folder = folderOf(snapshot);
+    const report = (await stack.store.read(`${folder}/${REPORT}` as typeof snapshot)).toString();
+    for await (const run of runsOfChain()) expect(report).toContain(run);
+  }
+
+  async function* runsOfChain(): AsyncGenerator<string> {
+    const pointer = { ...(await readPointer(stack.store, RESOURCE)), resource: RESOURCE };
+    for await (const { runId } of new RunChain(stack.store, pointer)) yield runId;
+  }
+
+  it('takes one activity, at most 25 events and 10 requests to the store', async () => {
+    await start();
+    for (const changes of [0, 0, 3, 0]) {
+      if (changes > 0) stack.simulator.admin.touch(RESOURCE, { count: changes, pick: 'spread' });
+      const cost = await night();
+      expect(cost.activities).toEqual(['worktrack.shortRun']);
+      expect(cost.events).toBeLessThanOrEqual(25);
+      expect(cost.requests.length).toBeLessThanOrEqual(10);
+      await checkLake();
+    }
+    const { snapshot } = await readPointer(stack.store, RESOURCE);
+    const manifest = decodeManifest(await stack.store.read(snapshot), folderOf(snapshot));
+    expect(manifest.recentRuns?.length).toBe(4);
+  });
+
+  it.each([
+    ['a part', /snapshots.*\/part-/],
+    ['a manifest', /changes.*_datapackage\.json/],
+    ['latest.json', /latest\.json/],
+    ['the report', /_report\.html/],
+  ])('loses and doubles nothing if the worker is killed while it writes %s', async (_, path) => {
+    await start();
+    await worker.stop();
+    const first = await startWorkerProcess(stack);
+    stack.simulator.admin.touch(RESOURCE, { count: 3, pick: 'spread' });
+    // The store carries out the request, and the worker does not learn of it.
+    const lost = s3.add({ method: 'PUT', path, fault: { kind: 'lose-response' } });
+    const exporting = stack.export();
+    await until(() => lost.hits > 0, 'the request has been sent');
+    await first.signal('SIGKILL');
+    s3.clear();
+    const second = await startWorkerProcess(stack);
+    const [run] = (await exporting).runs;
+    expect(run).toMatchObject({ outcome: 'published', counts: { updated: 3 } });
+    await checkLake();
+    expect(await leftOver()).toEqual([]);
+    let runs = 0;
+    for await (const _ of runsOfChain()) runs++;
+    expect(runs).toBe(2);
+    // Delayed requests may still arrive, so the next run is followed by a clean-up as well.
+    expect((await night()).activities).toEqual(['worktrack.shortRun', 'worktrack.cleanUp']);
+    await checkLake();
+    await second.signal('SIGTERM');
+  });
+
+  it('is done by the separate steps if the list has more than one page', async () => {
+    await start({ yaml: '    sync: { clock: service, pageSize: 30 }\n' });
+    stack.simulator.admin.touch(RESOURCE, { count: 40, pick: 'spread' });
+    const { activities, counts } = await night();
+    expect(activities.slice(0, 3)).toEqual([
+      'worktrack.shortRun',
+      'worktrack.prepareRun',
+      'worktrack.extractPages',
+    ]);
+    expect(counts).toMatchObject({ updated: 40 });
+    await checkLake();
+    expect(await leftOver()).toEqual([]);
+    stack.simulator.admin.advance(HOUR);
+    expect((await night()).activities).toContain('worktrack.publish');
+    stack.simulator.admin.advance(HOUR);
+    expect((await night()).activities).toEqual(['worktrack.shortRun']);
+  });
+
+  it('leaves no trace in the lake if it is handed over', async () => {
+    await start({ yaml: '    sync: { clock: service, pageSize: 30 }\n' });
+    stack.simulator.admin.touch(RESOURCE, { count: 40, pick: 'spread' });
+    // The separate steps stop at their first write.
+    s3.add({ method: 'PUT', path: /_staging/, fault: { kind: 'status', status: 403, code: 'AccessDenied' } });
+    const before = await objects();
+    const [run] = (await stack.export()).runs;
+    expect(run?.error?.type).toBe('Lake');
+    expect(await objects()).toEqual(before);
+    s3.clear();
+    expect((await stack.export()).outcome).toBe('published');
+    await checkLake();
+  });
+
+  it('is followed by a clean-up after a failed run, until delayed requests can no longer arrive', async () => {
+    await start();
+    stack.simulator.admin.faults.add({
+      match: { resource: RESOURCE },
+      fault: { kind: 'status', status: 403 },
+    });
+    expect((await stack.export()).runs[0]?.outcome).toBe('refused');
+    stack.simulator.admin.faults.clear();
+    for (let n = 0; n < 2; n++) expect((await night()).activities).toContain('worktrack.cleanUp');
+    await checkLake();
+  });
+});

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import type { MirrorState, RunReport } from '../../../src/core/contract/index.js';
+import { DAY_MS } from '../../../src/core/duration.js';
+import { newMirror } from '../../../src/core/mirror.js';
+import { attemptRunIds } from '../../../src/core/run-id.js';
+import { dueAfterShort, isCleanUpDue } from '../../../workflows/mirror/clean-up-due.js';
+
+const RUN = '20261121T020000Z-fffffffe' as RunId;
+const NOW = Date.parse('2026-11-22T02:00:00Z');
+const retention = { snapshotsMs: 30 * DAY_MS, keepPerDay: 'last' } as const;
+const short = {
+  retention,
+  snapshot: 'tasks/snapshots/dt=2026-11-22/run=x/_datapackage.json',
+  reported: true,
+};
+const report: RunReport = {
+  ...{ resource: 'tasks', outcome: 'published', runId: RUN, rows: 1, counts: null, snapshot: null },
+  ...{ warnings: [], error: null },
+};
+
+function state(changes: Partial<MirrorState> = {}): MirrorState {
+  const snapshot = 'tasks/snapshots/dt=2026-11-21/run=y/_datapackage.json' as ObjectKey;
+  return {
+    ...newMirror('acme', 'tasks'),
+    published: { runId: RUN, snapshot, rows: 1, publishedAt: NOW - DAY_MS },
+    cleanedUpTo: RUN,
+    cleanUpDue: { at: NOW + DAY_MS, retention: JSON.stringify(retention) },
+    lastRun: report,
+    ...changes,
+  };
+}
+
+describe('a clean-up after a short run', () => {
+  it('is not due if nothing is there to remove', () => {
+    expect(isCleanUpDue(state(), short, NOW)).toBe(false);
+  });
+
+  it('is due when a snapshot reaches its retention', () => {
+    expect(isCleanUpDue(state(), short, NOW + DAY_MS)).toBe(true);
+  });
+
+  it.each<[string, Partial<MirrorState>]>([
+    ['an earlier version wrote the state', { cleanUpDue: null }],
+    ['there was no complete clean-up, or a purge', { cleanedUpTo: null }],
+    ['the last run failed', { lastRun: { ...report, outcome: 'failed' } }],
+    ['an attempt was replaced', { unpublished: [RUN] }],
+    ['delayed requests may arrive', { lateUntil: NOW + 1 }],
+    ['delayed requests have arrived since', { lateUntil: NOW - 1 }],
+    ['the retention has changed', { cleanUpDue: { at: NOW + DAY_MS, retention: '{}' } }],
+  ])('is due if %s', (_, changes) => {
+    expect(isCleanUpDue(state(changes), short, NOW)).toBe(true);
+  });
+
+  it('is due if the report is not written, and after every other run', () => {
+    expect(isCleanUpDue(state(), { ...short, reported: false }, NOW)).toBe(true);
+    expect(isCleanUpDue(state(), null, NOW)).toBe(true);
+  });
+
+  it('becomes due a day after a second run of the same day', () => {
+    expect(dueAfterShort(state(), short, NOW)).toEqual(state().cleanUpDue);
+    const far = state({ cleanUpDue: { at: NOW + 20 * DAY_MS, retention: '' } });
+    expect(dueAfterShort(far, short, NOW)?.at).toBe(NOW + 20 * DAY_MS);
+    const sameDay = { ...short, snapshot: far.published!.snapshot };
+    expect(dueAfterShort(far, sameDay, NOW)?.at).toBe(NOW + DAY_MS);
+  });
+});
+
+describe('the attempts of a short run', () => {
+  it('have ids of the same second, and the first one has that of the run', () => {
+    expect(attemptRunIds(RUN, 3)).toEqual([RUN, '20261121T020000Z-ffffffff', '20261121T020000Z-00000000']);
+  });
+});

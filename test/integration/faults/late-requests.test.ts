@@ -14,6 +14,8 @@ const WHEN = ['when the next attempt has finished', 'after another run'] as cons
 interface Scenario {
   /** Runs before the activity, without faults. */
   readonly before?: (world: LateWorld) => Promise<void>;
+  /** A late object stays in the folder of an unpublished run until the next clean-up. */
+  readonly untilCleanUp?: true;
   /** Runs the activity whose attempt is replaced. */
   readonly act: (world: LateWorld) => Promise<void>;
   /** Checks the result. */
@@ -48,7 +50,8 @@ async function everyWriteLate(activity: Loss['activity'], scenario: Scenario): P
       }
       await late.deliver();
       try {
-        if (mirror.published !== null && when === 'after another run') await world.check();
+        const isClean = mirror.published !== null && scenario.untilCleanUp !== true;
+        if (isClean && when === 'after another run') await world.check();
         world.change();
         await mirror.run();
         await world.check();
@@ -94,7 +97,7 @@ describe('a late write of a replaced attempt', () => {
       expect(await mirror.shortRun()).not.toBeNull();
     };
     // Those of the probe of the store, and seven objects.
-    expect(await everyWriteLate('worktrack.shortRun', { act })).toBeGreaterThanOrEqual(7);
+    expect(await everyWriteLate('worktrack.shortRun', { act, untilCleanUp: true })).toBeGreaterThanOrEqual(7);
   });
 
   it('does no harm in the first run of a resource: worktrack.mergeParts and worktrack.publish', async () => {

@@ -32,6 +32,9 @@ const resources = RESOURCES.slice(0, Number(values.resources));
 const AT_ONCE = 50;
 const OVERLAP_S = 1;
 
+/** Events of mirrors that were there before, by task queue. */
+const known = new Map();
+
 for (const workers of values.workers.split(',').map(Number)) await fleet(workers);
 process.exit(0);
 
@@ -135,9 +138,6 @@ async function night(stage, taskQueue, workers, title) {
       `its database: ${(database / 1024 / 1024).toFixed(0)} MiB`,
   );
 }
-
-/** Events of mirrors that were there before, by task queue. */
-const known = new Map();
 
 async function events({ client }, workflowIds) {
   const lengths = await inTurns(workflowIds, async (id) => {

@@ -30,7 +30,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
     it('returns what was written, with length and digests', async () => {
       const key = place()('part-00000.csv.gz');
       const body = randomBytes(100_000);
-      expect(await store().write(key, body, TYPE)).toEqual({ key, ...facts(body) });
+      expect(await store().write(key, body, TYPE)).toMatchObject({ key, ...facts(body) });
       expect((await store().read(key)).equals(body)).toBe(true);
       const info = await store().head(key);
       expect(info).toMatchObject({ key, bytes: body.length, crc32: facts(body).crc32 });
@@ -41,7 +41,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       const key = place()('latest.json');
       await store().write(key, Buffer.from('old and longer'), TYPE);
       const written = await store().write(key, [Buffer.from('a'), Buffer.from(''), Buffer.from('bc')], TYPE);
-      expect(written).toEqual({ key, ...facts(Buffer.from('abc')) });
+      expect(written).toMatchObject({ key, ...facts(Buffer.from('abc')) });
       expect((await store().read(key)).toString()).toBe('abc');
     });
 

@@ -141,9 +141,14 @@ describe("with a user's encrypting data converter", () => {
   });
 });
 
+/** Keys of the fields that hold the names of a workflow's patches. */
+const PATCHES = ['patch-data', 'TemporalChangeVersion'];
+
 function visit(value: unknown, see: (key: string, value: unknown) => void): void {
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return;
   for (const [key, inner] of Object.entries(value)) {
+    // Temporal never encodes the names of patches, which its list of workflows shows.
+    if (PATCHES.includes(key)) continue;
     see(key, inner);
     visit(inner, see);
   }

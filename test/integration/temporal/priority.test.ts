@@ -34,11 +34,10 @@ describe('activities', () => {
 
     await applySchedule(stack.temporal, stack.settings.connections[0]!, stack.taskQueue);
     await triggerSchedule(stack.temporal, stack.connection);
-    await until(
-      async () => (await prioritiesOf(mirror)).length === 2 * manual.length,
-      'the scheduled run has ended',
-    );
-    expect(new Set((await prioritiesOf(mirror)).slice(manual.length))).toEqual(new Set([4]));
+    // One activity, because nothing has changed.
+    const scheduled = async () => (await prioritiesOf(mirror)).slice(manual.length);
+    await until(async () => (await scheduled()).length > 0, 'the scheduled run has an activity');
+    expect(new Set(await scheduled())).toEqual(new Set([4]));
 
     const file = await fileIn(stack, timeEntriesCsv(1));
     const { batchId } = await writeBack(stack, { resource: 'time-entries', file });

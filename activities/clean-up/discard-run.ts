@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { Activities, DiscardRunInput, RunRef } from '../../src/core/contract/index.js';
+import type { Activities, RunRef } from '../../src/core/contract/index.js';
 import { RunChain, readChain } from '../../src/lake/published/chain.js';
 import { stagingFolder } from '../../src/lake/published/layout.js';
 import { readPointer } from '../../src/lake/published/pointer.js';
@@ -27,9 +27,10 @@ export function createDiscardRun(deps: ActivityDeps): Activities['worktrack.disc
         if (chain.runs.has(runId)) return;
         if (!chain.isKnown(runId)) throw chainBroken(input);
       }
-      const run = (await readRunIfThere(store, input)) ?? shortRun(input);
-      for (const tree of run === null ? [] : (['snapshots', 'changes'] as const)) {
-        const folder = folderIn({ ...run!, resource: { name: resource }, runId }, tree);
+      // A short run has no run file, so the input says where its folders are.
+      const nominalStart = (await readRunIfThere(store, input))?.nominalStart ?? input.nominalStart;
+      for (const tree of nominalStart === undefined ? [] : (['snapshots', 'changes'] as const)) {
+        const folder = folderIn({ nominalStart: nominalStart!, resource: { name: resource }, runId }, tree);
         await store.abortUploads(`${folder}/`);
         await removeFolder(store, folder, signal);
       }
@@ -38,11 +39,6 @@ export function createDiscardRun(deps: ActivityDeps): Activities['worktrack.disc
       await store.abortUploads(staging);
       await removeAll(store, staging, signal);
     });
-}
-
-/** A short run has no run file, so the input says where its folders are. */
-function shortRun({ nominalStart }: DiscardRunInput): { readonly nominalStart: number } | null {
-  return nominalStart === undefined ? null : { nominalStart };
 }
 
 function chainBroken({ resource, runId }: RunRef): Error {

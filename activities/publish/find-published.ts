@@ -7,13 +7,10 @@ import { decodePointer, type Pointer, readPointer } from '../../src/lake/publish
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { displacedFailure } from '../shared/displacement.js';
-import { folderIn } from '../shared/published-run.js';
+import { folderIn, type RunPlace } from '../shared/published-run.js';
 import { limitWarnings } from './warnings.js';
 
-/** The fields of a run file that say where its folders are. */
-interface Place extends Pick<RunFile, 'connection' | 'nominalStart' | 'runId'> {
-  readonly resource: Pick<RunFile['resource'], 'name'>;
-}
+type Place = RunPlace & Pick<RunFile, 'connection'>;
 
 /**
  * Checks that a run can still be published, before anything is written: the pointer must be the version that the run

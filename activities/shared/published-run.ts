@@ -18,11 +18,12 @@ export async function readLastRun(store: ObjectStore, { resource, runId }: RunRe
   return pointer?.runId === runId ? { pointer, chain: new RunChain(store, pointer) } : null;
 }
 
-interface Place extends Pick<RunFile, 'nominalStart' | 'runId'> {
+/** The fields of a run file that say where its folders are. A short run has no run file. */
+export interface RunPlace extends Pick<RunFile, 'nominalStart' | 'runId'> {
   readonly resource: Pick<RunFile['resource'], 'name'>;
 }
 
 /** The folder of a run in `snapshots/` or `changes/`, without a trailing slash. */
-export function folderIn({ resource, nominalStart, runId }: Place, tree: Tree): ObjectKey {
+export function folderIn({ resource, nominalStart, runId }: RunPlace, tree: Tree): ObjectKey {
   return runFolder(resource.name, tree, dateOf(nominalStart), runId);
 }

@@ -82,7 +82,7 @@ function separateHosts(root) {
   };
 }
 
-/** The AWS SDK stays a file of its own, which only a lake in a bucket loads. */
+/** The AWS SDK stays a separate file, which only a lake in a bucket loads. */
 function lazySdk() {
   return {
     name: 'lazy-sdk',

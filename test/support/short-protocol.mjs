@@ -34,7 +34,7 @@ module.exports.addJSON(JSON.parse(${JSON.stringify(JSON.stringify(nested))}));`;
   };
 }
 
-/** Removes the calls that nobody mentions, with the requests and responses that are of no other use. */
+/** Removes the calls that no code uses, with the requests and responses that are of no other use. */
 function shorten(types, mentioned) {
   const { WorkflowService: service } = types;
   const unused = new Set();

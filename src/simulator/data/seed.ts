@@ -19,7 +19,7 @@ interface SeedInput {
   readonly awkwardEvery: number;
   /** Whether rows look as those of a small agency. */
   readonly realistic: boolean;
-  /** Whether each row has a sentence of its own as its text. */
+  /** Whether each row has a different sentence as its text. */
   readonly worded: boolean;
 }
 

@@ -74,7 +74,8 @@ describe('an attempt of a short run that is replaced', () => {
     }
   });
 
-  it('is accepted by the separate steps if its swap arrives while they work', async () => {
+  /** A short run whose swap is lost, and whose next attempt hands over. */
+  async function handedOverWithLostSwap() {
     world = await startLateWorld();
     const { mirror, simulator } = world;
     await mirror.run();
@@ -84,6 +85,11 @@ describe('an attempt of a short run that is replaced', () => {
     expect(await mirror.shortRun(ref)).toBeNull();
     simulator.admin.faults.clear();
     await mirror.settle();
+    return { mirror, ref, lost };
+  }
+
+  it('is accepted by the separate steps if its swap arrives while they work', async () => {
+    const { mirror, ref, lost } = await handedOverWithLostSwap();
     expect(mirror.replaced).toEqual([ref.runId]);
     const next = { ...ref, runId: attemptRunIds(ref.runId, 3)[2]! };
     const merged = await mirror.merge({}, next);
@@ -100,15 +106,7 @@ describe('an attempt of a short run that is replaced', () => {
   });
 
   it('is accepted by the fence of the separate steps if its swap has arrived before', async () => {
-    world = await startLateWorld();
-    const { mirror, simulator } = world;
-    await mirror.run();
-    world.change();
-    const ref = mirror.ref();
-    const lost = loseSwapAndHandOver();
-    expect(await mirror.shortRun(ref)).toBeNull();
-    simulator.admin.faults.clear();
-    await mirror.settle();
+    const { mirror, ref, lost } = await handedOverWithLostSwap();
     await lost.late!.deliver();
     expect((await readPointer(mirror.store, RESOURCE)).runId).toBe(ref.runId);
     world.change();

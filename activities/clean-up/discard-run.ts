@@ -29,8 +29,13 @@ export function createDiscardRun(deps: ActivityDeps): Activities['worktrack.disc
       }
       // A short run has no run file, so the input says where its folders are.
       const nominalStart = (await readRunIfThere(store, input))?.nominalStart ?? input.nominalStart;
-      for (const tree of nominalStart === undefined ? [] : (['snapshots', 'changes'] as const)) {
-        const folder = folderIn({ nominalStart: nominalStart!, resource: { name: resource }, runId }, tree);
+      const folders =
+        nominalStart === undefined
+          ? []
+          : (['snapshots', 'changes'] as const).map((tree) =>
+              folderIn({ nominalStart, resource: { name: resource }, runId }, tree),
+            );
+      for (const folder of folders) {
         await store.abortUploads(`${folder}/`);
         await removeFolder(store, folder, signal);
       }

@@ -59,6 +59,7 @@ export async function writeFile(
   const pathOf = (types: readonly ColumnType[]): string => {
     const layout = JSON.stringify([
       VERSION,
+      process.versions.zlib,
       inPart(input, start).map(({ alias, fixed }, at) => [alias, types[at], fixed]),
     ]);
     return dataFileName(version, { part: part.sha256, layout });
@@ -68,9 +69,9 @@ export async function writeFile(
     const ofPart = inPart(input, columns);
     const kinds = new Map(manifest.columns.map(({ name, types }) => [name, valueClass(types)]));
     const { outcome, types, unfit, file } = await convertPart(store, {
-      ...{ part, compression: csv.compression, signal },
+      ...{ part, signal },
       job: {
-        ...{ delimiter: csv.delimiter, lineBreaks: csv.lineBreaks },
+        csv: { compression: csv.compression, delimiter: csv.delimiter, lineBreaks: csv.lineBreaks },
         columns: ofPart.map((column) => ({ ...column, kind: kinds.get(column.name) ?? 'text' })),
       },
       keyOf: (inFile) => dataKey(resource, pathOf(inFile)),

@@ -145,10 +145,26 @@ def spark_engine():
     return run, read
 
 
+# A busy server announces itself late. Until then, it takes no query of a catalog.
+NO_NODES = "NO_NODES_AVAILABLE"
+NO_NODES_FOR_S = 120
+
+
 def trino_engine():
+    import time
     import urllib.request
 
     def query(job, sql):
+        until = time.monotonic() + NO_NODES_FOR_S
+        while True:
+            try:
+                return ask(job, sql)
+            except RuntimeError as error:
+                if error.args[0] != NO_NODES or time.monotonic() > until:
+                    raise
+                time.sleep(1)
+
+    def ask(job, sql):
         headers = {"X-Trino-User": "test", "X-Trino-Catalog": job["mode"], "X-Trino-Schema": "worktrack"}
         request = urllib.request.Request(OPTIONS["trino"] + "/v1/statement", data=sql.encode(), headers=headers)
         rows = []
@@ -157,7 +173,8 @@ def trino_engine():
                 answer = json.load(response)
             rows += answer.get("data") or []
             if "error" in answer:
-                raise RuntimeError(answer["error"]["message"])
+                code = answer["error"]["errorName"]
+                raise RuntimeError(NO_NODES if code == NO_NODES else answer["error"]["message"])
             if "nextUri" not in answer:
                 return rows
             request = answer["nextUri"]

@@ -2,9 +2,11 @@ import { createGunzip, type Gunzip } from 'node:zlib';
 
 /** Bytes passed to zlib at a time. Gzip can expand a thousandfold, and the output of one slice is held in memory. */
 const SLICE_BYTES = 16 * 1024;
+/** Size of zlib's output buffers, about what a slice of CSV text expands to. */
+const OUTPUT_BYTES = 64 * 1024;
 
 /** Decompresses pushed chunks. It does not modify them, so the caller can also use the compressed bytes. */
-interface Unpacker {
+export interface Unpacker {
   /** @throws Error if the bytes are not gzip data */
   push(chunk: Buffer): AsyncGenerator<Buffer>;
   /** @throws Error if the file is truncated or its checksum is wrong */
@@ -24,7 +26,7 @@ export const plainUnpacker: Unpacker = {
 
 /** Decompresses a whole gzip file as any reader does, without the block index. */
 export function gunzipper(): Unpacker {
-  const gunzip = createGunzip();
+  const gunzip = createGunzip({ chunkSize: OUTPUT_BYTES });
   let out: Buffer[] = [];
   gunzip.on('data', (piece: Buffer) => out.push(piece));
   const failed = new Promise<never>((_, reject) => gunzip.once('error', reject));

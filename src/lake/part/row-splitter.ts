@@ -1,7 +1,7 @@
 import type { ByteString } from '../../core/brands.js';
 
 /** Longest row in bytes. It bounds memory: a longer row means that a quote is not closed. */
-const MAX_ROW_BYTES = 256 * 1024 * 1024;
+export const MAX_ROW_BYTES = 256 * 1024 * 1024;
 
 /**
  * Splits a stream of CSV text into rows, each with its LF. Line breaks inside quotes do not end a row (RFC 4180). It holds

@@ -1,6 +1,5 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { damagedObject } from '../../lake/damaged-error.js';
-import { gunzipper, plainUnpacker } from '../../lake/part/gunzip.js';
 import type { PublishedPart } from '../../lake/published/manifest.js';
 import type { ObjectStore, ObjectWriter, WrittenObject } from '../../lake/store/index.js';
 import type { ColumnType } from '../rules/column-type.js';
@@ -10,7 +9,6 @@ import { idleThread, takeThread } from './thread.js';
 
 export interface PartToConvert {
   readonly part: Pick<PublishedPart, 'key' | 'rows'>;
-  readonly compression: 'gzip' | 'none';
   readonly job: ConversionJob;
   /** Key of the file, given the types of its columns. */
   readonly keyOf: (types: readonly ColumnType[]) => ObjectKey;
@@ -44,14 +42,7 @@ async function convert(store: ObjectStore, input: PartToConvert): Promise<Conver
   const thread = takeThread();
   try {
     thread.begin(job, output);
-    const unpacker = input.compression === 'gzip' ? gunzipper() : plainUnpacker;
-    try {
-      for await (const chunk of store.stream(part.key, { signal }))
-        for await (const piece of unpacker.push(chunk)) await thread.send(piece);
-      for await (const piece of unpacker.end()) await thread.send(piece);
-    } finally {
-      unpacker.close();
-    }
+    for await (const chunk of store.stream(part.key, { signal })) await thread.send(chunk);
     const result = await thread.finish();
     if (result.rows !== part.rows)
       throw damagedObject(part.key, `it has ${result.rows} rows instead of the ${part.rows} of its manifest`);

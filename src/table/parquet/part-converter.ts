@@ -1,22 +1,16 @@
 import type { ParquetWriter } from 'hyparquet-writer';
 import type { CsvSettings } from '../../core/settings.js';
-import { RowSplitter } from '../../lake/part/row-splitter.js';
-import { readRow } from '../../lake/rows/csv.js';
-import {
-  type ColumnType,
-  joinTypes,
-  typeOfValue,
-  typeOfValues,
-  type ValueClass,
-} from '../rules/column-type.js';
-import { type Encoder, encoderOf, type ParquetValue } from '../rules/encode.js';
+import { readCell } from '../../lake/rows/csv.js';
+import type { ColumnType } from '../rules/column-type.js';
+import { CellScanner } from './cell-scanner.js';
+import { ColumnWriter, type PartColumn } from './column-writer.js';
 import { parquetElement } from './elements.js';
 import type { ParquetLibrary } from './library.js';
+import { writeRowGroup } from './row-group.js';
 
 /** CSV text of one row group, in bytes. It bounds the memory of a conversion. */
 const GROUP_BYTES = 4 * 1024 * 1024;
-/** CSV text that is split into cells at a time, in bytes. Cells that live for a short time cost the garbage collector less. */
-const BATCH_BYTES = 128 * 1024;
+const QUOTE = 0x22;
 
 /** Key of the footer's metadata that holds the types of the file's columns, in the order of the part. */
 export const TYPES_KEY = 'worktrack.types';
@@ -26,21 +20,9 @@ export const TYPES_KEY = 'worktrack.types';
  */
 export const UNFIT_KEY = 'worktrack.unfit';
 
-/** A column of a part, in the order of the header. */
-export interface PartColumn {
-  /** Name in the table. */
-  readonly alias: string;
-  readonly kind: ValueClass;
-  /** Type to begin with. */
-  readonly type: ColumnType;
-  /** Whether the configuration sets the type. */
-  readonly fixed: boolean;
-}
-
 export interface ConversionJob {
   readonly columns: readonly PartColumn[];
-  readonly delimiter: string;
-  readonly lineBreaks: CsvSettings['lineBreaks'];
+  readonly csv: Pick<CsvSettings, 'compression' | 'delimiter' | 'lineBreaks'>;
 }
 
 /** The result of a conversion. */
@@ -60,15 +42,6 @@ export interface ConversionEvents {
   readonly onBytes: (bytes: Uint8Array<ArrayBuffer>) => void;
 }
 
-interface ColumnState {
-  readonly column: PartColumn;
-  type: ColumnType;
-  encode: Encoder;
-  unfit: number;
-  /** Values of the current row group. */
-  values: (ParquetValue | null)[];
-}
-
 /**
  * Converts the text of one part to a Parquet file, row group by row group. The first row group decides the types of the
  * columns. If a later value needs a wider type, the rest of the part is only read, so that one more conversion suffices.
@@ -77,12 +50,11 @@ export class PartConverter {
   readonly #library: ParquetLibrary;
   readonly #job: ConversionJob;
   readonly #events: ConversionEvents;
-  readonly #splitter = new RowSplitter();
-  readonly #columns: ColumnState[];
+  readonly #scanner: CellScanner;
+  readonly #columns: readonly ColumnWriter[];
   readonly #bytes: InstanceType<ParquetLibrary['writer']['ByteWriter']>;
-  #cells: (string | null)[][];
-  #held = 0;
-  #heldRows = 0;
+  /** Rows of the first row group, until it has decided the types. */
+  #first: Buffer[] = [];
   #groupBytes = 0;
   #rows = -1;
   #file: ParquetWriter | null = null;
@@ -93,28 +65,24 @@ export class PartConverter {
     this.#library = library;
     this.#job = job;
     this.#events = events;
-    this.#columns = job.columns.map((column) => ({
-      ...{ column, unfit: 0, values: [] },
-      ...typed(column, column.type),
-    }));
-    this.#cells = job.columns.map(() => []);
+    this.#columns = job.columns.map((column) => new ColumnWriter(column));
+    this.#scanner = new CellScanner(job.csv.delimiter, job.columns.length);
     this.#bytes = new library.writer.ByteWriter();
   }
 
-  /** @param text the next piece of the part, one character per byte @throws RangeError if a row has another number of cells */
-  push(text: string): void {
-    for (const row of this.#splitter.push(text)) {
-      if (this.#rows++ >= 0) this.#take(row);
-    }
+  /** @param piece the next bytes of the part, not compressed @throws RangeError if a row has another number of cells */
+  push(piece: Buffer): void {
+    this.#scanner.push(piece, this.#onRow);
   }
 
   end(): Converted {
-    if (this.#splitter.rest() !== '') throw new RangeError('the part ends within a row');
-    this.#flush();
-    if (this.#file !== null && !this.#widened) {
+    if (this.#scanner.end(this.#onRow) > 0) throw new RangeError('the part ends within a row');
+    if (this.#first.length > 0) this.#begin();
+    if (this.#widened) for (const column of this.#columns) column.decide();
+    else if (this.#file !== null) {
       this.#writeGroup();
-      const unfit = this.#columns.map(({ column, unfit: count }) => (column.fixed ? count : null));
-      this.#footer.push({ key: UNFIT_KEY, value: JSON.stringify(unfit) });
+      const counts = this.#columns.map(({ column, unfit }) => (column.fixed ? unfit : null));
+      this.#footer.push({ key: UNFIT_KEY, value: JSON.stringify(counts) });
       this.#file.finish();
       this.#send();
     }
@@ -123,63 +91,78 @@ export class PartConverter {
     return { outcome: this.#widened ? 'widened' : 'written', rows: Math.max(0, this.#rows), types, unfit };
   }
 
-  #take(row: string): void {
-    const cells = readRow(row, this.#job.delimiter);
-    if (cells.length !== this.#cells.length)
-      throw new RangeError(`row ${this.#rows} has ${cells.length} cells instead of ${this.#cells.length}`);
-    for (let at = 0; at < cells.length; at++) this.#cells[at]!.push(cells[at]!);
-    this.#held += row.length;
-    this.#heldRows++;
-    // The first row group decides the types.
-    if (this.#held >= (this.#file === null ? GROUP_BYTES : BATCH_BYTES)) this.#flush();
-  }
-
-  #flush(): void {
-    if (this.#heldRows === 0) return;
-    const cells =
-      this.#job.lineBreaks === 'escape' ? this.#cells.map((column) => column.map(unescaped)) : this.#cells;
-    this.#cells = this.#columns.map(() => []);
-    this.#groupBytes += this.#held;
-    this.#held = 0;
-    this.#heldRows = 0;
-    if (this.#widened || !this.#encode(cells))
-      for (const [at, column] of cells.entries()) this.#widen(at, column);
-    else if (this.#groupBytes >= GROUP_BYTES) this.#writeGroup();
-  }
-
-  /** @returns whether the types of the file hold all values */
-  #encode(cells: readonly (readonly (string | null)[])[]): boolean {
+  readonly #onRow = (bytes: Buffer, start: number, end: number): void => {
+    // The header.
+    if (this.#rows++ < 0) return;
+    const { cells } = this.#scanner;
+    if (cells !== this.#columns.length)
+      throw new RangeError(`row ${this.#rows} has ${cells} cells instead of ${this.#columns.length}`);
     if (this.#file === null) {
-      for (const [at, column] of cells.entries()) this.#widen(at, column);
-      this.#open();
+      this.#each(bytes, learn);
+      this.#first.push(bytes.subarray(start, end));
+      this.#groupBytes += end - start;
+      if (this.#groupBytes >= GROUP_BYTES) this.#begin();
+    } else if (this.#widened) this.#each(bytes, learn);
+    else this.#add(bytes, end - start);
+  };
+
+  /** Begins the file with the rows that decided its types. */
+  #begin(): void {
+    const rows = this.#first;
+    this.#first = [];
+    this.#groupBytes = 0;
+    for (const column of this.#columns) column.decide();
+    this.#open();
+    const scanner = new CellScanner(this.#job.csv.delimiter, this.#columns.length);
+    for (const row of rows) scanner.push(row, (bytes) => this.#each(bytes, add, scanner));
+    this.#writeGroup();
+  }
+
+  /** Adds a row to the row group, unless the type of a column is too narrow. */
+  #add(bytes: Buffer, length: number): void {
+    if (this.#each(bytes, add)) {
+      this.#groupBytes += length;
+      if (this.#groupBytes >= GROUP_BYTES) this.#writeGroup();
+    } else {
+      this.#widened = true;
+      for (const column of this.#columns) column.clear();
+      this.#each(bytes, learn);
     }
-    this.#widened = !this.#columns.every((column, at) => encodeCells(column, cells[at]!));
-    return !this.#widened;
+  }
+
+  /** Passes the cells of a row to their columns, until one rejects its cell. @returns whether none did */
+  #each(bytes: Buffer, visit: Visit, { bounds } = this.#scanner): boolean {
+    const isPlain = this.#job.csv.lineBreaks === 'keep';
+    for (let at = 0; at < this.#columns.length; at++) {
+      const column = this.#columns[at]!;
+      const [start, end] = [bounds[2 * at]!, bounds[2 * at + 1]!];
+      let isTaken: boolean;
+      if (start === end) isTaken = visit(column, null, 0, 0);
+      else if (isPlain && bytes[start] !== QUOTE) isTaken = visit(column, bytes, start, end);
+      else {
+        const value = this.#value(bytes, start, end);
+        isTaken = visit(column, value, 0, value.length);
+      }
+      if (!isTaken) return false;
+    }
+    return true;
+  }
+
+  /** The value of a cell without its quotes and escapes. */
+  #value(bytes: Buffer, start: number, end: number): Buffer {
+    const cell = readCell(bytes.toString('latin1', start, end))!;
+    return Buffer.from(this.#job.csv.lineBreaks === 'escape' ? unescaped(cell) : cell, 'latin1');
   }
 
   #writeGroup(): void {
-    const rowGroupSize = this.#columns[0]!.values.length;
     this.#groupBytes = 0;
-    if (rowGroupSize === 0) return;
-    const columnData = this.#columns
+    if (this.#columns[0]!.values.rows === 0) return;
+    const columns = this.#columns
       .filter(({ type }) => type !== 'empty')
-      .map(({ column, values }) => ({ name: column.alias, data: values }));
-    this.#file!.write({ columnData, rowGroupSize });
-    for (const column of this.#columns) column.values = [];
+      .map(({ column, type, values }) => ({ element: parquetElement(column.alias, type), values }));
+    writeRowGroup(this.#library, this.#file!, columns);
+    for (const column of this.#columns) column.clear();
     this.#send();
-  }
-
-  /** Widens the type of a column so that it holds these cells. */
-  #widen(at: number, cells: readonly (string | null)[]): void {
-    const state = this.#columns[at]!;
-    const { column } = state;
-    if (column.fixed) return;
-    if (state.type === 'empty') Object.assign(state, typed(column, typeOfValues(column.kind, cells)));
-    for (const cell of cells) {
-      if (cell === null || state.type === 'string') continue;
-      if (state.encode(cell) !== undefined) continue;
-      Object.assign(state, typed(column, joinTypes(state.type, typeOfValue(column.kind, cell))));
-    }
   }
 
   #open(): void {
@@ -192,6 +175,7 @@ export class PartConverter {
     this.#file = new this.#library.writer.ParquetWriter({
       writer: this.#bytes,
       schema: [{ name: 'root', num_children: fields.length }, ...fields],
+      codec: 'GZIP',
       // Statistics contain values.
       statistics: false,
       // It is written at the end of the file.
@@ -207,30 +191,22 @@ export class PartConverter {
   }
 }
 
-function typed({ fixed }: PartColumn, type: ColumnType): Pick<ColumnState, 'type' | 'encode'> {
-  return { type, encode: encoderOf(type, fixed ? 'all' : 'common') };
-}
+/** Takes a cell, without bytes if it is null. @returns false if the column's type is too narrow */
+type Visit = (column: ColumnWriter, bytes: Buffer | null, start: number, end: number) => boolean;
 
-/**
- * Adds the values of these cells to the row group.
- *
- * @returns false if the type of the column, which the configuration does not set, is too narrow
- */
-function encodeCells(state: ColumnState, cells: readonly (string | null)[]): boolean {
-  const { column, encode, values } = state;
-  for (const cell of cells) {
-    const value = cell === null ? null : encode(cell);
-    if (value === undefined) {
-      if (!column.fixed) return false;
-      state.unfit++;
-    }
-    values.push(value ?? null);
-  }
+const learn: Visit = (column, bytes, start, end) => {
+  if (bytes !== null) column.learn(bytes, start, end);
   return true;
-}
+};
+
+const add: Visit = (column, bytes, start, end) => {
+  if (bytes !== null) return column.add(bytes, start, end);
+  column.addNull();
+  return true;
+};
 
 /** Restores what `csv.lineBreaks: escape` wrote as two characters. */
-function unescaped(cell: string | null): string | null {
-  if (cell === null || !cell.includes('\\')) return cell;
+function unescaped(cell: string): string {
+  if (!cell.includes('\\')) return cell;
   return cell.replace(/\\([\\nr])/g, (_, code: string) => (code === 'n' ? '\n' : code === 'r' ? '\r' : '\\'));
 }

@@ -7,7 +7,7 @@ import type { FromThread, ToThread } from './worker.js';
 
 /** The module of the thread. Tests that run from source use the built one, too. */
 const THREAD = fileURLToPath(new URL('dist/src/table/parquet/worker.js', PACKAGE_ROOT));
-/** Pieces of a part that the thread has not taken yet. A piece has at most 64 KiB, or some MiB of well-packed text. */
+/** Pieces of a part that the thread has not taken yet. A piece has some 64 KiB. */
 const PIECES_IN_FLIGHT = 4;
 /** How long a thread waits for the next part. Then it ends and frees its memory. */
 const IDLE_MS = 2000;
@@ -82,8 +82,11 @@ export class ConversionThread {
     this.#post({ kind: 'job', job });
   }
 
+  /** @param bytes the next bytes of the part, as stored */
   async send(bytes: Uint8Array): Promise<void> {
-    this.#post({ kind: 'piece', bytes });
+    // A copy is passed on without another one. A view would be passed with the whole buffer that it is part of.
+    const copy = new Uint8Array(bytes);
+    this.#worker.postMessage({ kind: 'piece', bytes: copy } satisfies ToThread, [copy.buffer]);
     this.#pending++;
     await this.#output!.accepted();
     while (this.#pending >= PIECES_IN_FLIGHT)

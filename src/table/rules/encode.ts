@@ -19,7 +19,7 @@ const MAX_LONG = 2n ** 63n - 1n;
 export function encoderOf(type: ColumnType, years: Years): Encoder {
   switch (type) {
     case 'string':
-      return textEncoder();
+      return (cell) => Buffer.from(cell, 'latin1');
     case 'boolean':
       return (cell) => (cell === 'true' ? true : cell === 'false' ? false : undefined);
     case 'long':
@@ -37,28 +37,6 @@ export function encoderOf(type: ColumnType, years: Years): Encoder {
       return (cell) => toDecimal(cell, precision, scale);
     }
   }
-}
-
-/** Texts to remember in a column. */
-const MAX_KNOWN = 1000;
-
-/** Converts each text once if a column repeats its texts. */
-function textEncoder(): Encoder {
-  const known = new Map<string, Uint8Array>();
-  let [hits, misses] = [0, 0];
-  return (cell) => {
-    if (misses > MAX_KNOWN && hits < misses) return Buffer.from(cell, 'latin1');
-    const found = known.get(cell);
-    if (found !== undefined) {
-      hits++;
-      return found;
-    }
-    misses++;
-    const made = Buffer.from(cell, 'latin1');
-    // A copy as the key: a slice would keep the text of the part in memory.
-    if (known.size < MAX_KNOWN) known.set(made.toString('latin1'), made);
-    return made;
-  };
 }
 
 function toLong(cell: string): bigint | undefined {

@@ -16,51 +16,6 @@ const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 
 /** Microseconds since 1970 of a time with a zone (RFC 3339); `null` for other text, or for a part of a microsecond. */
 export function readTimestamp(text: string, years: Years): bigint | null {
-  return readUtc(text, years) ?? readAnyTime(text, years);
-}
-
-/** The two common forms, with seconds or milliseconds and `Z`, several times as fast; `null` for others. */
-function readUtc(text: string, years: Years): bigint | null {
-  const { length } = text;
-  const isShape =
-    (length === 20 || (length === 24 && text[19] === '.')) &&
-    text[length - 1] === 'Z' &&
-    text[10] === 'T' &&
-    text[13] === ':' &&
-    text[16] === ':';
-  if (!isShape) return null;
-  const day = cachedDay(text.slice(0, 10), years);
-  const [hour, minute, second] = [twoDigits(text, 11), twoDigits(text, 14), twoDigits(text, 17)];
-  const millis = length === 20 ? 0 : twoDigits(text, 20) * 10 + oneDigit(text, 22);
-  // A comparison with NaN, of other characters than digits, is false.
-  if (day === null || !(hour <= 23 && minute <= 59 && second <= 59 && millis <= 999)) return null;
-  return BigInt(((day * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000n + BigInt(millis * 1000);
-}
-
-function oneDigit(text: string, at: number): number {
-  const digit = text.charCodeAt(at) - 0x30;
-  return digit >= 0 && digit <= 9 ? digit : Number.NaN;
-}
-
-function twoDigits(text: string, at: number): number {
-  return oneDigit(text, at) * 10 + oneDigit(text, at + 1);
-}
-
-const days: Readonly<Record<Years, Map<string, number | null>>> = { common: new Map(), all: new Map() };
-const MAX_DAYS = 10_000;
-
-function cachedDay(text: string, years: Years): number | null {
-  const cache = days[years];
-  const known = cache.get(text);
-  if (known !== undefined) return known;
-  if (cache.size >= MAX_DAYS) cache.clear();
-  const day = readDate(text, years);
-  // A copy: a slice would keep the text of the part in memory.
-  cache.set(Buffer.from(text, 'latin1').toString('latin1'), day);
-  return day;
-}
-
-function readAnyTime(text: string, years: Years): bigint | null {
   const found = TIME.exec(text);
   if (found === null) return null;
   const [, year, month, day, hour, minute, second, fraction = '', sign, zoneHour, zoneMinute] = found;

@@ -25,10 +25,10 @@ describe('the data files of a snapshot', () => {
     const columns = nextColumns([], COLUMNS, types).map((column) => ({ ...column, kind: 'string' as const }));
     const converter = new PartConverter(
       await parquetLibrary(),
-      { columns, delimiter: ',', lineBreaks: 'keep' },
+      { columns, csv: CSV },
       { onTypes: () => {}, onBytes: (bytes) => chunks.push(bytes) },
     );
-    converter.push(TEXT);
+    converter.push(Buffer.from(TEXT));
     converter.end();
     const key = dataKey(resource, dataFileName(0, { part: SHA, layout: 'earlier' }));
     await lake.store.write(key, chunks, { contentType: 'x/y' });

@@ -74,8 +74,9 @@ async function makePlan(
 
   const known = before.length === 0 ? null : await EarlierRows.read(store, before, signal);
   const sequence = (before.at(-1)?.file.sequence ?? 0) + 1;
-  const key = planKey(input.batchId, planName(sequence, input.input));
-  const writer = new ChunkWriter(store, key, chunkRows(planner.rows));
+  const rowsAChunk = chunkRows(planner.rows);
+  const key = planKey(input.batchId, planName(sequence, input.input, rowsAChunk));
+  const writer = new ChunkWriter(store, key, rowsAChunk);
   await eachRow(store, input, signal, async (row) => {
     const planned = planner.plan(row);
     await writer.add(

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import { type ByteString, readByteString, toByteString } from '../core/brands.js';
 import { type ErrorCode, WorktrackError } from '../core/errors.js';
-import { ACCEPTED_CODING, decodeBody } from './content-coding.js';
+import { ACCEPTED_CODING, decodeBody, isIdentity } from './content-coding.js';
 
 /** Why a body cannot be read. A retry can help for all of them except `too-large`. */
 type BodyFault = 'too-large' | 'too-slow' | 'truncated' | 'unknown-coding' | 'undecodable';
@@ -110,12 +110,15 @@ async function decodeInto(
   // Destroying an unfinished body makes it emit an error when nothing listens any more.
   stream.on('error', () => undefined);
   try {
-    const encoded = limitBytes(stream, headers.contentLength, maxBytes);
-    const source = decodeBody(encoded, headers.contentEncoding);
+    const { contentEncoding, contentLength } = headers;
+    const isPlain = isIdentity(contentEncoding);
+    const source = isPlain
+      ? stream
+      : decodeBody(limitBytes(stream, contentLength, maxBytes), contentEncoding);
     if (source === null) {
       throw new BodyError(
         'unknown-coding',
-        `The body has the Content-Encoding ${headers.contentEncoding}, but only ${ACCEPTED_CODING} was requested.`,
+        `The body has the Content-Encoding ${contentEncoding}, but only ${ACCEPTED_CODING} was requested.`,
       );
     }
     let size = 0;
@@ -124,6 +127,7 @@ async function decodeInto(
       if (size > maxBytes) throw tooLarge(maxBytes);
       sink.push(chunk);
     }
+    if (isPlain) checkLength(size, contentLength);
   } catch (error) {
     stream.destroy();
     throw isZlibError(error) ? decodingError(error, headers.contentEncoding) : error;

@@ -101,17 +101,20 @@ export class RateBudget {
         // The timer may have been set only for this waiter.
         this.#pump();
       };
+      let isSettled = false;
       const waiter: Waiter = {
         options,
         settle: (acquired) => {
+          isSettled = true;
           signal?.removeEventListener('abort', onAbort);
           resolve(acquired);
         },
       };
-      signal?.addEventListener('abort', onAbort, { once: true });
       this.#queue.push(waiter);
       this.#announceHold([waiter]);
       this.#pump();
+      // Most requests get their lease at once, and a listener costs more than that.
+      if (!isSettled) signal?.addEventListener('abort', onAbort, { once: true });
     });
   }
 

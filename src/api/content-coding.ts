@@ -4,15 +4,18 @@ import { createGunzip } from 'node:zlib';
 /** The Accept-Encoding of every request. */
 export const ACCEPTED_CODING = 'gzip';
 
-/** Decodes a body by its Content-Encoding (RFC 9110 8.4). Null for a coding that no request accepts. */
+/** Whether a body is not encoded (RFC 9110 8.4). */
+export function isIdentity(contentEncoding: string | null): boolean {
+  const coding = contentEncoding?.trim().toLowerCase() ?? '';
+  return coding === '' || coding === 'identity';
+}
+
+/** Decodes an encoded body by its Content-Encoding (RFC 9110 8.4). Null for a coding that no request accepts. */
 export function decodeBody(
   source: AsyncIterable<Buffer>,
   contentEncoding: string | null,
 ): AsyncIterable<Buffer> | null {
-  switch (contentEncoding?.trim().toLowerCase() ?? '') {
-    case '':
-    case 'identity':
-      return source;
+  switch (contentEncoding?.trim().toLowerCase()) {
     case 'x-gzip': // Equivalent to gzip (RFC 9110 8.4.1.3).
     case ACCEPTED_CODING:
       return gunzip(source);

@@ -31,10 +31,21 @@ export function plansPrefix(batchId: string): string {
   return `${folder(batchId)}/_batch/plans/`;
 }
 
-/** Name of a plan's folder. Names sort by creation, and plans of different inputs never share a folder. */
-export function planName(sequence: number, input: ObjectKey): string {
-  const hash = /input\.([0-9a-f]+)\./.exec(input)?.[1] ?? 'input';
-  return `${String(sequence).padStart(6, '0')}-${hash}`;
+/**
+ * Name of a plan's folder. Names sort by creation. Plans of different inputs, or with chunks of different sizes, never share
+ * a folder, so two versions of this package cannot overwrite the chunks of each other.
+ */
+export function planName(sequence: number, input: ObjectKey, rowsAChunk: number): string {
+  return `${String(sequence).padStart(6, '0')}-${inputHash(input)}-${rowsAChunk}`;
+}
+
+/** Whether a plan is one of an input. The names of older plans end with the hash. @param plan key of `plan.json` */
+export function isPlanOf(plan: ObjectKey, input: ObjectKey): boolean {
+  return /\/\d+-([0-9a-z]+)(?:-\d+)?\/plan\.json$/.exec(plan)?.[1] === inputHash(input);
+}
+
+function inputHash(input: ObjectKey): string {
+  return /input\.([0-9a-f]+)\./.exec(input)?.[1] ?? 'input';
 }
 
 /** The plan itself, written after its chunks. */

@@ -109,15 +109,16 @@ export function isPending({ verdict, receipt }: ChunkRow): boolean {
 }
 
 const MAX_CHUNK_ROWS = 1000;
-const MIN_CHUNK_ROWS = 50;
+const MIN_CHUNK_ROWS = 250;
 const TARGET_CHUNKS = 2000;
 
 /** Size limit of a chunk in bytes. A whole chunk is held in memory. */
 export const CHUNK_BYTES = 2 * 1024 * 1024;
 
 /**
- * Rows per chunk. The intent to send is recorded per chunk. Chunks are small, because the outcome of a whole chunk is
- * unknown after a worker is killed. They are large enough that the objects of a large batch can be listed quickly.
+ * Rows per chunk. The intent to send is recorded per chunk, which takes six requests to the store. Chunks are small, because
+ * after a worker was killed, every row of its chunks may have been sent. They are large enough that these requests take
+ * little time, and that the objects of a large batch can be listed quickly.
  */
 export function chunkRows(rows: number): number {
   return Math.min(MAX_CHUNK_ROWS, Math.max(MIN_CHUNK_ROWS, Math.ceil(rows / TARGET_CHUNKS)));

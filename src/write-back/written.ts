@@ -1,7 +1,7 @@
 import type { ObjectKey } from '../core/brands.js';
 import type { WrittenResults } from '../core/contract/write-back.js';
 import type { ObjectStore } from '../lake/store/index.js';
-import { planKey, planName, summaryKey } from './layout.js';
+import { isPlanOf, summaryKey } from './layout.js';
 
 /** The content of `summary.json`. */
 export interface Summary {
@@ -28,11 +28,5 @@ export async function writtenBatch(
   const [found, info] = await Promise.all([store.readIfExists(key), store.head(key)]);
   if (found === null || info === null) return null;
   const { plan, complete, written } = JSON.parse(found.body.toString('utf8')) as Summary;
-  return complete && isPlanOf(plan, batchId, input) ? { at: info.modifiedAt, written } : null;
-}
-
-/** A plan's name ends with the hash of its input. */
-function isPlanOf(plan: ObjectKey, batchId: string, input: ObjectKey): boolean {
-  const sequence = Number(/\/(\d+)-[^/]+\/plan\.json$/.exec(plan)?.[1]);
-  return plan === planKey(batchId, planName(sequence, input));
+  return complete && isPlanOf(plan, input) ? { at: info.modifiedAt, written } : null;
 }

@@ -25,6 +25,7 @@ import {
 } from '../../src/temporal/client/connect.js';
 import { createWorker, type WorktrackWorkerOptions } from '../../src/temporal/worker/worker.js';
 import type { SharedServers } from './global-setup.js';
+import { historiesOf } from './histories.js';
 
 export interface StackOptions {
   readonly simulator?: SimulatorOptions;
@@ -72,6 +73,7 @@ export interface Stack {
   ): Promise<{ stop(): Promise<void> }>;
   /** Starts an export and waits for its end; a failed one gives its result too. */
   export(input?: Partial<ExportInput>): Promise<ExportResult>;
+  /** The events of a workflow, those of earlier histories first, from which it continued as new. */
   history(workflowId: string): Promise<History>;
   /** All workflows of this stack; others in the namespace may have memos that our converter cannot read. */
   workflows(): AsyncIterable<{ readonly workflowId: string; readonly runId: string }>;
@@ -180,7 +182,10 @@ ${options.yaml ?? ''}`;
       }
     },
     workflows: () => temporal.client.workflow.list({ query: `TaskQueue = '${taskQueue}'` }),
-    history: (workflowId) => temporal.client.workflow.getHandle(workflowId).fetchHistory(),
+    async history(workflowId) {
+      const histories = await historiesOf(temporal.client, workflowId);
+      return { events: histories.flatMap(({ events }) => events ?? []) };
+    },
     mirrorId,
     beforeStop: (end) => void ends.unshift(end),
     async stop() {

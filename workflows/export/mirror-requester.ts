@@ -3,6 +3,7 @@ import {
   CancellationScope,
   condition,
   getExternalWorkflowHandle,
+  patched,
   workflowInfo,
 } from '@temporalio/workflow';
 import {
@@ -16,9 +17,13 @@ import { DAY_MS } from '../../src/core/duration.js';
 import { newMirror, type RequestSpec } from '../../src/core/mirror.js';
 import { mirrorRequestProblem, runAnswerProblem } from '../../src/core/signals.js';
 import { resourceMirrorWorkflow } from '../mirror/resource-mirror.js';
-import { nextResendMs, signalWithStart } from '../shared/long-lived.js';
+import { nextResendMs, signalOrStart, signalWithStart } from '../shared/long-lived.js';
 import { requestRun, runAnswered, withdrawRequest } from '../shared/messages.js';
 import { handleChecked } from '../shared/signals.js';
+import { SharedTimer } from './shared-timer.js';
+
+/** Histories without this patch have a timer for each request, and may have the patch `signal-first` instead. */
+const ONE_TIMER = 'one-resend-timer';
 
 /**
  * Sends requests of this workflow to the mirrors of a connection and collects their reports. Use one per workflow: it
@@ -31,6 +36,7 @@ export class MirrorRequester {
   /** The id of the current request of each resource. */
   readonly #requested = new Map<string, string>();
   readonly #sent = new Map<string, Sent>();
+  readonly #timer = new SharedTimer();
 
   constructor(connection: string) {
     this.#connection = connection;
@@ -77,8 +83,7 @@ export class MirrorRequester {
     const deadline = (sent?.first ?? Date.now()) + DAY_MS + 4 * giveUpAfterMs;
     for (let last = sent ?? (await this.#send(resource, request, null)); ; ) {
       this.#sent.set(resource, last);
-      const left = last.last + last.wait - Date.now();
-      await condition(() => this.#reports.has(request.requestId), Math.max(1, left));
+      await this.#reportOr(request.requestId, last.last + last.wait);
       const report = this.#reports.get(request.requestId);
       if (report !== undefined) {
         this.#sent.delete(resource);
@@ -94,9 +99,18 @@ export class MirrorRequester {
     }
   }
 
+  /** Waits for a report, or until a time. @param at milliseconds since 1970 */
+  async #reportOr(requestId: string, at: number): Promise<void> {
+    const isAnswered = (): boolean => this.#reports.has(requestId);
+    if (patched(ONE_TIMER)) await this.#timer.waitUntil(isAnswered, at);
+    else await condition(isAnswered, Math.max(1, at - Date.now()));
+  }
+
   async #send(resource: string, request: MirrorRequest, previous: Sent | null): Promise<Sent> {
     const now = Date.now();
-    await signalWithStart(mirrorOf(this.#connection, resource), requestRun, request);
+    const mirror = mirrorOf(this.#connection, resource);
+    if (patched(ONE_TIMER)) await signalOrStart(mirror, requestRun, request);
+    else await signalWithStart(mirror, requestRun, request);
     return { first: previous?.first ?? now, last: Date.now(), wait: nextResendMs(previous?.wait) };
   }
 

@@ -16,7 +16,7 @@ import { HOUR_MS, MINUTE_MS } from '../../src/core/duration.js';
 /** Far below the server's own suggestion, so that a history stays quick to read and to replay. */
 const MAX_EVENTS = 1000;
 
-/** Whether the history is long enough to continue as new. */
+/** Whether the history is long enough to continue as new. @param maxEvents the same in every version */
 export function shouldContinueAsNew(maxEvents: number = MAX_EVENTS): boolean {
   const { historyLength, continueAsNewSuggested } = workflowInfo();
   return continueAsNewSuggested || historyLength >= maxEvents;
@@ -36,25 +36,38 @@ interface LongLived<W extends Workflow> {
   readonly memo: NonNullable<ChildWorkflowOptions['memo']>;
 }
 
+/** As `signalOrStart`. Histories of earlier versions start the workflow before they signal it. */
+export async function signalWithStart<W extends Workflow, Argument>(
+  ...args: Parameters<typeof signalOrStart<W, Argument>>
+): Promise<void> {
+  await (patched('signal-first') ? signalOrStart(...args) : startAndSignal(...args));
+}
+
 /**
  * Signals a workflow, and starts it if it is not running. It usually runs, and a signal takes fewer events than a start that
  * fails. If the workflow completes between start and signal, both are repeated once.
  *
  * @throws the error of the second signal
  */
-export async function signalWithStart<W extends Workflow, Argument>(
+export async function signalOrStart<W extends Workflow, Argument>(
+  longLived: LongLived<W>,
+  signal: SignalDefinition<[Argument]>,
+  argument: Argument,
+): Promise<void> {
+  try {
+    await getExternalWorkflowHandle(longLived.workflowId).signal(signal, argument);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    await startAndSignal(longLived, signal, argument);
+  }
+}
+
+async function startAndSignal<W extends Workflow, Argument>(
   longLived: LongLived<W>,
   signal: SignalDefinition<[Argument]>,
   argument: Argument,
 ): Promise<void> {
   const handle = getExternalWorkflowHandle(longLived.workflowId);
-  if (patched('signal-first')) {
-    try {
-      return await handle.signal(signal, argument);
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
-  }
   await ensureStarted(longLived);
   try {
     await handle.signal(signal, argument);

@@ -33,9 +33,14 @@ export async function bundleWorkflows(
   { converter = {}, interceptorModules = [], logger = new DefaultLogger('WARN') }: UserModules = {},
 ): Promise<{ code: string }> {
   const { payloadConverterPath, failureConverterPath } = converter;
+  const workflowsPath = fileOf(`dist/workflows/${list}.js`);
+  const isOurs = modulesOf({ converter, interceptorModules }).length === 0;
   return bundleWorkflowCode({
     logger,
-    workflowsPath: fileOf(`dist/workflows/${list}.js`),
+    workflowsPath,
+    // These modules hold no state, so all workflows of a worker can share them. Shared modules are frozen, which modules of
+    // the user may not expect.
+    preloadModules: isOurs ? [workflowsPath] : [],
     workflowInterceptorModules: [...interceptorModules],
     ...(payloadConverterPath === undefined ? {} : { payloadConverterPath }),
     ...(failureConverterPath === undefined ? {} : { failureConverterPath }),
@@ -56,10 +61,15 @@ export function shippedBundle(list: WorkflowList = 'index'): { codePath: string 
  * need no bundling. Converters and interceptors run inside, so they are bundled with the workflows.
  */
 export async function bundleFor(list: WorkflowList, own: UserModules = {}): Promise<WorkflowBundleOption> {
-  const { converter = {}, interceptorModules = [] } = own;
+  return modulesOf(own).length === 0 ? shippedBundle(list) : bundleWorkflows(list, own);
+}
+
+/** The paths of the user's modules. */
+function modulesOf({ converter = {}, interceptorModules = [] }: UserModules): string[] {
   const { payloadConverterPath, failureConverterPath } = converter;
-  const inside = [payloadConverterPath, failureConverterPath, ...interceptorModules];
-  return inside.every((path) => path === undefined) ? shippedBundle(list) : bundleWorkflows(list, own);
+  return [payloadConverterPath, failureConverterPath, ...interceptorModules].filter(
+    (path) => path !== undefined,
+  );
 }
 
 /** The absolute path of a file of this package. */

@@ -98,7 +98,7 @@ describe('commands on several connections', () => {
       const { events } = await stack.history(id);
       return events!.some((event) => event.workflowExecutionCancelRequestedEventAttributes);
     }, 'the cancellation is requested');
-    await stack.startWorker(loadSettings({ file: config, env: {}, cwd: stack.folder }));
+    worker = await stack.startWorker(loadSettings({ file: config, env: {}, cwd: stack.folder }));
     expect(await cancel.exited).toBe(0);
     expect((await cancel.output()).stdout).toBe('The export was cancelled. Published data stays.\n');
     const again = await run(`cancel ${id}`);
@@ -106,6 +106,8 @@ describe('commands on several connections', () => {
   });
 
   it('waits for the end of a cancelled export, also through an outage of Temporal', async () => {
+    // Otherwise, the export could end before the request to cancel it arrives.
+    await worker.stop();
     const id = (await run('export --connection b2 --no-wait')).stdout.trim();
     const target = stack.temporal.address;
     const proxy = await startTcpProxy(target);

@@ -21,7 +21,6 @@ describe('a mirror whose history is full', () => {
     const first = await stack.startWorker();
     expect((await stack.export()).outcome).toBe('published');
     const mirror = mirrorOf(stack, 'tasks');
-    const { runId: history } = await mirror.describe();
     const answered = runRequest();
     const before = (await mirrorStatus(stack, 'tasks')).lastRun!.runId;
     await mirror.signal('requestRun', answered);
@@ -31,6 +30,7 @@ describe('a mirror whose history is full', () => {
     const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 1 });
     const going = stack.export({ full: true });
     await until(held.isThere, 'a run is going on');
+    const { runId: history } = await mirror.describe();
     const waiting = [stack.export(), stack.export({ allowDeletes: true })];
     const nobodyWaits = runRequest({ mode: 'full', reconcile: true });
     await mirror.signal('requestRun', nobodyWaits);

@@ -70,8 +70,10 @@ describe('a mirror', () => {
     const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
     const runs = new Set<string>();
     const checkpoints: string[] = [];
-    let firstRunId: string | null = null;
-    for (let round = 0; round < 16; round++) {
+    let firstHistory: string | null = null;
+    let roundsAfter = 0;
+    // How many events a run takes depends on which signals arrive in one task.
+    for (let round = 0; round < 64 && roundsAfter < 2; round++) {
       // Two modes are requested at once, so one of them always waits.
       const pair = await Promise.all([start(), start({ full: true })]);
       const results = (await Promise.all(pair.map((handle) => handle.result()))) as ExportResult[];
@@ -80,12 +82,14 @@ describe('a mirror', () => {
         expect(runs.has(reports[0]!.runId!)).toBe(false);
         runs.add(reports[0]!.runId!);
       }
-      firstRunId ??= (await mirror.describe()).runId;
       checkpoints.push((await status('projects')).checkpoint!.updatedSince);
+      const history = (await mirror.describe()).runId;
+      firstHistory ??= history;
+      if (history !== firstHistory) roundsAfter++;
     }
-    expect((await mirror.describe()).runId).not.toBe(firstRunId);
-    expect(runs.size).toBe(32);
-    expect((await runIds('projects')).length).toBe(32);
+    expect(roundsAfter).toBe(2);
+    expect(runs.size).toBe(2 * checkpoints.length);
+    expect((await runIds('projects')).length).toBe(runs.size);
     expect([...checkpoints].sort()).toEqual(checkpoints);
   });
 

@@ -62,16 +62,30 @@ describe('a run that finds little or nothing new', () => {
 
   /** A night: what it cost, and what it counted. */
   async function night(): Promise<Cost & { readonly counts: unknown; readonly runId: string }> {
-    const before = (await stack.history(stack.mirrorId(RESOURCE))).events ?? [];
+    const before = await eventsAtRest();
+    // A run that starts in the second of the one before waits for the next second, which takes five events.
+    const ended = Date.now();
+    await until(() => Date.now() > ended + 1000, 'the second of the last run is over');
     s3.takeRequests();
     const [run] = (await stack.export()).runs;
     const requests = s3.takeRequests();
     expect(run?.error).toBeNull();
-    const events = ((await stack.history(stack.mirrorId(RESOURCE))).events ?? []).slice(before.length);
+    const events = (await eventsAtRest()).slice(before.length);
     const activities = events.flatMap(
       ({ activityTaskScheduledEventAttributes: scheduled }) => scheduled?.activityType?.name ?? [],
     );
     return { events: events.length, activities, requests, counts: run!.counts, runId: run!.runId! };
+  }
+
+  /** The events of the mirror, once it has nothing more to do. */
+  async function eventsAtRest() {
+    for (;;) {
+      const { events } = await stack.history(stack.mirrorId(RESOURCE));
+      const sent = events!.filter((event) => event.signalExternalWorkflowExecutionInitiatedEventAttributes);
+      const arrived = events!.filter((event) => event.externalWorkflowExecutionSignaledEventAttributes);
+      const isIdle = events!.at(-1)!.workflowTaskCompletedEventAttributes;
+      if (isIdle && sent.length === arrived.length) return events!;
+    }
   }
 
   async function objects(): Promise<string[]> {

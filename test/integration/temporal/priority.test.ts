@@ -13,7 +13,7 @@ describe('activities', () => {
 
   /** Priority keys of a workflow's activities. All of them must have the connection as their fairness key. */
   const prioritiesOf = async (workflowId: string): Promise<number[]> => {
-    const { events } = await stack.temporal.client.workflow.getHandle(workflowId).fetchHistory();
+    const { events } = await stack.history(workflowId);
     return (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: scheduled }) => {
       if (!scheduled) return [];
       expect(scheduled.priority?.fairnessKey).toBe(stack.connection);

@@ -39,6 +39,11 @@ describe('worker deployment versioning', () => {
     return { behavior, buildId: deploymentVersion?.buildId };
   }
 
+  /** Waits, because a mirror that has just continued as new has no version before its first task. */
+  async function expectVersion(workflowId: string, expected: Awaited<ReturnType<typeof versionOf>>) {
+    await expect.poll(() => versionOf(workflowId), { timeout: 60_000 }).toEqual(expected);
+  }
+
   it('pins an export to the build on which it started, and moves its mirror to the next', async () => {
     stack = await startStack({
       simulator: { awkward: false, counts: { projects: 30 } },
@@ -54,7 +59,7 @@ describe('worker deployment versioning', () => {
     await makeCurrent('1');
     const mirrorId = stack.mirrorId('projects');
     expect((await stack.export()).outcome).toBe('published');
-    expect(await versionOf(mirrorId)).toEqual({ behavior: AUTO_UPGRADE, buildId: '1' });
+    await expectVersion(mirrorId, { behavior: AUTO_UPGRADE, buildId: '1' });
 
     // An export that is in the middle of its reading when build 2 becomes current.
     const held = holdAnswer(stack.simulator, { resource: 'projects', page: 1 });
@@ -69,8 +74,8 @@ describe('worker deployment versioning', () => {
     held.release();
     const result = await stack.temporal.client.workflow.getHandle(workflowId).result();
     expect(result).toMatchObject({ outcome: 'published' });
-    expect(await versionOf(workflowId)).toEqual({ behavior: PINNED, buildId: '1' });
-    expect(await versionOf(mirrorId)).toEqual({ behavior: AUTO_UPGRADE, buildId: '2' });
+    await expectVersion(workflowId, { behavior: PINNED, buildId: '1' });
+    await expectVersion(mirrorId, { behavior: AUTO_UPGRADE, buildId: '2' });
 
     // No workflow needs the old build any more.
     await first.signal('SIGTERM');
@@ -91,7 +96,7 @@ describe('worker deployment versioning', () => {
     );
     await stack.temporal.client.workflow.getHandle(workflowId).result();
     for (const id of [workflowId, stack.mirrorId('projects')]) {
-      expect(await versionOf(id)).toEqual({ behavior: undefined, buildId: undefined });
+      await expectVersion(id, { behavior: undefined, buildId: undefined });
       for (const event of (await stack.history(id)).events!) {
         const completed = event.workflowTaskCompletedEventAttributes;
         if (completed) expect([completed.versioningBehavior, completed.deploymentVersion]).toEqual([0, null]);
@@ -102,7 +107,7 @@ describe('worker deployment versioning', () => {
     const versioned = await stack.startWorker(stack.settings, { deployment });
     await makeCurrent('1');
     expect((await stack.export()).outcome).toBe('published');
-    expect(await versionOf(stack.mirrorId('projects'))).toEqual({ behavior: AUTO_UPGRADE, buildId: '1' });
+    await expectVersion(stack.mirrorId('projects'), { behavior: AUTO_UPGRADE, buildId: '1' });
     await versioned.stop();
     // No build is current: tasks go to workers without versioning.
     await makeCurrent('');

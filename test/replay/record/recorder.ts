@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { afterEach } from 'vitest';
 import type { MirrorStatus } from '../../../src/core/contract/index.js';
+import { historiesOf } from '../../support/histories.js';
 import { type Stack, type StackOptions, startStack } from '../../support/stack.js';
 
 /**
@@ -31,13 +32,20 @@ export async function record(
   workflowId: string,
   runId?: string,
 ): Promise<void> {
-  const history = await stack.temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
   await mkdir(FOLDER, { recursive: true });
-  const name = `${workflow}.${path}.json`;
-  const { events } = JSON.parse(historyToJSON(history)) as { readonly events: readonly object[] };
-  // One event per line, so that files stay small and a diff shows which events changed.
-  const lines = events.map((event) => JSON.stringify(event, scrub));
-  await writeFile(join(FOLDER, name), `{"events":[\n${lines.join(',\n')}\n]}\n`);
+  const all = await historiesOf(stack.temporal.client, workflowId, runId);
+  // The newest one may have no completed task yet, and so nothing to replay.
+  const histories = all.filter(({ events }) =>
+    events?.some((event) => event.workflowTaskCompletedEventAttributes),
+  );
+  for (const [at, history] of histories.entries()) {
+    const part = histories.length === 1 ? '' : `.${at + 1}`;
+    const name = `${workflow}.${path}${part}.json`;
+    const { events } = JSON.parse(historyToJSON(history)) as { readonly events: readonly object[] };
+    // One event per line, so that files stay small and a diff shows which events changed.
+    const lines = events.map((event) => JSON.stringify(event, scrub));
+    await writeFile(join(FOLDER, name), `{"events":[\n${lines.join(',\n')}\n]}\n`);
+  }
 }
 
 /** Removes details of the recording machine, which a replay does not need. */

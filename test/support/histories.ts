@@ -1,0 +1,9 @@
+import type { Client } from '@temporalio/client';
+import type { History } from '@temporalio/common/lib/proto-utils.js';
+
+/** The newest history of a workflow and those from which it continued as new, oldest first. */
+export async function historiesOf(client: Client, workflowId: string, runId?: string): Promise<History[]> {
+  const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+  const earlier = history.events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId;
+  return earlier ? [...(await historiesOf(client, workflowId, earlier)), history] : [history];
+}

@@ -1,12 +1,14 @@
 // The loop that a good engineer would write without any durability: page after page, parse, CSV, gzip, one upload.
-// Prints one JSON line: seconds, CPU seconds, rows, peak memory.
+// Its argument is a job as JSON (peers.mjs).
 import { once } from 'node:events';
-import { createGzip } from 'node:zlib';
+import { promisify } from 'node:util';
+import { createGzip, gunzip } from 'node:zlib';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { stringify } from 'csv-stringify';
 import { Agent, request } from 'undici';
 
-const [url, endpoint, region, key, resource, warmUp] = process.argv.slice(2);
+const { url, endpoint, region, name, resource, pageSize, warmUp } = JSON.parse(process.argv[2]);
+const unzip = promisify(gunzip);
 const agent = new Agent({ connections: 1 });
 const s3 = new S3Client({ endpoint, region, forcePathStyle: true });
 
@@ -19,12 +21,15 @@ async function run(object, limitRows) {
   let rows = 0;
   let cursor = null;
   do {
-    const query = new URLSearchParams({ limit: '1000', ...(cursor === null ? {} : { cursor }) });
-    const { statusCode, body } = await request(`${url}/api/public/v2/${resource}?${query}`, {
+    const query = new URLSearchParams({ limit: String(pageSize), ...(cursor === null ? {} : { cursor }) });
+    const { statusCode, headers, body } = await request(`${url}/api/public/v2/${resource}?${query}`, {
       dispatcher: agent,
-      headers: { authorization: `Bearer ${process.env.BENCH_KEY}` },
+      headers: { authorization: `Bearer ${process.env.BENCH_KEY}`, 'accept-encoding': 'gzip' },
     });
-    const text = await body.text();
+    const text =
+      headers['content-encoding'] === 'gzip'
+        ? String(await unzip(await body.arrayBuffer()))
+        : await body.text();
     if (statusCode !== 200) throw new Error(`status ${statusCode}: ${text}`);
     const page = JSON.parse(text);
     for (const record of page.data) {
@@ -39,10 +44,10 @@ async function run(object, limitRows) {
   return rows;
 }
 
-if (warmUp !== '0') await run(`${key}-warm`, Number(warmUp));
+if (warmUp > 0) await run(`${name}-warm`, warmUp);
 const cpu = process.cpuUsage();
 const started = performance.now();
-const rows = await run(key, Number.POSITIVE_INFINITY);
+const rows = await run(name, Number.POSITIVE_INFINITY);
 const seconds = (performance.now() - started) / 1000;
 const { user, system } = process.cpuUsage(cpu);
 const peakMiB = process.resourceUsage().maxRSS / 1024;

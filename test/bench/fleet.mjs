@@ -11,7 +11,7 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs, promisify } from 'node:util';
-import { setUp, startService, startWorker, usage } from './stage.mjs';
+import { newEvents, setUp, startService, startWorker, usage } from './stage.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -31,9 +31,6 @@ const resources = RESOURCES.slice(0, Number(values.resources));
 /** Exports that are started, or waited for, at the same time. */
 const AT_ONCE = 50;
 const OVERLAP_S = 1;
-
-/** Events of mirrors that were there before, by task queue. */
-const known = new Map();
 
 for (const workers of values.workers.split(',').map(Number)) await fleet(workers);
 process.exit(0);
@@ -116,9 +113,7 @@ async function night(stage, taskQueue, workers, title) {
     handles.map(({ workflowId }) => workflowId),
   );
   const mirrors = names.flatMap((one) => resources.map((resource) => `worktrack/${one}/mirror/${resource}`));
-  const all = await events(stage, mirrors);
-  const mirrored = all - (known.get(taskQueue) ?? 0);
-  known.set(taskQueue, all);
+  const mirrored = await events(stage, mirrors);
   const runs = connections * resources.length;
   const per = (value, digits = 3) => (value / runs).toFixed(digits);
   say(
@@ -139,11 +134,8 @@ async function night(stage, taskQueue, workers, title) {
   );
 }
 
-async function events({ client }, workflowIds) {
-  const lengths = await inTurns(workflowIds, async (id) => {
-    const { historyLength } = await client.workflow.getHandle(id).describe();
-    return historyLength;
-  });
+async function events(stage, workflowIds) {
+  const lengths = await inTurns(workflowIds, (id) => newEvents(stage, id));
   return lengths.reduce((all, one) => all + one, 0);
 }
 

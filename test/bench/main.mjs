@@ -1,31 +1,34 @@
 // Speed, side by side with a bare loop, in one run on real servers (Linux).
 //
 //   npm run bench [-- --sizes 5000,200000,2000000 --orders updatedAt,-updatedAt,random,id --data worded --rounds 3
-//     --skip nights,store,latency,scale,write-back --tables]
+//     --skip nights,open,dlt,store,latency,scale,write-back --open-rows 20000 --tables]
 //
 // `--orders` are the orders of the list by which the service returns its records; `-updatedAt` is descending. Rows have
-// sentences of their own as texts (`--data worded`), or a few phrases that compress better (`--data generic`). `--tables`
-// also writes Delta tables. The first lines printed for each size are the worst case.
+// different sentences as texts (`--data worded`), or a few phrases that compress better (`--data generic`). `--tables`
+// also writes Delta tables. The first lines printed for each size are the worst case. Then each other point that the spec
+// leaves open varies at `--open-rows` rows, also beside dlt, which is installed from PyPI at its first use.
 //
 // What it prints are medians; what it compares alternates. CPU is that of our own processes: the worker's, and the bare
 // loop's. Time is from asking for the export to the answer that it is published.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
+import { openPoints } from './open-points.mjs';
+import { bareLoop } from './peers.mjs';
+import { count, mib, print, say, title } from './print.mjs';
 import { startSlowWay } from './slow-store.mjs';
 import {
   configure,
   measureExport,
   measureWriteBack,
   median,
+  medianOf,
   setUp,
   startService,
   startWorker,
+  warmConnection,
 } from './stage.mjs';
 
 const { values } = parseArgs({
@@ -35,6 +38,7 @@ const { values } = parseArgs({
     orders: { type: 'string', default: 'updatedAt,-updatedAt,random,id' },
     data: { type: 'string', default: 'worded' },
     skip: { type: 'string', default: '' },
+    'open-rows': { type: 'string', default: '20000' },
     tables: { type: 'boolean', default: false },
   },
 });
@@ -50,6 +54,14 @@ const STORE_LATENCY_MS = 30;
 /** A large resource is measured less often. */
 const LARGE = 1_000_000;
 
+/** Changes between two nights: name, share of the rows, and which. */
+const NIGHTS = [
+  ['newest 0.1 %', 0.001, 'newest'],
+  ['spread 0.1 %', 0.001, 'spread'],
+  ['spread 5 %', 0.05, 'spread'],
+  ['nothing changed', 0, 'spread'],
+];
+
 const stage = await setUp();
 try {
   for (const rows of sizes) {
@@ -58,6 +70,13 @@ try {
     summarize(rows, compared);
     for (const { print } of compared) print();
   }
+  if (!skip.has('open'))
+    await openPoints(stage, {
+      rows: Number(values['open-rows']),
+      rounds: Number(values.rounds),
+      data: values.data,
+      hasDlt: !skip.has('dlt'),
+    });
   if (!skip.has('store')) await slowStore(5000);
   if (!skip.has('latency')) for (const pageSize of [250, 1000]) await latency(pageSize);
   if (!skip.has('scale')) await scale();
@@ -66,14 +85,6 @@ try {
   await stage.stop();
 }
 process.exit(0);
-
-/** Changes between two nights: name, share of the rows, and which. */
-const NIGHTS = [
-  ['newest 0.1 %', 0.001, 'newest'],
-  ['spread 0.1 %', 0.001, 'spread'],
-  ['spread 5 %', 0.05, 'spread'],
-  ['nothing changed', 0, 'spread'],
-];
 
 /**
  * The bare loop against first full exports and increments of one size. Returns the ratios to the bare loop, and a function
@@ -91,9 +102,17 @@ async function compare(rows, order) {
   const after = nights.map(() => []);
   try {
     const alone = await ceiling(service, rows);
+    const job = {
+      url: service.url,
+      endpoint: stage.s3.endpoint,
+      resource: RESOURCE,
+      pageSize: 1000,
+      warmUp: WARM_UP,
+    };
     for (let round = 0; round < rounds; round++) {
-      bare.push(await counted(service, () => bareLoop(service, `bare-${order}-${rows}-${round}`)));
-      const connection = await warmConnection(service);
+      const name = `bare-${order}-${rows}-${round}`;
+      bare.push(await counted(service, () => bareLoop(stage, { ...job, name })));
+      const connection = await connect(service);
       const { worker } = connection;
       const run = () => measureExport(stage, connection, [worker.pid], { resources: [RESOURCE] });
       full.push(await counted(service, run));
@@ -105,8 +124,8 @@ async function compare(rows, order) {
       }
       await worker.stop();
     }
-    const perSecond = of(bare, 'seconds') / of(full, 'seconds');
-    const perCpu = of(bare, 'cpu') / of(full, 'cpu');
+    const perSecond = medianOf(bare, 'seconds') / medianOf(full, 'seconds');
+    const perCpu = medianOf(bare, 'cpu') / medianOf(full, 'cpu');
     return {
       ...{ order, perSecond, perCpu },
       print() {
@@ -136,38 +155,34 @@ function summarize(rows, compared) {
   );
 }
 
-function of(list, field) {
-  return median(list.map((one) => one[field]));
-}
-
 function fullLine(name, list, rows) {
   return [
     name,
-    `${of(list, 'seconds').toFixed(2)} s`,
-    `${count(rows / of(list, 'seconds'))} rows/s`,
-    `${of(list, 'cpu').toFixed(2)} CPU s`,
-    `${count(rows / of(list, 'cpu'))} rows/CPU s`,
-    `${of(list, 'peakMiB').toFixed(0)} MiB peak`,
-    list[0].newEvents === undefined ? '' : `${of(list, 'newEvents')} events`,
+    `${medianOf(list, 'seconds').toFixed(2)} s`,
+    `${count(rows / medianOf(list, 'seconds'))} rows/s`,
+    `${medianOf(list, 'cpu').toFixed(2)} CPU s`,
+    `${count(rows / medianOf(list, 'cpu'))} rows/CPU s`,
+    `${medianOf(list, 'peakMiB').toFixed(0)} MiB peak`,
+    list[0].newEvents === undefined ? '' : `${medianOf(list, 'newEvents')} events`,
     list[0].received === undefined
       ? ''
-      : `${mib(of(list, 'received'))} MiB in, ${mib(of(list, 'sent'))} MiB out`,
-    `${of(list, 'requests')} requests`,
-    list[0].s3Requests === undefined ? '' : `${of(list, 's3Requests')} to S3`,
+      : `${mib(medianOf(list, 'received'))} MiB in, ${mib(medianOf(list, 'sent'))} MiB out`,
+    `${medianOf(list, 'requests')} requests`,
+    list[0].s3Requests === undefined ? '' : `${medianOf(list, 's3Requests')} to S3`,
   ];
 }
 
 function nightLine(name, list, full) {
   return [
     `increment, ${name}`,
-    `${of(list, 'seconds').toFixed(2)} s`,
-    `${of(list, 'cpu').toFixed(2)} CPU s`,
-    `${((100 * of(list, 'seconds')) / of(full, 'seconds')).toFixed(1)} % of the full export`,
-    `${of(list, 'peakMiB').toFixed(0)} MiB peak`,
-    `${of(list, 'newEvents')} events`,
-    `${mib(of(list, 'received'))} MiB in, ${mib(of(list, 'sent'))} MiB out`,
-    `${of(list, 'requests')} requests`,
-    `${of(list, 's3Requests')} to S3`,
+    `${medianOf(list, 'seconds').toFixed(2)} s`,
+    `${medianOf(list, 'cpu').toFixed(2)} CPU s`,
+    `${((100 * medianOf(list, 'seconds')) / medianOf(full, 'seconds')).toFixed(1)} % of the full export`,
+    `${medianOf(list, 'peakMiB').toFixed(0)} MiB peak`,
+    `${medianOf(list, 'newEvents')} events`,
+    `${mib(medianOf(list, 'received'))} MiB in, ${mib(medianOf(list, 'sent'))} MiB out`,
+    `${medianOf(list, 'requests')} requests`,
+    `${medianOf(list, 's3Requests')} to S3`,
   ];
 }
 
@@ -188,7 +203,7 @@ async function slowStore(rows) {
     const full = [];
     const nights = [];
     for (let round = 0; round < Number(values.rounds); round++) {
-      const connection = await warmConnection(service, { ...stage.s3, endpoint: way.url });
+      const connection = await connect(service, { ...stage.s3, endpoint: way.url });
       const { worker } = connection;
       const run = () => measureExport(stage, connection, [worker.pid], { resources: [RESOURCE] });
       full.push(await run());
@@ -288,7 +303,7 @@ async function writeBack(rows) {
       bare.push(await bareWrites(service, rows));
       const file = join(stage.folder, `rows-${round}.csv`);
       await writeFile(file, `${[header, ...body(round)].join('\n')}\n`);
-      const connection = await warmConnection(service);
+      const connection = await connect(service);
       product.push(await measureWriteBack(stage, connection, connection.worker, file));
       await connection.worker.stop();
     }
@@ -331,38 +346,11 @@ async function bareWrites({ url }, rows) {
 }
 
 /** A connection whose worker has exported something small. */
-async function warmConnection(service, s3 = stage.s3) {
-  const connection = await configure({ ...stage, s3 }, service.url, {
+function connect(service, s3 = stage.s3) {
+  return warmConnection({ ...stage, s3 }, service, {
     resources: ['tasks', RESOURCE],
     yaml: `    sync: { overlap: ${OVERLAP_S}s }\n${values.tables ? '    tables: { format: delta }\n' : ''}`,
   });
-  const worker = await startWorker(stage, connection);
-  await measureExport(stage, connection, [worker.pid], { resources: ['tasks'] });
-  return { ...connection, worker };
-}
-
-async function bareLoop(service, object) {
-  const { endpoint, region } = stage.s3;
-  const child = spawn(
-    process.execPath,
-    [
-      fileURLToPath(new URL('bare-loop.mjs', import.meta.url)),
-      service.url,
-      endpoint,
-      region,
-      object,
-      RESOURCE,
-      String(WARM_UP),
-    ],
-    { env: stage.env, stdio: ['ignore', 'pipe', 'inherit'] },
-  );
-  let out = '';
-  child.stdout.on('data', (piece) => {
-    out += piece;
-  });
-  const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`the bare loop ended with ${code}`);
-  return JSON.parse(out);
 }
 
 /** Rows a second that the service gives to somebody who does nothing with them. */
@@ -384,31 +372,4 @@ async function fetchPage({ url }, resource, cursor) {
     headers: { authorization: 'Bearer bench' },
   });
   return answer.text();
-}
-
-function title(text) {
-  console.log(`\n${text}`);
-}
-
-function say(text) {
-  console.log(`  ${text}`);
-}
-
-function print(rows) {
-  const widths = rows[0].map((_, at) => Math.max(...rows.map((row) => row[at].length)));
-  for (const row of rows)
-    say(
-      row
-        .map((cell, at) => cell.padEnd(widths[at]))
-        .join('  ')
-        .trimEnd(),
-    );
-}
-
-function count(value) {
-  return Math.round(value).toLocaleString('en-US');
-}
-
-function mib(bytes) {
-  return (bytes / 1024 / 1024).toFixed(1);
 }

@@ -27,7 +27,7 @@ const DEFAULT_PACE = ['transfer', 'timer', 'visibility'].flatMap((queue) => [
 /** Rows that the simulator makes up unless told not to. */
 const RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries', 'members', 'clients', 'tags'];
 
-/** @param fleet keeps Temporal's state in a file, and polls for tasks at the rate of a default dev server */
+/** A default dev server, with its state in a file if `fleet` is true, and an S3 server. */
 export async function setUp({ fleet = false } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'worktrack-bench-'));
   const dbFile = join(folder, 'temporal.db');
@@ -36,7 +36,8 @@ export async function setUp({ fleet = false } = {}) {
       executable: (await resolveServer('temporal')).path,
       headless: true,
       logFile: join(folder, 'temporal.log'),
-      ...(fleet ? { dbFile, extraArgs: DEFAULT_PACE } : {}),
+      extraArgs: DEFAULT_PACE,
+      ...(fleet ? { dbFile } : {}),
     }),
     startVersitygw({
       executable: (await resolveServer('versitygw')).path,
@@ -63,6 +64,8 @@ export async function setUp({ fleet = false } = {}) {
     temporalPid: temporal.pid,
     temporalAddress: temporal.address,
     dbFile,
+    /** Workflows whose events were counted: id to run id and length. */
+    seen: new Map(),
     /** Requests that the S3 server has answered so far. */
     async s3Requests() {
       const log = await readFile(join(folder, 's3.log'), 'latin1').catch(() => '');
@@ -77,14 +80,14 @@ export async function setUp({ fleet = false } = {}) {
 }
 
 /** A service in a separate process with the given number of plain rows per resource. */
-export async function startService(counts, { order = 'id', data = 'generic' } = {}) {
+export async function startService(counts, { order = 'id', data = 'generic', gzip = 'off' } = {}) {
   const flags = RESOURCES.flatMap((name) => [`--${name}`, String(counts[name] ?? 0)]);
   const child = spawn(
     process.execPath,
     [
-      '--max-old-space-size=12000',
+      '--max-old-space-size=18000',
       fileURLToPath(new URL('simulator/main.js', dist)),
-      ...['--port', '0', '--plain', '--gzip', 'off', `--order=${order}`, '--data', data, ...flags],
+      ...['--port', '0', '--plain', '--gzip', gzip, `--order=${order}`, '--data', data, ...flags],
     ],
     { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, WORKTRACK_SIMULATOR_KEY: KEY } },
   );
@@ -126,6 +129,14 @@ ${yaml}`,
   return { name, file };
 }
 
+/** A connection whose worker has exported its first resource, which is small. */
+export async function warmConnection(stage, service, { resources, yaml }) {
+  const connection = await configure(stage, service.url, { resources, yaml });
+  const worker = await startWorker(stage, connection);
+  await measureExport(stage, connection, [worker.pid], { resources: resources.slice(0, 1) });
+  return { ...connection, worker };
+}
+
 /** A worker in a separate process. */
 export async function startWorker(stage, { file, name }, more = []) {
   const child = spawn(
@@ -142,15 +153,20 @@ export async function startWorker(stage, { file, name }, more = []) {
   };
 }
 
-/** Events of mirrors' histories that were there before. */
-const known = new Map();
-
-async function eventsOf(client, workflowId) {
-  return (await client.workflow.getHandle(workflowId).describe()).historyLength;
+/** Events of a workflow since the last call, also if it has continued as new once since. */
+export async function newEvents({ client, seen }, workflowId) {
+  const lengthOf = (runId) => client.workflow.getHandle(workflowId, runId).describe();
+  const before = seen.get(workflowId) ?? null;
+  const { runId, historyLength } = await lengthOf();
+  seen.set(workflowId, { runId, historyLength });
+  if (before === null) return historyLength;
+  if (before.runId === runId) return historyLength - before.historyLength;
+  return (await lengthOf(before.runId)).historyLength - before.historyLength + historyLength;
 }
 
 /** Runs an export to its end; returns its report and what it cost. */
-export async function measureExport({ client, s3Requests }, { name, taskQueue = name }, pids, input = {}) {
+export async function measureExport(stage, { name, taskQueue = name }, pids, input = {}) {
+  const { client, s3Requests } = stage;
   const s3Before = await s3Requests();
   const before = await Promise.all(pids.map(usage));
   const started = performance.now();
@@ -164,9 +180,7 @@ export async function measureExport({ client, s3Requests }, { name, taskQueue = 
   const after = await Promise.all(pids.map(usage));
   const sum = (field) => after.reduce((all, one, at) => all + one[field] - before[at][field], 0);
   const mirrors = result.runs.map(({ resource }) => `worktrack/${name}/mirror/${resource}`);
-  const lengths = await Promise.all(mirrors.map((id) => eventsOf(client, id)));
-  const newEvents = lengths.reduce((all, one, at) => all + one - (known.get(mirrors[at]) ?? 0), 0);
-  for (const [at, id] of mirrors.entries()) known.set(id, lengths[at]);
+  const events = await Promise.all([handle.workflowId, ...mirrors].map((id) => newEvents(stage, id)));
   return {
     seconds,
     cpu: sum('cpu'),
@@ -174,7 +188,7 @@ export async function measureExport({ client, s3Requests }, { name, taskQueue = 
     sent: sum('sent'),
     peakMiB: Math.max(...after.map((one) => one.peakMiB)),
     /** Those of the export's own workflow, and what it added to the mirrors'. */
-    newEvents: newEvents + (await handle.describe()).historyLength,
+    newEvents: events.reduce((all, one) => all + one),
     s3Requests: (await s3Requests()) - s3Before,
     runs: result.runs,
     rows: result.runs.reduce((all, run) => all + run.rows, 0),
@@ -221,4 +235,9 @@ export function median(values) {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** The median of one field of several measurements. */
+export function medianOf(list, field) {
+  return median(list.map((one) => one[field]));
 }

@@ -1,0 +1,64 @@
+// One first full export of very many rows, and one increment: time, CPU, memory, requests, and the space of staging (Linux).
+//
+//   npm run bench:large [-- --rows 20000000 --order random --data worded]
+//
+// The service holds all rows in memory: 20,000,000 take 13 GiB.
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { parseArgs, promisify } from 'node:util';
+import { count, say, title } from './print.mjs';
+import { measureExport, setUp, startService, warmConnection } from './stage.mjs';
+
+const { values } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '20000000' },
+    order: { type: 'string', default: 'random' },
+    data: { type: 'string', default: 'worded' },
+  },
+});
+const RESOURCE = 'time-entries';
+const OVERLAP_S = 1;
+const SAMPLE_MS = 2000;
+const run = promisify(execFile);
+
+const stage = await setUp();
+const service = await startService(
+  { [RESOURCE]: Number(values.rows), tasks: 5000 },
+  { order: values.order, data: values.data },
+);
+try {
+  const connection = await warmConnection(stage, service, {
+    resources: ['tasks', RESOURCE],
+    yaml: `    sync: { overlap: ${OVERLAP_S}s }\n`,
+  });
+  title(`${count(values.rows)} rows (${values.data}), list order ${values.order}, Node ${process.version}`);
+  await measure(connection, 'first full export');
+  await service.touch(RESOURCE, Math.ceil(Number(values.rows) / 1000), 'spread');
+  await new Promise((resolve) => setTimeout(resolve, 3 * OVERLAP_S * 1000));
+  await measure(connection, 'increment, 0.1 % changed, spread evenly');
+  await connection.worker.stop();
+} finally {
+  service.stop();
+  await stage.stop();
+}
+process.exit(0);
+
+async function measure(connection, name) {
+  const { worker } = connection;
+  const staging = join(stage.folder, 's3/lake', connection.name, '_staging');
+  let stagedMiB = 0;
+  const watch = setInterval(async () => {
+    // Objects come and go while they are counted, so `du` may complain.
+    const { stdout } = await run('du', ['-sm', staging]).catch((error) => error);
+    stagedMiB = Math.max(stagedMiB, Number.parseInt(stdout, 10) || 0);
+  }, SAMPLE_MS);
+  const before = await service.requests();
+  const one = await measureExport(stage, connection, [worker.pid], { resources: [RESOURCE] });
+  clearInterval(watch);
+  say(`${name}: ${count(one.rows)} rows in ${one.seconds.toFixed(0)} s, ${one.cpu.toFixed(0)} CPU s`);
+  say(`  ${count(one.rows / one.seconds)} rows/s, ${count(one.rows / one.cpu)} rows per CPU second`);
+  say(
+    `  ${one.peakMiB.toFixed(0)} MiB peak, ${one.newEvents} events, ${count((await service.requests()) - before)} requests, ` +
+      `${count(one.s3Requests)} to S3, staging ${count(stagedMiB)} MiB at most`,
+  );
+}

@@ -1,0 +1,30 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+
+const BENCH = fileURLToPath(new URL('../../bench/main.mjs', import.meta.url));
+
+it('measures the loop, a full export and increments of a list', async () => {
+  const flags = ['--sizes', '500', '--orders', 'id', '--rounds', '1', '--tables'];
+  const skipped = ['--skip', 'open,store,latency,scale,write-back'];
+  const { stdout } = await promisify(execFile)(process.execPath, [BENCH, ...flags, ...skipped]);
+  expect(stdout.match(/list order id +[\d.]+ in rows\/s +[\d.]+ in rows per CPU second/g)).toHaveLength(1);
+  for (const line of [
+    /bare loop +/,
+    /first full export +/,
+    /increment, spread 5 % +/,
+    /increment, nothing changed +/,
+  ])
+    expect(stdout.match(new RegExp(line, 'g'))).toHaveLength(1);
+});
+
+it('measures the points that the spec leaves open', async () => {
+  const flags = ['--sizes', '', '--open-rows', '200', '--rounds', '1'];
+  const skipped = ['--skip', 'dlt,store,latency,scale,write-back'];
+  const { stdout } = await promisify(execFile)(process.execPath, [BENCH, ...flags, ...skipped]);
+  const lines = stdout.match(
+    /^ +[\w\s,-]+[\d.]+ times the rows\/s of bare loop +[\d.]+ times its rows per CPU second$/gm,
+  );
+  expect(lines).toHaveLength(10);
+});

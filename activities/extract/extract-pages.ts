@@ -9,13 +9,12 @@ import type { ActivityDeps } from '../shared/deps.js';
 import { readRun } from '../shared/documents.js';
 import { withMaskingKey } from '../shared/masking.js';
 import { hasShifted } from './check-shift.js';
+import { withLongerRuns } from './longer-runs.js';
 import { type FetchedPage, PageChain } from './page-chain.js';
 import { PageReader } from './page-reader.js';
 import { cursorHash, findPosition } from './position.js';
 import { Stager } from './stager.js';
 
-/** Chunks after which a call ends and the workflow starts the next one. This bounds the size of a stage document. */
-const MAX_CHUNKS_PER_CALL = 240;
 const MAX_CALL_MS = 20 * MINUTE_MS;
 
 /**
@@ -33,8 +32,6 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
     const run = await readRun(store, input);
     const position = await findPosition(store, input, run, attempt);
     let { key } = position;
-    if (key !== null && position.stage.done) return toExtractResult(key, position.stage);
-
     const resource = await withMaskingKey(settings, run.resource);
     const reader = new PageReader({ ...run, resource }, position.stage.columns);
     let waitingUntil: number | null = null;
@@ -58,8 +55,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
       context.heartbeat({ stage: key, pages, rows: fetched, waitingUntil } satisfies ExtractHeartbeat);
     };
     const endBefore = begunAt + Math.min(MAX_CALL_MS, run.giveUpAfterMs / 2);
-    const mustEnd = (): boolean =>
-      stager.chunks >= MAX_CHUNKS_PER_CALL || deps.now() > endBefore || deps.draining();
+    const mustEnd = (): boolean => stager.isFull || deps.now() > endBefore || deps.draining();
     const chain = new PageChain(
       {
         client,
@@ -78,19 +74,27 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
     const timer = setInterval(beat, HEARTBEAT_MS);
     const labels = { connection: input.connection, resource: input.resource };
     try {
-      await stagePages(chain, stager, ({ received }) => {
-        waitingUntil = null;
-        deps.meter.record('pages', 1, labels);
-        deps.meter.record('rows', received.value.records, labels);
-        deps.meter.record('bytes', received.bytes, labels);
-      });
+      // An earlier attempt may have read everything.
+      if (key === null || !position.stage.done) {
+        await stagePages(chain, stager, ({ received }) => {
+          waitingUntil = null;
+          deps.meter.record('pages', 1, labels);
+          deps.meter.record('rows', received.value.records, labels);
+          deps.meter.record('bytes', received.bytes, labels);
+        });
+      }
       const read = await stager.settled();
       if (read.done && !read.shifted && input.read.kind === 'list') {
         if (await hasShifted(client, run, read, context.cancellationSignal)) await stager.markShifted();
       }
       const { key: last, stage } = await stager.finish();
       context.log.info('pages are staged', { pages: stage.pages, rows: stage.fetched, done: stage.done });
-      return toExtractResult(last, stage);
+      // Gives back the memory of the rows before the merge needs memory.
+      stager.close();
+      const longer = deps.draining()
+        ? null
+        : await withLongerRuns({ store, run, input, attempt }, stage, position.earlier);
+      return longer === null ? toExtractResult(last, stage) : toExtractResult(longer.key, longer.stage);
     } catch (error) {
       // Stage what has been read, whatever the error, so that the next attempt does not read it again.
       await stager.finish().then(beat, () => {});

@@ -4,7 +4,7 @@ import type { ExtractInput } from '../../src/core/contract/index.js';
 import { nameOf } from '../../src/lake/published/layout.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
-import { firstStage, type Stage } from '../../src/lake/run/stage.js';
+import { firstStage, type Stage, type StagedChunk } from '../../src/lake/run/stage.js';
 import { runStart, updatedSinceFor } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { readDocument, readStages, stagedKey } from '../shared/documents.js';
@@ -16,11 +16,21 @@ export interface Position {
   readonly key: ObjectKey | null;
   /** Hashes of the cursors in the current chain of pages, over all calls. */
   readonly seen: Set<string>;
+  /** The chunks of earlier calls. */
+  readonly earlier: readonly StagedChunk[];
 }
 
 function stageName(call: number, attempt: number, sequence: number): string {
   const pad = (n: number): string => String(n).padStart(6, '0');
   return `stage-${pad(call)}-${pad(attempt)}-${pad(sequence)}.json`;
+}
+
+/** Greater than every other sequence number of an attempt, so that `lastStaged` finds this stage. */
+const FINAL_SEQUENCE = 999_999;
+
+/** Key of the stage with which an attempt ends if it has merged its chunks. */
+export function finalStageKey(input: ExtractInput, attempt: number): ObjectKey {
+  return stageKey(input, attempt, FINAL_SEQUENCE);
 }
 
 export function stageKey(input: ExtractInput, attempt: number, sequence: number): ObjectKey {
@@ -52,7 +62,7 @@ export async function findPosition(
   const stage = staged?.stage ?? firstPosition(input, run, before.at(-1));
   const chain = before.filter((earlier) => earlier.chain === stage.chain);
   const seen = new Set([...chain.flatMap((earlier) => earlier.seen), ...stage.seen]);
-  return { stage, key: staged?.key ?? null, seen };
+  return { stage, key: staged?.key ?? null, seen, earlier: before.flatMap(({ chunks }) => chunks) };
 }
 
 async function lastStaged(

@@ -2,6 +2,7 @@ import type { Cells, ObjectKey } from '../../src/core/brands.js';
 import type { ExtractInput } from '../../src/core/contract/index.js';
 import { RowBuffer } from '../../src/lake/chunk/row-buffer.js';
 import { writeChunk } from '../../src/lake/chunk/write.js';
+import { overlapTooMuch } from '../../src/lake/merge/longer-runs.js';
 import { framingOf, plainFraming } from '../../src/lake/part/framing.js';
 import { quarantineKey } from '../../src/lake/published/layout.js';
 import { newerRows } from '../../src/lake/rows/newer.js';
@@ -30,6 +31,9 @@ const RUN_SPACE_BYTES = 16 * 1024 * 1024;
 const RUN_ROWS = 200_000;
 /** Rows are also staged after this time: a killed worker loses no more reading than this (docs/explanation/architecture.md#one-run). */
 const CHUNK_MS = 5000;
+
+/** Bounds the size of a stage document. */
+const MAX_CHUNKS = 240;
 
 interface StagerOptions {
   readonly store: ObjectStore;
@@ -74,8 +78,9 @@ export class Stager {
     return this.#ahead;
   }
 
-  get chunks(): number {
-    return this.#stage.chunks.length;
+  /** Whether the rows of a call are in so many chunks, or in so many that overlap, that the call must end. */
+  get isFull(): boolean {
+    return this.#stage.chunks.length >= MAX_CHUNKS || overlapTooMuch(this.#stage.chunks);
   }
 
   /** Adds a page. Resolves when the next page may be added. */
@@ -106,7 +111,7 @@ export class Stager {
       readPages: this.#ahead.readPages + 1,
     };
     this.#bodyBytes += received.bytes;
-    if (done || this.#isFull() || Date.now() - this.#since >= CHUNK_MS) await this.#flush();
+    if (done || this.#isChunk() || Date.now() - this.#since >= CHUNK_MS) await this.#flush();
   }
 
   /** Stages the remaining rows. Resolves to the stage document that covers every added page. */
@@ -135,8 +140,11 @@ export class Stager {
     this.#long.clear();
   }
 
-  #isFull(): boolean {
+  /** Whether the buffered rows are enough for a chunk. */
+  #isChunk(): boolean {
     const buffer = this.#buffer;
+    const { partBytes } = this.#options.run.resource.csv;
+    if (!buffer.ascending && this.#bodyBytes >= partBytes) return true;
     if (this.#bodyBytes < CHUNK_BODY_BYTES) return false;
     if (buffer.ascending) return true;
     if (!this.#long.has(buffer) && !runSpace.take(RUN_SPACE_BYTES)) return true;

@@ -37,6 +37,8 @@ interface SourcesInput {
   >[];
   /** The chain of pages of the last reading of the list, if the merge has to detect shifts in it. */
   readonly lastChain?: number;
+  /** Default: `READ_AHEAD_BYTES`. */
+  readonly readAheadBytes?: number;
   readonly signal: AbortSignal;
 }
 
@@ -47,7 +49,7 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
   const fingerprint = profileFingerprint(resource);
   // Each open source holds two batches: the overlapping chunks, the base snapshot, and the chunks that are read ahead.
   const held = 2 * (maxOverlap(chunks) + 1 + READ_AHEAD);
-  const batchBytes = Math.min(MAX_READ_BYTES, READ_AHEAD_BYTES / held);
+  const batchBytes = Math.min(MAX_READ_BYTES, (input.readAheadBytes ?? READ_AHEAD_BYTES) / held);
   const today = { profile: resource, fingerprint };
   const open = (
     age: number,

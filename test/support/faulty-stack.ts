@@ -19,15 +19,20 @@ export interface FaultyStack {
   stop(): Promise<void>;
 }
 
-/** @param yaml more keys of the connection, as `startStack` takes them */
-export async function startFaultyStack(yaml = ''): Promise<FaultyStack> {
+/** Access to the shared S3 server. */
+export function sharedS3(): S3Access {
   const servers = inject('servers');
-  const access: S3Access = {
+  return {
     endpoint: servers.s3Endpoint,
     region: servers.s3Region,
     accessKeyId: servers.s3AccessKeyId,
     secretAccessKey: servers.s3SecretAccessKey,
   };
+}
+
+/** @param yaml more keys of the connection, as `startStack` takes them */
+export async function startFaultyStack(yaml = ''): Promise<FaultyStack> {
+  const access = sharedS3();
   const s3 = await startFaultyS3(access);
   const client = new S3Client(s3ClientConfig(access));
   const stack = await startStack({

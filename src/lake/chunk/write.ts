@@ -1,6 +1,6 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
 import { framingOfChunk } from '../part/framing.js';
-import { BLOCK_BYTES, PartWriter } from '../part/writer.js';
+import { BLOCK_BYTES, PartWriter, type WrittenPart } from '../part/writer.js';
 import { headerRow } from '../rows/header.js';
 import type { Profile } from '../rows/profile.js';
 import type { Column } from '../rows/schema.js';
@@ -52,22 +52,23 @@ export async function writeChunk(
       });
       from = to;
     }
-    const { rows: written, bytes, rawBytes, first, last, indexCrc32 } = await writer.finish();
-    const chunk = {
-      key,
-      rows: written,
-      bytes,
-      rawBytes,
-      first: first!,
-      last: last!,
-      columns: columns.length,
-      ...(indexCrc32 === undefined ? {} : { indexCrc32 }),
-    };
+    const chunk = toChunk(await writer.finish(), columns.length);
     return { chunk, duplicates: buffer.rows - order.length };
   } catch (error) {
     await writer.abort();
     throw error;
   }
+}
+
+/** The staged chunk of a part that has rows. @param columns number of data columns in its header */
+export function toChunk(
+  { key, rows, bytes, rawBytes, first, last, indexCrc32 }: WrittenPart,
+  columns: number,
+): StagedChunk {
+  return {
+    ...{ key, rows, bytes, rawBytes, first: first!, last: last!, columns },
+    ...(indexCrc32 === undefined ? {} : { indexCrc32 }),
+  };
 }
 
 /** Positions of rows in a buffer. */

@@ -22,6 +22,8 @@ interface SeriesOptions extends PartOptions {
   readonly maxParts: number;
   /** Size at which a part ends, in bytes before compression. */
   readonly partBytes: number;
+  /** Size at which a block ends, in bytes before compression. Default: `BLOCK_BYTES`. */
+  readonly blockBytes?: number;
 }
 
 interface RowBatch {
@@ -54,7 +56,7 @@ export class PartSeries implements RowOutput {
     open.rows.push(row);
     open.last = key;
     open.bytes += row.length;
-    if (open.bytes >= BLOCK_BYTES) {
+    if (open.bytes >= (this.#options.blockBytes ?? BLOCK_BYTES)) {
       this.#full.push(open);
       this.#open = null;
     }

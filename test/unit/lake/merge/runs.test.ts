@@ -1,12 +1,15 @@
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { mergeChains } from '../../../../activities/extract/longer-runs.js';
 import { mergeTask } from '../../../../activities/merge/task.js';
 import type { ByteString, Cells, ObjectKey, RunId } from '../../../../src/core/brands.js';
+import type { ExtractInput } from '../../../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../../../src/core/settings.js';
 import { RowBuffer } from '../../../../src/lake/chunk/row-buffer.js';
 import { RowWriter } from '../../../../src/lake/chunk/row-writer.js';
 import { writeChunk } from '../../../../src/lake/chunk/write.js';
+import { maxOverlap } from '../../../../src/lake/merge/keys.js';
 import { zeroCounts } from '../../../../src/lake/merge/merge.js';
 import { type MergePlan, planMerge, type TaskResult } from '../../../../src/lake/merge/plan.js';
 import { framingOf, framingOfChunk } from '../../../../src/lake/part/framing.js';
@@ -19,7 +22,7 @@ import { rowPrefix, type SortKey } from '../../../../src/lake/rows/row.js';
 import { ColumnSet } from '../../../../src/lake/rows/schema.js';
 import { addUp } from '../../../../src/lake/run/add-up.js';
 import type { BaseSnapshot, RunFile } from '../../../../src/lake/run/run-file.js';
-import type { StagedChunk } from '../../../../src/lake/run/stage.js';
+import { firstStage, type StagedChunk } from '../../../../src/lake/run/stage.js';
 import { toUtcSeconds } from '../../../../src/lake/run/watermark.js';
 import {
   byKey,
@@ -43,6 +46,8 @@ interface Fetch {
 interface Night {
   /** What is staged together. */
   readonly chunks: readonly (readonly Fetch[])[];
+  /** Whether the chunks are merged into a longer run first. */
+  readonly longer?: boolean;
   readonly gone: readonly string[];
   /** Today's profile. */
   readonly csv: {
@@ -77,6 +82,7 @@ const anyChunk: fc.Arbitrary<Fetch[]> = fc
   );
 const anyNight: fc.Arbitrary<Night> = fc.record({
   chunks: fc.array(anyChunk, { maxLength: 6 }),
+  longer: fc.boolean(),
   gone: fc.array(fc.nat(60).map(idOf), { maxLength: 3 }),
   csv: fc.record({
     escapeFormulas: fc.constant(false),
@@ -111,14 +117,19 @@ class Mirror {
   /** What the snapshot must hold. */
   readonly model = new Map<string, Known>();
 
-  async night({ chunks, gone, csv }: Night): Promise<{ readonly run: RunFile; readonly plan: MergePlan }> {
+  async night({
+    chunks,
+    longer,
+    gone,
+    csv,
+  }: Night): Promise<{ readonly run: RunFile; readonly plan: MergePlan }> {
     const startedAt = Date.parse('2026-11-21T02:00:00Z') + this.#runs * 86_400_000;
     const stamp = toUtcSeconds(startedAt).replaceAll(/[-:]/g, '');
     const runId = `${stamp}-${String(this.#runs++).padStart(8, '0')}` as RunId;
     const resource = { ...resourceOf(csv), name: this.#name };
     const run = { resource, runId, startedAt, nominalStart: startedAt, before: this.before } as RunFile;
     const columns = new ColumnSet(['id'], this.before?.columns ?? []);
-    const staged: StagedChunk[] = [];
+    let staged: StagedChunk[] = [];
     let duplicates = 0;
     for (const fetches of chunks) {
       const buffer = new RowBuffer();
@@ -143,6 +154,7 @@ class Mirror {
       staged.push(written.chunk);
       duplicates += written.duplicates;
     }
+    if (longer) ({ chunks: staged, duplicates } = await this.#mergeFirst(run, columns, staged, duplicates));
     const known = gone.filter((id) => this.model.has(id) && !chunks.flat().some((fetch) => fetch.id === id));
     const plan = await this.#plan(run, columns, staged, known);
     const fingerprint = profileFingerprint(resource);
@@ -169,6 +181,16 @@ class Mirror {
     const log = (await Promise.all(sum.changes.map(({ key }) => this.#rowsOfFile(key, delimiter)))).flat();
     expect(log.map(({ cells }) => cells[0])).toEqual([...changed].sort(byKey));
     return { run, plan };
+  }
+
+  async #mergeFirst(run: RunFile, columns: ColumnSet, chunks: StagedChunk[], duplicates: number) {
+    const input = { resource: run.resource.name, runId: run.runId, call: 0 } as ExtractInput;
+    const { signal } = new AbortController();
+    const read = { ...run, sync: { pageSize: 1 } } as RunFile;
+    const stage = { ...firstStage(read, 1), columns: columns.toColumns(), chunks, duplicates };
+    const merged = await mergeChains({ store: lake.store, run, input, signal }, stage);
+    expect(maxOverlap(merged.chunks)).toBeLessThanOrEqual(1);
+    return { chunks: [...merged.chunks], duplicates: merged.duplicates };
   }
 
   async #plan(

@@ -3,7 +3,17 @@ import { join } from 'node:path';
 
 /** A point in a run at which processes are killed. */
 export const MOMENTS = ['start', 'extract', 'merge', 'publish', 'after'] as const;
-export type Moment = (typeof MOMENTS)[number];
+/** The same for a run that merges its chunks into longer runs while it reads. */
+export const LONG_MOMENTS = ['longer run', 'longer run is staged', 'merge'] as const;
+export type Moment = (typeof MOMENTS)[number] | (typeof LONG_MOMENTS)[number];
+
+/** The first object in a run's staging folder that shows the moment. */
+const STAGED: Partial<Record<Moment, RegExp>> = {
+  extract: /^stage-/,
+  'longer run': /^run-\d/,
+  'longer run is staged': /^stage-\d+-\d+-999999/,
+  merge: /^plan-/,
+};
 
 /**
  * Reads the progress of a resource's runs from the disk of the S3 server, without a request: a request could delay the
@@ -27,8 +37,8 @@ export class RunWatch {
   async reached(moment: Moment): Promise<boolean> {
     if (moment === 'start') return true;
     const staged = (await this.#staged()).filter((run) => !this.#known.has(run));
-    if (moment === 'extract' || moment === 'merge') {
-      const file = moment === 'extract' ? /^stage-/ : /^plan-/;
+    const file = STAGED[moment];
+    if (file !== undefined) {
       for (const run of staged) {
         const names = await list(join(this.#folder, '_staging', this.#resource, run));
         if (names.some((name) => file.test(name))) return true;

@@ -1,6 +1,6 @@
 import type { Random } from '../../support/random.js';
 import { purge, rollback, takeOver } from './amendments.js';
-import { MOMENTS, type Moment, RunWatch } from './moments.js';
+import { LONG_MOMENTS, MOMENTS, type Moment, RunWatch } from './moments.js';
 import { published } from './published.js';
 import type { World } from './world.js';
 import { calendarWriteBack, timeEntriesWriteBack } from './write-backs.js';
@@ -38,16 +38,27 @@ export const OPERATIONS: readonly Operation[] = [
   takeOver,
 ];
 
+/** Operations that read a list whose chunks overlap. */
+export const LONG_OPERATIONS: readonly Operation[] = [
+  mirroring('full export', 'exportWorkflow', { full: true }, LONG_MOMENTS),
+  mirroring('reconcile', 'backfillWorkflow', { reconcile: true }, LONG_MOMENTS),
+];
+
 /** Exports everything. @throws Error when a resource is not published */
 export function exportAll(world: World): Promise<void> {
   return published(world, 'exportWorkflow', {});
 }
 
 /** An operation that reads the service. `checkMirrored` checks its result. */
-function mirroring(name: string, workflow: string, input: object): Operation {
+function mirroring(
+  name: string,
+  workflow: string,
+  input: object,
+  moments: readonly Moment[] = MOMENTS,
+): Operation {
   return {
     name,
-    moments: MOMENTS,
+    moments,
     mirrorsAll: true,
     async prepare(world, random) {
       const watch = new RunWatch(world.lakeFolder, random.pick(world.resources));

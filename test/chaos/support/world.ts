@@ -67,6 +67,8 @@ export async function startWorld(
     readonly seed: number;
     readonly counts: Readonly<Record<string, number>>;
     readonly yaml?: string;
+    /** More arguments of the service. */
+    readonly service?: readonly string[];
   },
 ): Promise<World> {
   const folder = await mkdtemp(join(tmpdir(), 'worktrack-chaos-'));
@@ -126,7 +128,7 @@ ${options.yaml ?? ''}`;
     async service() {
       const args = ['--port', String(ports.service), '--seed', String(options.seed)];
       for (const [name, count] of Object.entries(options.counts)) args.push(`--${name}`, String(count));
-      args.push('--state', join(folder, 'service.state'));
+      args.push('--state', join(folder, 'service.state'), ...(options.service ?? []));
       const started = startModule('simulator/main.js', args, { env, cwd: folder, log: logOf('service') });
       await until(
         () =>

@@ -134,10 +134,12 @@ export class Stager {
     return this.#ahead;
   }
 
-  /** Gives back the memory of long runs. The stager must not be used afterwards. */
+  /** Frees the buffers and gives back the space of long runs. The stager must not be used afterwards. */
   close(): void {
     runSpace.giveBack(this.#long.size * RUN_SPACE_BYTES);
     this.#long.clear();
+    this.#buffer = new RowBuffer();
+    this.#spare = null;
   }
 
   /** Whether the buffered rows are enough for a chunk. */

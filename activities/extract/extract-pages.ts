@@ -4,7 +4,7 @@ import type { Activities, ExtractHeartbeat } from '../../src/core/contract/index
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { turns } from '../../src/core/turns.js';
 import { toExtractResult } from '../../src/lake/run/stage.js';
-import { HEARTBEAT_MS } from '../shared/activity-context.js';
+import { ActivityAge, HEARTBEAT_MS } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readRun } from '../shared/documents.js';
 import { withMaskingKey } from '../shared/masking.js';
@@ -20,11 +20,14 @@ const MAX_CALL_MS = 20 * MINUTE_MS;
 /**
  * Continues from the last staged position and reads and stages pages until the list or the call ends
  * (docs/explanation/architecture.md#one-run). The next page is requested before the current one is converted. When the
- * worker shuts down, the call ends early with what it has read, and another worker runs the next call.
+ * worker shuts down, the call ends early with what it has read, and another worker runs the next call. The call that ends
+ * the reading may merge what is staged into longer runs. If that takes long, it ends with `done: false`, and the next call
+ * continues.
  */
 export function createExtractPages(deps: ActivityDeps): Activities['worktrack.extractPages'] {
   return async (input) => {
     const context = Context.current();
+    const age = new ActivityAge();
     // Temporal's clock, like the start times of runs. This machine's clock may be wrong, so it only measures elapsed time.
     const { attempt, currentAttemptScheduledTimestampMs: scheduledAt } = context.info;
     const begunAt = deps.now();
@@ -91,10 +94,14 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
       context.log.info('pages are staged', { pages: stage.pages, rows: stage.fetched, done: stage.done });
       // Gives back the memory of the rows before the merge needs memory.
       stager.close();
-      const longer = deps.draining()
-        ? null
-        : await withLongerRuns({ store, run, input, attempt }, stage, position.earlier);
-      return longer === null ? toExtractResult(last, stage) : toExtractResult(longer.key, longer.stage);
+      if (!stage.done) return toExtractResult(last, stage);
+      const longer = await withLongerRuns(
+        { store, run, input, attempt, age, draining: () => deps.draining() },
+        { key: last, stage },
+        position.earlier,
+      );
+      const result = toExtractResult(longer.key, longer.stage);
+      return { ...result, done: longer.complete };
     } catch (error) {
       // Stage what has been read, whatever the error, so that the next attempt does not read it again.
       await stager.finish().then(beat, () => {});

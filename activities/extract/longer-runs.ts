@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { Context } from '@temporalio/activity';
-import type { ObjectKey } from '../../src/core/brands.js';
 import type { ExtractInput } from '../../src/core/contract/index.js';
-import { DAY_MS } from '../../src/core/duration.js';
+import { MINUTE_MS } from '../../src/core/duration.js';
+import { WorktrackError } from '../../src/core/errors.js';
 import { toChunk } from '../../src/lake/chunk/write.js';
-import { type ChunkGroup, groupByChain, overlapTooMuch } from '../../src/lake/merge/longer-runs.js';
+import { nextSlice, type Slice } from '../../src/lake/merge/longer-runs.js';
 import { mergeRows } from '../../src/lake/merge/merge.js';
 import { framingOf, framingOfChunk, plainFraming } from '../../src/lake/part/framing.js';
 import { PartSeries } from '../../src/lake/part/series.js';
@@ -16,84 +16,129 @@ import type { Stage, StagedChunk } from '../../src/lake/run/stage.js';
 import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { openSources } from '../merge/sources.js';
-import { ActivityAge } from '../shared/activity-context.js';
-import { stagedKey, writeDocument } from '../shared/documents.js';
-import { finalStageKey } from './position.js';
+import type { ActivityAge } from '../shared/activity-context.js';
+import { readStages, stagedKey, writeDocument } from '../shared/documents.js';
+import { longerStageKey, type StagedPosition } from './position.js';
 
-/** Size of the chunks that form a longer run. A merge of one key range opens one or two of them. */
+/** A longer run is staged in pieces of this size, so that a merge of one key range opens only a few of them. */
 const PIECE_BYTES = 14 * 1024 * 1024;
 /** Larger than usual, because the plan of the run's merge keeps the index of all blocks in memory. */
-const BLOCK_BYTES = 256 * 1024;
-/** The merge has no other merge of its run beside it, so it reads twice as far ahead. */
+const BLOCK_BYTES = 128 * 1024;
+/** No other merge of the run takes place at the same time, so this one reads twice as far ahead. */
 const READ_AHEAD_BYTES = 32 * 1024 * 1024;
-
-/** Share of `giveUpAfter` after which a call ends with the chunks that it has. */
+/** A call begins no further merge after this time. The next call continues. */
+const MAX_MERGING_MS = 20 * MINUTE_MS;
+/** Share of `giveUpAfter` after which the chunks stay as they are. */
 const SHARE_OF_TIME = 0.9;
 
-interface LongerRunsOptions {
+export interface LongerRunsOptions {
   readonly store: ObjectStore;
   readonly run: RunFile;
   readonly input: ExtractInput;
   readonly attempt: number;
+  readonly age: ActivityAge;
+  /** Whether the worker shuts down. */
+  readonly draining: () => boolean;
 }
 
-type MergeOptions = Pick<LongerRunsOptions, 'store' | 'run' | 'input'> & { readonly signal: AbortSignal };
+/** Where the call ends, and whether everything is merged that should be. */
+interface Longer extends StagedPosition {
+  readonly complete: boolean;
+}
 
 /**
- * Merges the chunks of one call into longer runs if the run has staged many chunks that overlap. Otherwise each task of the
- * run's merge would open all of them (docs/explanation/architecture.md#longer-runs). If the time of the activity is too
- * short, the chunks stay as they are, which changes no result.
+ * Merges chunks into longer runs after a reading of the list that has staged many chunks that overlap. Otherwise each task
+ * of the run's merge would open all of them (docs/explanation/architecture.md#longer-runs). Each merge ends with a stage
+ * document, from which a later attempt or call continues. If the time of the activity ends, or the store refuses to store
+ * the runs, the chunks stay as they are, which changes no result.
  *
+ * @param at the end of the reading
  * @param earlier the chunks of earlier calls
- * @returns the new stage and where it is stored; `null` if the chunks stay as they are
  */
 export async function withLongerRuns(
-  { store, run, input, attempt }: LongerRunsOptions,
-  stage: Stage,
+  options: LongerRunsOptions,
+  at: StagedPosition,
   earlier: readonly StagedChunk[],
-): Promise<{ readonly key: ObjectKey; readonly stage: Stage } | null> {
-  if (!overlapTooMuch([...earlier, ...stage.chunks])) return null;
-  const left = SHARE_OF_TIME * run.giveUpAfterMs - new ActivityAge().ms;
-  const late = AbortSignal.timeout(Math.min(Math.max(0, Math.floor(left)), DAY_MS));
-  const signal = AbortSignal.any([Context.current().cancellationSignal, late]);
-  // Each open chunk listens to it.
-  setMaxListeners(0, signal);
-  try {
-    const merged = await mergeChains({ store, run, input, signal }, stage);
-    const key = finalStageKey(input, attempt);
-    await writeDocument(store, key, merged);
-    return { key, stage: merged };
-  } catch (error) {
-    if (late.aborted) return null;
-    throw error;
+): Promise<Longer> {
+  // Most lists end here, without a request.
+  if (nextSlice([...earlier, ...at.stage.chunks], []) === null) return { ...at, complete: true };
+  const { store, run, input, attempt, age, draining } = options;
+  const stages = await readStages(store, at.key);
+  const others = stages.filter(({ read }) => read !== at.stage.read).flatMap(({ chunks }) => chunks);
+  let end = at;
+  let stage = wholeReading(at.stage, stages);
+  const begunAt = age.ms;
+  const left = SHARE_OF_TIME * run.giveUpAfterMs - begunAt;
+  const late = AbortSignal.timeout(Math.min(Math.max(0, Math.floor(left)), 2 * MAX_MERGING_MS));
+  const stop = AbortSignal.any([Context.current().cancellationSignal, late]);
+  for (let merged = 0; ; merged++) {
+    const slice = nextSlice(stage.chunks, others);
+    if (slice === null) return { ...end, complete: true };
+    if (draining() || age.ms - begunAt > MAX_MERGING_MS) return { ...end, complete: false };
+    const next = await mergeSlice({ store, run, input, stop, draining }, stage, slice).catch(unlessOptional);
+    if (next === null) return { ...end, complete: !draining() };
+    stage = next;
+    end = { key: longerStageKey(input, attempt, merged), stage };
+    await writeDocument(store, end.key, stage);
+  }
+
+  function unlessOptional(error: unknown): null {
+    const { cancellationSignal, info } = Context.current();
+    if (cancellationSignal.aborted) throw error;
+    if (!late.aborted && !draining()) {
+      if (!(error instanceof WorktrackError) || error.retryable) throw error;
+      const { resource } = input;
+      Context.current().log.warn('chunks were not merged', { resource, attempt: info.attempt, error });
+    }
+    return null;
   }
 }
 
-/** Merges the chunks of each chain of pages that overlap. Returns the stage with the longer runs in their place. */
-export async function mergeChains(options: MergeOptions, stage: Stage): Promise<Stage> {
-  let { duplicates, shifted } = stage;
-  const chunks: StagedChunk[] = [];
-  for (const group of groupByChain(stage.chunks)) {
-    const merged = group.overlaps ? await mergeGroup(options, group, stage) : group;
-    chunks.push(...merged.chunks);
-    const dropped = rowsOf(group) - rowsOf(merged);
-    duplicates += dropped;
+/** One stage in place of all stages of its reading. */
+function wholeReading(last: Stage, stages: readonly Stage[]): Stage {
+  const own = stages.filter(({ read }) => read === last.read);
+  const { previous } = own[0]!;
+  return { ...last, previous, seen: [], chunks: own.flatMap(({ chunks }) => chunks) };
+}
+
+interface MergeOptions extends Pick<LongerRunsOptions, 'store' | 'run' | 'input' | 'draining'> {
+  readonly stop: AbortSignal;
+}
+
+/** Merges a slice of the chunks by key; the newest row wins. Returns the stage with the longer run in their place. */
+export async function mergeSlice(options: MergeOptions, stage: Stage, { from, to }: Slice): Promise<Stage> {
+  const before = stage.chunks.slice(from, to);
+  const after = await mergeChunks(options, before, stage);
+  const dropped = rowsOf(before) - rowsOf(after);
+  const { chain } = before[0]!;
+  const repeated = before.reduce((sum, chunk) => sum + (chunk.repeated ?? 0), dropped);
+  const run = after.map((chunk, at) => ({
+    ...chunk,
+    ...(chain === undefined ? {} : { chain }),
+    ...(at === 0 ? { repeated } : {}),
+  }));
+  return {
+    ...stage,
+    chunks: stage.chunks.toSpliced(from, to - from, ...run),
+    duplicates: stage.duplicates + dropped,
     // As within one chunk: a key that the current chain repeats shows that the list shifted.
-    shifted ||= dropped > 0 && chunks.at(-1)!.chain === stage.chain;
-  }
-  return { ...stage, chunks, duplicates, shifted };
+    shifted: stage.shifted || (dropped > 0 && chain === stage.chain),
+  };
 }
 
-/** Merges the chunks of a group by key; the newest row wins. The result is one sorted run in several chunks. */
-async function mergeGroup(
-  { store, run, input, signal }: MergeOptions,
-  group: ChunkGroup,
+async function mergeChunks(
+  { store, run, input, stop, draining }: MergeOptions,
+  chunks: readonly StagedChunk[],
   { columns }: Stage,
-): Promise<Pick<ChunkGroup, 'chunks'>> {
+): Promise<StagedChunk[]> {
   const { csv, updatedAtField } = run.resource;
-  const isPlain = group.chunks.every(({ key }) => framingOfChunk(key) === plainFraming);
+  const isPlain = chunks.every(({ key }) => framingOfChunk(key) === plainFraming);
   const framing = isPlain ? plainFraming : framingOf(csv);
   const token = randomBytes(4).toString('hex');
+  const ended = new AbortController();
+  const signal = AbortSignal.any([stop, ended.signal]);
+  // Each open chunk listens to it.
+  setMaxListeners(0, signal);
   const output = new PartSeries(store, {
     framing,
     header: headerRow(columns, csv),
@@ -108,7 +153,7 @@ async function mergeGroup(
   try {
     const range = { from: null, to: null };
     const sources = await openSources({
-      ...{ store, run, columns, range, before: null, chunks: group.chunks, signal },
+      ...{ store, run, columns, range, before: null, chunks, signal },
       readAheadBytes: READ_AHEAD_BYTES,
     });
     await mergeRows({
@@ -121,25 +166,21 @@ async function mergeGroup(
       deletedAt: toUtcSeconds(run.startedAt),
       delimiter: csv.delimiter,
       isNewer: newer === -1 ? null : newerRows(newer, csv.delimiter),
-      onProgress: () => signal.throwIfAborted(),
+      onProgress: () => {
+        if (draining()) ended.abort();
+        signal.throwIfAborted();
+      },
     });
-    const parts = await output.finish();
-    const { chain } = group.chunks[0]!;
-    const known = group.chunks.reduce((sum, { repeated = 0 }) => sum + repeated, 0);
-    const repeated = known + rowsOf(group) - rowsOf({ chunks: parts });
-    return {
-      chunks: parts.map((part, at) => ({
-        ...toChunk(part, columns.length),
-        ...(chain === undefined ? {} : { chain }),
-        repeated: at === 0 ? repeated : 0,
-      })),
-    };
+    return (await output.finish()).map((part) => toChunk(part, columns.length));
   } catch (error) {
     await output.abort();
     throw error;
+  } finally {
+    // Ends reads ahead that nothing waits for.
+    ended.abort();
   }
 }
 
-function rowsOf({ chunks }: { readonly chunks: readonly Pick<StagedChunk, 'rows'>[] }): number {
+function rowsOf(chunks: readonly StagedChunk[]): number {
   return chunks.reduce((sum, { rows }) => sum + rows, 0);
 }

@@ -9,10 +9,16 @@ import { runStart, updatedSinceFor } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { readDocument, readStages, stagedKey } from '../shared/documents.js';
 
+/** A position and where it is stored. */
+export interface StagedPosition {
+  readonly key: ObjectKey;
+  readonly stage: Stage;
+}
+
 /** Where a call of `extractPages` continues. */
 export interface Position {
   readonly stage: Stage;
-  /** `null` while this call has staged nothing. */
+  /** `null` if the call begins to read. */
   readonly key: ObjectKey | null;
   /** Hashes of the cursors in the current chain of pages, over all calls. */
   readonly seen: Set<string>;
@@ -25,12 +31,12 @@ function stageName(call: number, attempt: number, sequence: number): string {
   return `stage-${pad(call)}-${pad(attempt)}-${pad(sequence)}.json`;
 }
 
-/** Greater than every other sequence number of an attempt, so that `lastStaged` finds this stage. */
-const FINAL_SEQUENCE = 999_999;
+/** Greater than every sequence number of a stage that reading has written, so that `lastStaged` finds the later one. */
+const LONGER_SEQUENCE = 900_000;
 
-/** Key of the stage with which an attempt ends if it has merged its chunks. */
-export function finalStageKey(input: ExtractInput, attempt: number): ObjectKey {
-  return stageKey(input, attempt, FINAL_SEQUENCE);
+/** Key of the stage after a merge into a longer run. @param merged number of merges of this attempt before it */
+export function longerStageKey(input: ExtractInput, attempt: number, merged: number): ObjectKey {
+  return stageKey(input, attempt, LONGER_SEQUENCE + merged);
 }
 
 export function stageKey(input: ExtractInput, attempt: number, sequence: number): ObjectKey {
@@ -58,17 +64,21 @@ export async function findPosition(
   attempt: number,
 ): Promise<Position> {
   const before = input.after === null ? [] : await readStages(store, input.after);
-  const staged = attempt > 1 ? await lastStaged(store, input) : null;
+  const staged = (attempt > 1 ? await lastStaged(store, input) : null) ?? endOfReading(input, before.at(-1));
   const stage = staged?.stage ?? firstPosition(input, run, before.at(-1));
   const chain = before.filter((earlier) => earlier.chain === stage.chain);
   const seen = new Set([...chain.flatMap((earlier) => earlier.seen), ...stage.seen]);
   return { stage, key: staged?.key ?? null, seen, earlier: before.flatMap(({ chunks }) => chunks) };
 }
 
-async function lastStaged(
-  store: ObjectStore,
-  input: ExtractInput,
-): Promise<{ key: ObjectKey; stage: Stage } | null> {
+/** The end of the reading, if an earlier call has reached it and left only merges. */
+function endOfReading({ after, read }: ExtractInput, before: Stage | undefined): StagedPosition | null {
+  return after !== null && before?.done === true && before.read === read.number
+    ? { key: after, stage: before }
+    : null;
+}
+
+async function lastStaged(store: ObjectStore, input: ExtractInput): Promise<StagedPosition | null> {
   const prefix = stagedKey(input, `stage-${String(input.call).padStart(6, '0')}-`);
   let last: ObjectKey | null = null;
   // Names sort by attempt, and each attempt continues the one before, so the last name is the newest stage.

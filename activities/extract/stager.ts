@@ -2,7 +2,6 @@ import type { Cells, ObjectKey } from '../../src/core/brands.js';
 import type { ExtractInput } from '../../src/core/contract/index.js';
 import { RowBuffer } from '../../src/lake/chunk/row-buffer.js';
 import { writeChunk } from '../../src/lake/chunk/write.js';
-import { overlapTooMuch } from '../../src/lake/merge/longer-runs.js';
 import { framingOf, plainFraming } from '../../src/lake/part/framing.js';
 import { quarantineKey } from '../../src/lake/published/layout.js';
 import { newerRows } from '../../src/lake/rows/newer.js';
@@ -32,7 +31,7 @@ const RUN_ROWS = 200_000;
 /** Rows are also staged after this time: a killed worker loses no more reading than this (docs/explanation/architecture.md#one-run). */
 const CHUNK_MS = 5000;
 
-/** Bounds the size of a stage document. */
+/** The most chunks of one call. */
 const MAX_CHUNKS = 240;
 
 interface StagerOptions {
@@ -78,9 +77,9 @@ export class Stager {
     return this.#ahead;
   }
 
-  /** Whether the rows of a call are in so many chunks, or in so many that overlap, that the call must end. */
+  /** Whether the call must end, because the stage document of a call must stay small. */
   get isFull(): boolean {
-    return this.#stage.chunks.length >= MAX_CHUNKS || overlapTooMuch(this.#stage.chunks);
+    return this.#stage.chunks.length >= MAX_CHUNKS;
   }
 
   /** Adds a page. Resolves when the next page may be added. */
@@ -134,7 +133,7 @@ export class Stager {
     return this.#ahead;
   }
 
-  /** Frees the buffers and gives back the space of long runs. The stager must not be used afterwards. */
+  /** Frees the buffers and gives back the space of long runs. No page may be added afterwards. */
   close(): void {
     runSpace.giveBack(this.#long.size * RUN_SPACE_BYTES);
     this.#long.clear();
@@ -146,7 +145,8 @@ export class Stager {
   #isChunk(): boolean {
     const buffer = this.#buffer;
     const { partBytes } = this.#options.run.resource.csv;
-    if (!buffer.ascending && this.#bodyBytes >= partBytes) return true;
+    // A staged object is no larger than a part has to be.
+    if (!buffer.ascending && buffer.size >= partBytes) return true;
     if (this.#bodyBytes < CHUNK_BODY_BYTES) return false;
     if (buffer.ascending) return true;
     if (!this.#long.has(buffer) && !runSpace.take(RUN_SPACE_BYTES)) return true;

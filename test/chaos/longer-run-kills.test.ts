@@ -23,7 +23,7 @@ describe(`processes that are killed while chunks are merged into longer runs (se
       world = await startWorld(inject('servers'), {
         seed: SEED,
         counts: { tasks: ROWS },
-        yaml: '    sync: { pageSize: 20 }\n    csv: { partSize: 1KiB }\n',
+        yaml: '    sync: { pageSize: 20 }\n    csv: { partSize: 4KiB }\n',
         service: ['--order', 'random'],
       });
       await exportAll(world);

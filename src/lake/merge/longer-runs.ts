@@ -1,31 +1,61 @@
 import type { StagedChunk } from '../run/stage.js';
 import { maxOverlap } from './keys.js';
 
-/** The most sorted runs that overlap before some of them are merged into a longer one. It bounds the open objects of a merge. */
+/** The most sorted runs that one merge interleaves. It bounds the memory and the open objects of a merge. */
 export const MAX_OVERLAP = 64;
 
-/** Consecutive chunks of one chain of pages. */
-export interface ChunkGroup {
-  readonly chunks: readonly StagedChunk[];
-  /** Whether the chunks overlap, so that a merge makes one longer run of them. */
-  readonly overlaps: boolean;
+/** The positions of the chunks that are merged into one longer run: `from` up to, but not including, `to`. */
+export interface Slice {
+  readonly from: number;
+  readonly to: number;
 }
+
+/** Consecutive chunks in key order. */
+type Run = Slice & { readonly bytes: number };
 
 /**
- * Groups the newest chunks by chain. A repeated key within one chain shows that the list shifted, so chunks of different
- * chains are never merged before the run's own merge.
+ * The chunks of one reading of the list that should be merged next, so that a merge of all chunks interleaves fewer than
+ * `MAX_OVERLAP` runs; `null` if that is so. It takes as few runs as that needs, and those with the fewest bytes, so a run
+ * that has been merged is merged again only if all others have been merged, too.
+ *
+ * Chunks of different chains are not merged: a key that one chain repeats shows that the list shifted. Neither are rows of
+ * rolled-back runs.
+ *
+ * @param chunks of this reading, oldest first
+ * @param others the chunks of earlier readings
  */
-export function groupByChain(chunks: readonly StagedChunk[]): ChunkGroup[] {
-  const groups: StagedChunk[][] = [];
-  for (const chunk of chunks) {
-    const last = groups.at(-1);
-    if (last !== undefined && last[0]!.chain === chunk.chain) last.push(chunk);
-    else groups.push([chunk]);
+export function nextSlice(chunks: readonly StagedChunk[], others: readonly StagedChunk[]): Slice | null {
+  if (chunks.length + others.length < MAX_OVERLAP) return null;
+  const overlap = maxOverlap([...others, ...chunks]);
+  if (overlap < MAX_OVERLAP) return null;
+  const wanted = Math.min(MAX_OVERLAP, overlap - MAX_OVERLAP + 2);
+  let best: Run | null = null;
+  for (const runs of runsByChain(chunks)) {
+    const width = Math.min(wanted, runs.length);
+    if (width < 2) continue;
+    let bytes = 0;
+    for (const [at, run] of runs.entries()) {
+      bytes += run.bytes - (at < width ? 0 : runs[at - width]!.bytes);
+      if (at + 1 < width || (best !== null && bytes >= best.bytes)) continue;
+      best = { from: runs[at + 1 - width]!.from, to: run.to, bytes };
+    }
   }
-  return groups.map((group) => ({ chunks: group, overlaps: maxOverlap(group) > 1 }));
+  return best === null ? null : { from: best.from, to: best.to };
 }
 
-/** Whether a merge would have to open too many of these chunks side by side. */
-export function overlapTooMuch(chunks: readonly StagedChunk[]): boolean {
-  return chunks.length >= MAX_OVERLAP && maxOverlap(chunks) >= MAX_OVERLAP;
+/** Divides the chunks into chains, and those into sorted runs. */
+function runsByChain(chunks: readonly StagedChunk[]): Run[][] {
+  const chains: Run[][] = [];
+  for (const [at, chunk] of chunks.entries()) {
+    const before = chunks[at - 1];
+    const last = chains.at(-1)?.at(-1);
+    const isSameChain =
+      before !== undefined && before.chain === chunk.chain && before.reapplied === chunk.reapplied;
+    if (chunk.reapplied === true) chains.push([]);
+    else if (!isSameChain) chains.push([{ from: at, to: at + 1, bytes: chunk.rawBytes }]);
+    else if (before.last < chunk.first)
+      chains.at(-1)!.splice(-1, 1, { from: last!.from, to: at + 1, bytes: last!.bytes + chunk.rawBytes });
+    else chains.at(-1)!.push({ from: at, to: at + 1, bytes: chunk.rawBytes });
+  }
+  return chains;
 }

@@ -17,7 +17,7 @@ export interface StagedChunk {
   readonly columns: number;
   /** Number of the chain of pages that contained its rows; absent for rows of change logs. */
   readonly chain?: number;
-  /** Number of rows dropped because a later row of this chunk has the same key; absent for none. */
+  /** Number of rows dropped because a newer row of this chunk, or of the chunks merged into it, has the same key; absent for none. */
   readonly repeated?: number;
   /** CRC-32 of its block index; absent in chunks that version 0.1 staged. */
   readonly indexCrc32?: string;
@@ -47,7 +47,7 @@ export interface Stage {
   readonly readStart: number | null;
   /** Number of times that this reading restarted because its cursor had expired. */
   readonly restarts: number;
-  /** Whether the list shifted during the current chain of pages, as far as single chunks can show it. */
+  /** Whether the list shifted during the current chain of pages, as far as it shows before the run's merge. */
   readonly shifted: boolean;
   /** Pages of the current chain that can be requested again. */
   readonly marks: readonly Mark[];

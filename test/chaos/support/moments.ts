@@ -11,7 +11,7 @@ export type Moment = (typeof MOMENTS)[number] | (typeof LONG_MOMENTS)[number];
 const STAGED: Partial<Record<Moment, RegExp>> = {
   extract: /^stage-/,
   'longer run': /^run-\d/,
-  'longer run is staged': /^stage-\d+-\d+-999999/,
+  'longer run is staged': /^stage-\d+-\d+-9\d{5}/,
   merge: /^plan-/,
 };
 

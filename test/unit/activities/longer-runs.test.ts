@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { mergeChains } from '../../../activities/extract/longer-runs.js';
+import { mergeSlice } from '../../../activities/extract/longer-runs.js';
 import type { ExtractInput } from '../../../src/core/contract/index.js';
 import { toChunk } from '../../../src/lake/chunk/write.js';
-import { groupByChain, MAX_OVERLAP, overlapTooMuch } from '../../../src/lake/merge/longer-runs.js';
+import { MAX_OVERLAP, nextSlice } from '../../../src/lake/merge/longer-runs.js';
 import type { RunFile } from '../../../src/lake/run/run-file.js';
 import { firstStage, type StagedChunk } from '../../../src/lake/run/stage.js';
 import {
@@ -40,19 +40,19 @@ async function chunk(chain: number, rows: readonly string[], more: Partial<Stage
   return { ...toChunk(written, columns), chain, ...more };
 }
 
-async function merged(chunks: readonly StagedChunk[], chain: number) {
+function merged(chunks: readonly StagedChunk[], chain: number, to = chunks.length) {
   const input = { resource: 'tasks', runId: NEW_RUN, call: 3 } as unknown as ExtractInput;
-  const { signal } = new AbortController();
+  const { signal: stop } = new AbortController();
   const stage = { ...firstStage(run, 1), chunks, chain, columns: COLUMNS, duplicates: 10 };
-  return mergeChains({ store: lake.store, run, input, signal }, stage);
+  return mergeSlice({ store: lake.store, run, input, stop, draining: () => false }, stage, { from: 0, to });
 }
 
 async function rowsOf({ key }: StagedChunk): Promise<string[]> {
   return (await readPart(lake.store, key)).map(({ cells }) => cells.join(':'));
 }
 
-describe('Longer runs', () => {
-  it('have the newest row of each key, and the current header', async () => {
+describe('A longer run', () => {
+  it('has the newest row of each key, and the current header', async () => {
     const { chunks, duplicates, shifted } = await merged(
       [await chunk(0, ['a:2', 'c:1', 'e:1'], {}, 2), await chunk(0, ['a:1', 'b:1', 'c:1:later'])],
       0,
@@ -63,45 +63,73 @@ describe('Longer runs', () => {
     expect({ duplicates, shifted }).toEqual({ duplicates: 12, shifted: true });
   });
 
-  it('never mix chains of pages, and keep the order of the chunks', async () => {
+  it('takes the place of its chunks, and shows no shift of a later chain', async () => {
+    const later = await chunk(1, ['a:1', 'b:1']);
     const { chunks, duplicates, shifted } = await merged(
-      [
-        await chunk(0, ['a:1', 'c:1'], { repeated: 2 }),
-        await chunk(0, ['b:1', 'c:1']),
-        await chunk(1, ['a:1', 'b:1']),
-        await chunk(2, ['a:1', 'd:1']),
-        await chunk(2, ['b:1', 'c:1']),
-      ],
+      [await chunk(0, ['a:1', 'c:1'], { repeated: 2 }), await chunk(0, ['b:1', 'c:1']), later],
+      1,
       2,
     );
-    expect(chunks.map(({ chain, repeated = 0, rows }) => [chain, repeated, rows])).toEqual([
-      [0, 3, 3],
-      [1, 0, 2],
-      [2, 0, 4],
-    ]);
-    // The repeated key belongs to an earlier chain.
+    expect(chunks).toMatchObject([{ chain: 0, repeated: 3, rows: 3 }, later]);
     expect({ duplicates, shifted }).toEqual({ duplicates: 11, shifted: false });
   });
 
-  it('leave chunks alone that do not overlap', async () => {
-    const apart = [await chunk(0, ['a:1', 'b:1']), await chunk(0, ['c:1', 'd:1'])];
-    expect((await merged(apart, 0)).chunks).toEqual(apart);
-  });
-
-  it('are made of chunks that a merge can open one by one', async () => {
+  it('is made of pieces that a merge can open one by one', async () => {
     const note = 'x'.repeat(1024 * 1024);
     const rows = (from: number) => Array.from({ length: 20 }, (_, at) => `k${10 + 2 * at + from}:1:${note}`);
     const { chunks } = await merged([await chunk(0, rows(0)), await chunk(0, rows(1))], 0);
     expect(chunks.map((piece) => piece.rows)).toEqual([14, 14, 12]);
     for (const [at, piece] of chunks.slice(1).entries()) expect(piece.first > chunks[at]!.last).toBe(true);
   });
+});
 
-  it('are needed from 64 chunks that share a key', () => {
-    const of = (count: number, first: string, last: string) =>
-      Array.from({ length: count }, () => ({ first, last }) as unknown as StagedChunk);
-    expect(overlapTooMuch(of(MAX_OVERLAP - 1, 'a', 'z'))).toBe(false);
-    expect(overlapTooMuch(of(MAX_OVERLAP, 'a', 'z'))).toBe(true);
-    expect(overlapTooMuch([...of(MAX_OVERLAP - 1, 'a', 'm'), ...of(MAX_OVERLAP - 1, 'n', 'z')])).toBe(false);
-    expect(groupByChain(of(2, 'a', 'm')).map(({ overlaps }) => overlaps)).toEqual([true]);
+describe('The next merge of chunks', () => {
+  type Range = readonly [first: string, last: string, rawBytes?: number, more?: Partial<StagedChunk>];
+  const of = (...ranges: readonly Range[]) =>
+    ranges.map(
+      ([first, last, rawBytes = 1, more = {}]) =>
+        ({ first, last, rawBytes, chain: 0, ...more }) as unknown as StagedChunk,
+    );
+  const many = (count: number, ...range: Range) => of(...Array.from({ length: count }, () => range));
+
+  it('is needed from 64 chunks that share a key, in all readings together', () => {
+    expect(nextSlice(many(63, 'a', 'z'), [])).toBeNull();
+    expect(nextSlice(many(64, 'a', 'z'), [])).toEqual({ from: 0, to: 2 });
+    expect(nextSlice(many(10, 'a', 'z'), many(60, 'a', 'z'))).toEqual({ from: 0, to: 8 });
+    expect(nextSlice([...many(63, 'a', 'm'), ...many(63, 'n', 'z')], [])).toBeNull();
+  });
+
+  it('takes the smallest runs, and no more than needed', () => {
+    expect(nextSlice(many(200, 'a', 'z'), [])).toEqual({ from: 0, to: 64 });
+    const after = [...of(['a', 'm', 30], ['n', 'z', 34]), ...many(136, 'a', 'z')];
+    expect(nextSlice(after, [])).toEqual({ from: 2, to: 66 });
+    expect(nextSlice([...many(60, 'a', 'z', 5), ...many(6, 'a', 'z', 1)], [])).toEqual({ from: 60, to: 64 });
+  });
+
+  it('mixes neither chains of pages nor rows of rolled-back runs', () => {
+    const left: Partial<StagedChunk> = { reapplied: true };
+    const chunks = [
+      ...many(3, 'a', 'z', 1, left),
+      ...many(3, 'a', 'z', 9),
+      ...many(70, 'a', 'z', 1, { chain: 1 }),
+    ];
+    expect(nextSlice(chunks, [])).toEqual({ from: 6, to: 20 });
+    expect(nextSlice(many(100, 'a', 'z', 1, left), [])).toBeNull();
+    const alone = Array.from({ length: 80 }, (_, chain) => of(['a', 'z', 1, { chain }])).flat();
+    expect(nextSlice(alone, [])).toBeNull();
+  });
+
+  it('ends with fewer than 64 runs, however many there are', () => {
+    let chunks = many(5000, 'a', 'z');
+    let merges = 0;
+    for (let slice = nextSlice(chunks, []); slice !== null; slice = nextSlice(chunks, [])) {
+      const { from, to } = slice;
+      expect(to - from).toBeLessThanOrEqual(MAX_OVERLAP);
+      const rawBytes = chunks.slice(from, to).reduce((sum, one) => sum + one.rawBytes, 0);
+      chunks = chunks.toSpliced(from, to - from, ...of(['a', 'z', rawBytes]));
+      merges++;
+    }
+    expect(chunks).toHaveLength(63);
+    expect(merges).toBe(79);
   });
 });

@@ -29,15 +29,12 @@ export function createDiscardRun(deps: ActivityDeps): Activities['worktrack.disc
       }
       // A short run has no run file, so the input says where its folders are.
       const nominalStart = (await readRunIfThere(store, input))?.nominalStart ?? input.nominalStart;
-      const folders =
-        nominalStart === undefined
-          ? []
-          : (['snapshots', 'changes'] as const).map((tree) =>
-              folderIn({ nominalStart, resource: { name: resource }, runId }, tree),
-            );
-      for (const folder of folders) {
-        await store.abortUploads(`${folder}/`);
-        await removeFolder(store, folder, signal);
+      if (nominalStart !== undefined) {
+        for (const tree of ['snapshots', 'changes'] as const) {
+          const folder = folderIn({ nominalStart, resource: { name: resource }, runId }, tree);
+          await store.abortUploads(`${folder}/`);
+          await removeFolder(store, folder, signal);
+        }
       }
       // The staging folder is removed last: its run file names the other folders.
       const staging = `${stagingFolder(resource, runId)}/` as const;

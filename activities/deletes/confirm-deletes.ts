@@ -5,15 +5,13 @@ import type { Activities, ConfirmDeletesInput } from '../../src/core/contract/in
 import { inParallel } from '../../src/core/in-parallel.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { ActivityAge, withHeartbeat } from '../shared/activity-context.js';
+import { ActivityAge, SHARE_OF_TIME, withHeartbeat } from '../shared/activity-context.js';
 import { askById } from '../shared/ask-by-id.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readDocument, readRun, stagedKey, writeDocument } from '../shared/documents.js';
 
 /** Rounds for records that return a transient status while the service answers for other records. */
 const MAX_ROUNDS = 3;
-/** Share of `giveUpAfter` for the requests. The rest is for saving the result. */
-const SHARE_OF_TIME = 0.9;
 
 /** The progress of an attempt that did not finish. The next attempt continues from it. */
 interface Progress {

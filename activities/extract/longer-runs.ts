@@ -10,13 +10,13 @@ import { mergeRows } from '../../src/lake/merge/merge.js';
 import { framingOf, framingOfChunk, plainFraming } from '../../src/lake/part/framing.js';
 import { PartSeries } from '../../src/lake/part/series.js';
 import { headerRow } from '../../src/lake/rows/header.js';
-import { newerRows } from '../../src/lake/rows/newer.js';
+import { newerByField } from '../../src/lake/rows/newer.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { Stage, StagedChunk } from '../../src/lake/run/stage.js';
 import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { openSources } from '../merge/sources.js';
-import type { ActivityAge } from '../shared/activity-context.js';
+import { type ActivityAge, SHARE_OF_TIME } from '../shared/activity-context.js';
 import { readStages, stagedKey, writeDocument } from '../shared/documents.js';
 import { longerStageKey, type StagedPosition } from './position.js';
 
@@ -28,10 +28,7 @@ const BLOCK_BYTES = 128 * 1024;
 const READ_AHEAD_BYTES = 32 * 1024 * 1024;
 /** A call begins no further merge after this time. The next call continues. */
 const MAX_MERGING_MS = 20 * MINUTE_MS;
-/** Share of `giveUpAfter` after which the chunks stay as they are. */
-const SHARE_OF_TIME = 0.9;
-
-export interface LongerRunsOptions {
+interface LongerRunsOptions {
   readonly store: ObjectStore;
   readonly run: RunFile;
   readonly input: ExtractInput;
@@ -68,6 +65,7 @@ export async function withLongerRuns(
   let end = at;
   let stage = wholeReading(at.stage, stages);
   const begunAt = age.ms;
+  // Without time left, the chunks stay as they are.
   const left = SHARE_OF_TIME * run.giveUpAfterMs - begunAt;
   const late = AbortSignal.timeout(Math.min(Math.max(0, Math.floor(left)), 2 * MAX_MERGING_MS));
   const stop = AbortSignal.any([Context.current().cancellationSignal, late]);
@@ -149,7 +147,7 @@ async function mergeChunks(
     partBytes: PIECE_BYTES,
     blockBytes: BLOCK_BYTES,
   });
-  const newer = columns.findIndex(({ name }) => name === updatedAtField);
+  const names = columns.map(({ name }) => name);
   try {
     const range = { from: null, to: null };
     const sources = await openSources({
@@ -165,7 +163,7 @@ async function mergeChunks(
       runId: run.runId,
       deletedAt: toUtcSeconds(run.startedAt),
       delimiter: csv.delimiter,
-      isNewer: newer === -1 ? null : newerRows(newer, csv.delimiter),
+      isNewer: newerByField(updatedAtField, names, csv.delimiter),
       onProgress: () => {
         if (draining()) ended.abort();
         signal.throwIfAborted();

@@ -4,7 +4,7 @@ import { RowBuffer } from '../../src/lake/chunk/row-buffer.js';
 import { writeChunk } from '../../src/lake/chunk/write.js';
 import { framingOf, plainFraming } from '../../src/lake/part/framing.js';
 import { quarantineKey } from '../../src/lake/published/layout.js';
-import { newerRows } from '../../src/lake/rows/newer.js';
+import { newerByField } from '../../src/lake/rows/newer.js';
 import { writeQuarantine } from '../../src/lake/rows/quarantine.js';
 import { type Mark, withMark } from '../../src/lake/run/marks.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
@@ -221,12 +221,11 @@ export class Stager {
       // A merge copies the blocks of an ordered list, so they are compressed here, once.
       const framing = isNext || !this.#isNear ? framingOf(run.resource.csv) : plainFraming;
       const name = `chunk-${input.call}-${attempt}-${sequence}${framing.extension}`;
-      const { updatedAtField } = run.resource;
+      const { updatedAtField, csv } = run.resource;
       const begun = performance.now();
-      const newer = updatedAtField === null ? -1 : reader.columns.names.indexOf(updatedAtField);
       const written = await writeChunk(store, stagedKey(input, name), buffer, known, {
         profile: run.resource,
-        isNewer: newer === -1 ? null : newerRows(newer, run.resource.csv.delimiter),
+        isNewer: newerByField(updatedAtField, reader.columns.names, csv.delimiter),
       });
       if (framing === plainFraming && isFar(written.chunk.bytes, performance.now() - begun))
         this.#isNear = false;

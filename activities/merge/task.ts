@@ -7,7 +7,7 @@ import { PartSeries } from '../../src/lake/part/series.js';
 import { inFolder, nameOf, partName, type Tree } from '../../src/lake/published/layout.js';
 import { type PublishedPart, toPublished } from '../../src/lake/published/manifest.js';
 import { headerRow } from '../../src/lake/rows/header.js';
-import { newerRows } from '../../src/lake/rows/newer.js';
+import { newerByField } from '../../src/lake/rows/newer.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import { toUtcSeconds } from '../../src/lake/run/watermark.js';
@@ -46,7 +46,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
   });
   const snapshot = series(input, 'snapshots');
   const changes = plan.hasBefore ? series(input, 'changes') : null;
-  const newer = plan.columns.findIndex((column) => column.name === resource.updatedAtField);
+  const names = plan.columns.map(({ name }) => name);
   try {
     const counts = await mergeRows({
       sources,
@@ -58,7 +58,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
       runId: run.runId,
       deletedAt: toUtcSeconds(run.startedAt),
       delimiter,
-      isNewer: newer === -1 ? null : newerRows(newer, delimiter),
+      isNewer: newerByField(resource.updatedAtField, names, delimiter),
       signs: input.signs,
       onProgress: () => input.signal.throwIfAborted(),
     });

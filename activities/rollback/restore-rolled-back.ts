@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities, RunRef } from '../../src/core/contract/index.js';
+import { toChunk } from '../../src/lake/chunk/write.js';
 import { adaptRows } from '../../src/lake/merge/adapt.js';
 import { copyRows } from '../../src/lake/part/copy-rows.js';
 import { framingOf } from '../../src/lake/part/framing.js';
@@ -80,14 +81,7 @@ async function stagePart(
       delimiter: log.csv.delimiter,
       each: (row) => (adapt === null ? row : adapt(row)),
     });
-    const { rows, bytes, rawBytes, first, last, indexCrc32 } = await writer.finish();
-    return {
-      ...{ key, rows, bytes, rawBytes, columns: columns.length },
-      first: first!,
-      last: last!,
-      ...(indexCrc32 === undefined ? {} : { indexCrc32 }),
-      reapplied: true,
-    };
+    return { ...toChunk(await writer.finish(), columns.length), reapplied: true };
   } catch (error) {
     await writer.abort();
     throw error;

@@ -32,6 +32,9 @@ export function replaced(): { readonly replaced?: true } {
   return Context.current().info.attempt > 1 ? { replaced: true } : {};
 }
 
+/** Share of `giveUpAfter` for the work of an activity. The rest is for saving the result. */
+export const SHARE_OF_TIME = 0.9;
+
 /** Measures the time since an activity was first scheduled, across all attempts, by Temporal's clock. */
 export class ActivityAge {
   readonly #before: number;

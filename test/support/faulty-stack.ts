@@ -1,8 +1,9 @@
 import { ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
-import { expect, inject } from 'vitest';
+import { expect } from 'vitest';
 import { type S3Access, s3ClientConfig } from '../../src/servers/index.js';
 import { type FaultyS3, startFaultyS3 } from './faulty-s3.js';
 import { seededRandom } from './random.js';
+import { sharedS3 } from './shared-s3.js';
 import { type Stack, startStack } from './stack.js';
 
 /** Together more than one upload of a part takes. */
@@ -17,17 +18,6 @@ export interface FaultyStack {
   readonly access: S3Access;
   readonly client: S3Client;
   stop(): Promise<void>;
-}
-
-/** Access to the shared S3 server. */
-export function sharedS3(): S3Access {
-  const servers = inject('servers');
-  return {
-    endpoint: servers.s3Endpoint,
-    region: servers.s3Region,
-    accessKeyId: servers.s3AccessKeyId,
-    secretAccessKey: servers.s3SecretAccessKey,
-  };
 }
 
 /** @param yaml more keys of the connection, as `startStack` takes them */

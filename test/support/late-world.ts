@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib';
-import { expect, inject } from 'vitest';
+import { expect } from 'vitest';
 import { parseSettings } from '../../src/config/index.js';
 import type { ObjectKey } from '../../src/core/brands.js';
 import { RunChain } from '../../src/lake/published/chain.js';
@@ -16,6 +16,7 @@ import {
 import { type LateRequests, startLateRequests } from './late-requests.js';
 import { ManualMirror } from './manual-mirror.js';
 import { assertRowEquals } from './oracle.js';
+import { sharedS3 } from './shared-s3.js';
 import { readPointer, readSnapshot } from './snapshot.js';
 
 export const RESOURCE = 'tasks';
@@ -44,13 +45,7 @@ export async function startLateWorld(
   simulatorOptions: SimulatorOptions = { awkward: false, counts: { [RESOURCE]: 12 } },
   resources = `[${RESOURCE}]`,
 ): Promise<LateWorld> {
-  const servers = inject('servers');
-  const access = {
-    endpoint: servers.s3Endpoint,
-    region: servers.s3Region,
-    accessKeyId: servers.s3AccessKeyId,
-    secretAccessKey: servers.s3SecretAccessKey,
-  };
+  const access = sharedS3();
   Object.assign(process.env, {
     AWS_ACCESS_KEY_ID: access.accessKeyId,
     AWS_SECRET_ACCESS_KEY: access.secretAccessKey,

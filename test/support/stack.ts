@@ -26,6 +26,7 @@ import {
 import { createWorker, type WorktrackWorkerOptions } from '../../src/temporal/worker/worker.js';
 import type { SharedServers } from './global-setup.js';
 import { historiesOf } from './histories.js';
+import { sharedS3 } from './shared-s3.js';
 
 export interface StackOptions {
   readonly simulator?: SimulatorOptions;
@@ -119,15 +120,7 @@ ${options.yaml ?? ''}`;
   const address = options.temporalAddress ?? servers.temporalAddress;
   const secrets = { ...credentials, WORKTRACK_API_KEY: options.apiKey ?? DEMO_KEY };
   Object.assign(process.env, secrets, { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' });
-  await ensureBucket(
-    {
-      endpoint: servers.s3Endpoint,
-      region: servers.s3Region,
-      accessKeyId: servers.s3AccessKeyId,
-      secretAccessKey: servers.s3SecretAccessKey,
-    },
-    bucket,
-  );
+  await ensureBucket(sharedS3(), bucket);
   const settings = parseSettings(yaml, configFile);
   const { dataConverter } = options;
   const temporal = await connectTemporal({ address, dataConverter });

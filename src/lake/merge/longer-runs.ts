@@ -11,7 +11,11 @@ export interface Slice {
 }
 
 /** Consecutive chunks in key order. */
-type Run = Slice & { readonly bytes: number };
+interface Run {
+  readonly from: number;
+  to: number;
+  bytes: number;
+}
 
 /**
  * The chunks of one reading of the list that should be merged next, so that a merge of all chunks interleaves fewer than
@@ -29,7 +33,7 @@ export function nextSlice(chunks: readonly StagedChunk[], others: readonly Stage
   const overlap = maxOverlap([...others, ...chunks]);
   if (overlap < MAX_OVERLAP) return null;
   const wanted = Math.min(MAX_OVERLAP, overlap - MAX_OVERLAP + 2);
-  let best: Run | null = null;
+  let best: Readonly<Run> | null = null;
   for (const runs of runsByChain(chunks)) {
     const width = Math.min(wanted, runs.length);
     if (width < 2) continue;
@@ -48,14 +52,14 @@ function runsByChain(chunks: readonly StagedChunk[]): Run[][] {
   const chains: Run[][] = [];
   for (const [at, chunk] of chunks.entries()) {
     const before = chunks[at - 1];
-    const last = chains.at(-1)?.at(-1);
-    const isSameChain =
-      before !== undefined && before.chain === chunk.chain && before.reapplied === chunk.reapplied;
-    if (chunk.reapplied === true) chains.push([]);
-    else if (!isSameChain) chains.push([{ from: at, to: at + 1, bytes: chunk.rawBytes }]);
-    else if (before.last < chunk.first)
-      chains.at(-1)!.splice(-1, 1, { from: last!.from, to: at + 1, bytes: last!.bytes + chunk.rawBytes });
-    else chains.at(-1)!.push({ from: at, to: at + 1, bytes: chunk.rawBytes });
+    if (before === undefined || before.chain !== chunk.chain || chunk.reapplied === true) chains.push([]);
+    if (chunk.reapplied === true) continue;
+    const runs = chains.at(-1)!;
+    const last = runs.at(-1);
+    if (last !== undefined && before!.last < chunk.first) {
+      last.to = at + 1;
+      last.bytes += chunk.rawBytes;
+    } else runs.push({ from: at, to: at + 1, bytes: chunk.rawBytes });
   }
   return chains;
 }

@@ -32,6 +32,16 @@ export function columnReader(column: number, delimiter: string): (row: ByteStrin
   };
 }
 
+/** As `newerRows`, for a field by its name; `null` if there is no such column. @param names of the data columns */
+export function newerByField(
+  field: string | null,
+  names: readonly string[],
+  delimiter: string,
+): ReturnType<typeof newerRows> | null {
+  const column = field === null ? -1 : names.indexOf(field);
+  return column === -1 ? null : newerRows(column, delimiter);
+}
+
 /** Returns a function that compares CSV rows by a field. @param column position of the field among the data columns */
 export function newerRows(
   column: number,

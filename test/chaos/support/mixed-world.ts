@@ -1,6 +1,5 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { inject } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExportResult, RunReport } from '../../../src/core/contract/index.js';
@@ -11,6 +10,7 @@ import { type FaultyS3, startFaultyS3 } from '../../support/faulty-s3.js';
 import { type LateRequests, startLateRequests } from '../../support/late-requests.js';
 import { assertRowEquals } from '../../support/oracle.js';
 import type { Random } from '../../support/random.js';
+import { sharedS3 } from '../../support/shared-s3.js';
 import { readPointer, readSnapshot, readTree } from '../../support/snapshot.js';
 import { resultOf, type Stack, startStack } from '../../support/stack.js';
 import { fileIn, writeBack } from '../../support/write-back.js';
@@ -60,14 +60,9 @@ export interface MixedWorld {
 }
 
 export async function startMixedWorld(seed: number): Promise<MixedWorld> {
-  const servers = inject('servers');
-  const late = await startLateRequests(servers.s3Endpoint);
-  const s3 = await startFaultyS3({
-    endpoint: late.url,
-    region: servers.s3Region,
-    accessKeyId: servers.s3AccessKeyId,
-    secretAccessKey: servers.s3SecretAccessKey,
-  });
+  const access = sharedS3();
+  const late = await startLateRequests(access.endpoint);
+  const s3 = await startFaultyS3({ ...access, endpoint: late.url });
   const stack = await startStack({
     s3Endpoint: s3.url,
     simulator: { seed, awkward: false, counts: COUNTS, order: 'updatedAt', cursorStyle: 'offset' },

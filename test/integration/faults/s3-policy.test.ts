@@ -5,6 +5,7 @@ import { codeBlocks, pageAt } from '../../support/docs.js';
 import { idOf } from '../../support/mirrored.js';
 import { runCommand } from '../../support/processes.js';
 import { allows, needsOf, type Policy, type PolicyProxy, startPolicyProxy } from '../../support/s3-policy.js';
+import { sharedS3 } from '../../support/shared-s3.js';
 import { type Stack, startStack } from '../../support/stack.js';
 import { endLocks, fileIn, timeEntriesCsv } from '../../support/write-back.js';
 
@@ -125,15 +126,8 @@ interface Exported {
 }
 
 /** Starts an upload like a worker that is killed in the middle of it. */
-async function leaveUploadUnfinished({ servers, bucket }: Stack): Promise<void> {
-  const client = new S3Client(
-    s3ClientConfig({
-      endpoint: servers.s3Endpoint,
-      region: servers.s3Region,
-      accessKeyId: servers.s3AccessKeyId,
-      secretAccessKey: servers.s3SecretAccessKey,
-    }),
-  );
+async function leaveUploadUnfinished({ bucket }: Stack): Promise<void> {
+  const client = new S3Client(s3ClientConfig(sharedS3()));
   await client.send(
     new CreateMultipartUploadCommand({ Bucket: bucket, Key: 'lake/time-entries/snapshots/left' }),
   );

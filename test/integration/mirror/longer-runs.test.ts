@@ -2,10 +2,10 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Settings } from '../../../src/core/settings.js';
 import type { SimulatorOptions } from '../../../src/simulator/index.js';
 import { type FaultyS3, startFaultyS3 } from '../../support/faulty-s3.js';
-import { sharedS3 } from '../../support/faulty-stack.js';
 import { reconcile } from '../../support/mirror-requests.js';
 import { expectMirrored, listedIds } from '../../support/mirrored.js';
 import { startWorkerProcess } from '../../support/processes.js';
+import { sharedS3 } from '../../support/shared-s3.js';
 import { type Stack, type StackOptions, startStack, until } from '../../support/stack.js';
 
 const RESOURCE = 'tasks';

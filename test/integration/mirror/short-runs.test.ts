@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, inject, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { RunChain } from '../../../src/lake/published/chain.js';
 import { folderOf, REPORT } from '../../../src/lake/published/layout.js';
 import { decodeManifest } from '../../../src/lake/published/manifest.js';
@@ -6,6 +6,7 @@ import { verifySnapshot } from '../../../src/lake/verify/verify.js';
 import { type FaultyS3, startFaultyS3 } from '../../support/faulty-s3.js';
 import { expectMirrored } from '../../support/mirrored.js';
 import { startWorkerProcess } from '../../support/processes.js';
+import { sharedS3 } from '../../support/shared-s3.js';
 import { readPointer } from '../../support/snapshot.js';
 import { type Stack, type StackOptions, startStack, until } from '../../support/stack.js';
 
@@ -28,13 +29,7 @@ describe('a run that finds little or nothing new', () => {
   });
 
   async function start(options: Partial<StackOptions> = {}): Promise<void> {
-    const servers = inject('servers');
-    s3 = await startFaultyS3({
-      endpoint: servers.s3Endpoint,
-      region: servers.s3Region,
-      accessKeyId: servers.s3AccessKeyId,
-      secretAccessKey: servers.s3SecretAccessKey,
-    });
+    s3 = await startFaultyS3(sharedS3());
     stack = await startStack({
       s3Endpoint: s3.url,
       simulator: { seed: 11, now: Date.now(), counts: { [RESOURCE]: 400 } },

@@ -1,5 +1,6 @@
 // Bundles the commands that are clients: one file per part instead of a thousand, which Node loads several times faster.
-// The library and the worker load separate modules (src/cli/separate-modules.ts).
+// They are CommonJS, whose compiled code can be kept (src/cli/bundle/load.ts). The library and the worker load separate
+// modules (src/cli/bundle/separate-modules.ts).
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -30,12 +31,12 @@ export async function bundleCli(root) {
     input: path.join(root, 'dist/src/cli/run.js'),
     external: (id) => UNREACHED.some((one) => one.test(id)),
     plugins: [separateHosts(root), lazySdk(), shortProtocol(root)],
-    output: { dir, format: 'esm', chunkFileNames: '[name]-[hash].js' },
+    output: { dir, entryFileNames: '[name].cjs', chunkFileNames: '[name]-[hash].cjs' },
   });
   const sdk = await bundle(root, {
     input: 'virtual:aws-sdk',
     plugins: [usedCommands(root)],
-    output: { dir, format: 'cjs', entryFileNames: AWS, chunkFileNames: 'aws-[name]-[hash].cjs' },
+    output: { dir, entryFileNames: AWS, chunkFileNames: 'aws-[name]-[hash].cjs' },
   });
   const chunks = [...commands, ...sdk];
   const packages = chunks.map(({ fileName, folders }) => [
@@ -61,7 +62,7 @@ async function bundle(root, { input, external = [], plugins, output }) {
       if (!/node_modules/.test(log.id ?? log.message)) defaultHandler(level, log);
     },
   });
-  const { output: chunks } = await bundled.write({ ...output, comments: COMMENTS });
+  const { output: chunks } = await bundled.write({ ...output, format: 'cjs', comments: COMMENTS });
   await bundled.close();
   return chunks.map(({ fileName, moduleIds = [] }) => ({
     fileName,
@@ -86,11 +87,10 @@ function separateHosts(root) {
 function lazySdk() {
   return {
     name: 'lazy-sdk',
+    resolveId: (source) => (source === `./${AWS}` ? { id: source, external: true } : null),
     load(id) {
       if (!id.endsWith(SDK)) return null;
-      return `import { createRequire } from 'node:module';
-const require = createRequire(import.meta.url);
-export function sdk() { return require('./${AWS}'); }`;
+      return `export function sdk() { return require('./${AWS}'); }`;
     },
   };
 }

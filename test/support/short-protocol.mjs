@@ -4,9 +4,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 
+/** Features of the client that no command uses, by the names of their calls. */
+const UNUSED = /ActivityExecution|ActivityTask|NexusOperation|BuildId|Reachability/;
+
 /**
- * Replaces the definitions by JSON text, which takes a fraction of the time of the same object in code. Left out are what
- * only workers and Temporal Cloud's administration use, and the calls whose names no module of the client mentions.
+ * Replaces the definitions by JSON text, which takes a fraction of the time of the same object in code. What stays are the
+ * calls that the client or a command makes, the types that code names, and all types that these contain.
+ *
+ * @param root of the package
  */
 export function shortProtocol(root) {
   const fromClient = createRequire(
@@ -17,16 +22,13 @@ export function shortProtocol(root) {
     name: 'short-protocol',
     load(id) {
       if (id !== file) return null;
-      const { nested } = fromClient(file).toJSON();
-      const mentioned = wordsOf([
+      const code = textOf([
         path.join(root, 'dist/src'),
         path.join(root, 'dist/activities'),
         path.dirname(fromClient.resolve('@temporalio/client')),
         path.dirname(fromClient.resolve('@temporalio/common')),
       ]);
-      delete nested.coresdk;
-      delete nested.temporal.nested.api.nested.cloud;
-      shorten(nested.temporal.nested.api.nested.workflowservice.nested.v1.nested, mentioned);
+      const { nested } = usedBy(code, fromClient(file).toJSON());
       return `const { Root, roots } = require('protobufjs/light');
 module.exports = roots.__temporal ??= new Root();
 module.exports.addJSON(JSON.parse(${JSON.stringify(JSON.stringify(nested))}));`;
@@ -34,35 +36,73 @@ module.exports.addJSON(JSON.parse(${JSON.stringify(JSON.stringify(nested))}));`;
   };
 }
 
-/** Removes the calls that no code uses, with the requests and responses that are of no other use. */
-function shorten(types, mentioned) {
-  const { WorkflowService: service } = types;
-  const unused = new Set();
-  for (const [name, method] of Object.entries(service.methods)) {
-    // The paths of the HTTP gateway.
-    delete method.options;
-    delete method.parsedOptions;
-    if (mentioned.has(name[0].toLowerCase() + name.slice(1))) continue;
-    delete service.methods[name];
-    for (const type of [method.requestType, method.responseType]) unused.add(type.split('.').at(-1));
-  }
-  const others = wordsIn(
-    JSON.stringify(
-      { ...types, ...Object.fromEntries([...unused].map((name) => [name, null])) },
-      (key, value) => (unused.has(key) ? undefined : value),
-    ),
+/**
+ * Returns the part of the protocol that some code uses.
+ *
+ * @param code JavaScript, such as `service.listSchedules(…)` or `temporal.api.common.v1.Payload`
+ * @param protocol as protobufjs describes it in JSON; it loses the rest
+ */
+export function usedBy(code, protocol) {
+  const types = new Map(namedTypes(protocol, ''));
+  const calls = new Set([...code.matchAll(/Service\.(\w+)/g)].map(([, name]) => name));
+  const services = [...types].filter(([, { methods }]) => methods !== undefined);
+  for (const [, { methods }] of services)
+    for (const [name, method] of Object.entries(methods)) {
+      // The paths of the HTTP gateway.
+      delete method.options;
+      delete method.parsedOptions;
+      if (!calls.has(name[0].toLowerCase() + name.slice(1)) || UNUSED.test(name)) delete methods[name];
+    }
+  const named = [...code.matchAll(/\b(?:temporal\.api|google)\.[\w.]+/g)].flatMap(([name]) =>
+    [...types.keys()].filter((type) => name === type || name.startsWith(`${type}.`)),
   );
-  for (const name of unused) if (!others.has(name) && !mentioned.has(name)) delete types[name];
+  const used = new Set();
+  const use = (name) => {
+    if (name === null || used.has(name)) return;
+    used.add(name);
+    const { fields = {}, methods = {} } = types.get(name);
+    for (const { type, keyType } of Object.values(fields))
+      for (const one of [type, keyType ?? type]) use(resolved(types, one, name));
+    for (const { requestType, responseType } of Object.values(methods))
+      for (const one of [requestType, responseType]) use(resolved(types, one, name));
+  };
+  for (const name of [...services.map(([service]) => service), ...named]) use(name);
+  removeUnused(protocol, '', used);
+  return protocol;
 }
 
-function wordsOf(folders) {
-  const words = new Set();
-  for (const folder of folders)
-    for (const name of readdirSync(folder, { recursive: true }).filter((one) => one.endsWith('.js')))
-      for (const word of wordsIn(readFileSync(path.join(folder, name), 'utf8'))) words.add(word);
-  return words;
+/** Messages, enumerations and services with their full names. */
+function* namedTypes(namespace, prefix) {
+  for (const [name, one] of Object.entries(namespace.nested ?? {})) {
+    const full = prefix + name;
+    if (one.fields !== undefined || one.values !== undefined || one.methods !== undefined) yield [full, one];
+    yield* namedTypes(one, `${full}.`);
+  }
 }
 
-function wordsIn(text) {
-  return new Set(text.match(/\w+/g));
+/** The full name of a type that `scope` mentions, which is relative to any of its namespaces; `null`: a primitive type. */
+function resolved(types, name, scope) {
+  for (let parts = scope.split('.'); ; parts = parts.slice(0, -1)) {
+    const full = [...parts, name].join('.');
+    if (types.has(full)) return full;
+    if (parts.length === 0) return null;
+  }
+}
+
+function removeUnused(namespace, prefix, used) {
+  for (const [name, one] of Object.entries(namespace.nested ?? {})) {
+    const full = prefix + name;
+    removeUnused(one, `${full}.`, used);
+    if (Object.keys(one.nested ?? {}).length === 0 && !used.has(full)) delete namespace.nested[name];
+  }
+}
+
+function textOf(folders) {
+  return folders
+    .flatMap((folder) =>
+      readdirSync(folder, { recursive: true })
+        .filter((name) => name.endsWith('.js'))
+        .map((name) => readFileSync(path.join(folder, name), 'utf8')),
+    )
+    .join('\n');
 }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -101,6 +101,25 @@ describe('the command line', () => {
       [60, 'export'],
     ] as const)
       expect((await filesOf(args)).length, args.join(' ')).toBeLessThanOrEqual(most);
+  });
+
+  it('keeps the compiled code of the bundle, and makes it again only if it is damaged', async () => {
+    const env = { XDG_CACHE_HOME: await mkdtemp(join(folder, 'cache-')), WORKTRACK_CACHE: '' };
+    const kept = join(env.XDG_CACHE_HOME, 'temporal-worktrack', 'commands');
+    const written = async () =>
+      Promise.all(
+        (await readdir(kept)).sort().map(async (name) => [name, (await stat(join(kept, name))).ino]),
+      );
+    await filesOf(['config', 'check'], env);
+    const first = await written();
+    expect(first.length).toBeGreaterThan(5);
+    await filesOf(['config', 'check'], env);
+    expect(await written()).toEqual(first);
+    const [[damaged]] = first as [[string]];
+    await writeFile(join(kept, damaged), 'no code');
+    await filesOf(['config', 'check'], env);
+    expect((await stat(join(kept, damaged))).size).toBeGreaterThan(100);
+    expect((await written()).slice(1)).toEqual(first.slice(1));
   });
 
   it("loads no bundled copy of the SDK together with a module of the user's", async () => {

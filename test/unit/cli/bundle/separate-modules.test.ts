@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { needsSeparateModules } from '../../../src/cli/separate-modules.js';
+import { needsSeparateModules } from '../../../../src/cli/bundle/separate-modules.js';
 
 describe('the choice between the bundle and separate modules', () => {
   it('takes the bundle for commands that are clients', () => {

@@ -30,12 +30,12 @@ export async function bundleCli(root) {
   const commands = await bundle(root, {
     input: path.join(root, 'dist/src/cli/run.js'),
     external: (id) => UNREACHED.some((one) => one.test(id)),
-    plugins: [separateHosts(root), lazySdk(), shortProtocol(root)],
+    plugins: [separateHosts(root), lazySdk(), shortProtocol(root), importByLoader()],
     output: { dir, entryFileNames: '[name].cjs', chunkFileNames: '[name]-[hash].cjs' },
   });
   const sdk = await bundle(root, {
     input: 'virtual:aws-sdk',
-    plugins: [usedCommands(root)],
+    plugins: [usedCommands(root), importByLoader()],
     output: { dir, entryFileNames: AWS, chunkFileNames: 'aws-[name]-[hash].cjs' },
   });
   const chunks = [...commands, ...sdk];
@@ -80,6 +80,14 @@ function separateHosts(root) {
       if (!HOSTS.test(file)) return null;
       return { id: path.relative(path.join(root, 'dist/cli'), file), external: true };
     },
+  };
+}
+
+/** The loader of the bundle imports for it: `import()` fails in code from the cache of Node 20. */
+function importByLoader() {
+  return {
+    name: 'import-by-loader',
+    renderChunk: (code) => code.replace(/(?<![.\w])import\(/g, 'importModule('),
   };
 }
 

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const CLI = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
@@ -105,7 +106,7 @@ describe('the command line', () => {
 
   it('keeps the compiled code of the bundle, and makes it again only if it is damaged', async () => {
     const env = { XDG_CACHE_HOME: await mkdtemp(join(folder, 'cache-')), WORKTRACK_CACHE: '' };
-    const kept = join(env.XDG_CACHE_HOME, 'temporal-worktrack', 'commands');
+    const kept = join(env.XDG_CACHE_HOME, 'temporal-worktrack', 'compiled-commands');
     const written = async () =>
       Promise.all(
         (await readdir(kept)).sort().map(async (name) => [name, (await stat(join(kept, name))).ino]),
@@ -120,6 +121,21 @@ describe('the command line', () => {
     await filesOf(['config', 'check'], env);
     expect((await stat(join(kept, damaged))).size).toBeGreaterThan(100);
     expect((await written()).slice(1)).toEqual(first.slice(1));
+  });
+
+  it('works without a folder for compiled code', async () => {
+    await writeFile(join(folder, 'file'), '');
+    for (const place of ['/dev/null/none', join(folder, 'file')]) {
+      const env = { ...process.env, WORKTRACK_CACHE: place };
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, [CLI, '--version'], { env });
+      expect(stdout).toMatch(/^\d+\.\d+\.\d+/);
+      expect(stderr).toBe('');
+    }
+  });
+
+  it('leaves every import of the bundle to its loader', async () => {
+    for (const name of (await readdir(join(ROOT, BUNDLED))).filter((one) => one.endsWith('.cjs')))
+      expect(await readFile(join(ROOT, BUNDLED, name), 'utf8'), name).not.toMatch(/\bimport\(/);
   });
 
   it("loads no bundled copy of the SDK together with a module of the user's", async () => {

@@ -52,11 +52,18 @@ export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
 const HEAP_GROWING_PERCENT = 50;
 
 /**
+ * New objects get 48 MiB in Node 20 and 96 MiB in Node 24. Once V8 has reduced that, which an idle worker does not need, it
+ * stays small: a worker of Node 24 then takes about a hundred megabytes less, for the same CPU time.
+ */
+const SEMI_SPACE_GROWTH_FACTOR = 1;
+
+/**
  * `worktrack worker`: runs until SIGTERM or Ctrl-C, then drains; a second signal stops it immediately. SIGHUP loads the
  * configuration again.
  */
 export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode> {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`);
+  setFlagsFromString(`--semi-space-growth-factor=${SEMI_SPACE_GROWTH_FACTOR}`);
   const { logFormat: format, logLevel: level } = options;
   const limits = {
     maxConcurrentActivities: optional('--max-activities', options.maxActivities),

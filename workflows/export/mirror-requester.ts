@@ -13,7 +13,7 @@ import {
   type RunReport,
   type Sent,
 } from '../../src/core/contract/index.js';
-import { DAY_MS } from '../../src/core/duration.js';
+import { DAY_MS, MINUTE_MS } from '../../src/core/duration.js';
 import { newMirror, type RequestSpec } from '../../src/core/mirror.js';
 import { mirrorRequestProblem, runAnswerProblem } from '../../src/core/signals.js';
 import { resourceMirrorWorkflow } from '../mirror/resource-mirror.js';
@@ -22,8 +22,16 @@ import { requestRun, runAnswered, withdrawRequest } from '../shared/messages.js'
 import { handleChecked } from '../shared/signals.js';
 import { SharedTimer } from './shared-timer.js';
 
-/** Histories without this patch have a timer for each request, and may have the patch `signal-first` instead. */
+/** Histories without one of these patches have a timer for each request, and may have the patch `signal-first` instead. */
 const ONE_TIMER = 'one-resend-timer';
+/** Histories without this patch repeat a request after five minutes. It includes the other patch. */
+const LATE_RESEND = 'late-resend';
+
+/**
+ * A mirror that is only busy answers later, and needs no second request. When a thousand connections start at once, that
+ * takes more than five minutes, and repeated requests would make it longer.
+ */
+const FIRST_RESEND_MS = 30 * MINUTE_MS;
 
 /**
  * Sends requests of this workflow to the mirrors of a connection and collects their reports. Use one per workflow: it
@@ -102,16 +110,17 @@ export class MirrorRequester {
   /** Waits for a report, or until a time. @param at milliseconds since 1970 */
   async #reportOr(requestId: string, at: number): Promise<void> {
     const isAnswered = (): boolean => this.#reports.has(requestId);
-    if (patched(ONE_TIMER)) await this.#timer.waitUntil(isAnswered, at);
+    if (hasOneTimer()) await this.#timer.waitUntil(isAnswered, at);
     else await condition(isAnswered, Math.max(1, at - Date.now()));
   }
 
   async #send(resource: string, request: MirrorRequest, previous: Sent | null): Promise<Sent> {
     const now = Date.now();
     const mirror = mirrorOf(this.#connection, resource);
-    if (patched(ONE_TIMER)) await signalOrStart(mirror, requestRun, request);
+    if (hasOneTimer()) await signalOrStart(mirror, requestRun, request);
     else await signalWithStart(mirror, requestRun, request);
-    return { first: previous?.first ?? now, last: Date.now(), wait: nextResendMs(previous?.wait) };
+    const first = patched(LATE_RESEND) ? FIRST_RESEND_MS : undefined;
+    return { first: previous?.first ?? now, last: Date.now(), wait: nextResendMs(previous?.wait, first) };
   }
 
   /** Withdraws all unanswered requests, also in a cancelled workflow. */
@@ -128,6 +137,10 @@ export class MirrorRequester {
       ),
     );
   }
+}
+
+function hasOneTimer(): boolean {
+  return patched(LATE_RESEND) || patched(ONE_TIMER);
 }
 
 function mirrorOf(connection: string, resource: string) {

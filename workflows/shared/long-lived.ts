@@ -22,9 +22,13 @@ export function shouldContinueAsNew(maxEvents: number = MAX_EVENTS): boolean {
   return continueAsNewSuggested || historyLength >= maxEvents;
 }
 
-/** Time until a request without an answer is sent again, in case its receiver was terminated; ms. It doubles up to an hour. */
-export function nextResendMs(previous: number | null = null): number {
-  return previous === null ? 5 * MINUTE_MS : Math.min(2 * previous, HOUR_MS);
+/**
+ * Time until a request without an answer is sent again, in case its receiver was terminated; ms. It doubles up to an hour.
+ *
+ * @param first the first of these times, the same in every version
+ */
+export function nextResendMs(previous: number | null = null, first: number = 5 * MINUTE_MS): number {
+  return previous === null ? first : Math.min(2 * previous, HOUR_MS);
 }
 
 /** A workflow that outlives its starter. */

@@ -1,11 +1,13 @@
+import { fileURLToPath } from 'node:url';
 import { Client } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { ExportResult } from '../../../src/core/contract/index.js';
 import { folderOf } from '../../../src/lake/published/layout.js';
 import { decodeManifest } from '../../../src/lake/published/manifest.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
-import { type Stack, startStack } from '../../support/stack.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
 import { timeSkippingOptions } from '../../support/time-skipping-server.js';
 
 const NIGHTS = 120;
@@ -87,3 +89,60 @@ async function publishedCheckpoint({ store }: Stack): Promise<string> {
 function idOf(record: string): string {
   return (JSON.parse(record) as { id: string }).id;
 }
+
+describe('a request to a mirror that does not answer, in the time-skipping server', () => {
+  let env: TestWorkflowEnvironment;
+  let stack: Stack;
+  let busy: Worker;
+  let running: Promise<void>;
+
+  beforeAll(async () => {
+    env = await TestWorkflowEnvironment.createTimeSkipping(timeSkippingOptions(inject('servers').testServer));
+    stack = await startStack({
+      simulator: { now: await env.currentTimeMs(), counts: { projects: 5 } },
+      resources: '[projects]',
+      temporalAddress: env.address,
+    });
+    busy = await Worker.create({
+      connection: env.nativeConnection,
+      taskQueue: `${stack.taskQueue}-busy`,
+      workflowsPath: fileURLToPath(new URL('../../support/waiting-workflow.mjs', import.meta.url)),
+    });
+    running = busy.run();
+  });
+  afterAll(async () => {
+    busy?.shutdown();
+    await running;
+    await stack?.stop();
+    await env?.teardown();
+  });
+
+  it('is repeated after half an hour, so that busy mirrors get one, and starts a mirror that has gone', async () => {
+    await stack.startWorker();
+    const client = new Client({ connection: env.connection });
+    // Takes the request, but does not read it.
+    const silent = await client.workflow.start('waiting', {
+      workflowId: stack.mirrorId('projects'),
+      taskQueue: `${stack.taskQueue}-busy`,
+      args: [[365 * DAY]],
+    });
+    const requests = async (): Promise<number> => {
+      const { events } = await silent.fetchHistory();
+      return events!.filter((event) => event.workflowExecutionSignaledEventAttributes).length;
+    };
+    const exporting = await client.workflow.start('exportWorkflow', {
+      workflowId: `${stack.connection}-night`,
+      taskQueue: stack.taskQueue,
+      args: [{ connection: stack.connection }],
+    });
+    await until(async () => (await requests()) === 1, 'the request is sent');
+    await env.sleep('29 minutes');
+    expect(await requests()).toBe(1);
+    await env.sleep('2 minutes');
+    await until(async () => (await requests()) === 2, 'the request is sent again');
+    await silent.terminate();
+    await env.sleep('61 minutes');
+    const result = (await exporting.result()) as ExportResult;
+    expect(result.runs).toMatchObject([{ outcome: 'published', rows: 5 }]);
+  }, 300_000);
+});

@@ -1,6 +1,6 @@
 // Many connections of small resources: a first night and quiet nights, on a default Temporal dev server (Linux).
 //
-//   npm run bench:fleet [-- --connections 100 --resources 7 --rows 50 --workers 1,2 --nights 2 --changes 0]
+//   npm run bench:fleet [-- --connections 100 --resources 7 --rows 50 --workers 1,2 --nights 2 --changes 0 --database memory]
 //
 // All exports of a night start at once, as a Schedule without jitter starts them. Time is from the first start to the
 // last end. CPU is that of the workers and of the Temporal server; events are those of the exports and of the mirrors.
@@ -22,6 +22,8 @@ const { values } = parseArgs({
     nights: { type: 'string', default: '2' },
     /** Changed rows of each resource before each night. */
     changes: { type: 'string', default: '0' },
+    /** Of the Temporal server: `memory`, `file`, or `wal` (a file with a write-ahead log). */
+    database: { type: 'string', default: 'memory' },
   },
 });
 const connections = Number(values.connections);
@@ -36,14 +38,14 @@ for (const workers of values.workers.split(',').map(Number)) await fleet(workers
 process.exit(0);
 
 async function fleet(workers) {
-  const stage = await setUp({ fleet: true });
+  const stage = await setUp({ database: values.database });
   const service = await startService(Object.fromEntries(resources.map((name) => [name, rows])));
   const name = `fleet-${workers}`;
   const file = join(stage.folder, `${name}.yaml`);
   await writeFile(file, configuration(stage, service));
   console.log(
     `\n${connections} connections, ${resources.length} resources of ${rows} rows each, ${workers} worker${workers === 1 ? '' : 's'}, ` +
-      `Node ${process.version}; load before: ${loadavg()[0].toFixed(1)}`,
+      `Temporal's state: ${values.database}, Node ${process.version}; load before: ${loadavg()[0].toFixed(1)}`,
   );
   const started = [];
   for (let n = 0; n < workers; n++)
@@ -124,14 +126,17 @@ async function night(stage, taskQueue, workers, title) {
     `  per mirror: ${per(exported + mirrored, 1)} events (${per(mirrored, 1)} of the mirror, ${per(exported, 1)} of the export), ` +
       `${per(s3Requests, 1)} S3 requests`,
   );
-  const sizes = await Promise.all(
-    ['', '-wal'].map((end) => stat(`${stage.dbFile}${end}`).catch(() => ({ size: 0 }))),
-  );
-  const database = sizes.reduce((sum, { size }) => sum + size, 0);
+  const database = await databaseMiB(stage);
   say(
-    `  memory: at most ${peakMiB.toFixed(0)} MiB of a worker, ${after.at(-1).rssMiB.toFixed(0)} MiB of the Temporal server; ` +
-      `its database: ${(database / 1024 / 1024).toFixed(0)} MiB`,
+    `  memory: at most ${peakMiB.toFixed(0)} MiB of a worker, ${after.at(-1).rssMiB.toFixed(0)} MiB of the Temporal server` +
+      (database > 0 ? `; its database: ${database.toFixed(0)} MiB` : ''),
   );
+}
+
+/** 0 if it is in memory. */
+async function databaseMiB({ dbFile }) {
+  const files = ['', '-wal'].map((end) => stat(`${dbFile}${end}`).catch(() => ({ size: 0 })));
+  return (await Promise.all(files)).reduce((sum, { size }) => sum + size, 0) / 1024 / 1024;
 }
 
 async function events(stage, workflowIds) {

@@ -27,8 +27,17 @@ const DEFAULT_PACE = ['transfer', 'timer', 'visibility'].flatMap((queue) => [
 /** Rows that the simulator makes up unless told not to. */
 const RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries', 'members', 'clients', 'tags'];
 
-/** A default dev server, with its state in a file if `fleet` is true, and an S3 server. */
-export async function setUp({ fleet = false } = {}) {
+/** How the dev server keeps its state: in memory, as it does by default, or in a file, with SQLite's defaults or as advised. */
+const DATABASES = {
+  memory: [],
+  file: [],
+  wal: ['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal'],
+};
+
+/** A default dev server, and an S3 server. */
+export async function setUp({ database = 'memory' } = {}) {
+  const pragmas = DATABASES[database];
+  if (pragmas === undefined) throw new Error(`--database is ${Object.keys(DATABASES).join(', ')}`);
   const folder = await mkdtemp(join(tmpdir(), 'worktrack-bench-'));
   const dbFile = join(folder, 'temporal.db');
   const [temporal, s3] = await Promise.all([
@@ -36,8 +45,8 @@ export async function setUp({ fleet = false } = {}) {
       executable: (await resolveServer('temporal')).path,
       headless: true,
       logFile: join(folder, 'temporal.log'),
-      extraArgs: DEFAULT_PACE,
-      ...(fleet ? { dbFile } : {}),
+      extraArgs: [...DEFAULT_PACE, ...pragmas],
+      ...(database === 'memory' ? {} : { dbFile }),
     }),
     startVersitygw({
       executable: (await resolveServer('versitygw')).path,

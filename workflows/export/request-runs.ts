@@ -9,10 +9,11 @@ import { sendNotification } from '../shared/notification.js';
 import { priorityOf, workOf } from '../shared/priority.js';
 import { MirrorRequester } from './mirror-requester.js';
 
+/** Attempts are limited, and not the time: with many connections, it can take long until a worker is free. */
 const PLAN = {
   startToCloseTimeout: '1 minute',
-  scheduleToCloseTimeout: '10 minutes',
-  retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+  scheduleToCloseTimeout: '1 day',
+  retry: { initialInterval: '1 second', maximumInterval: '30 seconds', maximumAttempts: 20 },
   summary: 'list the resources',
 } as const;
 

@@ -15,10 +15,11 @@ import type {
 import { toRunError } from '../shared/failures.js';
 import { priorityOf } from '../shared/priority.js';
 
+/** Attempts are limited, and not the time: with many connections, it can take long until a worker is free. */
 const START = {
   startToCloseTimeout: '30 seconds',
-  scheduleToCloseTimeout: '10 minutes',
-  retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+  scheduleToCloseTimeout: '1 day',
+  retry: { initialInterval: '1 second', maximumInterval: '30 seconds', maximumAttempts: 20 },
   summary: 'start the workflow of onPublished',
 } as const;
 

@@ -3,15 +3,15 @@ import type { Activities, NotifyInput } from '../../src/core/contract/index.js';
 import { toRunError } from './failures.js';
 import { priorityOf } from './priority.js';
 
+/** Attempts are limited, and not the time: with many connections, it can take long until a worker is free. */
 const NOTIFY = {
   startToCloseTimeout: '30 seconds',
-  scheduleToCloseTimeout: '10 minutes',
+  scheduleToCloseTimeout: '1 day',
   retry: { initialInterval: '2 seconds', maximumInterval: '1 minute', maximumAttempts: 6 },
 } as const;
 /** An export ends after its notification. A mirror never ends, so its notification delays nothing. */
 const PROMPT = {
   ...NOTIFY,
-  scheduleToCloseTimeout: '1 minute',
   retry: { ...NOTIFY.retry, maximumInterval: '10 seconds' },
 } as const;
 

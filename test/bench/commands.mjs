@@ -32,7 +32,7 @@ const COMMANDS = [
   ['--help'],
 ];
 
-const stage = await setUp({ fleet: true });
+const stage = await setUp({ database: 'file' });
 const service = await startService({ projects: Number(values.rows), tasks: Number(values.rows) });
 try {
   for (const lake of values.lake.split(',')) await measureLake(lake);

@@ -13,7 +13,7 @@ import {
   type RunReport,
   type Sent,
 } from '../../src/core/contract/index.js';
-import { DAY_MS, MINUTE_MS } from '../../src/core/duration.js';
+import { DAY_MS, HOUR_MS } from '../../src/core/duration.js';
 import { newMirror, type RequestSpec } from '../../src/core/mirror.js';
 import { mirrorRequestProblem, runAnswerProblem } from '../../src/core/signals.js';
 import { resourceMirrorWorkflow } from '../mirror/resource-mirror.js';
@@ -29,9 +29,9 @@ const LATE_RESEND = 'late-resend';
 
 /**
  * A mirror that is only busy answers later, and needs no second request. When a thousand connections start at once, that
- * takes more than five minutes, and repeated requests would make it longer.
+ * can take most of an hour, and repeated requests would make it longer.
  */
-const FIRST_RESEND_MS = 30 * MINUTE_MS;
+const FIRST_RESEND_MS = HOUR_MS;
 
 /**
  * Sends requests of this workflow to the mirrors of a connection and collects their reports. Use one per workflow: it

@@ -43,8 +43,10 @@ export function openConnections(
   const replaced = new Set<OpenConnection>();
   const pins = new Pins(Date.now);
   const closeUnused = async (): Promise<void> => {
+    if (replaced.size === 0) return;
+    const used = pins.used();
     for (const connection of replaced) {
-      if (pins.isUsed(connection)) continue;
+      if (used.has(connection)) continue;
       replaced.delete(connection);
       await closeConnection(connection);
     }

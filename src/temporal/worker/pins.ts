@@ -46,6 +46,8 @@ export class Pins {
   readonly #ofRuns = new Map<string, Pin>();
   /** Of activities that belong to no run, while they are in progress. */
   readonly #others = new Set<Pin>();
+  /** When idle runs were last looked for, milliseconds since 1970. */
+  #lastRemoval = 0;
 
   /** @param now milliseconds since 1970 */
   constructor(private readonly now: () => number) {}
@@ -75,10 +77,10 @@ export class Pins {
     return connection;
   }
 
-  isUsed(connection: OpenConnection): boolean {
-    return [...this.#ofRuns.values(), ...this.#others].some(({ connections }) =>
-      [...connections.values()].includes(connection),
-    );
+  /** The connections of all pins. */
+  used(): Set<OpenConnection> {
+    const pins = [...this.#ofRuns.values(), ...this.#others];
+    return new Set(pins.flatMap(({ connections }) => [...connections.values()]));
   }
 
   #pinOf(activityType: string, id: string | null): Pin {
@@ -90,7 +92,10 @@ export class Pins {
     return pin;
   }
 
+  /** Looks at all runs at most once an hour, because a worker can have thousands of them. */
   #removeIdle(): void {
+    if (this.now() - this.#lastRemoval < HOUR_MS) return;
+    this.#lastRemoval = this.now();
     for (const [id, { running, idleSince, connections }] of this.#ofRuns) {
       const waits = [...connections.values()].map(({ settings }) => 2 * settings.retries.giveUpAfterMs);
       if (running === 0 && this.now() - idleSince > Math.max(MIN_KEPT_MS, ...waits)) this.#ofRuns.delete(id);

@@ -27,7 +27,7 @@ const DEFAULT_PACE = ['transfer', 'timer', 'visibility'].flatMap((queue) => [
 /** Rows that the simulator makes up unless told not to. */
 const RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries', 'members', 'clients', 'tags'];
 
-/** How the dev server keeps its state: in memory, as it does by default, or in a file, with SQLite's defaults or as advised. */
+/** How the dev server keeps its state: in memory, as it does by default, or in a file, with SQLite's journal or a write-ahead log. */
 const DATABASES = {
   memory: [],
   file: [],

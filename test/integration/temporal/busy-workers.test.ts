@@ -21,7 +21,7 @@ describe('the activities of exports', () => {
       simulator: { counts: { projects: 5, tasks: 5 } },
       resources: '[projects, tasks]',
       yaml: `    notify: { url: "http://127.0.0.1:${port}/" }
-    onPublished: { workflow: loadWarehouse, taskQueue: warehouse-of-nobody }
+    onPublished: { workflow: loadWarehouse, taskQueue: unpolled }
 `,
     });
     stack.simulator.admin.faults.add({

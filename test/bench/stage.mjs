@@ -63,6 +63,8 @@ export async function setUp({ database = 'memory' } = {}) {
     TEMPORAL_ADDRESS: temporal.address,
     AWS_ACCESS_KEY_ID: s3.accessKeyId,
     AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
+    // As in the image and the systemd unit.
+    MALLOC_ARENA_MAX: '2',
     AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
   };
   return {

@@ -1,4 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
 import { TransportError } from '@temporalio/worker';
 import { configFingerprint } from '../../config/index.js';
 import { parseBytes } from '../../core/bytes.js';
@@ -28,6 +27,7 @@ import { UsageError } from '../shared/usage-error.js';
 import { unreadableKeys } from './check-keys.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { type HealthServer, readHealth, startHealthServer } from './health.js';
+import { collectGarbage, keepHeapsSmall } from './heap.js';
 import { readMetricsAddress, startMetrics } from './metrics-address.js';
 import { reloadOnChange } from './reload.js';
 import { installRuntime, type LogFormat, type LogLevelName } from './runtime.js';
@@ -46,24 +46,11 @@ export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
 }
 
 /**
- * V8's default lets the heap double between collections, which costs a worker about a hundred megabytes. In percent of
- * the heap in use.
- */
-const HEAP_GROWING_PERCENT = 50;
-
-/**
- * New objects get 48 MiB in Node 20 and 96 MiB in Node 24. Once V8 has reduced that, which an idle worker does not need, it
- * stays small: a worker of Node 24 then takes about a hundred megabytes less, for the same CPU time.
- */
-const SEMI_SPACE_GROWTH_FACTOR = 1;
-
-/**
  * `worktrack worker`: runs until SIGTERM or Ctrl-C, then drains; a second signal stops it immediately. SIGHUP loads the
  * configuration again.
  */
 export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode> {
-  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`);
-  setFlagsFromString(`--semi-space-growth-factor=${SEMI_SPACE_GROWTH_FACTOR}`);
+  keepHeapsSmall();
   const { logFormat: format, logLevel: level } = options;
   const limits = {
     maxConcurrentActivities: optional('--max-activities', options.maxActivities),
@@ -122,6 +109,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     worker = created;
     if (current !== settings) created.reload(current);
     if (format === 'text') announce(created, current, deployment);
+    collectGarbage();
     if (stop.signal.aborted) created.stop();
     else stop.signal.addEventListener('abort', () => created.stop(), { once: true });
     await created.run();

@@ -52,7 +52,8 @@ export function publishConfig(
     ...(dataConverter === undefined ? {} : { dataConverter }),
   });
   const temporal = { client, namespace, address: '', close: async () => {} };
-  let record = configRecord(first, Date.now());
+  // Encoded, because the hashes of a thousand connections take 10 MiB.
+  let record = encodeRecord(configRecord(first, Date.now()));
   let timer: NodeJS.Timeout | undefined;
   let failed = false;
   let published: { workflowId: string; runId: string } | null = null;
@@ -71,7 +72,7 @@ export function publishConfig(
           workflowId: configRecordId(taskQueue, identity),
           // No worker polls this queue, in case the delay of the record ends.
           taskQueue: `${taskQueue}/configuration`,
-          args: [encodeRecord(record)],
+          args: [record],
           startDelay: KEPT_MS,
           workflowExecutionTimeout: MINUTE_MS,
           workflowIdConflictPolicy: WorkflowIdConflictPolicy.TERMINATE_EXISTING,
@@ -96,7 +97,7 @@ export function publishConfig(
   renew();
   return {
     publish(settings) {
-      record = configRecord(settings, Date.now());
+      record = encodeRecord(configRecord(settings, Date.now()));
       renew();
     },
     async withdraw() {

@@ -5,6 +5,7 @@ import { type ConnectOptions, temporalConfig } from '../client/connect.js';
 import { bundleFor } from './bundle.js';
 import { availableMemory, defaultMemory, MemorySlots } from './memory-slots.js';
 import { WorktrackPlugin } from './plugin.js';
+import { withoutCallStacks } from './workflow-threads.js';
 
 /**
  * A mirror works for seconds a night. A cached one takes about half a MiB, and without the cache its history, which is
@@ -75,7 +76,7 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
     // The bundle contains the workflow modules. Passing them again would only cause a warning.
     const { workflowModules: _, ...interceptors } = more.interceptors ?? {};
     const plugin = new WorktrackPlugin({ settings: options.settings });
-    const worker = await Worker.create({
+    const workerOptions = {
       connection,
       namespace,
       taskQueue,
@@ -85,7 +86,8 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
       ...more,
       interceptors,
       plugins: [...plugins, plugin],
-    });
+    };
+    const worker = await withoutCallStacks(() => Worker.create(workerOptions));
     let stopped = false;
     return {
       taskQueue,

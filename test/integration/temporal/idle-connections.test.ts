@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
 import { pointerKey } from '../../../src/lake/published/layout.js';
+import { openStore } from '../../../src/lake/store/index.js';
 import { type Connections, openConnections } from '../../../src/temporal/worker/connections.js';
 import { IDLE_MS } from '../../../src/temporal/worker/idle-resource.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
@@ -72,6 +73,33 @@ describe('an idle connection of a worker', () => {
     await writer.write(Buffer.from('a'));
     expect((await writer.finish()).bytes).toBe(1);
     await until(() => !connections.isOpen(stack.connection), 'the connection is closed');
+  });
+
+  it('shares the sockets of its store with other lakes in the same store, until the last one is closed', async () => {
+    await open(SHORT_MS);
+    const endpoint = `http://${proxies[0]!.address}`;
+    const { region } = stack.settings.connections[0]!.lake;
+    const { url } = stack.settings.connections[0]!.lake;
+    const [first, second, elsewhere] = [
+      ...['a', 'b'].map((prefix) =>
+        openStore({ url: `${url}/${prefix}`, endpoint, region, forcePathStyle: true }),
+      ),
+      openStore({ url, endpoint, region: 'eu-west-3', forcePathStyle: true }),
+    ];
+    const read = (store = first!) => store.readIfExists(pointerKey('projects'));
+    expect(await read(first)).toBeNull();
+    expect(await read(second)).toBeNull();
+    expect(sockets()[0]).toBe(1);
+    // Another region means other signatures, so it has clients and sockets for itself.
+    await read(elsewhere).catch(() => {});
+    expect(sockets()[0]).toBe(2);
+    elsewhere!.close();
+    first!.close();
+    first!.close();
+    expect(await read(second)).toBeNull();
+    expect(sockets()[0]).toBe(1);
+    second!.close();
+    await until(() => sockets()[0] === 0, 'the sockets are closed');
   });
 
   it('is closed within a minute by default', () => {

@@ -8,10 +8,12 @@ import { sdk } from './sdk.js';
 /** Idle timeout: long enough for a busy store to complete a large upload, short enough to detect a dead peer. */
 const SOCKET_TIMEOUT_MS = MINUTE_MS;
 const CONNECT_TIMEOUT_MS = 5_000;
-const MAX_SOCKETS = 64;
+/** Of all stores that share the clients. */
+const MAX_SOCKETS = 256;
 /** The SDK waits at most 0.1 to 1.6 s between attempts, about 3 s in total. Temporal retries longer outages. */
 const MAX_ATTEMPTS = 6;
 
+/** The clients of one or more stores. */
 export interface S3Clients {
   readonly client: S3Client;
   /** A client without retries, for conditional writes: a retry would report its own first attempt as a conflict. */

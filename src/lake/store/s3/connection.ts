@@ -5,8 +5,12 @@ import { StoreError } from '../errors/store-error.js';
 import { keyProblem, MAX_KEY_BYTES, toObjectKey } from '../key.js';
 import type { StoreLogger } from '../port.js';
 import { toStoreError } from './classify.js';
-import { createS3Clients, type S3Clients } from './client.js';
+import type { S3Clients } from './client.js';
 import { sdk } from './sdk.js';
+import { shareS3Clients } from './shared-clients.js';
+
+/** Credentials without an expiry time are also read again once the store no longer knows them. */
+const RENEWED_FOR: readonly StoreError['kind'][] = ['expired-credentials', 'bad-credentials'];
 
 /** One bucket and prefix with its clients. All operations of the S3 store use it. */
 export class S3Connection {
@@ -24,7 +28,7 @@ export class S3Connection {
     this.#root = place.prefix === '' ? '' : `${place.prefix}/`;
     // Only the origin: an endpoint can contain a user name and password.
     this.#endpoint = lake.endpoint === undefined ? 'AWS S3' : new URL(lake.endpoint).origin;
-    this.#clients = createS3Clients(lake);
+    this.#clients = shareS3Clients(lake);
   }
 
   get client(): S3Client {
@@ -82,7 +86,7 @@ export class S3Connection {
   error(operation: string, key: string | null, signal: AbortSignal | undefined, error: unknown): unknown {
     if (signal?.aborted) return signal.reason;
     const found = toStoreError(error, { operation, key, bucket: this.bucket, endpoint: this.#endpoint });
-    if (found.kind === 'expired-credentials') this.#clients.renewCredentials();
+    if (RENEWED_FOR.includes(found.kind)) this.#clients.renewCredentials();
     return found;
   }
 

@@ -1,0 +1,37 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { WorkerOptions } from 'node:worker_threads';
+import { fileOf } from './bundle.js';
+
+/** The SDK uses the module as an object, so it gets a replaced class. An `import` would have a copy. */
+const threads = createRequire(import.meta.url)('node:worker_threads') as typeof import('node:worker_threads');
+/** The compiled one, also in tests: a thread cannot load TypeScript. */
+const THREAD = fileOf('dist/src/temporal/worker/workflow-thread.js');
+const SDK_MODULE = /[\\/]@temporalio[\\/]worker[\\/].*[\\/]workflow-worker-thread(\.js)?$/;
+
+const scope = new AsyncLocalStorage<true>();
+let isReplaced = false;
+
+/**
+ * Creates a worker whose workflows record no call stacks. The SDK records one for each promise of a workflow, with positions
+ * in the source, in case somebody asks for the stack of a waiting workflow. That takes a third of the CPU time of a small
+ * run. Errors keep their stacks. Other workers in the process stay as they are; so does this one if the SDK starts its
+ * threads in another way, or if `TEMPORAL_DEBUG` is set, which makes the SDK use no thread.
+ */
+export async function withoutCallStacks<T>(create: () => Promise<T>): Promise<T> {
+  if (!isReplaced && existsSync(THREAD)) replaceThreads();
+  return scope.run(true, create);
+}
+
+function replaceThreads(): void {
+  isReplaced = true;
+  const { Worker } = threads;
+  threads.Worker = class extends Worker {
+    constructor(file: string | URL, options: WorkerOptions = {}) {
+      const isOurs = scope.getStore() === true && typeof file === 'string' && SDK_MODULE.test(file);
+      if (isOurs) super(THREAD, { ...options, workerData: { module: file } });
+      else super(file, options);
+    }
+  };
+}

@@ -79,9 +79,28 @@ export async function checkWriteBack(
   request: WriteBackSource,
 ): Promise<CheckedInput> {
   const resource = writableResource(request.resource);
-  const keyColumn = request.keyColumn ?? null;
   const given = request.batchId === undefined ? null : checkBatchId(request.batchId);
   const source = await openSource(request.file, connection.lake);
+  try {
+    return await checkSource(connection, store, { ...request, resource, batchId: given }, source);
+  } catch (error) {
+    source.close();
+    throw error;
+  }
+}
+
+type CheckedRequest = Omit<WriteBackSource, 'resource' | 'batchId'> & {
+  readonly resource: WritableResource;
+  readonly batchId: ReturnType<typeof checkBatchId> | null;
+};
+
+async function checkSource(
+  connection: ConnectionSettings,
+  store: ObjectStore,
+  request: CheckedRequest,
+  source: InputSource,
+): Promise<CheckedInput> {
+  const { resource, batchId: given, keyColumn = null } = request;
   const format = request.format ?? formatOf(source.name);
   const hashed = await hashOf(source, resource);
   const batchId = given ?? hashed.batchId;

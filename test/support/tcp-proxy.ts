@@ -15,6 +15,8 @@ export interface TcpProxy {
   transferred(): Transferred;
   /** Number of open connections. */
   open(): number;
+  /** Number of connections so far. */
+  accepted(): number;
   reset(): void;
   /** Stalls all open connections: they stay open, but no more bytes arrive. */
   stall(): void;
@@ -30,7 +32,9 @@ export async function startTcpProxy(target: string, listenOn = 0): Promise<TcpPr
   const [host = '', port = ''] = target.split(':');
   const open = new Set<Socket>();
   let count = { sent: 0, received: 0 };
+  let accepted = 0;
   const server = createServer((client) => {
+    accepted++;
     const upstream = connect(Number(port), host);
     client.on('data', (bytes) => {
       count.sent += bytes.length;
@@ -54,6 +58,7 @@ export async function startTcpProxy(target: string, listenOn = 0): Promise<TcpPr
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     transferred: () => ({ ...count }),
     open: () => Math.ceil(open.size / 2),
+    accepted: () => accepted,
     reset() {
       count = { sent: 0, received: 0 };
     },

@@ -27,7 +27,7 @@ import { UsageError } from '../shared/usage-error.js';
 import { unreadableKeys } from './check-keys.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { type HealthServer, readHealth, startHealthServer } from './health.js';
-import { collectGarbage, keepHeapsSmall } from './heap.js';
+import { collectGarbage, keepHeapSmall } from './heap.js';
 import { readMetricsAddress, startMetrics } from './metrics-address.js';
 import { reloadOnChange } from './reload.js';
 import { installRuntime, type LogFormat, type LogLevelName } from './runtime.js';
@@ -50,7 +50,7 @@ export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
  * configuration again.
  */
 export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode> {
-  keepHeapsSmall();
+  keepHeapSmall();
   const { logFormat: format, logLevel: level } = options;
   const limits = {
     maxConcurrentActivities: optional('--max-activities', options.maxActivities),
@@ -109,7 +109,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     worker = created;
     if (current !== settings) created.reload(current);
     if (format === 'text') announce(created, current, deployment);
-    collectGarbage();
+    await collectGarbage();
     if (stop.signal.aborted) created.stop();
     else stop.signal.addEventListener('abort', () => created.stop(), { once: true });
     await created.run();

@@ -5,7 +5,7 @@ import { type ConnectOptions, temporalConfig } from '../client/connect.js';
 import { bundleFor } from './bundle.js';
 import { availableMemory, defaultMemory, MemorySlots } from './memory-slots.js';
 import { WorktrackPlugin } from './plugin.js';
-import { withoutCallStacks } from './workflow-threads.js';
+import { inLightThread } from './workflow-threads.js';
 
 /**
  * A mirror works for seconds a night. A cached one takes about half a MiB, and without the cache its history, which is
@@ -87,7 +87,7 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
       interceptors,
       plugins: [...plugins, plugin],
     };
-    const worker = await withoutCallStacks(() => Worker.create(workerOptions));
+    const worker = await inLightThread(() => Worker.create(workerOptions));
     let stopped = false;
     return {
       taskQueue,

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
 import { pointerKey } from '../../../src/lake/published/layout.js';
-import { openStore } from '../../../src/lake/store/index.js';
+import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { type Connections, openConnections } from '../../../src/temporal/worker/connections.js';
 import { IDLE_MS } from '../../../src/temporal/worker/idle-resource.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
@@ -77,28 +77,25 @@ describe('an idle connection of a worker', () => {
 
   it('shares the sockets of its store with other lakes in the same store, until the last one is closed', async () => {
     await open(SHORT_MS);
-    const endpoint = `http://${proxies[0]!.address}`;
-    const { region } = stack.settings.connections[0]!.lake;
-    const { url } = stack.settings.connections[0]!.lake;
-    const [first, second, elsewhere] = [
-      ...['a', 'b'].map((prefix) =>
-        openStore({ url: `${url}/${prefix}`, endpoint, region, forcePathStyle: true }),
-      ),
-      openStore({ url, endpoint, region: 'eu-west-3', forcePathStyle: true }),
-    ];
-    const read = (store = first!) => store.readIfExists(pointerKey('projects'));
+    const [proxy] = proxies;
+    const { url, region } = stack.settings.connections[0]!.lake;
+    const lake = { endpoint: `http://${proxy!.address}`, region, forcePathStyle: true };
+    const stores = ['a', 'b'].map((prefix) => openStore({ ...lake, url: `${url}/${prefix}` }));
+    // Another region means other signatures, so it has clients and sockets for itself.
+    stores.push(openStore({ ...lake, url, region: 'eu-west-3' }));
+    const [first, second, elsewhere] = stores as [ObjectStore, ObjectStore, ObjectStore];
+    const read = (store: ObjectStore) => store.readIfExists(pointerKey('projects'));
     expect(await read(first)).toBeNull();
     expect(await read(second)).toBeNull();
-    expect(sockets()[0]).toBe(1);
-    // Another region means other signatures, so it has clients and sockets for itself.
+    expect(proxy!.accepted()).toBe(1);
     await read(elsewhere).catch(() => {});
-    expect(sockets()[0]).toBe(2);
-    elsewhere!.close();
-    first!.close();
-    first!.close();
+    expect(proxy!.accepted()).toBe(2);
+    elsewhere.close();
+    first.close();
+    first.close();
     expect(await read(second)).toBeNull();
-    expect(sockets()[0]).toBe(1);
-    second!.close();
+    expect(proxy!.accepted()).toBe(2);
+    second.close();
     await until(() => sockets()[0] === 0, 'the sockets are closed');
   });
 

@@ -9,7 +9,7 @@ import type { S3Clients } from './client.js';
 import { sdk } from './sdk.js';
 import { shareS3Clients } from './shared-clients.js';
 
-/** Credentials without an expiry time are also read again once the store no longer knows them. */
+/** The store may also no longer know credentials without an expiry time, such as those of a `credential_process`. */
 const RENEWED_FOR: readonly StoreError['kind'][] = ['expired-credentials', 'bad-credentials'];
 
 /** One bucket and prefix with its clients. All operations of the S3 store use it. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { LakeSettings } from '../../../core/settings.js';
 import { createS3Clients, type S3Clients } from './client.js';
 
@@ -6,16 +7,6 @@ interface Shared {
   /** Stores that use the clients now. */
   users: number;
 }
-
-/** What the SDK reads from the environment once per client. A program may change it between two stores. */
-const ENVIRONMENT = [
-  'AWS_ACCESS_KEY_ID',
-  'AWS_SECRET_ACCESS_KEY',
-  'AWS_SESSION_TOKEN',
-  'AWS_PROFILE',
-  'AWS_REGION',
-  'AWS_DEFAULT_REGION',
-];
 
 const open = new Map<string, Shared>();
 
@@ -43,6 +34,11 @@ export function shareS3Clients(lake: LakeSettings): S3Clients {
   };
 }
 
+/** The SDK reads settings and credentials from the environment, which a program may change between two stores. */
 function keyOf({ url: _, ...settings }: LakeSettings): string {
-  return JSON.stringify([settings, ENVIRONMENT.map((name) => process.env[name])]);
+  const environment = Object.entries(process.env).filter(([name]) => name.startsWith('AWS_'));
+  // A hash, because the environment contains secrets.
+  return createHash('sha256')
+    .update(JSON.stringify([settings, environment.sort()]))
+    .digest('hex');
 }

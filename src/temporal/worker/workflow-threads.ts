@@ -10,16 +10,17 @@ const threads = createRequire(import.meta.url)('node:worker_threads') as typeof 
 const THREAD = fileOf('dist/src/temporal/worker/workflow-thread.js');
 const SDK_MODULE = /[\\/]@temporalio[\\/]worker[\\/].*[\\/]workflow-worker-thread(\.js)?$/;
 
-/** Of the workflows' thread: the space for new objects, in three parts. Without a limit it takes 48 MiB and saves no CPU time. */
+/** The space for new objects of the workflows' thread, in three parts. Without a limit it takes 48 MiB and saves no CPU time. */
 const YOUNG_GENERATION_MIB = 6;
 
 const scope = new AsyncLocalStorage<true>();
 let isReplaced = false;
 
 /**
- * Creates a worker whose workflows take little memory and record no call stacks. The SDK records one for each promise of a workflow, with positions
- * in the source, in case somebody asks for the stack of a waiting workflow. That takes up to a third of that thread's time. Errors keep their stacks. Other workers in the process stay as they are; so does this one if the SDK starts its
- * threads in another way, or if `TEMPORAL_DEBUG` is set, which makes the SDK use no thread.
+ * Creates a worker whose workflows take little memory and record no call stacks. The SDK records one for each promise of a
+ * workflow, with positions in the source, in case somebody asks for the stack of a waiting workflow. That takes up to a
+ * third of the thread's time. Errors keep their stacks. Other workers in the process stay as they are; so does this one if
+ * the SDK starts its threads in another way, or if `TEMPORAL_DEBUG` is set, which makes the SDK use no thread.
  */
 export async function inLightThread<T>(create: () => Promise<T>): Promise<T> {
   if (!isReplaced && existsSync(THREAD)) replaceThreads();

@@ -7,8 +7,8 @@ import { setFlagsFromString } from 'node:v8';
 const HEAP_GROWING_PERCENT = 25;
 
 /**
- * The space for new objects, which is 32 MiB in Node 20 and more in Node 24, does not grow again once V8 has reduced it.
- * That costs no CPU time.
+ * The space for new objects does not grow again once V8 has reduced it: on Node 24, a worker takes about a hundred megabytes
+ * less, for the same CPU time. On Node 20, it still grows to 32 MiB under load.
  */
 const SEMI_SPACE_GROWTH_FACTOR = 1;
 
@@ -19,8 +19,7 @@ export function keepHeapSmall(): void {
 }
 
 /**
- * Frees what only the start has used, and reduces the space for new objects (see `SEMI_SPACE_GROWTH_FACTOR`), which the `gc`
- * of `--expose-gc` does not. It happens soon after the call, unless Node was built without the inspector.
+ * Frees what only the start has used, and reduces the space for new objects (see `SEMI_SPACE_GROWTH_FACTOR`). It happens soon after the call, unless Node was built without the inspector.
  */
 export async function collectGarbage(): Promise<void> {
   try {

@@ -3,7 +3,7 @@ import type { ExportResult, RunOutcome } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { manualId, type StartOptions } from '../../temporal/client/start.js';
-import { awaitExport } from '../../temporal/follow/await-export.js';
+import { followExport } from '../../temporal/follow/follow.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
 import { type ConnectionSummary, printSummaries, summariesOf } from '../shared/connection-lines.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
@@ -93,7 +93,7 @@ async function runOne(
   if (options.wait === false) return { workflowId, result: null };
   runs.started(workflowId);
   try {
-    const result = await awaitExport(temporal, workflowId, {
+    const result = await followExport(temporal, workflowId, {
       timeoutMs: Math.min(timeoutMs, reachTimeoutMs(process.env)),
       onOutage: output.note,
       signal: runs.signal,

@@ -7,11 +7,11 @@ import type {
 } from '../../core/contract/write-back.js';
 import type { TemporalClient } from '../client/connect.js';
 import {
+  awaitResult,
   type FollowedView,
   type FollowWorkflowOptions,
   followWorkflow,
   queryProgress,
-  resultOf,
 } from './follow-workflow.js';
 import { type AttemptFailure, heartbeatOf, lastFailureOf, pendingOf } from './pending-activity.js';
 import { writeBackResultOf } from './write-back-result.js';
@@ -48,14 +48,13 @@ export function followWriteBack(
     { ...INITIAL_VIEW, workflowId },
     {
       refresh: (before, described) => refresh(temporal, before, described),
-      async end() {
-        // The progress of a failed batch contains its partial result.
-        const progress = await queryProgress<WriteBackProgress>(temporal, workflowId);
-        const batchId = workflowId.slice(workflowId.lastIndexOf('/') + 1);
-        return resultOf(temporal, workflowId, (error) =>
-          writeBackResultOf(error, batchId, progress?.result ?? null),
-        );
-      },
+      end: () =>
+        awaitResult(temporal, workflowId, options, async (failure) => {
+          // The progress of a failed batch contains its partial result.
+          const progress = await queryProgress<WriteBackProgress>(temporal, workflowId);
+          const batchId = workflowId.slice(workflowId.lastIndexOf('/') + 1);
+          return writeBackResultOf(failure, batchId, progress?.result ?? null);
+        }),
     },
     options,
   );

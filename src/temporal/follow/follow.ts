@@ -3,16 +3,16 @@ import type { TemporalClient } from '../client/connect.js';
 import { exportResultOf } from './export-result.js';
 import { type ExportView, type ResourceView, reportedView, waitingView } from './export-view.js';
 import {
+  awaitResult,
   type FollowWorkflowOptions,
   followWorkflow,
   queryProgress,
-  resultOf,
   withCallTimeout,
 } from './follow-workflow.js';
 import { viewMirror } from './mirror-view.js';
 
 export interface FollowOptions extends FollowWorkflowOptions<ExportView> {
-  /** The expected resources, shown until a worker has answered. */
+  /** The expected resources, shown until a worker has answered, and reported if none answers. */
   readonly resources?: readonly string[] | undefined;
 }
 
@@ -39,7 +39,10 @@ export function followExport(
     {
       refresh: (before) => refresh(temporal, before),
       async end(last) {
-        const result = await resultOf(temporal, workflowId, (error) => exportResultOf(error, last.resources));
+        const result = await awaitResult(temporal, workflowId, options, async (failure) => {
+          const ended = options.onView === undefined ? await refresh(temporal, last) : last;
+          return exportResultOf(failure, (ended ?? last).resources);
+        });
         options.onView?.({ ...last, resources: reported(result, last.resources) });
         return result;
       },

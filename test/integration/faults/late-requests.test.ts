@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { errorMessage } from '../../../src/core/errors.js';
 import { inParallel } from '../../../src/core/in-parallel.js';
 import { RunChain } from '../../../src/lake/published/chain.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
@@ -58,9 +59,8 @@ async function everyWriteLate(activity: Loss['activity'], scenario: Scenario): P
         await world.checkTidy();
         await scenario.after?.(world);
       } catch (error) {
-        throw new Error(`${activity}: write ${write} (${late.method} ${late.url}), ${when}`, {
-          cause: error,
-        });
+        const where = `${activity}: write ${write} (${late.method} ${late.url}), ${when}`;
+        throw new Error(`${where}: ${errorMessage(error)}`, { cause: error });
       }
     } finally {
       await world.stop();

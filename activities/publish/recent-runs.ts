@@ -1,5 +1,5 @@
-import type { ObjectKey } from '../../src/core/brands.js';
 import { RunChain } from '../../src/lake/published/chain.js';
+import { dateOfRun, inFolder, MANIFEST, runFolder } from '../../src/lake/published/layout.js';
 import {
   REPORTED_RUNS,
   type ReportedRun,
@@ -18,10 +18,8 @@ export async function recentRuns(store: ObjectStore, run: RunFile): Promise<read
   const { before, resource } = run;
   if (before === null) return [];
   if (before.recentRuns !== undefined) return before.recentRuns;
-  const changes = before.manifest.replace('/snapshots/dt=', '/changes/dt=') as ObjectKey;
-  const runs = await readHistory(
-    new RunChain(store, { resource: resource.name, changes }),
-    REPORTED_RUNS - 1,
-  );
+  const folder = runFolder(resource.name, 'changes', dateOfRun(before.manifest), before.runId);
+  const chain = new RunChain(store, { resource: resource.name, changes: inFolder(folder, MANIFEST) });
+  const runs = await readHistory(chain, REPORTED_RUNS - 1);
   return runs.map((one, at) => shortened(toReportedRun(one, runs[at + 1])));
 }

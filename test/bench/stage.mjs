@@ -31,7 +31,7 @@ const RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries', 'mem
 const DATABASES = {
   memory: [],
   file: [],
-  wal: ['--sqlite-pragma', 'journal_mode=wal'],
+  wal: ['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal'],
 };
 
 /** A default dev server, and an S3 server. */

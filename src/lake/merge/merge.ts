@@ -1,36 +1,19 @@
-import type { ByteString, RunId, UtcSeconds } from '../../core/brands.js';
+import type { ByteString } from '../../core/brands.js';
 import type { ShiftSigns } from '../../core/contract/index.js';
-import type { DeletePolicy } from '../../core/settings.js';
 import type { Block } from '../part/index-file.js';
-import type { RowOutput } from '../part/series.js';
 import type { SortKey } from '../rows/row.js';
-import { isTombstone, payloadAt, toTombstone } from '../rows/row.js';
+import { isTombstone } from '../rows/row.js';
 import { type MergeCounts, zeroCounts } from './counts.js';
 import { SourceHeap } from './heap.js';
 import { byKey, lowerBound } from './keys.js';
+import { insert, type KeyMerge, keep, remove, resolveKey } from './one-key.js';
 import type { MergeSource } from './source.js';
 
 export { addCounts, type MergeCounts, zeroCounts } from './counts.js';
 
-interface MergeOptions {
+interface MergeOptions extends KeyMerge {
   /** At most one has age 0, the base snapshot. The others are staged chunks. */
   readonly sources: readonly MergeSource[];
-  readonly snapshot: RowOutput;
-  /** `null` if there is no base snapshot: the change log then has the same content as the snapshot. */
-  readonly changes: RowOutput | null;
-  /** Keys of records whose deletion is confirmed (docs/explanation/semantics.md#deletes). */
-  readonly gone: ReadonlySet<SortKey>;
-  readonly deletes: DeletePolicy;
-  /**
-   * Whether to insert rows that appear only in change logs of rolled-back runs. Must be false after a full list:
-   * a record that is absent from it is deleted. Default: false.
-   */
-  readonly reinsert?: boolean;
-  readonly runId: RunId;
-  readonly deletedAt: UtcSeconds;
-  readonly delimiter: string;
-  /** Whether the first row is newer than the second by its "updated at" field; `null` where the field does not decide. */
-  readonly isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null;
   /** The merge adds to these counts what the keys show about the last reading of the list. */
   readonly signs?: Tally | undefined;
   /** Called after each block or run of rows. It may throw to stop the merge. */
@@ -122,45 +105,6 @@ function mergeRun(
   }
 }
 
-/** Inserts a row whose key is not in the base snapshot. With `deletes: drop`, a tombstone of a rolled-back run adds no row. */
-function insert(
-  options: MergeOptions,
-  counts: MergeCounts,
-  key: SortKey,
-  row: ByteString,
-  reapplied: boolean,
-): void {
-  if (reapplied && (options.reinsert !== true || (options.deletes === 'drop' && isTombstone(row)))) {
-    counts.duplicates++;
-    return;
-  }
-  counts.inserted++;
-  counts.rows++;
-  if (reapplied) counts.reapplied++;
-  options.snapshot.add(key, row);
-  options.changes?.add(key, row);
-}
-
-function remove(options: MergeOptions, counts: MergeCounts, key: SortKey, row: ByteString): void {
-  writeTombstone(options, counts, key, toTombstone(row, options.runId, options.deletedAt, options.delimiter));
-}
-
-function writeTombstone(
-  options: MergeOptions,
-  counts: MergeCounts,
-  key: SortKey,
-  tombstone: ByteString,
-): void {
-  counts.deleted++;
-  options.changes?.add(key, tombstone);
-  if (options.deletes === 'drop') {
-    counts.dropped++;
-  } else {
-    counts.rows++;
-    options.snapshot.add(key, tombstone);
-  }
-}
-
 /** Merges the rows of one key that is in several sources. */
 async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: SourceHeap): Promise<void> {
   const key = heap.top!.key!;
@@ -191,113 +135,4 @@ async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: Sour
     if (others === 0) options.signs.found++;
   }
   resolveKey(options, counts, key, { before, left, fetched });
-}
-
-/** The versions of one row: in the base snapshot, in change logs of rolled-back runs, and as fetched. */
-interface Versions {
-  readonly before: ByteString | null;
-  readonly left: ByteString | null;
-  readonly fetched: ByteString | null;
-}
-
-function resolveKey(
-  options: MergeOptions,
-  counts: MergeCounts,
-  key: SortKey,
-  { before, left, fetched }: Versions,
-): void {
-  if (before === null) {
-    const isLeft = fetched === null || (left !== null && isNewerVersion(options, left, fetched));
-    insert(options, counts, key, (isLeft ? left : fetched)!, isLeft);
-    return;
-  }
-  const isStale = left !== null && !isNewerVersion(options, before, left) && !isSame(before, left);
-  const known = isStale ? left : before;
-  if (fetched === null) {
-    if (isStale) {
-      restore(options, counts, key, before, left);
-    } else {
-      counts.duplicates++;
-      if (isGone(options, key, before)) remove(options, counts, key, before);
-      else keep(options, counts, key, before, 'retained');
-    }
-  } else if (!isNewerVersion(options, known, fetched)) {
-    if (isUnchanged(before, fetched)) keep(options, counts, key, before, 'unchanged');
-    else update(options, counts, key, fetched);
-  } else if (isStale) {
-    counts.restored++;
-    update(options, counts, key, left);
-  } else {
-    keep(options, counts, key, before, 'unchanged');
-  }
-}
-
-/**
- * Handles a row that is older than its version in a rolled-back change log and was not fetched. The newest version
- * wins (docs/explanation/semantics.md#newest-wins), also if it is a tombstone.
- */
-function restore(
-  options: MergeOptions,
-  counts: MergeCounts,
-  key: SortKey,
-  before: ByteString,
-  left: ByteString,
-): void {
-  counts.restored++;
-  const isDelete = isTombstone(left) && (options.deletes === 'drop' || !isTombstone(before));
-  if (isDelete || isGone(options, key, left)) {
-    counts.duplicates++;
-    if (isDelete) writeTombstone(options, counts, key, left);
-    else remove(options, counts, key, left);
-  } else {
-    update(options, counts, key, left);
-  }
-}
-
-function keep(
-  { snapshot, changes, runId }: MergeOptions,
-  counts: MergeCounts,
-  key: SortKey,
-  row: ByteString,
-  as: 'retained' | 'unchanged',
-): void {
-  counts[as]++;
-  counts.rows++;
-  snapshot.add(key, row);
-  // A row of the base snapshot has the id of an earlier run, unless `adaptRows` restated it.
-  if (row.startsWith(runId)) {
-    counts.restated++;
-    changes?.add(key, row);
-  }
-}
-
-function update({ snapshot, changes }: MergeOptions, counts: MergeCounts, key: SortKey, row: ByteString) {
-  counts.updated++;
-  counts.rows++;
-  snapshot.add(key, row);
-  changes?.add(key, row);
-}
-
-function isGone({ gone, deletes }: MergeOptions, key: SortKey, row: ByteString): boolean {
-  return gone.has(key) && deletes !== 'keep' && !isTombstone(row);
-}
-
-/** Whether `first`, from the older source, is newer by its "updated at" field. A tombstone never is. */
-function isNewerVersion({ isNewer }: MergeOptions, first: ByteString, then: ByteString): boolean {
-  return !isTombstone(first) && isNewer?.(first, then) === true;
-}
-
-/** Whether both rows have the same values and the same deleted state. */
-function isSame(a: ByteString, b: ByteString): boolean {
-  return isTombstone(a) === isTombstone(b) && a.slice(payloadAt(a)) === b.slice(payloadAt(b));
-}
-
-/** Whether the payloads are the same text. A tombstone whose record exists again counts as changed. */
-function isUnchanged(before: ByteString, fetched: ByteString): boolean {
-  if (isTombstone(before)) return false;
-  const from = payloadAt(before);
-  return (
-    before.length - from === fetched.length - payloadAt(fetched) &&
-    before.endsWith(fetched.slice(payloadAt(fetched)))
-  );
 }

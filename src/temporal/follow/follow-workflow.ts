@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type WorkflowExecutionDescription, WorkflowFailedError } from '@temporalio/client';
-import { OutageTimer, type ReachOptions } from '../../core/reach.js';
-import { hasWorker, type TemporalClient, withDeadline } from '../client/connect.js';
+import type { WorkflowExecutionDescription } from '@temporalio/client';
+import { OutageTimer } from '../../core/reach.js';
+import { hasWorker, type TemporalClient } from '../client/connect.js';
 import { grpcMessage, isUnreachable } from '../client/grpc.js';
+import { type AwaitOptions, EVERY_MS, endOf, pause, withCallTimeout } from './await-result.js';
 
 /** Common properties of the view of a followed workflow. */
 export interface FollowedView {
@@ -20,66 +21,83 @@ interface Follower<View extends FollowedView, Result> {
   end(last: View): Promise<Result>;
 }
 
-interface AwaitOptions extends ReachOptions {
-  /** Interval between two refreshes, and between two requests to a server that does not answer, in milliseconds. Default: 500. */
-  readonly everyMs?: number | undefined;
-}
-
 export interface FollowWorkflowOptions<View> extends AwaitOptions {
   /** Receives the view after every refresh. Without it, nothing is refreshed, and one open request waits for the end. */
   readonly onView?: ((view: View) => void) | undefined;
 }
 
-const EVERY_MS = 500;
-const CALL_TIMEOUT_MS = 3_000;
 /** A worker that has not answered a query for this long counts as absent. */
 const SILENT_MS = 10_000;
 
 /**
- * Waits for the end of a workflow, and reports its progress to `onView`. Aborting `signal` stops only the following; the
- * workflow continues.
+ * Waits for the end of a workflow, which it notices at once, and reports the progress to `onView`. Aborting `signal` stops
+ * only the following; the workflow continues.
  *
  * @throws OutOfReachError if Temporal does not answer for `timeoutMs`; the reason of `signal`; WorkflowNotFoundError
  */
 export async function followWorkflow<View extends FollowedView, Result>(
   temporal: TemporalClient,
   first: View,
-  { refresh, end }: Follower<View, Result>,
+  follower: Follower<View, Result>,
   options: FollowWorkflowOptions<View>,
 ): Promise<Result> {
   const { onView } = options;
   // Queries take the workers' time, and those that arrive while a workflow continues as new stop the clock of the SDK's
   // time-skipping server for good.
-  if (onView === undefined) return end(first);
+  if (onView === undefined) return follower.end(first);
+  const following = new AbortController();
+  const ended = endOf(temporal, first.workflowId, following.signal);
+  try {
+    return await follower.end(await view(temporal, first, { ...options, onView, ended, follower }));
+  } finally {
+    following.abort();
+  }
+}
+
+interface ViewOptions<View extends FollowedView> extends AwaitOptions {
+  readonly onView: (view: View) => void;
+  readonly ended: Promise<void>;
+  readonly follower: Pick<Follower<View, unknown>, 'refresh'>;
+}
+
+/** Reports the progress of a workflow until its end. Returns the last view. */
+async function view<View extends FollowedView>(
+  temporal: TemporalClient,
+  first: View,
+  options: ViewOptions<View>,
+): Promise<View> {
+  const { onView, ended, follower, everyMs = EVERY_MS } = options;
+  const signal = options.signal ?? new AbortController().signal;
   const handle = temporal.client.workflow.getHandle(first.workflowId);
   const outage = new OutageTimer(`Temporal at ${temporal.address}`, options);
-  let view = first;
+  let last = first;
   let answeredAt = performance.now();
   for (;;) {
-    options.signal?.throwIfAborted();
+    signal.throwIfAborted();
     try {
       const described = await withCallTimeout(temporal, () => handle.describe());
       outage.answered();
       const { taskQueue, status } = described;
-      view = { ...view, taskQueue };
-      if (status.name !== 'RUNNING') break;
-      const refreshed = await refresh(view, described);
+      last = { ...last, taskQueue };
+      if (status.name !== 'RUNNING') return last;
+      const refreshed = await follower.refresh(last, described);
       if (refreshed !== null) {
-        view = { ...refreshed, worker: 'present' };
+        last = { ...refreshed, worker: 'present' };
         answeredAt = performance.now();
       } else {
         const silent = performance.now() - answeredAt > SILENT_MS;
         const absent = silent || !(await withCallTimeout(temporal, () => hasWorker(temporal, taskQueue)));
-        view = { ...view, worker: absent ? 'absent' : view.worker };
+        last = { ...last, worker: absent ? 'absent' : last.worker };
       }
-      onView(view);
+      onView(last);
     } catch (error) {
       if (!isUnreachable(error)) throw error;
       outage.failed(grpcMessage(error));
+      await delay(everyMs, undefined, { signal });
+      continue;
     }
-    await delay(options.everyMs ?? EVERY_MS, undefined, { signal: options.signal });
+    await pause(everyMs, ended, signal);
   }
-  return end(view);
 }
 
 /** The answer of a workflow to its query `progress`; `null` if no worker answers. */
@@ -91,44 +109,4 @@ export async function queryProgress<T>(temporal: TemporalClient, workflowId: str
     // The next call to the server shows whether the worker or the server does not answer.
     return null;
   }
-}
-
-/**
- * Waits for the end of a workflow with one open request.
- *
- * @param failed converts the failure of the workflow to a result
- * @throws OutOfReachError if Temporal does not answer for `timeoutMs`; the reason of `signal`; WorkflowNotFoundError
- */
-export async function awaitResult<T>(
-  temporal: TemporalClient,
-  workflowId: string,
-  options: AwaitOptions,
-  failed: (failure: WorkflowFailedError) => T | Promise<T>,
-): Promise<T> {
-  const { connection } = temporal.client;
-  const signal = options.signal ?? new AbortController().signal;
-  const outage = new OutageTimer(`Temporal at ${temporal.address}`, options);
-  const handle = temporal.client.workflow.getHandle(workflowId);
-  for (;;) {
-    signal.throwIfAborted();
-    try {
-      return await connection.withAbortSignal(signal, async () => {
-        // Unlike the result, this answers at once, and thereby ends an outage.
-        await withCallTimeout(temporal, () => handle.describe());
-        outage.answered();
-        return (await handle.result()) as T;
-      });
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof WorkflowFailedError) return failed(error);
-      if (!isUnreachable(error)) throw error;
-      outage.failed(grpcMessage(error));
-    }
-    await delay(options.everyMs ?? EVERY_MS, undefined, { signal });
-  }
-}
-
-/** Limits the time of one call of a refresh. */
-export function withCallTimeout<T>(temporal: TemporalClient, call: () => Promise<T>): Promise<T> {
-  return withDeadline(temporal, call, CALL_TIMEOUT_MS);
 }

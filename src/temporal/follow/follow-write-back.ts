@@ -6,8 +6,8 @@ import type {
   WriteBackStage,
 } from '../../core/contract/write-back.js';
 import type { TemporalClient } from '../client/connect.js';
+import { awaitResult } from './await-result.js';
 import {
-  awaitResult,
   type FollowedView,
   type FollowWorkflowOptions,
   followWorkflow,

@@ -1,14 +1,9 @@
 import type { ExportProgress, ExportResult } from '../../core/contract/index.js';
 import type { TemporalClient } from '../client/connect.js';
+import { awaitResult, withCallTimeout } from './await-result.js';
 import { exportResultOf } from './export-result.js';
 import { type ExportView, type ResourceView, reportedView, waitingView } from './export-view.js';
-import {
-  awaitResult,
-  type FollowWorkflowOptions,
-  followWorkflow,
-  queryProgress,
-  withCallTimeout,
-} from './follow-workflow.js';
+import { type FollowWorkflowOptions, followWorkflow, queryProgress } from './follow-workflow.js';
 import { viewMirror } from './mirror-view.js';
 
 export interface FollowOptions extends FollowWorkflowOptions<ExportView> {

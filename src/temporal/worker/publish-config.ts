@@ -52,8 +52,7 @@ export function publishConfig(
     ...(dataConverter === undefined ? {} : { dataConverter }),
   });
   const temporal = { client, namespace, address: '', close: async () => {} };
-  // Encoded, because the hashes of a thousand connections take 10 MiB.
-  let record = encodeRecord(configRecord(first, Date.now()));
+  let record = encoded(first);
   let timer: NodeJS.Timeout | undefined;
   let failed = false;
   let published: { workflowId: string; runId: string } | null = null;
@@ -97,7 +96,7 @@ export function publishConfig(
   renew();
   return {
     publish(settings) {
-      record = encodeRecord(configRecord(settings, Date.now()));
+      record = encoded(settings);
       renew();
     },
     async withdraw() {
@@ -111,4 +110,9 @@ export function publishConfig(
       await withDeadline(temporal, terminating, WITHDRAWN_WITHIN_MS).catch(() => {});
     },
   };
+}
+
+/** The record as it is kept in memory: the hashes of a thousand connections take 10 MiB otherwise. */
+function encoded(settings: Settings) {
+  return encodeRecord(configRecord(settings, Date.now()));
 }

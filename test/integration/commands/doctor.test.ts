@@ -100,11 +100,11 @@ describe('worktrack doctor', () => {
   });
 
   it('warns if no worker is polling the task queue, and shows how to start one', async () => {
-    const args = ['--task-queue', 'a-queue-of-nobody'];
+    const args = ['--task-queue', 'a-queue-without-workers'];
     const { code, outcome, checks } = await runDoctor({ args });
     expect([code, outcome]).toEqual([0, 'warning']);
     const worker = checks.find(({ check }) => check === 'worker');
-    expect(worker).toMatchObject({ state: 'warning', message: expect.stringContaining('a-queue-of-nobody') });
+    expect(worker).toMatchObject({ state: 'warning', message: expect.stringContaining('a-queue-without-workers') });
     expect(worker?.remedy).toContain('worktrack worker');
   });
 

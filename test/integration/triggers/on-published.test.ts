@@ -10,7 +10,7 @@ import { type Stack, startStack, until } from '../../support/stack.js';
 
 const ACTIVITY = 'worktrack.startOnPublished';
 /** No worker polls this queue: the workflows start, and wait for one. */
-const TARGET = 'onPublished: { workflow: loadWarehouse, taskQueue: warehouse-of-nobody }';
+const TARGET = 'onPublished: { workflow: loadWarehouse, taskQueue: warehouse-without-workers }';
 
 describe('the workflow of onPublished', () => {
   let stack: Stack;
@@ -94,7 +94,7 @@ describe('the workflow of onPublished', () => {
       const { type, taskQueue, status, memo } = await handle(idOf(run)).describe();
       expect({ type, taskQueue, status: status.name }).toEqual({
         type: 'loadWarehouse',
-        taskQueue: 'warehouse-of-nobody',
+        taskQueue: 'warehouse-without-workers',
         status: 'RUNNING',
       });
       expect(memo).toMatchObject({ resource: run.resource, runId: run.runId });

@@ -2,9 +2,10 @@ import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { describe, expect, it, vi } from 'vitest';
 import type { ExportResult } from '../../../src/core/contract/index.js';
-import { MINUTE_MS, SECOND_MS } from '../../../src/core/duration.js';
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../src/core/duration.js';
 import { OutOfReachError } from '../../../src/core/reach.js';
 import type { TemporalClient } from '../../../src/temporal/client/connect.js';
+import type { ExportView } from '../../../src/temporal/follow/export-view.js';
 import { followExport } from '../../../src/temporal/follow/follow.js';
 
 const RESULT: ExportResult = { outcome: 'published', runs: [] };
@@ -14,7 +15,7 @@ const OUTAGE = Object.assign(new Error('no connection'), {
   metadata: {},
 });
 
-/** A client of which a test replaces the calls that it expects; each other call fails the test. */
+/** A client with only the calls that a test expects; any other call fails the test. */
 function clientWith(calls: { describe?: () => unknown; result: () => unknown; query?: () => unknown }) {
   const handle = { describe: async () => ({}), ...calls };
   const direct = (_: unknown, call: () => unknown) => call();
@@ -80,5 +81,28 @@ describe('following an export without a view', () => {
     expect(await followExport(cancelled, 'export', { resources: ['tasks'] })).toMatchObject({
       runs: [{ resource: 'tasks', outcome: 'cancelled' }],
     });
+  });
+});
+
+describe('following an export with a view', () => {
+  it('notices the end at once', async () => {
+    let end: (result: ExportResult) => void = () => {};
+    const ended = new Promise<ExportResult>((resolve) => {
+      end = resolve;
+    });
+    let name = 'RUNNING';
+    const describe = async () => ({ taskQueue: 'worktrack', status: { name } });
+    const query = async () => ({ connection: 'acme', runs: [] });
+    const views: ExportView[] = [];
+    const onView = (view: ExportView) => {
+      views.push(view);
+      name = 'COMPLETED';
+      end(RESULT);
+    };
+    const client = clientWith({ describe, query, result: () => ended });
+    // Longer than the time limit of the test.
+    const options = { onView, everyMs: HOUR_MS, resources: ['tasks'] };
+    expect(await followExport(client, 'export', options)).toEqual(RESULT);
+    expect(views[0]).toMatchObject({ worker: 'present', taskQueue: 'worktrack' });
   });
 });

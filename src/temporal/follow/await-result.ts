@@ -8,6 +8,7 @@ import { grpcMessage, isUnreachable } from '../client/grpc.js';
 export const EVERY_MS = 500;
 const CALL_TIMEOUT_MS = 3_000;
 
+/** How to wait for a workflow. */
 export interface AwaitOptions extends ReachOptions {
   /** Interval between two refreshes, and between two requests to a server that does not answer, in milliseconds. Default: 500. */
   readonly everyMs?: number | undefined;
@@ -33,9 +34,11 @@ export async function awaitResult<T>(
     signal.throwIfAborted();
     try {
       return await connection.withAbortSignal(signal, async () => {
-        // Unlike the result, this answers at once, and thereby ends an outage.
-        if (isOut) await withCallTimeout(temporal, () => handle.describe());
-        outage.answered();
+        if (isOut) {
+          // Unlike the result, this answers at once, and thereby ends the outage.
+          await withCallTimeout(temporal, () => handle.describe());
+          outage.answered();
+        }
         return (await handle.result()) as T;
       });
     } catch (error) {

@@ -104,7 +104,10 @@ describe('worktrack doctor', () => {
     const { code, outcome, checks } = await runDoctor({ args });
     expect([code, outcome]).toEqual([0, 'warning']);
     const worker = checks.find(({ check }) => check === 'worker');
-    expect(worker).toMatchObject({ state: 'warning', message: expect.stringContaining('a-queue-without-workers') });
+    expect(worker).toMatchObject({
+      state: 'warning',
+      message: expect.stringContaining('a-queue-without-workers'),
+    });
     expect(worker?.remedy).toContain('worktrack worker');
   });
 

@@ -19,10 +19,14 @@ export function time(ms: number): string {
   return Number.isFinite(ms) ? `${minute(ms)} UTC` : '–';
 }
 
+/** A format takes a millisecond to create. */
+let dayFormat: Intl.DateTimeFormat | null = null;
+
 /** `21 Nov`. @param ms milliseconds since 1970 */
 export function day(ms: number): string {
   if (!Number.isFinite(ms)) return '–';
-  return new Date(ms).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+  dayFormat ??= new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+  return dayFormat.format(ms);
 }
 
 /** A duration in one unit: `12 s`, `3 min`, `5 h`, `2 d`. @param ms milliseconds */

@@ -2,7 +2,7 @@ import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporal
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import type { Settings } from '../../core/settings.js';
 import { type ConnectOptions, temporalConfig } from '../client/connect.js';
-import { bundleFor } from './bundle.js';
+import { bundleFor, isShipped } from './bundle.js';
 import { availableMemory, defaultMemory, MemorySlots } from './memory-slots.js';
 import { WorktrackPlugin } from './plugin.js';
 import { inLightThread } from './workflow-threads.js';
@@ -87,7 +87,9 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
       interceptors,
       plugins: [...plugins, plugin],
     };
-    const worker = await inLightThread(() => Worker.create(workerOptions));
+    // A plugin could bring other workflows.
+    const isTrusted = plugins.length === 0 && isShipped(workerOptions.workflowBundle);
+    const worker = await inLightThread(() => Worker.create(workerOptions), { isTrusted });
     let stopped = false;
     return {
       taskQueue,

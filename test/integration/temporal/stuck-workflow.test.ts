@@ -1,0 +1,53 @@
+import { fileURLToPath } from 'node:url';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { inLightThread } from '../../../src/temporal/worker/workflow-threads.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
+
+const workflowsPath = fileURLToPath(new URL('../../support/stuck-workflow.mjs', import.meta.url));
+
+describe('a workflow that does not return from a call', () => {
+  let stack: Stack;
+  let connection: NativeConnection;
+  beforeEach(async () => {
+    stack = await startStack({ resources: '[projects]', simulator: { counts: { projects: 3 } } });
+    connection = await NativeConnection.connect({ address: inject('servers').temporalAddress });
+  });
+  afterEach(async () => {
+    await connection.close();
+    await stack.stop();
+  });
+
+  const options = () => ({ connection, taskQueue: stack.taskQueue, workflowsPath });
+  const start = (type: string, ...args: unknown[]) =>
+    stack.temporal.client.workflow.start(type, {
+      workflowId: `${stack.taskQueue}-${type}`,
+      taskQueue: stack.taskQueue,
+      args,
+    });
+
+  it('ends a worker with trusted workflows, whose calls have no time limit', async () => {
+    const worker = await inLightThread(() => Worker.create(options()), {
+      isTrusted: true,
+      longestCallMs: 500,
+    });
+    const running = worker.run().catch((error: unknown) => error);
+    // A workflow that waits for longer than a call may take has returned from its calls.
+    expect(await (await start('waiting', [1_000])).result()).toHaveLength(1);
+    const stuck = await start('stuck');
+    expect(String(await running)).toContain('a workflow has not returned for 0.5 s');
+    await stuck.terminate();
+  });
+
+  it('fails only its task in a worker with other workflows', async () => {
+    const worker = await inLightThread(() => Worker.create(options()), { isTrusted: false });
+    await worker.runUntil(async () => {
+      const stuck = await start('stuck');
+      const hasFailed = async (): Promise<boolean> =>
+        ((await stuck.fetchHistory()).events ?? []).some((event) => event.workflowTaskFailedEventAttributes);
+      await until(hasFailed, 'the task has failed');
+      expect(await (await start('waiting', [1])).result()).toHaveLength(1);
+      await stuck.terminate();
+    });
+  });
+});

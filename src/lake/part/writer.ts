@@ -1,4 +1,5 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
+import { allDone } from '../../core/in-parallel.js';
 import { turns } from '../../core/turns.js';
 import { DamagedError } from '../damaged-error.js';
 import { detached, type SortKey } from '../rows/row.js';
@@ -191,7 +192,8 @@ export class PartWriter {
     const rawBytes = this.#rawBytes + header.length;
     const lineBreaks = this.#lineBreaks + countLineBreaks(Buffer.from(header, 'latin1')) - 1;
     await this.#writer.write(framing.tail(this.#rawCrc32, rawBytes));
-    const [written, index] = await Promise.all([this.#writer.finish(), this.#writeIndex()]);
+    // Waits for both, also if one fails: an attempt that has failed must not write any more.
+    const [written, index] = await allDone([this.#writer.finish(), this.#writeIndex()]);
     return {
       ...{ ...written, rows: this.#rows, rawBytes, first: this.#first, last: this.#last },
       ...(Number.isNaN(lineBreaks) ? {} : { lineBreaks }),

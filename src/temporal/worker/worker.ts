@@ -88,7 +88,8 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
       plugins: [...plugins, plugin],
     };
     // A plugin could bring other workflows.
-    const isTrusted = plugins.length === 0 && isShipped(workerOptions.workflowBundle);
+    const others = [...plugins, ...(workerOptions.connection.plugins ?? [])];
+    const isTrusted = others.length === 0 && isShipped(workerOptions.workflowBundle);
     const worker = await inLightThread(() => Worker.create(workerOptions), { isTrusted });
     let stopped = false;
     return {

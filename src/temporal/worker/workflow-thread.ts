@@ -28,16 +28,17 @@ function recordNoCallStacks(): void {
   };
 }
 
-/** Makes calls into workflow code without a time limit, for which Node would start a thread. The other thread checks them. */
+/** Makes calls into workflow code without a time limit, for which Node would start a thread. The main thread watches the count. */
 function countCalls(counter: Int32Array): void {
   const vm = require('node:vm') as typeof import('node:vm');
   const { runInContext } = vm.Script.prototype;
+  let depth = 0;
   vm.Script.prototype.runInContext = function (this: Script, context, { timeout: _, ...options } = {}) {
-    Atomics.add(counter, 0, 1);
+    if (depth++ === 0) Atomics.add(counter, 0, 1);
     try {
       return runInContext.call(this, context, options);
     } finally {
-      Atomics.add(counter, 0, 1);
+      if (--depth === 0) Atomics.add(counter, 0, 1);
     }
   };
 }

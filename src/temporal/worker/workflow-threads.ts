@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { Worker, WorkerOptions } from 'node:worker_threads';
-import { MINUTE_MS } from '../../core/duration.js';
+import type { TransferListItem, WorkerOptions } from 'node:worker_threads';
 import { fileOf } from './bundle.js';
+import { ThreadWatch } from './thread-watch.js';
 
 /** The SDK uses the module as an object, so it gets a replaced class. An `import` would have a copy. */
 const threads = createRequire(import.meta.url)('node:worker_threads') as typeof import('node:worker_threads');
@@ -13,26 +13,25 @@ const SDK_MODULE = /[\\/]@temporalio[\\/]worker[\\/].*[\\/]workflow-worker-threa
 
 /** The space for new objects of the workflows' thread, in three parts. Without a limit it takes 48 MiB and saves no CPU time. */
 const YOUNG_GENERATION_MIB = 6;
-/** A call takes milliseconds. */
-const LONGEST_CALL_MS = MINUTE_MS;
-/** A machine that sleeps for an hour misses one check, and not all of them. */
-const CHECKS = 10;
+/** A call takes milliseconds, so this is only reached by one that never ends, or on a machine that stands still. */
+const LONGEST_CALL_MS = 30_000;
 
 /** What a thread gets. */
 export interface ThreadData {
   /** Path of the SDK's module. */
   readonly module: string;
-  /** Calls into workflow code that began plus those that ended, modulo 2³²; `null` if the SDK limits their time. */
+  /** Calls into workflow code that began plus those that ended, modulo 2³²; `null` if the SDK limits the time of each call. */
   readonly calls: Int32Array | null;
 }
 
 interface LightThreadOptions {
   /**
-   * Whether all workflow code is known to end each call. For a time limit, Node starts a thread for each call, up to a
-   * fifth of a worker's CPU time. Without it, a call that never ends also ends the worker, instead of one workflow task.
+   * Whether all workflow code is known to return from each call. Then calls have no time limit, for which Node would start
+   * a thread for each call: up to a fifth of a worker's CPU time. A call that never returns ends the worker, and not only
+   * one workflow task.
    */
   readonly isTrusted: boolean;
-  /** How long a call of trusted code may take, ms. Default: a minute. */
+  /** How long a call of trusted code may take, ms. Default: 30 s. */
   readonly longestCallMs?: number;
 }
 
@@ -53,7 +52,7 @@ export async function inLightThread<T>(create: () => Promise<T>, options: LightT
     return await scope.run(options, create);
   } finally {
     creating--;
-    // In use, it costs time for each promise of the process.
+    // In use, it adds to the cost of each promise of the process on Node 20 and 22.
     if (creating === 0) scope.disable();
   }
 }
@@ -62,6 +61,8 @@ function replaceThreads(): void {
   isReplaced = true;
   const { Worker } = threads;
   threads.Worker = class extends Worker {
+    readonly #watch: ThreadWatch | null = null;
+
     constructor(file: string | URL, options: WorkerOptions = {}) {
       const ours = scope.getStore();
       if (
@@ -80,25 +81,12 @@ function replaceThreads(): void {
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MIB },
         workerData,
       });
-      if (calls !== null) endIfStuck(this, calls, ours.longestCallMs ?? LONGEST_CALL_MS);
+      if (calls !== null) this.#watch = new ThreadWatch(this, calls, ours.longestCallMs ?? LONGEST_CALL_MS);
+    }
+
+    override postMessage(message: unknown, transfer?: unknown): void {
+      super.postMessage(message, transfer as readonly TransferListItem[]);
+      this.#watch?.sent(message as Parameters<ThreadWatch['sent']>[0]);
     }
   };
-}
-
-/** Ends a thread that does not return from a call. The worker then fails with the error. */
-function endIfStuck(thread: Worker, calls: Int32Array, longestCallMs: number): void {
-  let seen = 0;
-  let same = 0;
-  const timer = setInterval(() => {
-    const now = Atomics.load(calls, 0);
-    const isInCall = now % 2 !== 0;
-    same = isInCall && now === seen ? same + 1 : 0;
-    seen = now;
-    if (same < CHECKS) return;
-    clearInterval(timer);
-    thread.emit('error', new Error(`a workflow has not returned for ${longestCallMs / 1000} s`));
-    void thread.terminate();
-  }, longestCallMs / CHECKS);
-  timer.unref();
-  thread.once('exit', () => clearInterval(timer));
 }

@@ -29,13 +29,15 @@ describe('a workflow that does not return from a call', () => {
   it('ends a worker with trusted workflows, whose calls have no time limit', async () => {
     const worker = await inLightThread(() => Worker.create(options()), {
       isTrusted: true,
-      longestCallMs: 500,
+      longestCallMs: 3_000,
     });
     const running = worker.run().catch((error: unknown) => error);
     // A workflow that waits for longer than a call may take has returned from its calls.
-    expect(await (await start('waiting', [1_000])).result()).toHaveLength(1);
+    expect(await (await start('waiting', [4_000])).result()).toHaveLength(1);
     const stuck = await start('stuck');
-    expect(String(await running)).toContain('a workflow has not returned for 0.5 s');
+    const error = String(await running);
+    expect(error).toContain('a workflow has not returned for 3 s');
+    expect(error).toContain(stuck.firstExecutionRunId);
     await stuck.terminate();
   });
 

@@ -52,7 +52,7 @@ export function createS3Clients(lake: LakeSettings): S3Clients {
     maxAttempts: 1,
     credentials: client.config.credentials,
   });
-  // It prepares what a logger would get, and there is none.
+  // This middleware prepares log entries, and there is no logger.
   for (const one of [client, singleAttemptClient]) one.middlewareStack.remove('loggerMiddleware');
   return {
     client,

@@ -13,6 +13,7 @@ import { BLOCK_BYTES, PartWriter, type RowRun, type WrittenPart } from '../../..
 import { type Cell, writeRows } from '../../../../src/lake/rows/csv.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
 import { crc32, crc32ToHex } from '../../../../src/lake/store/crc32.js';
+import type { ObjectStore } from '../../../../src/lake/store/index.js';
 import { anyCell, bytes, readIndex, temporaryLake } from '../data-plane.js';
 
 const lake = temporaryLake();
@@ -173,6 +174,21 @@ describe('A part', () => {
     await writer.abort();
     expect(await lake.store.head(key)).toBeNull();
     expect(await lake.store.head(indexKey(key))).toBeNull();
+  });
+
+  it('that cannot be completed fails only when the write of its index has ended', async () => {
+    let hasIndex = false;
+    const failing = {
+      openWriter: () => ({ write: async () => {}, finish: () => Promise.reject(new Error('no network')) }),
+      async write(...args: Parameters<ObjectStore['write']>) {
+        const written = await lake.store.write(...args);
+        hasIndex = true;
+        return written;
+      },
+    } as unknown as ObjectStore;
+    const writer = new PartWriter(failing, lake.newKey(), { framing: gzip, header: HEADER, columns: 1 });
+    await expect(writer.finish()).rejects.toThrow('no network');
+    expect(hasIndex).toBe(true);
   });
 
   it('has no index if none is requested', async () => {

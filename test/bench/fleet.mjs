@@ -1,9 +1,9 @@
 // Many connections of small resources: a first night and quiet nights, on a default Temporal dev server (Linux).
 //
-//   npm run bench:fleet [-- --connections 100 --resources 7 --rows 50 --workers 1,2 --nights 2 --changes 0 --database memory]
+//   npm run bench:fleet [-- --connections 100 --resources 7 --rows 50 --workers 1,2 --nights 2 --changes 0 --jitter 0 --database memory]
 //
-// All exports of a night start at once, as a Schedule without jitter starts them. Time is from the first start to the
-// last end. CPU is that of the workers and of the Temporal server; events are those of the exports and of the mirrors.
+// All exports of a night start at once, as Schedules without jitter start them, or with a jitter (s) evenly spread over it.
+// Time is from the first start to the last end. CPU is that of the workers and of the Temporal server; events are those of the exports and of the mirrors.
 // The service and the S3 server run on the same cores.
 import { execFile } from 'node:child_process';
 import { stat, writeFile } from 'node:fs/promises';
@@ -22,12 +22,15 @@ const { values } = parseArgs({
     nights: { type: 'string', default: '2' },
     /** Changed rows of each resource before each night. */
     changes: { type: 'string', default: '0' },
+    /** Time over which the exports of a quiet night start, s. */
+    jitter: { type: 'string', default: '0' },
     /** Of the Temporal server: `memory`, `file`, or `wal` (a file with a write-ahead log). */
     database: { type: 'string', default: 'memory' },
   },
 });
 const connections = Number(values.connections);
 const rows = Number(values.rows);
+const jitterMs = Number(values.jitter) * 1000;
 const RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries', 'members', 'clients', 'tags'];
 const resources = RESOURCES.slice(0, Number(values.resources));
 /** Exports that are started, or waited for, at the same time. */
@@ -57,7 +60,7 @@ async function fleet(workers) {
         await service.touch(resource, Number(values.changes), 'spread');
       // Longer than the overlap, as days are.
       await delay(3 * OVERLAP_S * 1000);
-      await night(stage, name, started, `quiet night ${n}`);
+      await night(stage, name, started, `quiet night ${n}`, jitterMs);
     }
     await delay(61_000);
     for (const { pid } of started) {
@@ -84,18 +87,19 @@ function configuration({ s3 }, service) {
   return `connections:\n${Array.from({ length: connections }, one).join('')}`;
 }
 
-async function night(stage, taskQueue, workers, title) {
+async function night(stage, taskQueue, workers, title, spreadMs = 0) {
   const pids = [...workers.map(({ pid }) => pid), stage.temporalPid];
   const s3Before = await stage.s3Requests();
   const before = await Promise.all(pids.map(usage));
   const load = loadavg()[0];
   const began = performance.now();
   const names = Array.from({ length: connections }, (_, n) => `c${n}`);
-  const handles = await inTurns(names, (connection) =>
+  const handles = await inTurns(names, (connection, n) =>
     stage.client.workflow.start('exportWorkflow', {
       workflowId: `${connection}-${title}`,
       taskQueue,
       args: [{ connection }],
+      ...(spreadMs === 0 ? {} : { startDelay: Math.ceil((n / connections) * spreadMs) }),
     }),
   );
   let peakMiB = 0;
@@ -147,7 +151,9 @@ async function events(stage, workflowIds) {
 async function inTurns(items, work) {
   const results = [];
   for (let from = 0; from < items.length; from += AT_ONCE)
-    results.push(...(await Promise.all(items.slice(from, from + AT_ONCE).map(work))));
+    results.push(
+      ...(await Promise.all(items.slice(from, from + AT_ONCE).map((item, at) => work(item, from + at)))),
+    );
   return results;
 }
 

@@ -33,7 +33,10 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
       '--max-activity-memory <size>',
       'memory for concurrent activities, such as 512MiB (default: half of the free memory)',
     )
-    .option('--max-cached-workflows <n>', 'workflows cached in memory (default: 100)')
+    .option(
+      '--max-cached-workflows <n>',
+      'workflows cached in memory (default: enough for all connections, or 100 if that is more than 400)',
+    )
     .option(
       '--deployment-name <name>',
       'enable worker versioning; requires --build-id (default: $WORKTRACK_DEPLOYMENT_NAME)',

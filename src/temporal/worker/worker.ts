@@ -3,15 +3,10 @@ import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import type { Settings } from '../../core/settings.js';
 import { type ConnectOptions, temporalConfig } from '../client/connect.js';
 import { bundleFor, isShipped } from './bundle.js';
+import { cachedWorkflows } from './cached-workflows.js';
 import { availableMemory, defaultMemory, MemorySlots } from './memory-slots.js';
 import { WorktrackPlugin } from './plugin.js';
 import { inLightThread } from './workflow-threads.js';
-
-/**
- * A mirror works for seconds a night. A cached one takes about half a MiB, and without the cache its history, which is
- * short, is replayed in milliseconds.
- */
-const CACHED_WORKFLOWS = 100;
 
 /** The deployment and build of a worker, for worker deployment versioning. */
 export interface DeploymentVersion {
@@ -29,7 +24,7 @@ export interface WorktrackWorkerOptions extends ConnectOptions {
    * 8 MiB. Default: half of what an idle worker leaves free of the machine's or the container's memory.
    */
   readonly maxActivityMemoryBytes?: number | undefined;
-  /** Workflows cached in memory between their tasks. Default: 100. */
+  /** Workflows cached in memory between their tasks. Default: `cachedWorkflows`, 100 to 400. */
   readonly maxCachedWorkflows?: number | undefined;
   /**
    * Turns worker deployment versioning on. The worker receives no tasks until its version is the current one on the
@@ -124,7 +119,7 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
 }
 
 async function optionsOf(options: WorktrackWorkerOptions): Promise<Partial<WorkerOptions>> {
-  const { dataConverter, maxCachedWorkflows, deployment } = options;
+  const { settings, dataConverter, maxCachedWorkflows, deployment } = options;
   const own = {
     converter: dataConverter,
     interceptorModules: options.worker?.interceptors?.workflowModules,
@@ -134,7 +129,7 @@ async function optionsOf(options: WorktrackWorkerOptions): Promise<Partial<Worke
     workflowBundle: await bundleFor(deployment === undefined ? 'index' : 'versioned', own),
     ...slotsOf(options),
     ...(dataConverter === undefined ? {} : { dataConverter }),
-    maxCachedWorkflows: maxCachedWorkflows ?? CACHED_WORKFLOWS,
+    maxCachedWorkflows: maxCachedWorkflows ?? cachedWorkflows(settings),
     ...(deployment === undefined ? {} : { workerDeploymentOptions: versioned(deployment) }),
   };
 }

@@ -1,4 +1,5 @@
 import type { ObjectKey } from '../../src/core/brands.js';
+import { allDone } from '../../src/core/in-parallel.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import {
   CHUNK_BYTES,
@@ -40,7 +41,7 @@ export class ChunkWriter {
   /** Writes the last chunk. Returns the row count of each chunk, and the chunks with rows to send. */
   async finish(): Promise<{ chunks: readonly number[]; pending: readonly number[] }> {
     if (this.#lines.length > 0) await this.#next();
-    await Promise.all(this.#writing);
+    await allDone([...this.#writing]);
     return { chunks: this.#chunks, pending: this.#pending };
   }
 
@@ -56,6 +57,8 @@ export class ChunkWriter {
       .then(() => void this.#writing.delete(writing));
     writing.catch(() => {});
     this.#writing.add(writing);
-    if (this.#writing.size >= CONCURRENCY) await Promise.race(this.#writing);
+    if (this.#writing.size < CONCURRENCY) return;
+    // A failed attempt must not keep writing.
+    await Promise.race(this.#writing).catch(() => allDone([...this.#writing]));
   }
 }

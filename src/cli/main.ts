@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 import { cacheRoot } from '../servers/install/cache.js';
 import { codeCache } from './bundle/code-cache.js';
 import { loadCompiled } from './bundle/load.js';
-import { quickIsIPv6 } from './bundle/net.js';
 import { needsSeparateModules } from './bundle/separate-modules.js';
 
 /** Runs the command that the arguments name, with the bundle that `npm run build` makes of `run.js` if it can. */
@@ -14,7 +13,6 @@ const { run } = useBundle ? loadBundle() : await import('./run.js');
 await run();
 
 function loadBundle(): typeof import('./run.js') {
-  quickIsIPv6();
   const { exports, keepCode } = loadCompiled(bundled, codeCache(folderOfCaches()));
   process.on('exit', keepCode);
   return exports as typeof import('./run.js');

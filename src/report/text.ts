@@ -19,7 +19,7 @@ export function time(ms: number): string {
   return Number.isFinite(ms) ? `${minute(ms)} UTC` : '–';
 }
 
-/** Kept, because creating one takes a millisecond. */
+/** Cached, because creating one takes a millisecond. */
 let dayFormat: Intl.DateTimeFormat | null = null;
 
 /** `21 Nov`. @param ms milliseconds since 1970 */

@@ -1,9 +1,10 @@
 // Many connections of small resources: a first night and quiet nights, on a default Temporal dev server (Linux).
 //
-//   npm run bench:fleet [-- --connections 100 --resources 7 --rows 50 --workers 1,2 --nights 2 --changes 0 --jitter 0 --database memory]
+//   npm run bench:fleet [-- --connections 100 --resources 7 --rows 50 --workers 1,2 --nights 2 --changes 0 --jitter 0]
+//     [--cached 100] [--database memory]
 //
-// All exports of a night start at once, as Schedules without jitter start them, or with a jitter (s) evenly spread over it.
-// Time is from the first start to the last end. CPU is that of the workers and of the Temporal server; events are those of the exports and of the mirrors.
+// All exports of a night start at once, as Schedules without jitter start them. With `--jitter`, those of a quiet night start
+// evenly over that many seconds. Time is from the first start to the last end. CPU is that of the workers and of the Temporal server; events are those of the exports and of the mirrors.
 // The service and the S3 server run on the same cores.
 import { execFile } from 'node:child_process';
 import { stat, writeFile } from 'node:fs/promises';
@@ -24,6 +25,8 @@ const { values } = parseArgs({
     changes: { type: 'string', default: '0' },
     /** Time over which the exports of a quiet night start, s. */
     jitter: { type: 'string', default: '0' },
+    /** Workflows that a worker caches; default: that of the worker. */
+    cached: { type: 'string' },
     /** Of the Temporal server: `memory`, `file`, or `wal` (a file with a write-ahead log). */
     database: { type: 'string', default: 'memory' },
   },
@@ -31,6 +34,7 @@ const { values } = parseArgs({
 const connections = Number(values.connections);
 const rows = Number(values.rows);
 const jitterMs = Number(values.jitter) * 1000;
+const cached = values.cached === undefined ? [] : ['--max-cached-workflows', values.cached];
 const RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries', 'members', 'clients', 'tags'];
 const resources = RESOURCES.slice(0, Number(values.resources));
 /** Exports that are started, or waited for, at the same time. */
@@ -48,11 +52,11 @@ async function fleet(workers) {
   await writeFile(file, configuration(stage, service));
   console.log(
     `\n${connections} connections, ${resources.length} resources of ${rows} rows each, ${workers} worker${workers === 1 ? '' : 's'}, ` +
-      `Temporal's state: ${values.database}, Node ${process.version}; load before: ${loadavg()[0].toFixed(1)}`,
+      `cache: ${values.cached ?? 'default'}, jitter of quiet nights: ${values.jitter} s, Temporal's state: ${values.database}, Node ${process.version}; load before: ${loadavg()[0].toFixed(1)}`,
   );
   const started = [];
   for (let n = 0; n < workers; n++)
-    started.push(await startWorker(stage, { file, name }, ['--log-level', 'warn']));
+    started.push(await startWorker(stage, { file, name }, ['--log-level', 'warn', ...cached]));
   try {
     await night(stage, name, started, 'first night');
     for (let n = 1; n <= Number(values.nights); n++) {

@@ -64,7 +64,6 @@ async function bundle(root, { input, external = [], plugins, output }) {
   });
   const { output: chunks } = await bundled.write({ ...output, format: 'cjs', comments: COMMENTS });
   await bundled.close();
-  for (const { fileName, code } of chunks) writeFileSync(path.join(output.dir, fileName), ascii(code));
   return chunks.map(({ fileName, moduleIds = [] }) => ({
     fileName,
     folders: [...new Set(moduleIds.flatMap((id) => PACKAGE.exec(id)?.[0] ?? []))],
@@ -90,13 +89,6 @@ function importByLoader() {
     name: 'import-by-loader',
     renderChunk: (code) => code.replace(/(?<![.\w])import\(/g, 'importModule('),
   };
-}
-
-/** Escapes all characters that are not ASCII: a file without them is loaded faster. */
-function ascii(code) {
-  const raw = /String\.raw`[^`]*[\u0080-\uffff]/.exec(code);
-  if (raw !== null) throw new Error(`a raw string cannot be escaped: ${raw[0].slice(0, 200)}`);
-  return code.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** The AWS SDK stays a separate file, which only a lake in a bucket loads. */

@@ -1,4 +1,3 @@
-import { isAscii } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -51,8 +50,7 @@ export function loadCompiled(entry: string, cache: CodeCache): Loaded {
   const compile = (file: string): Wrapper => {
     const source = readFileSync(file);
     const cachedData = cache.read(file, source);
-    const text = source.toString(isAscii(source) ? 'latin1' : 'utf8');
-    const script = new vm.Script(`(function (${PARAMETERS}) {${text}\n})`, {
+    const script = new vm.Script(`(function (${PARAMETERS}) {${source.toString('utf8')}\n})`, {
       filename: file,
       ...(cachedData === undefined ? {} : { cachedData }),
     });

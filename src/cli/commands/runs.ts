@@ -35,7 +35,7 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
     )
     .option(
       '--max-cached-workflows <n>',
-      'workflows cached in memory (default: enough for all connections, or 100 if that is more than 400)',
+      'workflows cached in memory (default: all mirrors and exports, or 100 if there are more than 400)',
     )
     .option(
       '--deployment-name <name>',

@@ -192,7 +192,7 @@ export class PartWriter {
     const rawBytes = this.#rawBytes + header.length;
     const lineBreaks = this.#lineBreaks + countLineBreaks(Buffer.from(header, 'latin1')) - 1;
     await this.#writer.write(framing.tail(this.#rawCrc32, rawBytes));
-    // Waits for both, also if one fails: an attempt that has failed must not write any more.
+    // Waits for both even if one fails, because a failed attempt must not keep writing.
     const [written, index] = await allDone([this.#writer.finish(), this.#writeIndex()]);
     return {
       ...{ ...written, rows: this.#rows, rawBytes, first: this.#first, last: this.#last },
@@ -208,7 +208,7 @@ export class PartWriter {
     return this.#store.write(indexKey(this.key), body, { contentType: 'application/json', signal });
   }
 
-  /** Discards the part: no object is left in the store. Never throws. */
+  /** Discards the part. After a failed `finish`, its index may stay in the store. Never throws. */
   async abort(): Promise<void> {
     await Promise.allSettled(this.#pending.map((one) => (one.kind === 'rows' ? one.packed : null)));
     await this.#writer.abort();

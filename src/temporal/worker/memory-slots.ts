@@ -6,7 +6,7 @@ const MIB = 2 ** 20;
 /** What an activity holds at its peak, beside the worker itself (docs/explanation/performance.md). */
 const HEAVY_BYTES = 64 * MIB;
 const LIGHT_BYTES = 8 * MIB;
-/** What a worker holds while no activity runs. */
+/** What a worker with a small cache of workflows holds while no activity runs. */
 const IDLE_BYTES = 192 * MIB;
 /** These hold pages, chunks or parts. All others hold documents and small buffers. */
 const HEAVY: readonly string[] = [
@@ -129,9 +129,10 @@ export class MemorySlots implements CustomSlotSupplier<ActivitySlotInfo> {
  * The memory for activities by default: half of what an idle worker leaves free.
  *
  * @param availableBytes memory of the machine, or of the container if it has a limit
+ * @param cacheBytes memory for workflows beyond a small cache
  */
-export function defaultMemory(availableBytes: number): number {
-  return Math.max(HEAVY_BYTES, Math.floor((availableBytes - IDLE_BYTES) / 2));
+export function defaultMemory(availableBytes: number, cacheBytes: number): number {
+  return Math.max(HEAVY_BYTES, Math.floor((availableBytes - IDLE_BYTES - cacheBytes) / 2));
 }
 
 /** Memory of this machine, or of the container if it has a limit; bytes. */

@@ -1,12 +1,20 @@
 import type { Worker } from 'node:worker_threads';
 
-/** A machine that sleeps for an hour misses one check, and not all of them. */
+/** Several checks, so that a machine that wakes from sleep does not look stuck. */
 const CHECKS = 10;
-/** Runs that the error names. */
-const MAX_RUNS = 5;
 
-/** A message of the SDK to the thread. Only two types run workflow code that takes its time. */
-interface Request {
+/** Position of the calls into workflow code that began plus those that ended, modulo 2³². */
+export const CALLS = 0;
+/** Position of the number of the request that the thread received last. */
+export const REQUEST = 1;
+
+/** What the thread writes and `ThreadWatch` reads. */
+export function newWatched(): Int32Array {
+  return new Int32Array(new SharedArrayBuffer(8));
+}
+
+/** A message of the SDK to the thread, as far as it says which workflow is called. */
+export interface ThreadRequest {
   readonly requestId: bigint;
   readonly input: {
     readonly type: string;
@@ -15,44 +23,46 @@ interface Request {
   };
 }
 
-/** Ends the thread of the workflows if one call does not return for too long. The worker then fails with the error. */
-export class ThreadWatch {
-  /** Run IDs of the workflows that the thread works on, by request. The oldest comes first. */
-  readonly #running = new Map<bigint, string>();
+/** The request in `newWatched`. */
+export function requestNumber(requestId: bigint): number {
+  return Number(BigInt.asIntN(32, requestId));
+}
 
-  /** @param calls calls that began plus those that ended, modulo 2³² */
-  constructor(thread: Worker, calls: Int32Array, longestCallMs: number) {
+/** Ends the thread of the workflows if a call takes too long to return. The worker then fails with the error. */
+export class ThreadWatch {
+  /** Run IDs of the workflows of unanswered requests, by the request's number. */
+  readonly #runs = new Map<number, string>();
+
+  constructor(thread: Worker, watched: Int32Array, longestCallMs: number) {
     let seen = 0;
     let same = 0;
     const timer = setInterval(() => {
-      const now = Atomics.load(calls, 0);
+      const now = Atomics.load(watched, CALLS);
       const isInCall = now % 2 !== 0;
       same = isInCall && now === seen ? same + 1 : 0;
       seen = now;
       if (same < CHECKS) return;
       clearInterval(timer);
-      thread.emit('error', this.#stuck(longestCallMs));
+      thread.emit('error', stuck(longestCallMs, this.#runs.get(Atomics.load(watched, REQUEST))));
       void thread.terminate();
     }, longestCallMs / CHECKS);
     timer.unref();
     thread.once('exit', () => clearInterval(timer));
-    thread.on('message', ({ requestId }: Partial<Request>) => {
-      if (requestId !== undefined) this.#running.delete(requestId);
+    thread.on('message', ({ requestId }: Partial<ThreadRequest>) => {
+      if (requestId !== undefined) this.#runs.delete(requestNumber(requestId));
     });
   }
 
   /** Notes a message that was sent to the thread. */
-  sent({ requestId, input }: Request): void {
-    const runId = input.type === 'create-workflow' ? input.options?.info.runId : input.runId;
-    if (runId !== undefined) this.#running.set(requestId, runId);
+  sent({ requestId, input }: ThreadRequest): void {
+    const runId = input.options?.info.runId ?? input.runId;
+    if (runId !== undefined) this.#runs.set(requestNumber(requestId), runId);
   }
+}
 
-  #stuck(longestCallMs: number): Error {
-    const runs = [...new Set(this.#running.values())].slice(0, MAX_RUNS);
-    const which = runs.length === 1 ? 'Its run ID' : 'It is the first or another one of these runs';
-    return new Error(
-      `a workflow has not returned for ${longestCallMs / 1000} s. ${which}: ${runs.join(', ')}. ` +
-        'If this happens again, terminate the workflow.',
-    );
-  }
+/** @param runId `undefined` if the thread is still loading the workflows */
+function stuck(longestCallMs: number, runId: string | undefined): Error {
+  const call = `a call into workflow code has not returned for ${longestCallMs / 1000} s`;
+  if (runId === undefined) return new Error(`${call}, while the worker loaded its workflows`);
+  return new Error(`${call}. The run ID is ${runId}. If this happens again, terminate that workflow.`);
 }

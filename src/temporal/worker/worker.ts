@@ -3,7 +3,7 @@ import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import type { Settings } from '../../core/settings.js';
 import { type ConnectOptions, temporalConfig } from '../client/connect.js';
 import { bundleFor, isShipped } from './bundle.js';
-import { cachedWorkflows } from './cached-workflows.js';
+import { cacheBytes, cachedWorkflows } from './cached-workflows.js';
 import { availableMemory, defaultMemory, MemorySlots } from './memory-slots.js';
 import { WorktrackPlugin } from './plugin.js';
 import { inLightThread } from './workflow-threads.js';
@@ -24,7 +24,10 @@ export interface WorktrackWorkerOptions extends ConnectOptions {
    * 8 MiB. Default: half of what an idle worker leaves free of the machine's or the container's memory.
    */
   readonly maxActivityMemoryBytes?: number | undefined;
-  /** Workflows cached in memory between their tasks. Default: `cachedWorkflows`, 100 to 400. */
+  /**
+   * Workflows cached in memory between their tasks. Default: one for each mirror and export and 20 more, or 100 if there are
+   * more than 400 mirrors and exports.
+   */
   readonly maxCachedWorkflows?: number | undefined;
   /**
    * Turns worker deployment versioning on. The worker receives no tasks until its version is the current one on the
@@ -83,7 +86,7 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
       plugins: [...plugins, plugin],
     };
     // A plugin could bring other workflows.
-    const others = [...plugins, ...(workerOptions.connection.plugins ?? [])];
+    const others = [...plugins, ...(workerOptions.connection?.plugins ?? [])];
     const isTrusted = others.length === 0 && isShipped(workerOptions.workflowBundle);
     const worker = await inLightThread(() => Worker.create(workerOptions), { isTrusted });
     let stopped = false;
@@ -119,7 +122,8 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
 }
 
 async function optionsOf(options: WorktrackWorkerOptions): Promise<Partial<WorkerOptions>> {
-  const { settings, dataConverter, maxCachedWorkflows, deployment } = options;
+  const { settings, dataConverter, deployment } = options;
+  const maxCachedWorkflows = options.maxCachedWorkflows ?? cachedWorkflows(settings);
   const own = {
     converter: dataConverter,
     interceptorModules: options.worker?.interceptors?.workflowModules,
@@ -127,21 +131,21 @@ async function optionsOf(options: WorktrackWorkerOptions): Promise<Partial<Worke
   };
   return {
     workflowBundle: await bundleFor(deployment === undefined ? 'index' : 'versioned', own),
-    ...slotsOf(options),
+    ...slotsOf(options, maxCachedWorkflows),
     ...(dataConverter === undefined ? {} : { dataConverter }),
-    maxCachedWorkflows: maxCachedWorkflows ?? cachedWorkflows(settings),
+    maxCachedWorkflows,
     ...(deployment === undefined ? {} : { workerDeploymentOptions: versioned(deployment) }),
   };
 }
 
 /** The limits of concurrent work. The SDK accepts either a tuner or numbers, so numbers of the caller replace the tuner. */
-function slotsOf(options: WorktrackWorkerOptions): Partial<WorkerOptions> {
+function slotsOf(options: WorktrackWorkerOptions, cached: number): Partial<WorkerOptions> {
   const { maxConcurrentActivities: maxActivities = 16, worker = {} } = options;
   if (worker.tuner !== undefined || worker.maxConcurrentActivityTaskExecutions !== undefined) return {};
   const { maxConcurrentWorkflowTaskExecutions, maxConcurrentLocalActivityExecutions } = worker;
   if (maxConcurrentWorkflowTaskExecutions !== undefined || maxConcurrentLocalActivityExecutions !== undefined)
     return { maxConcurrentActivityTaskExecutions: maxActivities };
-  const memoryBytes = options.maxActivityMemoryBytes ?? defaultMemory(availableMemory());
+  const memoryBytes = options.maxActivityMemoryBytes ?? defaultMemory(availableMemory(), cacheBytes(cached));
   return {
     tuner: {
       activityTaskSlotSupplier: new MemorySlots({ maxActivities, memoryBytes }),

@@ -1,15 +1,16 @@
 import { createRequire } from 'node:module';
 import type { Script } from 'node:vm';
-import { workerData } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
+import { CALLS, REQUEST, requestNumber, type ThreadRequest } from './thread-watch.js';
 import type { ThreadData } from './workflow-threads.js';
 
 // Runs in the thread of the workflows, in place of the SDK's module, and then loads that. See workflow-threads.ts.
 
 const require = createRequire(import.meta.url);
-const { module, calls } = workerData as ThreadData;
+const { module, watched } = workerData as ThreadData;
 
 recordNoCallStacks();
-if (calls !== null) countCalls(calls);
+if (watched !== null) countCalls(watched);
 require(module);
 
 function recordNoCallStacks(): void {
@@ -28,17 +29,24 @@ function recordNoCallStacks(): void {
   };
 }
 
-/** Makes calls into workflow code without a time limit, for which Node would start a thread. The main thread watches the count. */
-function countCalls(counter: Int32Array): void {
+/**
+ * Removes the time limit of calls into workflow code, because Node starts a thread for each limited call. The main thread
+ * watches the count.
+ */
+function countCalls(watched: Int32Array): void {
+  // This listener is called before the SDK's, which calls into workflow code at once.
+  parentPort!.on('message', ({ requestId }: ThreadRequest) =>
+    Atomics.store(watched, REQUEST, requestNumber(requestId)),
+  );
   const vm = require('node:vm') as typeof import('node:vm');
   const { runInContext } = vm.Script.prototype;
   let depth = 0;
   vm.Script.prototype.runInContext = function (this: Script, context, { timeout: _, ...options } = {}) {
-    if (depth++ === 0) Atomics.add(counter, 0, 1);
+    if (depth++ === 0) Atomics.add(watched, CALLS, 1);
     try {
       return runInContext.call(this, context, options);
     } finally {
-      if (--depth === 0) Atomics.add(counter, 0, 1);
+      if (--depth === 0) Atomics.add(watched, CALLS, 1);
     }
   };
 }

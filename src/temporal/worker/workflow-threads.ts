@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { TransferListItem, WorkerOptions } from 'node:worker_threads';
 import { fileOf } from './bundle.js';
-import { ThreadWatch } from './thread-watch.js';
+import { newWatched, type ThreadRequest, ThreadWatch } from './thread-watch.js';
 
-/** The SDK uses the module as an object, so it gets a replaced class. An `import` would have a copy. */
+/** The SDK uses the module as an object, so it gets a replaced class. A named import would not see the change. */
 const threads = createRequire(import.meta.url)('node:worker_threads') as typeof import('node:worker_threads');
 /** The compiled one, also in tests: a thread cannot load TypeScript. */
 const THREAD = fileOf('dist/src/temporal/worker/workflow-thread.js');
@@ -13,22 +13,22 @@ const SDK_MODULE = /[\\/]@temporalio[\\/]worker[\\/].*[\\/]workflow-worker-threa
 
 /** The space for new objects of the workflows' thread, in three parts. Without a limit it takes 48 MiB and saves no CPU time. */
 const YOUNG_GENERATION_MIB = 6;
-/** A call takes milliseconds, so this is only reached by one that never ends, or on a machine that stands still. */
+/** A call takes milliseconds, so only a call that never ends, or a stalled machine, takes this long. */
 const LONGEST_CALL_MS = 30_000;
 
 /** What a thread gets. */
 export interface ThreadData {
   /** Path of the SDK's module. */
   readonly module: string;
-  /** Calls into workflow code that began plus those that ended, modulo 2³²; `null` if the SDK limits the time of each call. */
-  readonly calls: Int32Array | null;
+  /** What `ThreadWatch` watches; `null` if the SDK limits the time of each call. */
+  readonly watched: Int32Array | null;
 }
 
 interface LightThreadOptions {
   /**
-   * Whether all workflow code is known to return from each call. Then calls have no time limit, for which Node would start
-   * a thread for each call: up to a fifth of a worker's CPU time. A call that never returns ends the worker, and not only
-   * one workflow task.
+   * Whether all workflow code is known to return from each call. Then calls have no time limit, because Node enforces one
+   * with a thread per call, which takes up to a fifth of a worker's CPU time. A call that never returns ends the worker
+   * instead of failing one workflow task.
    */
   readonly isTrusted: boolean;
   /** How long a call of trusted code may take, ms. Default: 30 s. */
@@ -74,19 +74,20 @@ function replaceThreads(): void {
         super(file, options);
         return;
       }
-      const calls = ours.isTrusted ? new Int32Array(new SharedArrayBuffer(4)) : null;
-      const workerData: ThreadData = { module: file, calls };
+      const watched = ours.isTrusted ? newWatched() : null;
+      const workerData: ThreadData = { module: file, watched };
       super(THREAD, {
         ...options,
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MIB },
         workerData,
       });
-      if (calls !== null) this.#watch = new ThreadWatch(this, calls, ours.longestCallMs ?? LONGEST_CALL_MS);
+      if (watched !== null)
+        this.#watch = new ThreadWatch(this, watched, ours.longestCallMs ?? LONGEST_CALL_MS);
     }
 
     override postMessage(message: unknown, transfer?: unknown): void {
       super.postMessage(message, transfer as readonly TransferListItem[]);
-      this.#watch?.sent(message as Parameters<ThreadWatch['sent']>[0]);
+      this.#watch?.sent(message as ThreadRequest);
     }
   };
 }

@@ -1,4 +1,3 @@
-import { isAscii } from 'node:buffer';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -134,12 +133,9 @@ describe('the command line', () => {
     }
   });
 
-  it('has a bundle of ASCII files, and leaves every import to its loader', async () => {
-    for (const name of (await readdir(join(ROOT, BUNDLED))).filter((one) => one.endsWith('.cjs'))) {
-      const file = await readFile(join(ROOT, BUNDLED, name));
-      expect(isAscii(file), name).toBe(true);
-      expect(file.toString('latin1'), name).not.toMatch(/\bimport\(/);
-    }
+  it('leaves every import of the bundle to its loader', async () => {
+    for (const name of (await readdir(join(ROOT, BUNDLED))).filter((one) => one.endsWith('.cjs')))
+      expect(await readFile(join(ROOT, BUNDLED, name), 'utf8'), name).not.toMatch(/\bimport\(/);
   });
 
   it("loads no bundled copy of the SDK together with a module of the user's", async () => {

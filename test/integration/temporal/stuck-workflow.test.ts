@@ -19,9 +19,10 @@ describe('a workflow that does not return from a call', () => {
   });
 
   const options = () => ({ connection, taskQueue: stack.taskQueue, workflowsPath });
+  let started = 0;
   const start = (type: string, ...args: unknown[]) =>
     stack.temporal.client.workflow.start(type, {
-      workflowId: `${stack.taskQueue}-${type}`,
+      workflowId: `${stack.taskQueue}-${started++}`,
       taskQueue: stack.taskQueue,
       args,
     });
@@ -34,11 +35,13 @@ describe('a workflow that does not return from a call', () => {
     const running = worker.run().catch((error: unknown) => error);
     // A workflow that waits for longer than a call may take has returned from its calls.
     expect(await (await start('waiting', [4_000])).result()).toHaveLength(1);
-    const stuck = await start('stuck');
+    // Others wait for the thread at the same time.
+    const around = () => Array.from({ length: 5 }, () => start('waiting', [60_000]));
+    const [stuck, ...others] = await Promise.all([start('stuck'), ...around(), ...around()]);
     const error = String(await running);
-    expect(error).toContain('a workflow has not returned for 3 s');
-    expect(error).toContain(stuck.firstExecutionRunId);
-    await stuck.terminate();
+    expect(error).toContain('a call into workflow code has not returned for 3 s');
+    expect(error).toContain(`The run ID is ${stuck!.firstExecutionRunId}.`);
+    for (const one of [stuck, ...others]) await one!.terminate();
   });
 
   it('fails only its task in a worker with other workflows', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Settings } from '../../../src/core/settings.js';
-import { cachedWorkflows } from '../../../src/temporal/worker/cached-workflows.js';
+import { cacheBytes, cachedWorkflows } from '../../../src/temporal/worker/cached-workflows.js';
 
 /** @param resources number of resources of each connection */
 function cachedFor(...resources: number[]): number {
@@ -14,13 +14,19 @@ describe('a worker caches by default', () => {
     expect(cachedFor(7, 7)).toBe(100);
   });
 
-  it('all mirrors and exports of up to 47 connections with seven resources, and some more', () => {
+  it('all mirrors and exports of up to 50 connections with seven resources, with room for others', () => {
     expect(cachedFor(...Array<number>(20).fill(7))).toBe(180);
-    expect(cachedFor(...Array<number>(47).fill(7))).toBe(396);
+    expect(cachedFor(...Array<number>(50).fill(7))).toBe(420);
   });
 
   it('100 workflows if there are too many for all of them', () => {
-    expect(cachedFor(...Array<number>(48).fill(7))).toBe(100);
+    expect(cachedFor(...Array<number>(51).fill(7))).toBe(100);
     expect(cachedFor(...Array<number>(1000).fill(7))).toBe(100);
+  });
+
+  it('so few that the memory for activities is that of a small cache, or less by 0.2 MiB for each other workflow', () => {
+    expect(cacheBytes(50)).toBe(0);
+    expect(cacheBytes(100)).toBe(0);
+    expect(cacheBytes(420)).toBe(64 * 2 ** 20);
   });
 });

@@ -51,7 +51,8 @@ describe('slots of activities', () => {
   });
 
   it('get half of what an idle worker leaves free by default', () => {
-    expect(defaultMemory(1024 * MIB)).toBe(416 * MIB);
-    expect(defaultMemory(256 * MIB)).toBe(64 * MIB);
+    expect(defaultMemory(1024 * MIB, 0)).toBe(416 * MIB);
+    expect(defaultMemory(1024 * MIB, 64 * MIB)).toBe(384 * MIB);
+    expect(defaultMemory(256 * MIB, 0)).toBe(64 * MIB);
   });
 });

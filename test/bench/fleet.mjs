@@ -3,9 +3,9 @@
 //   npm run bench:fleet [-- --connections 100 --resources 7 --rows 50 --workers 1,2 --nights 2 --changes 0 --jitter 0]
 //     [--cached 100] [--database memory]
 //
-// All exports of a night start at once, as Schedules without jitter start them. With `--jitter`, those of a quiet night start
-// evenly over that many seconds. Time is from the first start to the last end. CPU is that of the workers and of the Temporal server; events are those of the exports and of the mirrors.
-// The service and the S3 server run on the same cores.
+// All exports of a night start at once, as Schedules without jitter start them. With `--jitter`, those of a quiet night
+// start evenly over that many seconds. Time is from the first start to the last end. CPU is that of the workers and of the
+// Temporal server; events are those of the exports and of the mirrors. The service and the S3 server run on the same cores.
 import { execFile } from 'node:child_process';
 import { stat, writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
@@ -52,7 +52,8 @@ async function fleet(workers) {
   await writeFile(file, configuration(stage, service));
   console.log(
     `\n${connections} connections, ${resources.length} resources of ${rows} rows each, ${workers} worker${workers === 1 ? '' : 's'}, ` +
-      `cache: ${values.cached ?? 'default'}, jitter of quiet nights: ${values.jitter} s, Temporal's state: ${values.database}, Node ${process.version}; load before: ${loadavg()[0].toFixed(1)}`,
+      `cache: ${values.cached ?? 'default'}, jitter of quiet nights: ${values.jitter} s, ` +
+      `Temporal's state: ${values.database}, Node ${process.version}; load before: ${loadavg()[0].toFixed(1)}`,
   );
   const started = [];
   for (let n = 0; n < workers; n++)

@@ -1,16 +1,24 @@
 import { createRequire } from 'node:module';
 import type { Script } from 'node:vm';
 import { parentPort, workerData } from 'node:worker_threads';
-import { CALLS, REQUEST, requestNumber, type ThreadRequest } from './thread-watch.js';
+import { ThreadCalls } from './thread-watch.js';
 import type { ThreadData } from './workflow-threads.js';
 
 // Runs in the thread of the workflows, in place of the SDK's module, and then loads that. See workflow-threads.ts.
 
 const require = createRequire(import.meta.url);
-const { module, watched } = workerData as ThreadData;
+const { module, calls } = workerData as ThreadData;
+
+/** A message of the SDK, as far as it says which workflow is called. */
+interface Request {
+  readonly input: {
+    readonly runId?: string;
+    readonly options?: { readonly info: { readonly runId: string } };
+  };
+}
 
 recordNoCallStacks();
-if (watched !== null) countCalls(watched);
+if (calls !== null) countCalls(new ThreadCalls(calls));
 require(module);
 
 function recordNoCallStacks(): void {
@@ -33,20 +41,20 @@ function recordNoCallStacks(): void {
  * Removes the time limit of calls into workflow code, because Node starts a thread for each limited call. The main thread
  * watches the count.
  */
-function countCalls(watched: Int32Array): void {
+function countCalls(calls: ThreadCalls): void {
   // This listener is called before the SDK's, which calls into workflow code at once.
-  parentPort!.on('message', ({ requestId }: ThreadRequest) =>
-    Atomics.store(watched, REQUEST, requestNumber(requestId)),
+  parentPort!.on('message', ({ input: { runId, options } }: Request) =>
+    calls.begin(runId ?? options?.info.runId ?? ''),
   );
   const vm = require('node:vm') as typeof import('node:vm');
   const { runInContext } = vm.Script.prototype;
   let depth = 0;
   vm.Script.prototype.runInContext = function (this: Script, context, { timeout: _, ...options } = {}) {
-    if (depth++ === 0) Atomics.add(watched, CALLS, 1);
+    if (depth++ === 0) calls.add();
     try {
       return runInContext.call(this, context, options);
     } finally {
-      if (--depth === 0) Atomics.add(watched, CALLS, 1);
+      if (--depth === 0) calls.add();
     }
   };
 }

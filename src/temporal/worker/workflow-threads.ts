@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { TransferListItem, WorkerOptions } from 'node:worker_threads';
+import type { WorkerOptions } from 'node:worker_threads';
 import { fileOf } from './bundle.js';
-import { newWatched, type ThreadRequest, ThreadWatch } from './thread-watch.js';
+import { endIfStuck, ThreadCalls } from './thread-watch.js';
 
 /** The SDK uses the module as an object, so it gets a replaced class. A named import would not see the change. */
 const threads = createRequire(import.meta.url)('node:worker_threads') as typeof import('node:worker_threads');
@@ -20,8 +20,8 @@ const LONGEST_CALL_MS = 30_000;
 export interface ThreadData {
   /** Path of the SDK's module. */
   readonly module: string;
-  /** What `ThreadWatch` watches; `null` if the SDK limits the time of each call. */
-  readonly watched: Int32Array | null;
+  /** Memory of a `ThreadCalls`; `null` if the SDK limits the time of each call. */
+  readonly calls: SharedArrayBuffer | null;
 }
 
 interface LightThreadOptions {
@@ -61,8 +61,6 @@ function replaceThreads(): void {
   isReplaced = true;
   const { Worker } = threads;
   threads.Worker = class extends Worker {
-    readonly #watch: ThreadWatch | null = null;
-
     constructor(file: string | URL, options: WorkerOptions = {}) {
       const ours = scope.getStore();
       if (
@@ -74,20 +72,14 @@ function replaceThreads(): void {
         super(file, options);
         return;
       }
-      const watched = ours.isTrusted ? newWatched() : null;
-      const workerData: ThreadData = { module: file, watched };
+      const calls = ours.isTrusted ? new ThreadCalls() : null;
+      const workerData: ThreadData = { module: file, calls: calls?.memory ?? null };
       super(THREAD, {
         ...options,
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MIB },
         workerData,
       });
-      if (watched !== null)
-        this.#watch = new ThreadWatch(this, watched, ours.longestCallMs ?? LONGEST_CALL_MS);
-    }
-
-    override postMessage(message: unknown, transfer?: unknown): void {
-      super.postMessage(message, transfer as readonly TransferListItem[]);
-      this.#watch?.sent(message as ThreadRequest);
+      if (calls !== null) endIfStuck(this, calls, ours.longestCallMs ?? LONGEST_CALL_MS);
     }
   };
 }

@@ -23,10 +23,10 @@ describe('a worker caches by default', () => {
     expect(cachedFor(...Array<number>(51).fill(7))).toBe(100);
     expect(cachedFor(...Array<number>(1000).fill(7))).toBe(100);
   });
+});
 
-  it('so few that the memory for activities is that of a small cache, or less by 0.2 MiB for each other workflow', () => {
-    expect(cacheBytes(50)).toBe(0);
-    expect(cacheBytes(100)).toBe(0);
-    expect(cacheBytes(420)).toBe(64 * 2 ** 20);
-  });
+it('a cached workflow beyond the first 100 counts as 0.2 MiB', () => {
+  expect(cacheBytes(50)).toBe(0);
+  expect(cacheBytes(100)).toBe(0);
+  expect(cacheBytes(420)).toBe(64 * 2 ** 20);
 });

@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
 import type { Activities, CleanUpInput, RunRef } from '../../src/core/contract/index.js';
 import { allDone } from '../../src/core/in-parallel.js';
-import { beganAfter, isRunId } from '../../src/core/run-id.js';
+import { beganAfter, haveSameRequest, isRunId } from '../../src/core/run-id.js';
 import { stagingPrefix } from '../../src/lake/published/layout.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { replaced, temporalClock, withHeartbeat } from '../shared/activity-context.js';
@@ -54,10 +54,17 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
     });
 }
 
-/** The run file of the published run, or what the input says about a short run, which has none. */
+/**
+ * The run file of the published run, or what the input says about a short run, which has none. If a delayed attempt of a
+ * short run was published instead of the separate steps, these have the run file.
+ */
 async function readEnded(store: ObjectStore, input: CleanUpInput): Promise<EndedRun | null> {
   if (input.short !== undefined) return { ...input.short, before: null };
-  return readRunIfThere(store, input);
+  const overtaken = input.unpublished.findLast((runId) => haveSameRequest(runId, input.runId));
+  return (
+    (await readRunIfThere(store, input)) ??
+    (overtaken === undefined ? null : readRunIfThere(store, { ...input, runId: overtaken }))
+  );
 }
 
 /** Aborts unfinished uploads of ended runs. A run that began later may still be uploading. */

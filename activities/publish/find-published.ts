@@ -1,5 +1,6 @@
 import type { RunId } from '../../src/core/brands.js';
 import type { PublishedRun } from '../../src/core/contract/index.js';
+import { haveSameRequest } from '../../src/core/run-id.js';
 import { RunChain, wasPublished } from '../../src/lake/published/chain.js';
 import { inFolder, MANIFEST, pointerKey } from '../../src/lake/published/layout.js';
 import { readManifest } from '../../src/lake/published/manifest.js';
@@ -7,6 +8,7 @@ import { decodePointer, type Pointer, readPointer } from '../../src/lake/publish
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { displacedFailure } from '../shared/displacement.js';
+import { finalFailure } from '../shared/failures.js';
 import { folderIn, type RunPlace } from '../shared/published-run.js';
 import { limitWarnings } from './warnings.js';
 
@@ -19,7 +21,8 @@ type Place = RunPlace & Pick<RunFile, 'connection'>;
  * published it.
  *
  * @returns the result of the earlier attempt; `null` if the run is not published yet
- * @throws a final failure `Displaced` when another run was published instead
+ * @throws a final failure when another run was published instead: `Transient` for a run of an earlier request to this
+ *   mirror, otherwise `Displaced`
  */
 export async function findPublished(store: ObjectStore, run: RunFile): Promise<PublishedRun | null> {
   const resource = run.resource.name;
@@ -31,11 +34,21 @@ export async function findPublished(store: ObjectStore, run: RunFile): Promise<P
   // An amended pointer names a run of the past.
   const isNew = pointer !== null && pointer.runId !== run.before?.runId && pointer.amendedBy === undefined;
   if (isNew && run.ownRunIds?.includes(pointer.runId)) {
+    if (!haveSameRequest(pointer.runId, run.runId)) throw overtakenFailure(run, pointer.runId);
     const attempt = await toPublishedRun(store, { ...run, runId: pointer.runId }, pointer);
     return { ...attempt, runId: pointer.runId };
   }
   const ref = { connection: run.connection, resource, runId: run.runId };
   throw displacedFailure(ref, pointer?.runId ?? null);
+}
+
+/** The next run begins with what was published, so nothing is lost. But this run may have been asked to read more. */
+function overtakenFailure({ resource, runId }: RunFile, by: RunId): Error {
+  return finalFailure(
+    'Transient',
+    `${resource.name}: run ${by} of an earlier request was published while run ${runId} was in progress, because a ` +
+      'request to the store was delayed. This run was not published. Export again.',
+  );
 }
 
 /**

@@ -61,11 +61,15 @@ export async function withGiveUpAfter<T>(giveUpAfterMs: () => number, work: () =
   try {
     return await work();
   } catch (error) {
-    const failure = toFailure(error);
-    if (!(failure instanceof ApplicationFailure) || failure.nonRetryable || failure.type !== 'Transient')
-      throw failure;
-    const wait = Number(failure.nextRetryDelay ?? 0);
-    if (age.ms + wait < giveUpAfterMs()) throw failure;
-    throw finalFailure('Transient', `gave up: ${failure.message}`);
+    throw finalIfLate(toFailure(error), age, giveUpAfterMs);
   }
+}
+
+/** The final failure if the next attempt of a transient one would start too late, otherwise the failure itself. */
+export function finalIfLate(failure: unknown, age: ActivityAge, giveUpAfterMs: () => number): unknown {
+  if (!(failure instanceof ApplicationFailure) || failure.nonRetryable || failure.type !== 'Transient')
+    return failure;
+  const wait = Number(failure.nextRetryDelay ?? 0);
+  if (age.ms + wait < giveUpAfterMs()) return failure;
+  return finalFailure('Transient', `gave up: ${failure.message}`);
 }

@@ -50,6 +50,6 @@ async function findDisplacingRun(deps: ActivityDeps, ref: RunRef): Promise<RunId
   const run = await readRunIfThere(store, ref);
   // Without the run file, compare start times: a mirror has one run at a time, so a later run belongs to another mirror.
   const before = run === null ? beganAfter(ref.runId, runId) : runId === run.before?.runId;
-  const isOther = !before && runId !== ref.runId;
+  const isOther = !before && runId !== ref.runId && !run?.ownRunIds?.includes(runId);
   return isOther ? runId : null;
 }

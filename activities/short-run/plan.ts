@@ -7,7 +7,7 @@ import { type AttemptStore, HandOver } from '../../src/lake/store/index.js';
 import { createExtractPages } from '../extract/extract-pages.js';
 import { createPlanMerge } from '../merge/plan.js';
 import { createPrepareRun } from '../prepare-run/prepare-run.js';
-import { withHeartbeat } from '../shared/activity-context.js';
+import { ActivityAge, finalIfLate, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readDocument, readRun } from '../shared/documents.js';
 import { toFailure } from '../shared/failures.js';
@@ -43,12 +43,14 @@ export async function planShortRun(
   input: ShortRunInput,
 ): Promise<Planned> {
   const progress = { isReading: false };
+  const age = new ActivityAge();
+  const giveUpAfterMs = (): number => deps.connection(input.connection).settings.retries.giveUpAfterMs;
   try {
     return await plan(deps, store, input, progress);
   } catch (error) {
     if (error instanceof HandOver) return { kind: 'handed-over', reason: error.reason };
     Context.current().cancellationSignal.throwIfAborted();
-    const failure = toFailure(error);
+    const failure = finalIfLate(toFailure(error), age, giveUpAfterMs);
     if (progress.isReading && failure instanceof ApplicationFailure) {
       const hasToWait = failure.nextRetryDelay !== undefined && failure.nextRetryDelay !== null;
       if (failure.nonRetryable || hasToWait) throw failure;

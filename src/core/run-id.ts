@@ -32,8 +32,16 @@ function startOf(text: string): number | null {
  * starts no run in the second of its last published run, so the other run is the earlier one.
  */
 export function beganAfter(run: RunId, published: RunId): boolean {
-  const secondOf = (id: RunId): string => id.slice(0, id.indexOf('-'));
   return secondOf(run) > secondOf(published);
+}
+
+/** Whether two ids are of attempts at one request. A mirror starts no two requests in the same second. */
+export function haveSameRequest(a: RunId, b: RunId): boolean {
+  return secondOf(a) === secondOf(b);
+}
+
+function secondOf(id: RunId): string {
+  return id.slice(0, id.indexOf('-'));
 }
 
 /** If the clock was once far ahead, the mirror does not wait until that time is reached. */

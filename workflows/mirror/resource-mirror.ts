@@ -3,6 +3,7 @@ import {
   condition,
   continueAsNew,
   getExternalWorkflowHandle,
+  isCancellation,
   log,
   patched,
   setHandler,
@@ -234,7 +235,8 @@ class ResourceMirror {
     const { type } = toRunError(error);
     // No later run can resume from these, so their files are removed.
     const isDiscardable = toOutcome(error) === 'cancelled' || type === 'Displaced';
-    const isDiscarded = isDiscardable && (await this.#discard(failed, nominalStart));
+    const isDiscarded =
+      isDiscardable && !this.#mayPublishLate(failed, error) && (await this.#discard(failed, nominalStart));
     // The run may have written manifests. Until clean-up removes them, its change log looks like a published one.
     const needsCleanUp = isDiscardable ? !isDiscarded : failed.phase === 'publish';
     const { runId } = failed;
@@ -246,6 +248,15 @@ class ResourceMirror {
       displaced: this.#state.displaced || (type === 'Displaced' && failed.phase !== 'begin'),
       resumable: this.#resumableAfter(failed, error),
     });
+  }
+
+  /**
+   * Whether a delayed swap may still publish a cancelled run: a short run may have a replaced attempt, and `latest.json` is
+   * what that attempt expects. Its files stay until another run is published; that run's clean-up removes them.
+   */
+  #mayPublishLate({ runId }: ActiveRun, error: unknown): boolean {
+    const isShort = this.#state.unpublished.includes(runId);
+    return isShort && isCancellation(error) && patched('keep-cancelled-short-runs');
   }
 
   #resumableAfter(run: ActiveRun, error: unknown): MirrorState['resumable'] {

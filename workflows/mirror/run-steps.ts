@@ -185,7 +185,9 @@ async function runSteps(
   const published = await CancellationScope.nonCancellable(() =>
     work['worktrack.publish']({ ...ref, stage, plan, results, shifted, unproven }),
   );
-  if (merged.replaced || published.replaced) onReplaced([]);
+  const isOwn = published.runId === undefined || published.runId === runId;
+  // If a delayed attempt of the short run published instead, this run has written manifests and is not published.
+  if (merged.replaced || published.replaced) onReplaced(isOwn ? [] : [runId]);
   // Resumed pages were read with an earlier page size, so they do not show whether the service accepts the new one.
   const wasTried = prepared.resumed === null;
   return {

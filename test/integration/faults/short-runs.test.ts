@@ -105,6 +105,33 @@ describe('an attempt of a short run that is replaced', () => {
     await world.checkTidy();
   });
 
+  it('is not mistaken for another mirror if an object of the separate steps is gone', async () => {
+    const { mirror, ref, lost } = await handedOverWithLostSwap();
+    const next = { ...ref, runId: attemptRunIds(ref.runId, 3)[2]! };
+    const { stage, plan, results } = await mirror.merge({}, next);
+    await lost.late!.deliver();
+    await mirror.store.remove(results);
+    const input = { ...next, stage, plan, results, shifted: false, unproven: 0 };
+    await expect(mirror.step('worktrack.publish', input)).rejects.toMatchObject({ type: 'Lake' });
+  });
+
+  it('fails the run of a later request if its swap arrives while that run works', async () => {
+    const { mirror, ref, lost } = await handedOverWithLostSwap();
+    const { results, stage, plan, ref: later } = await mirror.merge();
+    await lost.late!.deliver();
+    const input = { ...later, stage, plan, results, shifted: false, unproven: 0 };
+    await expect(mirror.step('worktrack.publish', input)).rejects.toMatchObject({
+      type: 'Transient',
+      nonRetryable: true,
+      message: expect.stringContaining(`run ${ref.runId} of an earlier request was published`),
+    });
+    mirror.unpublished.push(later.runId);
+    world.change();
+    await mirror.run();
+    await world.check();
+    await world.checkTidy();
+  });
+
   it('is accepted by the fence of the separate steps if its swap has arrived before', async () => {
     const { mirror, ref, lost } = await handedOverWithLostSwap();
     await lost.late!.deliver();
@@ -115,6 +142,27 @@ describe('an attempt of a short run that is replaced', () => {
     await world.check();
     await world.checkTidy();
   });
+
+  it.each([
+    { hours: 5, nonRetryable: false },
+    { hours: 7, nonRetryable: true },
+  ])(
+    'gives up only if the service asks for a longer wait than `retries.giveUpAfter`: $hours h',
+    async ({ hours, nonRetryable }) => {
+      world = await startLateWorld();
+      const { mirror, simulator } = world;
+      await mirror.run();
+      simulator.admin.faults.add({
+        match: { resource: RESOURCE },
+        fault: { kind: 'status', status: 429, retryAfter: hours * 3600 },
+      });
+      await expect(mirror.shortRun()).rejects.toMatchObject({
+        type: 'Transient',
+        nonRetryable,
+        message: nonRetryable ? expect.stringContaining('gave up') : expect.any(String),
+      });
+    },
+  );
 
   it('that is displaced by another mirror stops, and the separate steps report it', async () => {
     world = await startLateWorld();

@@ -23,7 +23,7 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
   return (input) =>
     withHeartbeat(async () => {
       const { store } = deps.connection(input.connection);
-      const { resource, runId } = input;
+      const { resource, runId, cleanedUpTo } = input;
       const now = temporalClock();
       // A replaced attempt must not remove what a later run is writing. It stops when it is cancelled, and it never
       // touches a run that began after its own.
@@ -33,7 +33,7 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
       const [due] = await allDone([
         run === null || last === null
           ? null
-          : removeOldSnapshots(store, last, run.retention, { now: now(), signal }),
+          : removeOldSnapshots(store, last, run.retention, { now: now(), cleanedUpTo, signal }),
         run === null || last === null ? null : removeUnpublished({ store, input, run, last, signal }),
         abortUploads(store, `${resource}/`, runId, signal),
       ]);
@@ -46,9 +46,7 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
       // If the run file is missing, an earlier attempt has completed the clean-up.
       return {
         complete: run === null || last !== null,
-        ...(run === null || due === null
-          ? {}
-          : { due: { at: due, retention: JSON.stringify(run.retention) } }),
+        ...(due === null ? {} : { due }),
         ...replaced(),
       };
     });

@@ -1,4 +1,5 @@
 import type { RunId } from '../../src/core/brands.js';
+import type { CleanUpDue } from '../../src/core/contract/index.js';
 import { DAY_MS } from '../../src/core/duration.js';
 import { parseRunDate } from '../../src/core/run-id.js';
 import type { RetentionSettings } from '../../src/core/settings.js';
@@ -19,23 +20,29 @@ import { removeFolder } from '../shared/remove-folders.js';
 /** Folders that one call removes at most. The clean-up of the next run removes the rest. */
 const MAX_RUNS_PER_CALL = 50;
 
+interface RetentionTask {
+  readonly now: number;
+  readonly cleanedUpTo: RunId | null;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Removes snapshots beyond their retention (`snapshotsToRemove` holds the rule) and returns when the next one may be
- * removed, milliseconds since 1970 (`nextRemoval`). The work does
- * not grow with the number of snapshots, except on the first day of a month. A call that is interrupted leaves folders
- * without a manifest, which the next call removes.
+ * removed (`nextRemoval`). The work does not grow with the number of snapshots, except the first time in a month. A call
+ * that is interrupted leaves folders without a manifest, which the next call removes.
  *
  * @param now milliseconds since 1970, by Temporal's clock: a worker whose clock is ahead must not remove snapshots
+ * @param cleanedUpTo the last run with a complete clean-up; `null`: none is known
  */
 export async function removeOldSnapshots(
   store: ObjectStore,
   last: LastRun,
   settings: RetentionSettings,
-  { now, signal }: { readonly now: number; readonly signal: AbortSignal },
-): Promise<number> {
+  { now, cleanedUpTo, signal }: RetentionTask,
+): Promise<CleanUpDue> {
   const { resource, runId: current } = last.pointer;
   const all = await listDates(store, resource, 'snapshots');
-  const dates = datesToCheck(all, settings, now);
+  const dates = datesToCheck(all, settings, { now, cleanedUpTo });
   const [old, recent] = await Promise.all(
     [dates.old, dates.recent].map((some) => listRuns(store, resource, 'snapshots', some)),
   );
@@ -58,7 +65,8 @@ export async function removeOldSnapshots(
   const isGone = new Set(gone.map((run) => run.runId));
   const left = (runs: readonly SnapshotRun[]) => runs.filter(({ runId }) => !isGone.has(runId));
   const unlisted = all.filter((date) => !dates.old.includes(date) && !dates.recent.includes(date));
-  return nextRemoval({ published: left(published), strays: left(strays), unlisted, settings });
+  const next = nextRemoval({ published: left(published), strays: left(strays), unlisted, settings, now });
+  return { ...next, retention: JSON.stringify(settings) };
 }
 
 /** Publication times of the wanted runs that were published. Reads the chain back to `until`. */

@@ -3,7 +3,7 @@ import type { ObjectKey } from '../../src/core/brands.js';
 import { errorMessage } from '../../src/core/errors.js';
 import { folderOf, inFolder, REPORT } from '../../src/lake/published/layout.js';
 import { decodeManifest } from '../../src/lake/published/manifest.js';
-import { toReportedRun } from '../../src/lake/published/recent-runs.js';
+import { type ReportedRun, toReportedRun } from '../../src/lake/published/recent-runs.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { DEFAULT_MAX_AGE_MS, recentReport, renderReport } from '../../src/report/index.js';
 import type { ActivityDeps } from '../shared/deps.js';
@@ -12,7 +12,7 @@ import type { ActivityDeps } from '../shared/deps.js';
  * Writes the report of a short run, from what its manifest says about the recent runs. Never throws, because a missing
  * report must not fail a published run.
  *
- * @returns whether the report is written; if not, the clean-up writes it
+ * @returns the runs that it shows, newest first; `null` if it is not written, and the clean-up has to write it
  */
 export async function reportShortRun(
   deps: ActivityDeps,
@@ -22,7 +22,7 @@ export async function reportShortRun(
     resource,
     snapshot,
   }: { readonly connection: string; readonly resource: string; readonly snapshot: ObjectKey },
-): Promise<boolean> {
+): Promise<readonly ReportedRun[] | null> {
   try {
     const folder = folderOf(snapshot);
     const manifest = decodeManifest(await store.read(snapshot), folder);
@@ -43,11 +43,11 @@ export async function reportShortRun(
     Context.current().cancellationSignal.throwIfAborted();
     const body = Buffer.from(page);
     await store.write(inFolder(folder, REPORT), body, { contentType: 'text/html; charset=utf-8' });
-    return true;
+    return runs;
   } catch (error) {
     Context.current().log.warn('the run was published, but its report could not be written', {
       error: errorMessage(error),
     });
-    return false;
+    return null;
   }
 }

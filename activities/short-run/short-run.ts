@@ -13,6 +13,7 @@ import type { ActivityDeps } from '../shared/deps.js';
 import { readRun } from '../shared/documents.js';
 import { HeldMeter } from './held-meter.js';
 import { planShortRun } from './plan.js';
+import { removeExpired } from './remove-expired.js';
 import { reportShortRun } from './report.js';
 
 /** Memory of staged pages and of the base snapshot's part, in bytes. A larger run is no short one. */
@@ -23,6 +24,8 @@ const MAX_HELD_BYTES = 8 * 1024 * 1024;
  * the functions of the separate steps, on a store whose staging folder is in memory. If these show a run that is not
  * short, or fail, the activity hands over and has written nothing. Otherwise it merges and publishes by the same rules as
  * the separate steps.
+ *
+ * After that, it writes the report, and removes the snapshots that have expired if nothing else has to be cleaned up.
  *
  * Each attempt has its own run id, so all its objects have their own names. A later attempt returns the result of an
  * earlier one that published its run.
@@ -69,9 +72,15 @@ async function shortRun(deps: ActivityDeps, input: ShortRunInput): Promise<Short
   const published = await publish({ ...ref, stage, plan, results, shifted: false, unproven: 0 });
   const runId = published.runId ?? ref.runId;
   const { retention } = await readRun(store, ref);
-  const report = { ...ref, ...published };
-  const reported = runId === ref.runId && (await withHeartbeat(() => reportShortRun(deps, store, report)));
-  return { kind: 'published', attempt, runId, run: published, pageSize, retention, reported };
+  const result = { kind: 'published', attempt, runId, run: published, pageSize, retention } as const;
+  if (runId !== ref.runId) return { ...result, reported: false };
+  return withHeartbeat(async () => {
+    const recent = await reportShortRun(deps, store, { ...ref, ...published });
+    if (recent === null || input.expired === undefined) return { ...result, reported: recent !== null };
+    const expired = { ...ref, due: input.expired, retention, recent, now: published.publishedAt };
+    const due = await removeExpired(connection.store, expired);
+    return { ...result, reported: true, ...(due === null ? {} : { due }) };
+  });
 }
 
 async function findEarlier(

@@ -10,6 +10,14 @@ interface ShortPublished {
   readonly retention: RetentionSettings;
   readonly snapshot: string;
   readonly reported: boolean;
+  /** When the next clean-up is due, if the run has removed what had expired. Absent: it has not. */
+  readonly due?: CleanUpDue;
+}
+
+/** The clean-up that is due, if it only has to remove snapshots that have expired. A short run does that itself. */
+export function expiredOnly({ cleanUpDue }: MirrorState, now: number): CleanUpDue | null {
+  if (!cleanUpDue || now < cleanUpDue.at) return null;
+  return now < (cleanUpDue.otherwiseAt ?? 0) ? cleanUpDue : null;
 }
 
 /**
@@ -21,18 +29,23 @@ interface ShortPublished {
  * @param now milliseconds since 1970
  */
 export function isCleanUpDue(state: MirrorState, short: ShortPublished | null, now: number): boolean {
-  const { cleanUpDue, cleanedUpTo, unpublished, lateUntil, lastRun } = state;
-  if (short === null || !cleanUpDue || cleanedUpTo === null) return true;
+  const { cleanedUpTo, unpublished, lateUntil, lastRun } = state;
+  const due = short?.due ?? state.cleanUpDue;
+  if (short === null || !due || cleanedUpTo === null) return true;
   if (unpublished.length > 0 || lateUntil || lastRun?.outcome !== 'published' || !short.reported) return true;
-  return now >= cleanUpDue.at || cleanUpDue.retention !== JSON.stringify(short.retention);
+  return now >= due.at || due.retention !== JSON.stringify(short.retention);
 }
 
 /** When the clean-up is due after a short run without one. A second run of a day supersedes the first. */
 export function dueAfterShort(state: MirrorState, short: ShortPublished, now: number): CleanUpDue | null {
-  const { cleanUpDue, published } = state;
-  if (!cleanUpDue) return null;
-  const isSameDay = dayOf(short.snapshot) === dayOf(published?.snapshot ?? '');
-  return isSameDay ? { ...cleanUpDue, at: Math.min(cleanUpDue.at, now + DAY_MS) } : cleanUpDue;
+  const due = short.due ?? state.cleanUpDue;
+  if (!due || dayOf(short.snapshot) !== dayOf(state.published?.snapshot ?? '')) return due ?? null;
+  const { otherwiseAt } = due;
+  const soon = now + DAY_MS;
+  return {
+    ...{ ...due, at: Math.min(due.at, soon) },
+    ...(otherwiseAt === undefined ? {} : { otherwiseAt: Math.min(otherwiseAt, soon) }),
+  };
 }
 
 function dayOf(snapshot: string): string | undefined {

@@ -9,11 +9,11 @@ import type {
   PublishedRun,
   RunRef,
   RunRequest,
+  ShortRun,
 } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { nextPageSize, sizeToTry } from '../../src/core/page-size.js';
 import { attemptRunIds } from '../../src/core/run-id.js';
-import type { RetentionSettings } from '../../src/core/settings.js';
 import { priorityOf, workOf } from '../shared/priority.js';
 import { detectDeletes } from './detect-deletes.js';
 import { Extraction } from './extraction.js';
@@ -58,7 +58,7 @@ export interface RunResult extends PublishedRun {
   /** As in `PreparedRun`. */
   readonly onPublished?: OnPublishedTarget;
   /** Of a short run. Absent: the run had separate steps. */
-  readonly short?: { readonly retention: RetentionSettings; readonly reported: boolean };
+  readonly short?: Pick<Extract<ShortRun, { kind: 'published' }>, 'retention' | 'reported' | 'due'>;
 }
 
 /** Identifies a run, and the runs of this mirror that the pointer may name. */
@@ -101,10 +101,10 @@ export async function runOnce(
   const run = { state: state(), request, active };
   const short = await tryShortRun(input, run, events.onReplaced);
   if (short.kind === 'published') {
-    const { runId, retention, reported, pageSize: sizes } = short;
+    const { runId, retention, reported, due, pageSize: sizes } = short;
     const { pageSize: known } = state();
     const pageSize = sizes === null ? known : nextPageSize(known, sizes.configured, sizes.used);
-    return { ...short.run, runId, pageSize, short: { retention, reported } };
+    return { ...short.run, runId, pageSize, short: { retention, reported, ...(due ? { due } : {}) } };
   }
   // Only a replaced attempt may have used the run's id.
   const runId = short.attempts === 1 ? active.runId : attemptRunIds(active.runId, short.attempts + 1).at(-1)!;

@@ -19,6 +19,7 @@ import type {
 import { attemptRunIds } from '../../src/core/run-id.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf, workOf } from '../shared/priority.js';
+import { expiredOnly } from './clean-up-due.js';
 
 /** After these attempts, the separate steps do the run. */
 const MAX_ATTEMPTS = 3;
@@ -63,13 +64,16 @@ export async function tryShortRun(
 ): Promise<ShortOutcome> {
   const { connection, resource, pageSize } = state;
   const { allowDeletes } = request;
+  const expired = expiredOnly(state, Date.now());
   const { 'worktrack.shortRun': run } = proxyActivities<Activities>({
     ...SHORT,
     priority: priorityOf(connection, workOf(request)),
   });
   const summary = `${resource}: a whole run, if there is little to do`;
   try {
-    const result = await run.executeWithOptions({ summary }, [{ ...input, allowDeletes, pageSize }]);
+    const result = await run.executeWithOptions({ summary }, [
+      { ...input, allowDeletes, pageSize, ...(expired === null ? {} : { expired }) },
+    ]);
     const ids = attemptRunIds(active.runId, result.attempt);
     const published = result.kind === 'published' ? result.runId : null;
     // The attempt that hands over has written nothing.

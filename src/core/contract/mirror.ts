@@ -119,6 +119,11 @@ export interface CleanUpDue {
   readonly at: number;
   /** The settings of the retention, as JSON. Other settings make a clean-up due. */
   readonly retention: string;
+  /**
+   * When something other than the age of snapshots makes it due, milliseconds since 1970. Before that, a short run removes
+   * these snapshots itself. Absent: not known.
+   */
+  readonly otherwiseAt?: number;
 }
 
 /** The state that a mirror carries over a continue-as-new. */

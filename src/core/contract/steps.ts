@@ -179,6 +179,8 @@ export interface PublishedRun {
 export interface ShortRunInput extends PrepareRunInput {
   readonly allowDeletes: boolean;
   readonly pageSize: (LearnedPageSize & { readonly runs: number }) | null;
+  /** A clean-up is due that only has to remove snapshots beyond their retention. The short run does it. Absent: none is. */
+  readonly expired?: CleanUpDue;
 }
 
 /** The result of a short run. `attempt`: the attempt that gave it, from 1. */
@@ -195,6 +197,8 @@ export type ShortRun =
       readonly retention: RetentionSettings;
       /** Whether the report of the run is written. */
       readonly reported: boolean;
+      /** When the next clean-up is due, if this run has removed what had expired. Absent: it has not. */
+      readonly due?: CleanUpDue;
     };
 
 /** Identifies this mirror to the fence (docs/explanation/architecture.md#one-writer). */

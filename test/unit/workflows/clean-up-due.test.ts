@@ -4,7 +4,7 @@ import type { MirrorState, RunReport } from '../../../src/core/contract/index.js
 import { DAY_MS } from '../../../src/core/duration.js';
 import { newMirror } from '../../../src/core/mirror.js';
 import { attemptRunIds } from '../../../src/core/run-id.js';
-import { dueAfterShort, isCleanUpDue } from '../../../workflows/mirror/clean-up-due.js';
+import { dueAfterShort, expiredOnly, isCleanUpDue } from '../../../workflows/mirror/clean-up-due.js';
 
 const RUN = '20261121T020000Z-fffffffe' as RunId;
 const NOW = Date.parse('2026-11-22T02:00:00Z');
@@ -63,6 +63,40 @@ describe('a clean-up after a short run', () => {
     expect(dueAfterShort(far, short, NOW)?.at).toBe(NOW + 20 * DAY_MS);
     const sameDay = { ...short, snapshot: far.published!.snapshot };
     expect(dueAfterShort(far, sameDay, NOW)?.at).toBe(NOW + DAY_MS);
+  });
+});
+
+describe('snapshots that have expired', () => {
+  const due = { at: NOW, retention: JSON.stringify(retention), otherwiseAt: NOW + 9 * DAY_MS };
+
+  it('are removed by a short run if nothing else is due', () => {
+    expect(expiredOnly(state({ cleanUpDue: due }), NOW)).toEqual(due);
+    expect(expiredOnly(state({ cleanUpDue: due }), NOW - 1)).toBeNull();
+    expect(expiredOnly(state({ cleanUpDue: due }), due.otherwiseAt)).toBeNull();
+    expect(expiredOnly(state({ cleanUpDue: null }), NOW)).toBeNull();
+    // An earlier version wrote the state.
+    expect(expiredOnly(state(), NOW + DAY_MS)).toBeNull();
+  });
+
+  it('need no clean-up after a short run that has removed them', () => {
+    const next = { ...due, at: NOW + DAY_MS };
+    const before = state({ cleanUpDue: due });
+    expect(isCleanUpDue(before, short, NOW)).toBe(true);
+    expect(isCleanUpDue(before, { ...short, due: next }, NOW)).toBe(false);
+    expect(dueAfterShort(before, { ...short, due: next }, NOW)).toEqual(next);
+    // More than one run removes.
+    expect(isCleanUpDue(before, { ...short, due: { ...due, at: NOW } }, NOW)).toBe(true);
+    expect(isCleanUpDue(state({ cleanUpDue: due, unpublished: [RUN] }), { ...short, due: next }, NOW)).toBe(
+      true,
+    );
+  });
+
+  it('need a clean-up a day after a second run of the same day, which supersedes a snapshot', () => {
+    const before = state({ cleanUpDue: due });
+    const sameDay = { ...short, snapshot: before.published!.snapshot, due: { ...due, at: NOW + 2 * DAY_MS } };
+    const next = dueAfterShort(before, sameDay, NOW);
+    expect(next).toMatchObject({ at: NOW + DAY_MS, otherwiseAt: NOW + DAY_MS });
+    expect(expiredOnly(state({ cleanUpDue: next }), NOW + DAY_MS)).toBeNull();
   });
 });
 

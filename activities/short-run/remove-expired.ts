@@ -1,0 +1,55 @@
+import { Context } from '@temporalio/activity';
+import type { CleanUpDue, RunRef } from '../../src/core/contract/index.js';
+import { errorMessage } from '../../src/core/errors.js';
+import type { RetentionSettings } from '../../src/core/settings.js';
+import { expiredSnapshots } from '../../src/lake/published/expired.js';
+import { runFolder } from '../../src/lake/published/layout.js';
+import type { ReportedRun } from '../../src/lake/published/recent-runs.js';
+import { expiredDates } from '../../src/lake/published/retention.js';
+import { listDates, listRuns } from '../../src/lake/published/run-folders.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { removeFolder } from '../shared/remove-folders.js';
+
+/** Days that one run looks at. The clean-up does the rest. */
+const MAX_DAYS = 10;
+
+interface RemoveExpired extends RunRef {
+  /** The clean-up that is due. */
+  readonly due: CleanUpDue;
+  readonly retention: RetentionSettings;
+  /** The newest published runs, newest first. The first is this run. */
+  readonly recent: readonly ReportedRun[];
+  /** Milliseconds since 1970, by Temporal's clock. */
+  readonly now: number;
+}
+
+/**
+ * Removes the snapshots that have reached their retention. A clean-up does the same, but it also looks for the remains of
+ * failed runs, which takes many requests to the store. Never throws, because the run is published: the clean-up does what
+ * could not be done here.
+ *
+ * @returns when the next clean-up is due; `null` if this one still is
+ */
+export async function removeExpired(store: ObjectStore, run: RemoveExpired): Promise<CleanUpDue | null> {
+  const { resource, due, retention, recent, now } = run;
+  const { otherwiseAt } = due;
+  if (otherwiseAt === undefined || due.retention !== JSON.stringify(retention)) return null;
+  const signal = Context.current().cancellationSignal;
+  try {
+    const dates = await listDates(store, resource, 'snapshots');
+    const { snapshotsMs } = retention;
+    const days = expiredDates(dates, { snapshotsMs, now }).slice(0, MAX_DAYS);
+    const folders = await listRuns(store, resource, 'snapshots', days);
+    const unlisted = dates.filter((date) => !days.includes(date));
+    const expired = expiredSnapshots({ folders, recent, unlisted, snapshotsMs, now });
+    if (expired === null) return null;
+    for (const { date, runId } of expired.gone)
+      await removeFolder(store, runFolder(resource, 'snapshots', date, runId), signal);
+    return { ...due, at: Math.min(expired.at, otherwiseAt) };
+  } catch (error) {
+    Context.current().log.warn('the run was published, but the clean-up has to remove its old snapshots', {
+      error: errorMessage(error),
+    });
+    return null;
+  }
+}

@@ -1,0 +1,102 @@
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { type FaultyS3, startFaultyS3 } from '../../support/faulty-s3.js';
+import { expectMirrored } from '../../support/mirrored.js';
+import { sharedS3 } from '../../support/shared-s3.js';
+import { type Stack, startStack } from '../../support/stack.js';
+import { timeSkippingOptions } from '../../support/time-skipping-server.js';
+
+const RESOURCE = 'tasks';
+const RETENTION_DAYS = 3;
+const HOUR = 60 * 60_000;
+
+describe('snapshots that expire on quiet nights', () => {
+  let env: TestWorkflowEnvironment;
+  let s3: FaultyS3;
+  let stack: Stack;
+
+  beforeAll(async () => {
+    env = await TestWorkflowEnvironment.createTimeSkipping(timeSkippingOptions(inject('servers').testServer));
+  });
+  afterEach(async () => {
+    await stack?.stop();
+    await s3?.close();
+  });
+  afterAll(() => env?.teardown());
+
+  async function start(): Promise<void> {
+    s3 = await startFaultyS3(sharedS3());
+    stack = await startStack({
+      s3Endpoint: s3.url,
+      simulator: { seed: 7, now: await env.currentTimeMs(), counts: { [RESOURCE]: 40 } },
+      resources: `[${RESOURCE}]`,
+      yaml: `    retention: { snapshots: ${RETENTION_DAYS}d }\n    sync: { reconcileEvery: 60d }\n`,
+      temporalAddress: env.address,
+    });
+    await stack.startWorker();
+  }
+
+  /** Activities of the mirror so far; before the first night, there is no mirror. */
+  async function activities(): Promise<string[]> {
+    const { events } = await stack.history(stack.mirrorId(RESOURCE)).catch(() => ({ events: [] }));
+    return events!.flatMap((event) => event.activityTaskScheduledEventAttributes?.activityType?.name ?? []);
+  }
+
+  /** One night, a day after the last one, with the activities and the requests to the store that it took. */
+  async function night() {
+    // The mirror's clock passes the start of a month as any other day, but then it checks every day.
+    const now = await env.currentTimeMs();
+    stack.simulator.admin.setNow(now);
+    const before = (await activities()).length;
+    s3.takeRequests();
+    const [run] = (await stack.export()).runs;
+    const requests = s3.takeRequests();
+    expect(run).toMatchObject({ outcome: 'published', error: null });
+    const dates = await stack.store.listFolders(`${RESOURCE}/snapshots/`);
+    const today = new Date(now).toISOString();
+    await env.sleep('1 day');
+    const isFirst = new Date(now - 24 * HOUR).toISOString().slice(0, 7) !== today.slice(0, 7);
+    return { activities: (await activities()).slice(before), requests, dates, isFirst };
+  }
+
+  it('are removed by the short run itself, with five requests to the store more', async () => {
+    await start();
+    const removed: string[] = [];
+    for (let at = 0; at < 12; at++) {
+      const { activities, requests, dates, isFirst } = await night();
+      expect(dates.length).toBe(Math.min(at + 1, RETENTION_DAYS));
+      // The first run takes the separate steps.
+      if (at === 0 || isFirst) continue;
+      expect(activities).toEqual(['worktrack.shortRun']);
+      // The organization is checked once a minute, with up to six requests for each connection.
+      expect(requests.length).toBeLessThanOrEqual(15);
+      removed.push(...requests.filter((one) => one.startsWith('POST') && one.includes('delete')));
+    }
+    expect(removed.length).toBeGreaterThan(10);
+    const kept: string[] = [];
+    for await (const { key } of stack.store.list(`${RESOURCE}/snapshots/`)) kept.push(key.split('/')[2]!);
+    expect(new Set(kept).size).toBe(RETENTION_DAYS);
+    expect(await stack.store.listFolders(`${RESOURCE}/changes/`)).toHaveLength(12);
+    expect((await verifySnapshot(stack.store, RESOURCE)).problems).toEqual([]);
+    await expectMirrored(stack, RESOURCE);
+  }, 300_000);
+
+  it('are removed by the clean-up if the short run could not list or remove them', async () => {
+    await start();
+    for (let at = 0; at < RETENTION_DAYS; at++) await night();
+    const listing = { method: 'GET', path: /delimiter=.*snapshots/, remaining: 1 } as const;
+    s3.add({ ...listing, fault: { kind: 'status', status: 403, code: 'AccessDenied' } });
+    const listed = await night();
+    expect(listed.activities).toEqual(['worktrack.shortRun', 'worktrack.cleanUp']);
+    expect(listed.dates).toHaveLength(RETENTION_DAYS);
+
+    // The manifest is removed, and its parts are not.
+    const removal = { method: 'POST', path: /delete/, after: 1, remaining: 1 } as const;
+    s3.add({ ...removal, fault: { kind: 'status', status: 403, code: 'AccessDenied' } });
+    const removed = await night();
+    expect(removed.activities).toEqual(['worktrack.shortRun', 'worktrack.cleanUp']);
+    expect(removed.dates).toHaveLength(RETENTION_DAYS);
+    expect((await night()).activities).toEqual(['worktrack.shortRun']);
+  }, 300_000);
+});

@@ -5,7 +5,7 @@ import { DamagedError } from '../damaged-error.js';
 import { detached, type SortKey } from '../rows/row.js';
 import { crc32, crc32Combine } from '../store/crc32.js';
 import type { ObjectStore, ObjectWriter, WrittenObject } from '../store/index.js';
-import type { Framing } from './framing.js';
+import { type Framing, plainFraming } from './framing.js';
 import { type Block, blockBytes, encodeIndex, indexKey, type PackedBlocks } from './index-file.js';
 import { countLineBreaks } from './line-breaks.js';
 
@@ -150,10 +150,11 @@ export class PartWriter {
     if (this.#offset === 0) await this.#writeHead();
     const pending = this.#pending.shift();
     if (pending?.kind === 'rows') {
-      const body = await pending.packed;
-      const crc = crc32(body);
+      const { block, packed } = pending;
+      const body = await packed;
+      const crc = this.#options.framing === plainFraming ? block.rawCrc32 : crc32(body);
       await this.#writer.write(body, crc);
-      this.#addBlock({ ...pending.block, bytes: body.length, crc32: crc });
+      this.#addBlock({ ...block, bytes: body.length, crc32: crc });
     } else if (pending?.kind === 'moved') {
       const { blocks, bytes } = pending.taken;
       const origin = blocks[0]!.offset;

@@ -30,10 +30,14 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
       const { cancellationSignal: signal } = Context.current();
       const [run, last] = await Promise.all([readEnded(store, input), readLastRun(store, input)]);
       signal.throwIfAborted();
-      const [due] = await allDone([
+      const { retention: before } = input;
+      const [removed] = await allDone([
         run === null || last === null
           ? null
-          : removeOldSnapshots(store, last, run.retention, { now: now(), cleanedUpTo, signal }),
+          : removeOldSnapshots(store, last, run.retention, {
+              ...{ now: now(), cleanedUpTo, signal },
+              ...(before === undefined ? {} : { before }),
+            }),
         run === null || last === null ? null : removeUnpublished({ store, input, run, last, signal }),
         abortUploads(store, `${resource}/`, runId, signal),
       ]);
@@ -45,8 +49,8 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
       ]);
       // If the run file is missing, an earlier attempt has completed the clean-up.
       return {
-        complete: run === null || last !== null,
-        ...(due === null ? {} : { due }),
+        complete: run === null || removed?.complete === true,
+        ...(removed === null ? {} : { due: removed.due }),
         ...replaced(),
       };
     });

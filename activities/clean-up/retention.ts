@@ -21,32 +21,42 @@ import { removeFolder } from '../shared/remove-folders.js';
 const MAX_RUNS_PER_CALL = 50;
 
 interface RetentionTask {
+  /** Milliseconds since 1970, by Temporal's clock: a worker whose clock is ahead must not remove snapshots. */
   readonly now: number;
+  /** The last run with a complete clean-up; `null`: none is known. */
   readonly cleanedUpTo: RunId | null;
+  /** The settings of that clean-up, as JSON. Absent: not known. */
+  readonly before?: string;
   readonly signal: AbortSignal;
+}
+
+interface RetentionResult {
+  readonly due: CleanUpDue;
+  /** Whether everything is removed. Otherwise the clean-up of the next run continues. */
+  readonly complete: boolean;
 }
 
 /**
  * Removes snapshots beyond their retention (`snapshotsToRemove` holds the rule) and returns when the next one may be
- * removed (`nextRemoval`). The work does not grow with the number of snapshots, except the first time in a month. A call
- * that is interrupted leaves folders without a manifest, which the next call removes.
- *
- * @param now milliseconds since 1970, by Temporal's clock: a worker whose clock is ahead must not remove snapshots
- * @param cleanedUpTo the last run with a complete clean-up; `null`: none is known
+ * removed (`nextRemoval`). The work does not grow with the number of snapshots, except in the first clean-up of each month
+ * and after a change of the settings. A call that is interrupted leaves folders without a manifest, which the next call
+ * removes.
  */
 export async function removeOldSnapshots(
   store: ObjectStore,
   last: LastRun,
   settings: RetentionSettings,
-  { now, cleanedUpTo, signal }: RetentionTask,
-): Promise<CleanUpDue> {
+  { now, cleanedUpTo, before, signal }: RetentionTask,
+): Promise<RetentionResult> {
   const { resource, runId: current } = last.pointer;
   const all = await listDates(store, resource, 'snapshots');
-  const dates = datesToCheck(all, settings, { now, cleanedUpTo });
-  const [old, recent] = await Promise.all(
+  const retention = JSON.stringify(settings);
+  const hasChanged = before !== undefined && before !== retention;
+  const dates = datesToCheck(all, settings, { now, cleanedUpTo: hasChanged ? null : cleanedUpTo });
+  const [expired, recent] = await Promise.all(
     [dates.old, dates.recent].map((some) => listRuns(store, resource, 'snapshots', some)),
   );
-  const snapshots = new Map([...old!, ...recent!]);
+  const snapshots = new Map([...expired!, ...recent!]);
   const publishedTimes = await readPublishedTimes(last, {
     wanted: snapshots.keys(),
     // A run that began before this time cannot change the decision. One day is added because clocks differ.
@@ -59,14 +69,15 @@ export async function removeOldSnapshots(
     if (publishedAt === undefined) strays.push({ date, runId: run, publishedAt: parseRunDate(run) });
     else published.push({ date, runId: run, publishedAt });
   }
-  const gone = snapshotsToRemove({ published, strays, current, settings, now }).slice(0, MAX_RUNS_PER_CALL);
+  const old = snapshotsToRemove({ published, strays, current, settings, now });
+  const gone = old.slice(0, MAX_RUNS_PER_CALL);
   for (const run of gone)
     await removeFolder(store, runFolder(resource, 'snapshots', run.date, run.runId), signal);
   const isGone = new Set(gone.map((run) => run.runId));
   const left = (runs: readonly SnapshotRun[]) => runs.filter(({ runId }) => !isGone.has(runId));
   const unlisted = all.filter((date) => !dates.old.includes(date) && !dates.recent.includes(date));
   const next = nextRemoval({ published: left(published), strays: left(strays), unlisted, settings, now });
-  return { ...next, retention: JSON.stringify(settings) };
+  return { due: { ...next, retention }, complete: gone.length === old.length };
 }
 
 /** Publication times of the wanted runs that were published. Reads the chain back to `until`. */

@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { CleanUpDue, RunRef } from '../../src/core/contract/index.js';
 import { errorMessage } from '../../src/core/errors.js';
 import type { RetentionSettings } from '../../src/core/settings.js';
-import { expiredSnapshots } from '../../src/lake/published/expired.js';
+import { expiredSnapshots, showGrace } from '../../src/lake/published/expired.js';
 import { runFolder } from '../../src/lake/published/layout.js';
 import type { ReportedRun } from '../../src/lake/published/recent-runs.js';
 import { expiredDates } from '../../src/lake/published/retention.js';
@@ -10,8 +10,9 @@ import { listDates, listRuns } from '../../src/lake/published/run-folders.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { removeFolder } from '../shared/remove-folders.js';
 
-/** Days that one run looks at. The clean-up does the rest. */
+/** Days that one run looks at, and snapshots that it removes. The clean-up does the rest. */
 const MAX_DAYS = 10;
+const MAX_RUNS = 20;
 
 interface RemoveExpired extends RunRef {
   /** The clean-up that is due. */
@@ -34,6 +35,7 @@ export async function removeExpired(store: ObjectStore, run: RemoveExpired): Pro
   const { resource, due, retention, recent, now } = run;
   const { otherwiseAt } = due;
   if (otherwiseAt === undefined || due.retention !== JSON.stringify(retention)) return null;
+  if (!showGrace(recent, now)) return null;
   const signal = Context.current().cancellationSignal;
   try {
     const dates = await listDates(store, resource, 'snapshots');
@@ -41,11 +43,11 @@ export async function removeExpired(store: ObjectStore, run: RemoveExpired): Pro
     const days = expiredDates(dates, { snapshotsMs, now }).slice(0, MAX_DAYS);
     const folders = await listRuns(store, resource, 'snapshots', days);
     const unlisted = dates.filter((date) => !days.includes(date));
-    const expired = expiredSnapshots({ folders, recent, unlisted, snapshotsMs, now });
-    if (expired === null) return null;
-    for (const { date, runId } of expired.gone)
+    const limits = { snapshotsMs, now, most: MAX_RUNS };
+    const { gone, at } = expiredSnapshots({ folders, recent, unlisted, ...limits });
+    for (const { date, runId } of gone)
       await removeFolder(store, runFolder(resource, 'snapshots', date, runId), signal);
-    return { ...due, at: Math.min(expired.at, otherwiseAt) };
+    return { ...due, at: Math.min(at, otherwiseAt) };
   } catch (error) {
     Context.current().log.warn('the run was published, but the clean-up has to remove its old snapshots', {
       error: errorMessage(error),

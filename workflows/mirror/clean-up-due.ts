@@ -5,6 +5,9 @@ import type { RetentionSettings } from '../../src/core/settings.js';
 /** How long a delayed request of a replaced attempt may still arrive at the store, ms (docs/explanation/fencing.md). */
 const LATE_MS = HOUR_MS;
 
+/** Longer than any month. */
+const MAX_AHEAD_MS = 32 * DAY_MS;
+
 /** A published short run, as far as it decides about the clean-up. */
 interface ShortPublished {
   readonly retention: RetentionSettings;
@@ -33,23 +36,27 @@ export function isCleanUpDue(state: MirrorState, short: ShortPublished | null, n
   const due = short?.due ?? state.cleanUpDue;
   if (short === null || !due || cleanedUpTo === null) return true;
   if (unpublished.length > 0 || lateUntil || lastRun?.outcome !== 'published' || !short.reported) return true;
+  // It is at most a month ahead, unless the clock was wrong.
+  if ((due.otherwiseAt ?? 0) > now + MAX_AHEAD_MS) return true;
   return now >= due.at || due.retention !== JSON.stringify(short.retention);
 }
 
-/** When the clean-up is due after a short run without one. A second run of a day supersedes the first. */
+/** When the clean-up is due after a short run without one. A second run of a day supersedes the first after a day. */
 export function dueAfterShort(state: MirrorState, short: ShortPublished, now: number): CleanUpDue | null {
   const due = short.due ?? state.cleanUpDue;
-  if (!due || dayOf(short.snapshot) !== dayOf(state.published?.snapshot ?? '')) return due ?? null;
+  if (!due) return null;
+  const [day, before] = [dayOf(short.snapshot), dayOf(state.published?.snapshot ?? '')];
+  const soon = Math.min(due.at, now + DAY_MS);
   const { otherwiseAt } = due;
-  const soon = now + DAY_MS;
-  return {
-    ...{ ...due, at: Math.min(due.at, soon) },
-    ...(otherwiseAt === undefined ? {} : { otherwiseAt: Math.min(otherwiseAt, soon) }),
-  };
+  // An earlier version wrote the state, and its histories must lead to the same commands.
+  if (otherwiseAt === undefined) return day === before ? { ...due, at: soon } : due;
+  // A run of an earlier day than the run before it may supersede any run of that day.
+  const supersedes = short.retention.keepPerDay === 'last' && day <= before;
+  return supersedes ? { ...due, at: soon, otherwiseAt: Math.min(otherwiseAt, now + DAY_MS) } : due;
 }
 
-function dayOf(snapshot: string): string | undefined {
-  return /\/dt=([^/]+)\//.exec(snapshot)?.[1];
+function dayOf(snapshot: string): string {
+  return /\/dt=([^/]+)\//.exec(snapshot)?.[1] ?? '';
 }
 
 /** Until when a request that was sent before `now` may arrive. */

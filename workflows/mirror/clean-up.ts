@@ -52,6 +52,7 @@ export async function cleanUp(run: EndedRun, mirror: Mirror): Promise<void> {
     ...{ connection, resource, runId, cleanedUpTo, unpublished },
     ...(short === null ? {} : { short: { nominalStart, retention: short.retention } }),
     ...(short?.reported ? { reported: true as const } : {}),
+    ...(before.cleanUpDue ? { retention: before.cleanUpDue.retention } : {}),
   };
   try {
     const cleaned = await CancellationScope.nonCancellable(() => steps['worktrack.cleanUp'](input));

@@ -1,22 +1,21 @@
 const MIB = 2 ** 20;
 
-/** Between two collections, the heap of a worker grows by a quarter, which keeps many small runs small. */
+/** Between two full collections, the heap of a worker grows by a quarter, so that many small runs take little memory. */
 export const LITTLE_PERCENT = 25;
-/** With a few rows in memory at a time, most of the heap is code. Doubling it halves the work of the collector. */
+/** While many rows pass through the heap, it may double: a quarter of the collections, each of which visits all code in it. */
 const MUCH_PERCENT = 100;
-/** A larger heap grows by no more than this. */
+/** A large heap grows by about this instead, or by a quarter. */
 const MUCH_BYTES = 48 * MIB;
 
-/** So many collections of the whole heap within this time show that rows pass through it. */
+/** This many full collections within `OFTEN_MS` mean that many rows are passing through the heap. */
 const OFTEN = 4;
 const OFTEN_MS = 1_500;
 /** Without a collection for this long, the work is done. */
 export const DONE_MS = 3_000;
 
 /**
- * Decides how much the heap may grow until the next collection. A run that reads and merges many rows fills a heap that may
- * only grow by a quarter several times per second, and each collection visits all of the code in it. That took a third of
- * the run's CPU time.
+ * Decides how much the heap may grow until the next full collection. If it may grow by only a quarter, a run that reads and
+ * merges many rows fills it several times per second, and the collections take up to a third of the run's CPU time.
  */
 export class HeapGrowth {
   /** Times of the last collections, oldest first. */
@@ -24,10 +23,10 @@ export class HeapGrowth {
   #isBusy = false;
 
   /**
-   * Call after each collection of the whole heap.
+   * Call after each full collection.
    *
    * @param at milliseconds, monotonic
-   * @param heapBytes of the objects that are left
+   * @param heapBytes in use soon after it
    * @returns the growth in percent of these
    */
   collected(at: number, heapBytes: number): number {

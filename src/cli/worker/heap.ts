@@ -12,39 +12,50 @@ const SEMI_SPACE_GROWTH_FACTOR = 1;
 type Collection = PerformanceEntry & { readonly detail: { readonly kind: number } };
 
 /**
- * Makes V8 prefer little memory, except while many rows pass through the heap (`HeapGrowth`). V8's default lets the heap
- * double between collections, which costs a worker about a hundred megabytes. Call it before the worker is created.
- *
- * @returns a function that stops following the collections
+ * Makes V8 prefer little memory. V8's default lets the heap double between collections, which costs a worker about a hundred
+ * megabytes. Call it before the worker is created.
  */
-export function keepHeapSmall(setFlag: (flag: string) => void = setFlagsFromString): () => void {
-  setFlag(`--semi-space-growth-factor=${SEMI_SPACE_GROWTH_FACTOR}`);
-  let percent = 0;
-  const grow = (by: number): void => {
-    if (by !== percent) setFlag(`--heap-growing-percent=${by}`);
-    percent = by;
-  };
-  grow(LITTLE_PERCENT);
+export function keepHeapSmall(): void {
+  setFlagsFromString(`--semi-space-growth-factor=${SEMI_SPACE_GROWTH_FACTOR}`);
+  setFlagsFromString(growing(LITTLE_PERCENT));
+}
+
+/**
+ * Lets the heap grow more while many rows pass through it (`HeapGrowth`). Call it once the worker has started. V8 applies
+ * the setting to all threads, at the next collection of each.
+ *
+ * @returns a function that ends this
+ */
+export function growHeapWithWork(setFlag: (flag: string) => void = setFlagsFromString): () => void {
   const growth = new HeapGrowth();
-  const end = (): void => {
-    growth.done();
-    grow(LITTLE_PERCENT);
+  let percent = LITTLE_PERCENT;
+  const set = (to: number): void => {
+    if (to !== percent) setFlag(growing(to));
+    percent = to;
   };
-  let ending: NodeJS.Timeout | undefined;
-  // V8 reads the setting at its next collection.
+  const done = (): void => {
+    growth.done();
+    set(LITTLE_PERCENT);
+  };
+  let idle: NodeJS.Timeout | undefined;
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries() as Collection[]) {
       if (entry.detail.kind !== constants.NODE_PERFORMANCE_GC_MAJOR) continue;
-      grow(growth.collected(entry.startTime, getHeapStatistics().used_heap_size));
-      clearTimeout(ending);
-      ending = setTimeout(end, DONE_MS).unref();
+      set(growth.collected(entry.startTime, getHeapStatistics().used_heap_size));
+      clearTimeout(idle);
+      idle = setTimeout(done, DONE_MS).unref();
     }
   });
   observer.observe({ entryTypes: ['gc'] });
   return () => {
     observer.disconnect();
-    clearTimeout(ending);
+    clearTimeout(idle);
+    done();
   };
+}
+
+function growing(percent: number): string {
+  return `--heap-growing-percent=${percent}`;
 }
 
 /**

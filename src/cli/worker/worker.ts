@@ -27,7 +27,7 @@ import { UsageError } from '../shared/usage-error.js';
 import { unreadableKeys } from './check-keys.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { type HealthServer, readHealth, startHealthServer } from './health.js';
-import { collectGarbage, keepHeapSmall } from './heap.js';
+import { collectGarbage, growHeapWithWork, keepHeapSmall } from './heap.js';
 import { readMetricsAddress, startMetrics } from './metrics-address.js';
 import { reloadOnChange } from './reload.js';
 import { installRuntime, type LogFormat, type LogLevelName } from './runtime.js';
@@ -91,6 +91,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   });
   const state = (): WorkerState => (stop.signal.aborted ? 'draining' : (worker?.state ?? 'connecting'));
   let health: HealthServer | null = null;
+  let endGrowth: (() => void) | null = null;
   try {
     // Starts before Temporal is reached, so that an orchestrator does not kill a worker that is still connecting.
     if (listen !== null) health = await startHealthServer(listen, state);
@@ -110,6 +111,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     if (current !== settings) created.reload(current);
     if (format === 'text') announce(created, current, deployment);
     await collectGarbage();
+    endGrowth = growHeapWithWork();
     if (stop.signal.aborted) created.stop();
     else stop.signal.addEventListener('abort', () => created.stop(), { once: true });
     await created.run();
@@ -120,6 +122,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     throw toUserError(error, place);
   } finally {
     reloading.close();
+    endGrowth?.();
     stop.release();
     await health?.close();
     await traces?.close();

@@ -113,15 +113,15 @@ export interface LearnedPageSize {
   readonly learned: number;
 }
 
-/** When a snapshot reaches its retention. */
+/** When there is something to clean up after a run that leaves nothing to remove. */
 export interface CleanUpDue {
   /** Milliseconds since 1970. */
   readonly at: number;
   /** The settings of the retention, as JSON. Other settings make a clean-up due. */
   readonly retention: string;
   /**
-   * When something other than the age of snapshots makes it due, milliseconds since 1970. Before that, a short run removes
-   * these snapshots itself. Absent: not known.
+   * When something other than the age of snapshots makes it due, milliseconds since 1970; at most a month ahead. Until then,
+   * a short run removes expired snapshots itself. Absent: not known, because an earlier version wrote the state.
    */
   readonly otherwiseAt?: number;
 }

@@ -179,7 +179,7 @@ export interface PublishedRun {
 export interface ShortRunInput extends PrepareRunInput {
   readonly allowDeletes: boolean;
   readonly pageSize: (LearnedPageSize & { readonly runs: number }) | null;
-  /** A clean-up is due that only has to remove snapshots beyond their retention. The short run does it. Absent: none is. */
+  /** The clean-up that is due, if all it has to do is remove expired snapshots: the short run does it. Absent: none is. */
   readonly expired?: CleanUpDue;
 }
 
@@ -220,6 +220,8 @@ export interface CleanUpInput extends RunRef {
   readonly short?: { readonly nominalStart: number; readonly retention: RetentionSettings };
   /** Whether the report of the run is already written. Absent: no. */
   readonly reported?: true;
+  /** The settings of the retention in the last clean-up, as JSON. With other settings, every day is checked. Absent: not known. */
+  readonly retention?: string;
 }
 
 export interface CleanedUp {

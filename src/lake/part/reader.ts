@@ -97,7 +97,7 @@ export class BlockReader {
     const raw = await this.#framing.unpack(packed, block.rawBytes).catch((cause: unknown) => {
       throw damagedObject(this.#key, `block ${at} cannot be decompressed`, cause);
     });
-    // As stored, plain rows have the same checksum, and `packedBlocks` has checked it.
+    // Plain rows are stored unchanged, so `packedBlocks` has already checked this checksum.
     const isChecked = this.#framing === plainFraming && block.crc32 === block.rawCrc32;
     if (raw.length !== block.rawBytes || !(isChecked || crc32(raw) === block.rawCrc32)) {
       throw damagedObject(this.#key, `block ${at} does not contain the rows of its index`);

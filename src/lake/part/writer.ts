@@ -114,7 +114,12 @@ export class PartWriter {
       return;
     }
     for (const block of taken.blocks) {
-      await this.#pack(await taken.framing.unpack(blockBytes(taken, block), block.rawBytes), block);
+      const raw = await taken.framing.unpack(blockBytes(taken, block), block.rawBytes);
+      if (crc32(raw) !== block.rawCrc32)
+        throw new DamagedError(
+          `rows that are copied to ${this.key} do not match the CRC32 of their block index`,
+        );
+      await this.#pack(raw, block);
     }
   }
 

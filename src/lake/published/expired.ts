@@ -3,31 +3,42 @@ import { parseRunDate } from '../../core/run-id.js';
 import { nextRemoval, READER_GRACE_MS, type SnapshotRun, snapshotsToRemove } from './retention.js';
 import type { RunFolders } from './run-folders.js';
 
+/** A published run, as a manifest repeats it. */
+type KnownRun = Pick<SnapshotRun, 'runId' | 'publishedAt'>;
+
 interface ExpiredInput {
   /** The runs of the days that are older than the retention. */
   readonly folders: RunFolders;
   /** The newest published runs, newest first, without a gap. The first is the one that `latest.json` names. */
-  readonly recent: readonly Pick<SnapshotRun, 'runId' | 'publishedAt'>[];
+  readonly recent: readonly KnownRun[];
   /** The other days, as folder names. */
   readonly unlisted: readonly string[];
   readonly snapshotsMs: number;
   /** Milliseconds since 1970. */
   readonly now: number;
+  /** Snapshots that are removed at most. */
+  readonly most: number;
 }
 
 interface Expired {
   /** Snapshots to remove, oldest first. */
   readonly gone: readonly SnapshotRun[];
-  /** When the age of the next snapshot is reached, in milliseconds since 1970. */
+  /** When the next snapshot expires, or the next month starts, whichever is earlier; milliseconds since 1970. */
   readonly at: number;
 }
 
 /**
+ * Whether the recent runs are enough to tell which snapshots readers may still use. They are if they reach back more than
+ * `READER_GRACE_MS`: every run before them has a successor that was published even earlier.
+ */
+export function showGrace(recent: readonly KnownRun[], now: number): boolean {
+  return recent.some(({ publishedAt }) => now - publishedAt > READER_GRACE_MS);
+}
+
+/**
  * Selects the snapshots that are older than the retention, by the rule of `snapshotsToRemove`, but without the chain of
- * runs. That is enough if the recent runs reach back more than `READER_GRACE_MS`: every run before them has a successor that
- * readers have known for longer. Snapshots that another one of the same day superseded are left to a complete clean-up.
- *
- * @returns `null` if the recent runs do not reach back far enough
+ * runs. Like the clean-up, it counts the age of a run of long ago from its start. Snapshots superseded by a later one of
+ * the same day are left to the clean-up. The recent runs must satisfy `showGrace`.
  */
 export function expiredSnapshots({
   folders,
@@ -35,8 +46,8 @@ export function expiredSnapshots({
   unlisted,
   snapshotsMs,
   now,
-}: ExpiredInput): Expired | null {
-  if (!recent.some(({ publishedAt }) => now - publishedAt > READER_GRACE_MS)) return null;
+  most,
+}: ExpiredInput): Expired {
   const settings = { snapshotsMs, keepPerDay: 'all' } as const;
   const known = new Set(recent.map(({ runId }) => runId));
   const published = recent.map((run) => ({ ...run, date: folders.get(run.runId) ?? '' }));
@@ -44,13 +55,13 @@ export function expiredSnapshots({
     .filter(([runId]) => !known.has(runId))
     .map(([runId, date]) => ({ runId, date, publishedAt: parseRunDate(runId) }));
   const current = recent[0]!.runId;
-  const gone = snapshotsToRemove({ published, strays: earlier, current, settings, now }).filter(({ runId }) =>
-    folders.has(runId),
-  );
+  const gone = snapshotsToRemove({ published, strays: earlier, current, settings, now })
+    .filter(({ runId }) => folders.has(runId))
+    .slice(0, most);
   const removed = new Set<RunId>(gone.map(({ runId }) => runId));
   const isLeft = ({ runId }: SnapshotRun): boolean => folders.has(runId) && !removed.has(runId);
   const { at } = nextRemoval({
-    // Of those that are old enough, only the ones that are still there count.
+    // Expired runs count only if their folder still exists.
     published: published.filter((run) => isLeft(run) || now - run.publishedAt <= snapshotsMs),
     strays: earlier.filter(isLeft),
     ...{ unlisted, settings, now },

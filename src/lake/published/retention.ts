@@ -65,7 +65,7 @@ export function expiredDates(
   return dates.filter((date) => now - dayOf(date) > snapshotsMs).sort();
 }
 
-/** The start of a month, UTC, in milliseconds since 1970. @param after months after that of `time` */
+/** The start of a month, UTC, in milliseconds since 1970. @param after months to add */
 function startOfMonth(time: number, after: number): number {
   const date = new Date(time);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + after);
@@ -106,7 +106,7 @@ export function snapshotsToRemove({
 interface NextRemoval {
   /** The earliest time. Nothing is due before, unless another run of the same day is published: that takes `READER_GRACE_MS` from then. */
   readonly at: number;
-  /** The earliest time for another reason than the age of a snapshot: a superseded one, or the check of every day. */
+  /** The earliest time for another reason than the age of a snapshot: a superseded one, or a new month. */
   readonly otherwiseAt: number;
 }
 

@@ -45,7 +45,7 @@ describe('snapshots that expire on quiet nights', () => {
 
   /** One night, a day after the last one, with the activities and the requests to the store that it took. */
   async function night() {
-    // The mirror's clock passes the start of a month as any other day, but then it checks every day.
+    // The test may cross into a new month. The first clean-up of that month checks every day.
     const now = await env.currentTimeMs();
     stack.simulator.admin.setNow(now);
     const before = (await activities()).length;

@@ -97,6 +97,19 @@ describe('snapshots that have expired', () => {
     const next = dueAfterShort(before, sameDay, NOW);
     expect(next).toMatchObject({ at: NOW + DAY_MS, otherwiseAt: NOW + DAY_MS });
     expect(expiredOnly(state({ cleanUpDue: next }), NOW + DAY_MS)).toBeNull();
+    // A run of a day before that may supersede another one.
+    const earlier = { ...sameDay, snapshot: sameDay.snapshot.replace('-21', '-20') };
+    expect(dueAfterShort(before, earlier, NOW)).toEqual(next);
+    // Where all are kept, none supersedes another.
+    const all = { ...sameDay, retention: { ...retention, keepPerDay: 'all' } } as const;
+    expect(dueAfterShort(before, all, NOW)).toEqual(sameDay.due);
+  });
+
+  it('need a clean-up if the clock was far ahead when they were last looked for', () => {
+    const far = { ...due, at: NOW + 80 * DAY_MS, otherwiseAt: NOW + 80 * DAY_MS };
+    expect(isCleanUpDue(state({ cleanUpDue: far }), short, NOW)).toBe(true);
+    const month = { ...far, otherwiseAt: NOW + 31 * DAY_MS };
+    expect(isCleanUpDue(state({ cleanUpDue: month }), short, NOW)).toBe(false);
   });
 });
 

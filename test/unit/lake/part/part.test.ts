@@ -5,6 +5,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ByteString, ObjectKey } from '../../../../src/core/brands.js';
+import { DamagedError } from '../../../../src/lake/damaged-error.js';
 import { framingOf } from '../../../../src/lake/part/framing.js';
 import { decodeIndex, encodeIndex, indexKey, type PartIndex } from '../../../../src/lake/part/index-file.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
@@ -375,6 +376,17 @@ describe('A series of parts', () => {
       expect(unnamed(parts)).toEqual(unnamed(await packed.finish()));
       expect(parts.length).toBe(Math.min(maxParts, 7));
     }
+  });
+
+  it('rejects rows in another form that do not match the checksum in their index', async () => {
+    const source = await write(runsOf(['a\n', 'b\n']), plain);
+    const { blocks } = await readIndex(lake.store, source.key);
+    const wrong = blocks.map((block) => ({ ...block, rawCrc32: block.rawCrc32 ^ 1 }));
+    const reader = new BlockReader(lake.store, { key: source.key, blocks: wrong, framing: plain }, 1_000_000);
+    const out = series(1, 1e9);
+    const taken = await reader.packedBlocks(0, () => true);
+    await expect(out.take(taken).then(() => out.finish())).rejects.toThrow(DamagedError);
+    await out.abort();
   });
 
   it('compresses blocks that are copied from an uncompressed chunk', async () => {

@@ -66,5 +66,6 @@ describe("the growth of a worker's heap between two collections", () => {
       end();
     }
     expect(set.at(-1)).toBe(little);
-  });
+    // The wait takes three seconds.
+  }, 60_000);
 });

@@ -165,12 +165,12 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       await writer.write(randomBytes(20 * MIB));
       const asked: string[] = [];
       const isOver = (key: string) => asked.push(key) === 0;
-      // A writer accepts bytes before the store knows of its upload.
-      while (asked.length === 0) expect(await store().abortUploads(folder, isOver)).toBe(0);
+      expect(await store().abortUploads(folder, isOver)).toBe(0);
       expect(asked.map((key) => key.slice(0, key.lastIndexOf('/') + 1))).toEqual([`${folder}deep/`]);
       expect(await store().abortUploads('contract-elsewhere/')).toBe(0);
       expect(await store().abortUploads(folder)).toBe(1);
-      expect(await store().abortUploads(folder)).toBe(0);
+      // The part that the writer was still sending may bring the upload back.
+      while ((await store().abortUploads(folder)) > 0) expect(await store().head(at('deep/left'))).toBeNull();
       await expect(writer.finish()).rejects.toThrow(StoreError);
     });
 

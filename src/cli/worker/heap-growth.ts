@@ -2,10 +2,10 @@ const MIB = 2 ** 20;
 
 /** Between two full collections, the heap of a worker grows by a quarter, so that many small runs take little memory. */
 export const LITTLE_PERCENT = 25;
-/** While many rows pass through the heap, it may double: a quarter of the collections, each of which visits all code in it. */
+/** While many rows pass through the heap, it grows by this much: fewer collections, each of which visits all code in it. */
+const MUCH_BYTES = 36 * MIB;
+/** It never grows by more than its size. */
 const MUCH_PERCENT = 100;
-/** A large heap grows by about this instead, or by a quarter. */
-const MUCH_BYTES = 48 * MIB;
 
 /** This many full collections within `OFTEN_MS` mean that many rows are passing through the heap. */
 const OFTEN = 4;

@@ -24,9 +24,7 @@ describe("the growth of a worker's heap between two collections", () => {
   });
 
   it('is 36 MiB while many rows pass through the heap, also once that has made collections rarer', () => {
-    expect(growthAfter([0, 300, 300, 300, 300, 1200, 1200, 2900])).toEqual([
-      25, 25, 25, 75, 75, 75, 75, 75,
-    ]);
+    expect(growthAfter([0, 300, 300, 300, 300, 1200, 1200, 2900])).toEqual([25, 25, 25, 75, 75, 75, 75, 75]);
   });
 
   it('is little again when the work is done', () => {

@@ -25,7 +25,7 @@ export function expiredOnly({ cleanUpDue }: MirrorState, now: number): CleanUpDu
 
 /**
  * Whether a published run is followed by a clean-up. A short run leaves nothing to remove, so only what was there before
- * decides: remains of failed runs and replaced attempts, or a snapshot that has reached its retention.
+ * decides: remains of failed runs and replaced attempts, a superseded snapshot, or expired ones that it has not removed.
  *
  * @param state of the mirror before the run was published
  * @param short `null` for a run in separate steps, which has staged objects

@@ -11,26 +11,54 @@ const SEMI_SPACE_GROWTH_FACTOR = 1;
 /** An entry of the type `gc`. */
 type Collection = PerformanceEntry & { readonly detail: { readonly kind: number } };
 
+export interface Heap {
+  /**
+   * Calls `collected` soon after each full collection, with its time (milliseconds, monotonic) and the bytes then in use.
+   *
+   * @returns a function that ends this
+   */
+  follow(collected: (at: number, bytes: number) => void): () => void;
+  /** How much it may grow between two full collections, in percent of the bytes in use. */
+  setGrowth(percent: number): void;
+}
+
+/** The heap of this thread. V8 applies the growth to all threads, at the next collection of each. */
+export const thisHeap: Heap = {
+  follow(collected) {
+    const observer = new PerformanceObserver((list) => {
+      for (const { detail, startTime } of list.getEntries() as Collection[]) {
+        if (detail.kind !== constants.NODE_PERFORMANCE_GC_MAJOR) continue;
+        collected(startTime, getHeapStatistics().used_heap_size);
+      }
+    });
+    observer.observe({ entryTypes: ['gc'] });
+    return () => observer.disconnect();
+  },
+
+  setGrowth(percent) {
+    setFlagsFromString(`--heap-growing-percent=${percent}`);
+  },
+};
+
 /**
  * Makes V8 prefer little memory. V8's default lets the heap double between collections, which costs a worker about a hundred
  * megabytes. Call it before the worker is created.
  */
 export function keepHeapSmall(): void {
   setFlagsFromString(`--semi-space-growth-factor=${SEMI_SPACE_GROWTH_FACTOR}`);
-  setFlagsFromString(growing(LITTLE_PERCENT));
+  thisHeap.setGrowth(LITTLE_PERCENT);
 }
 
 /**
- * Lets the heap grow more while many rows pass through it (`HeapGrowth`). Call it once the worker has started. V8 applies
- * the setting to all threads, at the next collection of each.
+ * Lets the heap grow more while many rows pass through it (`HeapGrowth`). Call it once the worker has started.
  *
  * @returns a function that ends this
  */
-export function growHeapWithWork(setFlag: (flag: string) => void = setFlagsFromString): () => void {
+export function growHeapWithWork(heap: Heap = thisHeap): () => void {
   const growth = new HeapGrowth();
   let percent = LITTLE_PERCENT;
   const set = (to: number): void => {
-    if (to !== percent) setFlag(growing(to));
+    if (to !== percent) heap.setGrowth(to);
     percent = to;
   };
   const done = (): void => {
@@ -38,28 +66,21 @@ export function growHeapWithWork(setFlag: (flag: string) => void = setFlagsFromS
     set(LITTLE_PERCENT);
   };
   let idle: NodeJS.Timeout | undefined;
-  const observer = new PerformanceObserver((list) => {
-    for (const entry of list.getEntries() as Collection[]) {
-      if (entry.detail.kind !== constants.NODE_PERFORMANCE_GC_MAJOR) continue;
-      set(growth.collected(entry.startTime, getHeapStatistics().used_heap_size));
-      clearTimeout(idle);
-      idle = setTimeout(done, DONE_MS).unref();
-    }
+  const unfollow = heap.follow((at, bytes) => {
+    set(growth.collected(at, bytes));
+    clearTimeout(idle);
+    idle = setTimeout(done, DONE_MS).unref();
   });
-  observer.observe({ entryTypes: ['gc'] });
   return () => {
-    observer.disconnect();
+    unfollow();
     clearTimeout(idle);
     done();
   };
 }
 
-function growing(percent: number): string {
-  return `--heap-growing-percent=${percent}`;
-}
-
 /**
- * Frees what only the start has used, and reduces the space for new objects (see `SEMI_SPACE_GROWTH_FACTOR`). It happens soon after the call, unless Node was built without the inspector.
+ * Frees what only the start has used, and reduces the space for new objects (see `SEMI_SPACE_GROWTH_FACTOR`). It happens
+ * soon after the call, unless Node was built without the inspector.
  */
 export async function collectGarbage(): Promise<void> {
   try {

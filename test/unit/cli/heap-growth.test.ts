@@ -1,8 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-import { describe, expect, it } from 'vitest';
-import { growHeapWithWork } from '../../../src/cli/worker/heap.js';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { collectGarbage, growHeapWithWork, thisHeap } from '../../../src/cli/worker/heap.js';
 import { DONE_MS, HeapGrowth, LITTLE_PERCENT } from '../../../src/cli/worker/heap-growth.js';
 
 const MIB = 2 ** 20;
@@ -40,30 +39,76 @@ describe("the growth of a worker's heap between two collections", () => {
     expect(growthAfter(often, 1000 * MIB).at(-1)).toBe(LITTLE_PERCENT);
     expect(growthAfter(often, MIB).at(-1)).toBe(100);
   });
-
-  it('follows the collections of this process', async () => {
-    const set: string[] = [];
-    const end = growHeapWithWork((flag) => set.push(flag));
-    setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
-    const little = `--heap-growing-percent=${LITTLE_PERCENT}`;
-    try {
-      while (set.length === 0) {
-        collect();
-        await delay(1);
-      }
-      expect(Number(set[0]!.split('=')[1])).toBeGreaterThan(LITTLE_PERCENT);
-      // Later collections may set other values.
-      while (set.at(-1) !== little) await delay(20);
-      set.length = 0;
-      while (set.length === 0) {
-        collect();
-        await delay(1);
-      }
-    } finally {
-      end();
-    }
-    expect(set.at(-1)).toBe(little);
-    // The wait takes three seconds.
-  }, 60_000);
 });
+
+describe('the growth of a heap', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('follows the collections, until told to end', () => {
+    vi.useFakeTimers();
+    const heap = heapOf(48 * MIB);
+    const end = growHeapWithWork(heap);
+
+    heap.collectOften();
+    expect(heap.growths).toEqual([75]);
+
+    vi.advanceTimersByTime(DONE_MS - 1);
+    heap.collect();
+    vi.advanceTimersByTime(DONE_MS - 1);
+    expect(heap.growths).toEqual([75]);
+    vi.advanceTimersByTime(1);
+    expect(heap.growths).toEqual([75, LITTLE_PERCENT]);
+
+    heap.collectOften();
+    expect(heap.growths).toEqual([75, LITTLE_PERCENT, 75]);
+    end();
+    expect(heap.growths).toEqual([75, LITTLE_PERCENT, 75, LITTLE_PERCENT]);
+    expect(heap.isFollowed()).toBe(false);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('is told of the collections of this process', async () => {
+    const end = await new Promise<() => void>((resolve) => {
+      const unfollow = thisHeap.follow((at, bytes) => {
+        expect(at).toBeGreaterThan(0);
+        expect(bytes).toBeGreaterThan(MIB);
+        resolve(unfollow);
+      });
+      void collectGarbage();
+    });
+    end();
+  });
+
+  it('is a setting that this version of Node has', async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, ['--v8-options']);
+    expect(stdout).toContain('--heap-growing-percent ');
+    expect(stdout).toContain('--semi-space-growth-factor ');
+  });
+});
+
+/** A heap with this many bytes in use, which keeps the growths that it was given. */
+function heapOf(bytes: number) {
+  const growths: number[] = [];
+  let collected: ((at: number, bytes: number) => void) | undefined;
+  const collect = (): void => collected?.(performance.now(), bytes);
+  return {
+    growths,
+    follow(callback: (at: number, bytes: number) => void) {
+      collected = callback;
+      return () => {
+        collected = undefined;
+      };
+    },
+    setGrowth: (percent: number) => void growths.push(percent),
+    isFollowed: () => collected !== undefined,
+    collect,
+    collectOften(): void {
+      for (let i = 0; i < 4; i++) {
+        vi.advanceTimersByTime(100);
+        collect();
+      }
+    },
+  };
+}

@@ -28,23 +28,28 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
       // A replaced attempt must not remove what a later run is writing. It stops when it is cancelled, and it never
       // touches a run that began after its own.
       const { cancellationSignal: signal } = Context.current();
-      const [run, last] = await Promise.all([readEnded(store, input), readLastRun(store, input)]);
+      const [run, last, staged] = await allDone([
+        readEnded(store, input),
+        readLastRun(store, input),
+        store.listFolders(stagingPrefix(resource)),
+      ]);
       signal.throwIfAborted();
       const { retention: before } = input;
-      const [removed] = await allDone([
+      const [removed, unused] = await allDone([
         run === null || last === null
           ? null
           : removeOldSnapshots(store, last, run.retention, {
               ...{ now: now(), cleanedUpTo, signal },
               ...(before === undefined ? {} : { before }),
             }),
+        unusedStaging(store, input, staged, signal),
         run === null || last === null ? null : removeUnpublished({ store, input, run, last, signal }),
         abortUploads(store, `${resource}/`, runId, signal),
       ]);
       signal.throwIfAborted();
       // The staging folder is removed last: while the run file is there, another attempt can complete this one.
       await allDone([
-        removeStaging(store, input, signal),
+        removeStaging(store, unused, signal),
         ...(last === null || input.reported ? [] : [writeReport(deps, input, last)]),
       ]);
       // If the run file is missing, an earlier attempt has completed the clean-up.
@@ -88,14 +93,32 @@ function runOf(key: string): RunId | null {
   return isRunId(id) ? id : null;
 }
 
-async function removeStaging(store: ObjectStore, ref: RunRef, signal: AbortSignal): Promise<void> {
-  const { resource, runId } = ref;
-  for (const staged of await store.listFolders(stagingPrefix(resource))) {
+/** Returns the staging folders that no run uses, and aborts the uploads in them. @param staged names of all folders */
+async function unusedStaging(
+  store: ObjectStore,
+  ref: RunRef,
+  staged: readonly string[],
+  signal: AbortSignal,
+): Promise<string[]> {
+  const folders: string[] = [];
+  for (const runId of staged) {
     signal.throwIfAborted();
-    if (!isRunId(staged) || beganAfter(staged, runId)) continue;
-    if (await mayBeInProgress(store, ref, staged)) continue;
-    const folder = `${stagingPrefix(resource)}${staged}/`;
+    if (!isRunId(runId) || beganAfter(runId, ref.runId)) continue;
+    if (await mayBeInProgress(store, ref, runId)) continue;
+    const folder = `${stagingPrefix(ref.resource)}${runId}/`;
     await store.abortUploads(folder);
+    folders.push(folder);
+  }
+  return folders;
+}
+
+async function removeStaging(
+  store: ObjectStore,
+  folders: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const folder of folders) {
+    signal.throwIfAborted();
     await removeAll(store, folder, signal);
   }
 }

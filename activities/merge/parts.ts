@@ -65,7 +65,7 @@ async function carry(
   const key = inFolder(folder, name);
   const [checksum] = await allDone([
     carryIndex(store, run, part, indexKey(key), signal),
-    store.copy(part.key, key),
+    store.copy(part.key, key, part.bytes),
   ]);
   const { indexCrc32: _, ...rest } = part;
   const copy: PublishedPart = { ...rest, ...(checksum === null ? {} : { indexCrc32: checksum }), key };
@@ -90,9 +90,9 @@ async function carryIndex(
   to: ObjectKey,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const { state } = await readIndexBody(store, part, signal);
-  if (state === 'whole' || state === 'unchecked') {
-    await store.copy(indexKey(part.key), to);
+  const found = await readIndexBody(store, part, signal);
+  if ('body' in found) {
+    await store.copy(indexKey(part.key), to, found.body.length);
     return part.indexCrc32 ?? null;
   }
   const { csv, key } = before!.profile;

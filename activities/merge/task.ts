@@ -96,7 +96,7 @@ async function copyParts(
   const folder = folderIn(run, 'changes');
   return inParallel(parts, 8, async (part) => {
     const key = inFolder(folder, nameOf(part.key));
-    await store.copy(part.key, key);
+    await store.copy(part.key, key, part.bytes);
     // A change log has no block index.
     const { indexCrc32: _, ...copy } = part;
     return { ...copy, key };

@@ -38,10 +38,14 @@ function giveUpAfter(deps: ActivityDeps, { connection }: PrepareRunInput): numbe
 
 async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<PreparedRun> {
   const connection = deps.connection(input.connection);
+  const { store, settings } = connection;
+  // Sent together with the request for the run file, because each takes a round trip.
+  const fence = passFence(store, { ...input, baseUrl: settings.baseUrl });
+  fence.catch(() => {});
   // An earlier attempt may have written the run file, with the configuration of its worker.
   const run =
-    (await readRunIfThere(connection.store, input)) ??
-    (await fixRun(connection, input, { now: temporalClock()(), origin: deps.origin }));
+    (await readRunIfThere(store, input)) ??
+    (await fixRun(connection, input, { now: temporalClock()(), origin: deps.origin, fence }));
   return {
     mode: run.mode,
     reconcile: run.reconcile,
@@ -56,10 +60,12 @@ async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<P
   };
 }
 
+type Passed = ReturnType<typeof passFence>;
+
 async function fixRun(
   connection: OpenConnection,
   input: PrepareRunInput,
-  { now, origin }: { readonly now: number; readonly origin: string },
+  { now, origin, fence }: { readonly now: number; readonly origin: string; readonly fence: Passed },
 ): Promise<RunFile> {
   const { settings, store } = connection;
   const configured = settings.resources.find(({ name }) => name === input.resource);
@@ -71,7 +77,7 @@ async function fixRun(
   }
   const resource = await withMaskingFingerprint(settings, configured);
   await checkConditionalWrites(store, now);
-  const { found, outcome, movedFrom } = await passFence(store, { ...input, baseUrl: settings.baseUrl });
+  const { found, outcome, movedFrom } = await fence;
   const before = found === null ? null : await readBaseSnapshot(store, found);
   const warnings: string[] = [];
   if (before !== null) {

@@ -14,19 +14,30 @@ import { limitWarnings } from './warnings.js';
 
 type Place = RunPlace & Pick<RunFile, 'connection'>;
 
+type FoundPointer = Awaited<ReturnType<ObjectStore['readIfExists']>>;
+
+/** Reads `latest.json` for `findPublished`. */
+export function readFound(store: ObjectStore, resource: string): Promise<FoundPointer> {
+  return store.readIfExists(pointerKey(resource));
+}
+
 /**
  * Checks that a run can still be published, before anything is written: the pointer must be the version that the run
  * read when it began. If an earlier attempt published the run, the run is found on the chain, even if another mirror has
  * published later runs on top of it. A replaced attempt of a short run has its own id; its delayed request may have
  * published it.
  *
+ * @param found the pointer as it is now
  * @returns the result of the earlier attempt; `null` if the run is not published yet
  * @throws a final failure when another run was published instead: `Transient` for a run of an earlier request to this
  *   mirror, otherwise `Displaced`
  */
-export async function findPublished(store: ObjectStore, run: RunFile): Promise<PublishedRun | null> {
+export async function findPublished(
+  store: ObjectStore,
+  run: RunFile,
+  found: FoundPointer,
+): Promise<PublishedRun | null> {
   const resource = run.resource.name;
-  const found = await store.readIfExists(pointerKey(resource));
   if (found === null ? run.before === null : found.etag === run.before?.etag) return null;
   const pointer: Pointer | null = found === null ? null : { ...decodePointer(found.body), resource };
   if (pointer !== null && (await wasPublished(pointer, new RunChain(store, pointer), run.runId)))

@@ -18,7 +18,7 @@ import type { ActivityDeps } from '../shared/deps.js';
 import { displacedFailure } from '../shared/displacement.js';
 import { readDocument, readRunWith, readStages } from '../shared/documents.js';
 import { finalFailure } from '../shared/failures.js';
-import { findPublished } from './find-published.js';
+import { findPublished, readFound } from './find-published.js';
 import { listStrays, writeManifest } from './folder.js';
 import { headerOnlyPart } from './header-only-part.js';
 import { recentRuns } from './recent-runs.js';
@@ -33,13 +33,15 @@ export function createPublish(deps: ActivityDeps): Activities['worktrack.publish
     withHeartbeat(async () => {
       const { store } = deps.connection(input.connection);
       const now = temporalClock();
+      // Each request takes a round trip, so they are sent together.
       const documents = allDone([
+        readFound(store, input.resource),
         readStages(store, input.stage),
         readDocument<MergePlan>(store, input.plan),
         inParallel(input.results, CHECKS_AT_ONCE, (key) => readDocument<BatchResult>(store, key)),
       ]);
-      const [run, [stages, plan, results]] = await readRunWith(store, input, documents);
-      const done = await findPublished(store, run);
+      const [run, [found, stages, plan, results]] = await readRunWith(store, input, documents);
+      const done = await findPublished(store, run, found);
       if (done !== null) return done;
       const stage = stages.at(-1)!;
       const { shifted, unproven } = input;
@@ -105,7 +107,7 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
     run.before === null ? 'absent' : { etag: run.before.etag },
   );
   if (swapped.outcome === 'lost') {
-    const done = await findPublished(store, run);
+    const done = await findPublished(store, run, await readFound(store, resource.name));
     if (done !== null) return done;
     throw displacedFailure({ connection, resource: resource.name, runId }, swapped.to);
   }

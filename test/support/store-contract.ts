@@ -74,6 +74,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       const key = place()('no/such/object');
       await expect(store().read(key)).rejects.toThrow(ObjectNotFoundError);
       await expect(store().copy(key, place()('copy'))).rejects.toThrow(ObjectNotFoundError);
+      await expect(store().copy(key, place()('copy'), 5)).rejects.toThrow(ObjectNotFoundError);
       expect(await store().head(key)).toBeNull();
       expect(await store().readIfExists(key)).toBeNull();
     });
@@ -261,11 +262,11 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
       const written = await store().write(at('sp ace/pl+us/100%/é?#&'), body, TYPE);
       await store().copy(written.key, at('copies/one'));
       await store().copy(written.key, at('copies/one'));
-      expect(await store().head(at('copies/one'))).toMatchObject({
-        bytes: body.length,
-        crc32: written.crc32,
-      });
-      expect((await store().read(at('copies/one'))).equals(body)).toBe(true);
+      await store().copy(written.key, at('copies/two'), body.length);
+      for (const copy of [at('copies/one'), at('copies/two')]) {
+        expect(await store().head(copy)).toMatchObject({ bytes: body.length, crc32: written.crc32 });
+        expect((await store().read(copy)).equals(body)).toBe(true);
+      }
     });
 
     it('removes objects, and accepts missing ones', async () => {

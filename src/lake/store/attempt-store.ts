@@ -162,10 +162,10 @@ export class AttemptStore implements ObjectStore {
     return this.#real.listFolders(prefix);
   }
 
-  async copy(from: ObjectKey, to: ObjectKey): Promise<void> {
+  async copy(from: ObjectKey, to: ObjectKey, bytes?: number): Promise<void> {
     this.#checkWrite();
     const held = this.#held.get(from);
-    if (held === undefined) return this.#real.copy(from, to);
+    if (held === undefined) return this.#real.copy(from, to, bytes);
     await this.write(to, held.body, { contentType: contentTypeOf(to) });
   }
 

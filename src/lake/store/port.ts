@@ -108,8 +108,12 @@ export interface ObjectStore {
   list(prefix: string): AsyncIterable<ListedObject>;
   /** Names of the folders directly below the prefix, which is `''` or ends in `/`; sorted. */
   listFolders(prefix: string): Promise<string[]>;
-  /** Copies one object inside the store and overwrites an existing one. Throws ObjectNotFoundError. */
-  copy(from: ObjectKey, to: ObjectKey): Promise<void>;
+  /**
+   * Copies one object inside the store and overwrites an existing one. Throws ObjectNotFoundError.
+   *
+   * @param bytes size of the object, if the caller knows it and nothing overwrites the object: saves a request
+   */
+  copy(from: ObjectKey, to: ObjectKey, bytes?: number): Promise<void>;
   /** Removes objects. Missing objects are not an error. */
   remove(keys: readonly ObjectKey[]): Promise<void>;
   /**

@@ -118,6 +118,15 @@ describe('a run that finds little or nothing new', () => {
     expect(manifest.recentRuns?.length).toBe(4);
   });
 
+  it('copies a larger part within the store, with one request more', async () => {
+    await start({ simulator: { seed: 11, now: Date.now(), counts: { [RESOURCE]: 10_000 } } });
+    const cost = await night();
+    expect(cost.activities).toEqual(['worktrack.shortRun']);
+    expect(cost.requests.filter((request) => request.startsWith('HEAD'))).toHaveLength(1);
+    expect(cost.requests.length).toBeLessThanOrEqual(11);
+    await checkLake();
+  });
+
   it.each([
     ['a part', /snapshots.*\/part-/],
     ['a manifest', /changes.*_datapackage\.json/],

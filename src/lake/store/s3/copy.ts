@@ -14,9 +14,11 @@ import { S3Writer } from './writer.js';
 const MAX_COPY_BYTES = 5 * 1024 ** 3;
 const COPY_PART_BYTES = 1024 ** 3;
 
-interface CopyLimits {
-  readonly maxCopyBytes: number;
-  readonly partBytes: number;
+interface CopyOptions {
+  /** Size of the object, if it is known and nothing overwrites the object. */
+  readonly bytes?: number | undefined;
+  readonly maxCopyBytes?: number;
+  readonly partBytes?: number;
 }
 
 /** Copies one version of an object inside the store. Objects over 5 GiB are copied in parts. */
@@ -24,17 +26,23 @@ export async function copyObject(
   s3: S3Connection,
   from: ObjectKey,
   to: ObjectKey,
-  limits: CopyLimits = { maxCopyBytes: MAX_COPY_BYTES, partBytes: COPY_PART_BYTES },
+  { bytes, maxCopyBytes = MAX_COPY_BYTES, partBytes = COPY_PART_BYTES }: CopyOptions = {},
 ): Promise<void> {
+  if (bytes !== undefined && bytes <= maxCopyBytes) return copySmall(s3, from, to);
   const source = await headObject(s3, from);
   if (source === null)
     throw new ObjectNotFoundError({ operation: 'copy', key: from, bucket: `s3://${s3.bucket}` });
-  if (source.bytes > limits.maxCopyBytes) return copyLarge(s3, source, to, limits.partBytes);
+  if (source.bytes > maxCopyBytes) return copyLarge(s3, source, to, partBytes);
+  return copySmall(s3, from, to, source.etag);
+}
+
+/** @param etag version that must be copied; absent: nothing overwrites the object */
+async function copySmall(s3: S3Connection, from: ObjectKey, to: ObjectKey, etag?: string): Promise<void> {
   const command = new (sdk().CopyObjectCommand)({
     Bucket: s3.bucket,
     Key: s3.keyOf(to),
     CopySource: copySource(s3, from),
-    CopySourceIfMatch: source.etag,
+    ...(etag === undefined ? {} : { CopySourceIfMatch: etag }),
     ChecksumAlgorithm: 'CRC32',
   });
   await s3.run('copy', from, undefined, () => s3.client.send(command));

@@ -92,8 +92,8 @@ export class S3Store implements ObjectStore {
     return listFolders(this.#s3, prefix);
   }
 
-  async copy(from: ObjectKey, to: ObjectKey): Promise<void> {
-    return copyObject(this.#s3, from, to);
+  async copy(from: ObjectKey, to: ObjectKey, bytes?: number): Promise<void> {
+    return copyObject(this.#s3, from, to, { bytes });
   }
 
   async remove(keys: readonly ObjectKey[]): Promise<void> {

@@ -8,7 +8,7 @@
 // also writes Delta tables. The first lines printed for each size are the worst case. Then each other point that the spec
 // leaves open varies at `--open-rows` rows, also beside dlt, which is installed from PyPI at its first use.
 //
-// What it prints are medians; what it compares alternates. CPU is that of our own processes: the worker's, and the bare
+// What it prints are medians; what it compares alternates, and ratios are medians of those of each round. CPU is that of our own processes: the worker's, and the bare
 // loop's. Time is from asking for the export to the answer that it is published.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -25,6 +25,7 @@ import {
   measureWriteBack,
   median,
   medianOf,
+  ratiosOf,
   setUp,
   startService,
   startWorker,
@@ -124,8 +125,8 @@ async function compare(rows, order) {
       }
       await worker.stop();
     }
-    const perSecond = medianOf(bare, 'seconds') / medianOf(full, 'seconds');
-    const perCpu = medianOf(bare, 'cpu') / medianOf(full, 'cpu');
+    const perSecond = ratiosOf(bare, full, 'seconds');
+    const perCpu = ratiosOf(bare, full, 'cpu');
     return {
       ...{ order, perSecond, perCpu },
       print() {
@@ -145,12 +146,14 @@ async function compare(rows, order) {
 /** Prints the ratios to the bare loop, the worst case first. */
 function summarize(rows, compared) {
   title(`${count(rows)} rows (${values.data}), as a multiple of the bare loop's, the worst case first`);
-  const sorted = compared.sort((a, b) => a.perSecond - b.perSecond);
+  const sorted = compared.sort((a, b) => a.perSecond.median - b.perSecond.median);
+  const range = ({ median, min, max }) =>
+    min === max ? median.toFixed(2) : `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`;
   print(
     sorted.map(({ order, perSecond, perCpu }) => [
       `list order ${order}`,
-      `${perSecond.toFixed(2)} in rows/s`,
-      `${perCpu.toFixed(2)} in rows per CPU second`,
+      `${range(perSecond)} in rows/s`,
+      `${range(perCpu)} in rows per CPU second`,
     ]),
   );
 }

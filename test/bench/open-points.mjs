@@ -2,7 +2,7 @@
 import { bareLoop, DLT_VERSION, dlt } from './peers.mjs';
 import { count, print, say, title } from './print.mjs';
 import { startSlowWay } from './slow-store.mjs';
-import { measureExport, medianOf, startService, warmConnection } from './stage.mjs';
+import { measureExport, medianOf, ratiosOf, startService, warmConnection } from './stage.mjs';
 
 const RESOURCE = 'time-entries';
 /** Rows that each reads before it is measured. */
@@ -31,7 +31,7 @@ export async function openPoints(stage, { rows, rounds, data, hasDlt }) {
   const measured = [];
   for (const [name, point] of POINTS)
     measured.push({ name, ...(await measure(stage, { ...BASE, ...point }, { rows, rounds, data, hasDlt })) });
-  const ratio = (one, peer, field) => medianOf(one[peer], field) / medianOf(one.full, field);
+  const ratio = (one, peer, field) => ratiosOf(one[peer], one.full, field).median;
   const worst = measured.sort((a, b) => ratio(a, 'bare', 'seconds') - ratio(b, 'bare', 'seconds'));
   title(
     `first full export of ${count(rows)} rows (${data}), list in random order unless stated, ${rounds === 1 ? 'one round' : `median of ${rounds} rounds`}, the worst case first`,

@@ -248,6 +248,15 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
+/**
+ * How many times a field of one list is that of the other, round by round: what is compared within a round ran at about the
+ * same time, and the machine may be slower in another one.
+ */
+export function ratiosOf(dividends, divisors, field) {
+  const ratios = dividends.map((one, round) => one[field] / divisors[round][field]);
+  return { median: median(ratios), min: Math.min(...ratios), max: Math.max(...ratios) };
+}
+
 /** The median of one field of several measurements. */
 export function medianOf(list, field) {
   return median(list.map((one) => one[field]));

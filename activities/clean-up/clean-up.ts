@@ -1,18 +1,17 @@
 import { Context } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
-import type { Activities, CleanUpInput, RunRef } from '../../src/core/contract/index.js';
+import type { Activities, CleanUpInput } from '../../src/core/contract/index.js';
 import { allDone } from '../../src/core/in-parallel.js';
 import { beganAfter, haveSameRequest, isRunId } from '../../src/core/run-id.js';
-import { stagingPrefix } from '../../src/lake/published/layout.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { replaced, temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readRunIfThere } from '../shared/documents.js';
 import { readLastRun } from '../shared/published-run.js';
-import { removeAll } from '../shared/remove-folders.js';
 import { writeReport } from './report.js';
 import { removeOldSnapshots } from './retention.js';
-import { type EndedRun, mayBeInProgress, removeUnpublished } from './unpublished.js';
+import { findUnusedStaging, removeStaging } from './staging.js';
+import { type EndedRun, removeUnpublished } from './unpublished.js';
 
 /**
  * Removes what a published run and earlier failed runs no longer need: staging folders, unfinished uploads, folders of
@@ -28,28 +27,26 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
       // A replaced attempt must not remove what a later run is writing. It stops when it is cancelled, and it never
       // touches a run that began after its own.
       const { cancellationSignal: signal } = Context.current();
-      const [run, last, staged] = await allDone([
-        readEnded(store, input),
-        readLastRun(store, input),
-        store.listFolders(stagingPrefix(resource)),
-      ]);
+      // Begins beside the rest. If it fails, the rest is done all the same.
+      const staging = findUnusedStaging(store, input, signal);
+      staging.catch(() => {});
+      const [run, last] = await Promise.all([readEnded(store, input), readLastRun(store, input)]);
       signal.throwIfAborted();
       const { retention: before } = input;
-      const [removed, unused] = await allDone([
+      const [removed] = await allDone([
         run === null || last === null
           ? null
           : removeOldSnapshots(store, last, run.retention, {
               ...{ now: now(), cleanedUpTo, signal },
               ...(before === undefined ? {} : { before }),
             }),
-        unusedStaging(store, input, staged, signal),
         run === null || last === null ? null : removeUnpublished({ store, input, run, last, signal }),
         abortUploads(store, `${resource}/`, runId, signal),
       ]);
       signal.throwIfAborted();
       // The staging folder is removed last: while the run file is there, another attempt can complete this one.
       await allDone([
-        removeStaging(store, unused, signal),
+        staging.then((folders) => removeStaging(store, folders, signal)),
         ...(last === null || input.reported ? [] : [writeReport(deps, input, last)]),
       ]);
       // If the run file is missing, an earlier attempt has completed the clean-up.
@@ -91,34 +88,4 @@ async function abortUploads(
 function runOf(key: string): RunId | null {
   const id = /\/run=([^/]*)\//.exec(key)?.[1] ?? '';
   return isRunId(id) ? id : null;
-}
-
-/** Returns the staging folders that no run uses, and aborts the uploads in them. @param staged names of all folders */
-async function unusedStaging(
-  store: ObjectStore,
-  ref: RunRef,
-  staged: readonly string[],
-  signal: AbortSignal,
-): Promise<string[]> {
-  const folders: string[] = [];
-  for (const runId of staged) {
-    signal.throwIfAborted();
-    if (!isRunId(runId) || beganAfter(runId, ref.runId)) continue;
-    if (await mayBeInProgress(store, ref, runId)) continue;
-    const folder = `${stagingPrefix(ref.resource)}${runId}/`;
-    await store.abortUploads(folder);
-    folders.push(folder);
-  }
-  return folders;
-}
-
-async function removeStaging(
-  store: ObjectStore,
-  folders: readonly string[],
-  signal: AbortSignal,
-): Promise<void> {
-  for (const folder of folders) {
-    signal.throwIfAborted();
-    await removeAll(store, folder, signal);
-  }
 }

@@ -39,7 +39,7 @@ function giveUpAfter(deps: ActivityDeps, { connection }: PrepareRunInput): numbe
 async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<PreparedRun> {
   const connection = deps.connection(input.connection);
   const { store, settings } = connection;
-  // Sent together with the request for the run file, because each takes a round trip.
+  // Sent together with the request for the run file, because each takes a round trip. Not used if the file is there.
   const fence = passFence(store, { ...input, baseUrl: settings.baseUrl });
   fence.catch(() => {});
   // An earlier attempt may have written the run file, with the configuration of its worker.

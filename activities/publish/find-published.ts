@@ -27,7 +27,7 @@ export function readFound(store: ObjectStore, resource: string): Promise<FoundPo
  * published later runs on top of it. A replaced attempt of a short run has its own id; its delayed request may have
  * published it.
  *
- * @param found the pointer as it is now
+ * @param found the pointer, read in this attempt
  * @returns the result of the earlier attempt; `null` if the run is not published yet
  * @throws a final failure when another run was published instead: `Transient` for a run of an earlier request to this
  *   mirror, otherwise `Displaced`

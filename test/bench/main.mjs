@@ -8,8 +8,9 @@
 // also writes Delta tables. The first lines printed for each size are the worst case. Then each other point that the spec
 // leaves open varies at `--open-rows` rows, also beside dlt, which is installed from PyPI at its first use.
 //
-// What it prints are medians; what it compares alternates, and ratios are medians of those of each round. CPU is that of our own processes: the worker's, and the bare
-// loop's. Time is from asking for the export to the answer that it is published.
+// What it prints are medians. What it compares alternates, and a ratio is the median of those of each round. CPU is that of
+// our own processes: the worker's, and the bare loop's. Time is from asking for the export to the answer that it is
+// published.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

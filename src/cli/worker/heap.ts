@@ -8,6 +8,12 @@ import { DONE_MS, HeapGrowth, LITTLE_PERCENT } from './heap-growth.js';
  */
 const SEMI_SPACE_GROWTH_FACTOR = 1;
 
+/** V8's flags that a worker sets. V8 ignores unknown ones. */
+export const HEAP_FLAGS = {
+  growth: '--heap-growing-percent',
+  newSpace: '--semi-space-growth-factor',
+} as const;
+
 /** An entry of the type `gc`. */
 type Collection = PerformanceEntry & { readonly detail: { readonly kind: number } };
 
@@ -36,7 +42,7 @@ export const thisHeap: Heap = {
   },
 
   setGrowth(percent) {
-    setFlagsFromString(`--heap-growing-percent=${percent}`);
+    setFlagsFromString(`${HEAP_FLAGS.growth}=${percent}`);
   },
 };
 
@@ -45,7 +51,7 @@ export const thisHeap: Heap = {
  * megabytes. Call it before the worker is created.
  */
 export function keepHeapSmall(): void {
-  setFlagsFromString(`--semi-space-growth-factor=${SEMI_SPACE_GROWTH_FACTOR}`);
+  setFlagsFromString(`${HEAP_FLAGS.newSpace}=${SEMI_SPACE_GROWTH_FACTOR}`);
   thisHeap.setGrowth(LITTLE_PERCENT);
 }
 

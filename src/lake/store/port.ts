@@ -111,7 +111,7 @@ export interface ObjectStore {
   /**
    * Copies one object inside the store and overwrites an existing one. Throws ObjectNotFoundError.
    *
-   * @param bytes size of the object, if the caller knows it and nothing overwrites the object: saves a request
+   * @param bytes size of the object, if the caller knows it and checks the copy: saves a request
    */
   copy(from: ObjectKey, to: ObjectKey, bytes?: number): Promise<void>;
   /** Removes objects. Missing objects are not an error. */

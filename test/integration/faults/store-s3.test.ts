@@ -137,10 +137,13 @@ describe('The S3 store', () => {
       { warn: (message) => warnings.push(message) },
     );
     const to = toObjectKey('large/copy.csv.gz');
-    await copyObject(connection, source.key, to, { maxCopyBytes: 6 * MIB, partBytes: 5 * MIB });
+    for (const bytes of [undefined, source.bytes]) {
+      await copyObject(connection, source.key, to, { bytes, maxCopyBytes: 6 * MIB, partBytes: 5 * MIB });
+      expect(await store.head(to)).toMatchObject({ bytes: source.bytes, crc32: source.crc32 });
+      await store.remove([to]);
+    }
     connection.close();
-    expect(await store.head(to)).toMatchObject({ bytes: source.bytes, crc32: source.crc32 });
-    expect(warnings).toHaveLength(1);
+    expect(warnings).toHaveLength(2);
     expect(await openUploads()).toBe(0);
   });
 

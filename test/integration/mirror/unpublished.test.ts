@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import { folderOf, inFolder, REPORT } from '../../../src/lake/published/layout.js';
 import { startRollback } from '../../../src/temporal/client/start.js';
 import { type FaultyStack, startFaultyStack } from '../../support/faulty-stack.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
@@ -52,6 +53,31 @@ describe('the files of unpublished runs', () => {
     s3.clear();
     expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
     expect(await objectsOf(stack.store, '', failed!.runId!)).toEqual([]);
+  });
+
+  it('are removed as far as possible if the run file of one of them is damaged', async () => {
+    faulty = await startFaultyStack();
+    const { stack } = faulty;
+    await stack.startWorker();
+    const damaged = '_staging/tasks/20260101T000000Z-00000001/run.json' as ObjectKey;
+    await stack.store.write(damaged, Buffer.from('{'), { contentType: 'application/json' });
+    const [run] = (await stack.export({ resources: ['tasks'] })).runs;
+    expect(run).toMatchObject({ outcome: 'published' });
+    const folder = folderOf((await readPointer(stack.store, 'tasks')).snapshot);
+    expect(await stack.store.head(inFolder(folder, REPORT))).not.toBeNull();
+    expect(await stack.store.head(damaged)).not.toBeNull();
+  });
+
+  it('are removed with an upload that a delayed request began after its folder was removed', async () => {
+    faulty = await startFaultyStack();
+    const { stack } = faulty;
+    await stack.startWorker();
+    const key = '_staging/tasks/20260101T000000Z-00000001/chunk-0-1-0.csv' as ObjectKey;
+    const late = stack.store.openWriter(key, { contentType: 'text/csv' });
+    for (let part = 0; part < 4; part++) await late.write(Buffer.alloc(8 * 2 ** 20));
+    expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
+    expect(await stack.store.abortUploads('_staging/tasks/')).toBe(0);
+    await late.abort();
   });
 
   it('of rolled-back runs are archived by a later run if the first clean-up fails', async () => {

@@ -15,13 +15,13 @@ const MAX_COPY_BYTES = 5 * 1024 ** 3;
 const COPY_PART_BYTES = 1024 ** 3;
 
 interface CopyOptions {
-  /** Size of the object, if it is known and nothing overwrites the object. */
+  /** Size of the object, if the caller knows it and checks the copy. */
   readonly bytes?: number | undefined;
   readonly maxCopyBytes?: number;
   readonly partBytes?: number;
 }
 
-/** Copies one version of an object inside the store. Objects over 5 GiB are copied in parts. */
+/** Copies an object inside the store. Objects over 5 GiB are copied in parts, all of one version. */
 export async function copyObject(
   s3: S3Connection,
   from: ObjectKey,
@@ -36,7 +36,7 @@ export async function copyObject(
   return copySmall(s3, from, to, source.etag);
 }
 
-/** @param etag version that must be copied; absent: nothing overwrites the object */
+/** @param etag version that must be copied; absent: any */
 async function copySmall(s3: S3Connection, from: ObjectKey, to: ObjectKey, etag?: string): Promise<void> {
   const command = new (sdk().CopyObjectCommand)({
     Bucket: s3.bucket,

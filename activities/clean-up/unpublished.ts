@@ -3,7 +3,7 @@ import type { CleanUpInput, RunRef } from '../../src/core/contract/index.js';
 import { DAY_MS, HOUR_MS } from '../../src/core/duration.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { beganAfter, parseRunDate } from '../../src/core/run-id.js';
-import { type ChainPart, readChain } from '../../src/lake/published/chain.js';
+import { type ChainPart, RunChain, readChain } from '../../src/lake/published/chain.js';
 import {
   dateOf,
   folderOf,
@@ -12,6 +12,7 @@ import {
   runFolder,
   type Tree,
 } from '../../src/lake/published/layout.js';
+import type { Pointer } from '../../src/lake/published/pointer.js';
 import { listDates, listRuns, type RunFolders } from '../../src/lake/published/run-folders.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -62,16 +63,19 @@ export async function removeUnpublished(task: CleanUpTask): Promise<void> {
     wanted: folders.map(({ runId }) => runId),
     since: straysSince(input),
   });
+  let reading: Promise<ReadonlySet<RunId>> | null = null;
+  const everPublished = () => (reading ??= readWholeChain(task.store, last.pointer));
   await inParallel(folders, CONCURRENCY, async (folder) => {
     signal.throwIfAborted();
     if (chain.runs.has(folder.runId)) await removeStrays(task, chain, folder);
-    else if (chain.isKnown(folder.runId)) await removeUnpublishedFolder(task, folder);
+    else if (chain.isKnown(folder.runId)) await removeUnpublishedFolder(task, folder, everPublished);
   });
 }
 
 async function listFolders({ store, input, run }: CleanUpTask): Promise<Record<Tree, RunFolders>> {
-  const { cleanedUpTo, unpublished, resource, runId } = input;
-  const since = cleanedUpTo === null ? 0 : Math.min(...[cleanedUpTo, ...unpublished].map(parseRunDate));
+  const { cleanedUpTo, unpublished, resource, runId, from: earliest = Number.POSITIVE_INFINITY } = input;
+  const since =
+    cleanedUpTo === null ? 0 : Math.min(earliest, ...[cleanedUpTo, ...unpublished].map(parseRunDate));
   const from = `dt=${dateOf(Math.max(0, since - DAY_MS))}`;
   const to = `dt=${dateOf(Math.max(run.nominalStart, parseRunDate(runId)) + DAY_MS)}`;
   const [snapshots, changes] = await inParallel(TREES, TREES.length, async (tree) => {
@@ -111,15 +115,31 @@ async function removeStrays(
   await removeStrayParts(store, { folder, parts: known?.parts ?? null, by }, signal);
 }
 
+/**
+ * Reads the ids of all published runs. `readChain` ends at older ids, and ids do not show the order of runs if a clock was
+ * wrong. That is enough to remove what has no manifest, but not to archive a change log, which ends the chain if it was
+ * published.
+ */
+async function readWholeChain(store: ObjectStore, pointer: Pointer): Promise<ReadonlySet<RunId>> {
+  const ids = new Set<RunId>([pointer.runId]);
+  for await (const { runId, manifest } of new RunChain(store, pointer).passing()) {
+    ids.add(runId);
+    if (manifest.previousRunId !== null) ids.add(manifest.previousRunId);
+  }
+  return ids;
+}
+
 async function removeUnpublishedFolder(
   { store, input, signal }: CleanUpTask,
   { tree, runId, key: folder }: Folder,
+  everPublished: () => Promise<ReadonlySet<RunId>>,
 ): Promise<void> {
   if (await mayBeInProgress(store, input, runId)) return;
   const manifest = inFolder(folder, MANIFEST);
   const isComplete = !input.unpublished.includes(runId) && (await store.head(manifest)) !== null;
   if (!isComplete) await removeFolder(store, folder, signal);
-  else if (tree === 'changes') await archiveChangeLogs(store, input.resource, [manifest], signal);
+  else if (tree === 'changes' && !(await everPublished()).has(runId))
+    await archiveChangeLogs(store, input.resource, [manifest], signal);
 }
 
 /** Whether a run may belong to another mirror and be based on our run. Such a run may be in progress. */

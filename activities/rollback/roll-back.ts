@@ -8,7 +8,7 @@ import { indexKey } from '../../src/lake/part/index-file.js';
 import { repairedIndex } from '../../src/lake/part/read-index.js';
 import { type ChainedRun, RunChain } from '../../src/lake/published/chain.js';
 import { manifestChecksums } from '../../src/lake/published/checksums.js';
-import { rolledBackRoot } from '../../src/lake/published/layout.js';
+import { dateOfRun, rolledBackRoot } from '../../src/lake/published/layout.js';
 import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
 import type { Pointer, RolledBackRun } from '../../src/lake/published/pointer.js';
 import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
@@ -35,10 +35,12 @@ export function createRollBack(deps: ActivityDeps): Activities['worktrack.rollBa
       const { found } = await passFence(store, { ...input, baseUrl: settings.baseUrl, adopt: false });
       if (found === null) throw noSuchRun(input, 'nothing is published yet', []);
       const { pointer, etag } = found;
-      // An earlier attempt swapped the pointer, and its result was lost.
-      if (pointer.runId === input.to) return reached(pointer, settings, pointer.rolledBackFrom?.runId);
       const newest: RolledBackRun | null = pointer.rolledBackFrom ?? rolledBackRun(pointer);
       const { chain, snapshots } = await readRuns(store, input.resource, newest);
+      const left = runsAfter(input, chain);
+      // An earlier attempt swapped the pointer, and its result was lost.
+      if (pointer.runId === input.to)
+        return { ...reached(pointer, settings, pointer.rolledBackFrom?.runId), ...left };
       const target = await readTarget(store, input, chain, snapshots);
       await checkParts(store, input, target, Context.current().cancellationSignal);
       const { runId, checkpoint, publishedAt, counts } = target.manifest;
@@ -54,7 +56,7 @@ export function createRollBack(deps: ActivityDeps): Activities['worktrack.rollBa
         },
       };
       await swap(store, input, wanted, { pointer, etag });
-      return reached(wanted, settings, pointer.runId);
+      return { ...reached(wanted, settings, pointer.runId), ...left };
     });
 }
 
@@ -68,6 +70,19 @@ function reached(
     ...(from === undefined ? {} : { from }),
   };
   return tables === null ? published : { ...published, table: true };
+}
+
+/** What the clean-up of a later run must know about the runs after the target. @param chain newest first */
+function runsAfter(
+  { to, ownRunIds = [] }: RollBackInput,
+  chain: readonly Pick<ChainedRun, 'runId' | 'changes'>[],
+): Pick<RolledBack, 'earliest' | 'undone'> {
+  const at = chain.findIndex(({ runId }) => runId === to);
+  const after = chain.slice(0, Math.max(0, at));
+  if (after.length === 0) return {};
+  const earliest = Math.min(...after.map(({ changes }) => Date.parse(dateOfRun(changes))));
+  const published = new Set(after.map(({ runId }) => runId));
+  return { earliest, undone: ownRunIds.filter((runId) => published.has(runId)) };
 }
 
 interface Target {

@@ -3,6 +3,7 @@ import type { RunId } from '../../src/core/brands.js';
 import type { Activities, ShortRun, ShortRunInput } from '../../src/core/contract/index.js';
 import { attemptRunIds } from '../../src/core/run-id.js';
 import { dateOf, pointerKey, runFolder, stagingFolder } from '../../src/lake/published/layout.js';
+import { readPointer } from '../../src/lake/published/pointer.js';
 import { AttemptStore } from '../../src/lake/store/index.js';
 import { createMergeParts } from '../merge/parts.js';
 import { findPublishedAttempt } from '../publish/find-published.js';
@@ -40,12 +41,16 @@ async function shortRun(deps: ActivityDeps, input: ShortRunInput): Promise<Short
   const ids = attemptRunIds(input.runId, attempt);
   const earlier = ids.slice(0, -1);
   const connection = deps.connection(input.connection);
-  const done = earlier.length === 0 ? null : await withHeartbeat(() => findEarlier(deps, input, earlier));
+  const find = (attempts: readonly RunId[]) => withHeartbeat(() => findPublishedBy(deps, input, attempts));
+  const done = earlier.length === 0 ? null : await find(earlier);
   if (done !== null) return done;
 
   const ownRunIds = [...(input.ownRunIds ?? []), ...earlier];
   const run = { ...input, runId: ids.at(-1)!, ...(ownRunIds.length === 0 ? {} : { ownRunIds }) };
   const store = new AttemptStore(connection.store, ownKeys(run));
+  // A server that has forgotten an attempt, for example after a reset of the activity, gives its number again.
+  const repeated = (await isPublished(store, run)) ? await find([run.runId]) : null;
+  if (repeated !== null) return repeated;
   const meter = new HeldMeter(deps.meter);
   const view: ActivityDeps = {
     now: deps.now,
@@ -83,7 +88,14 @@ async function shortRun(deps: ActivityDeps, input: ShortRunInput): Promise<Short
   });
 }
 
-async function findEarlier(
+/** Whether `latest.json` names the run. What is wrong with it fails a step of the run. */
+async function isPublished(store: AttemptStore, { resource, runId }: ShortRunInput): Promise<boolean> {
+  const pointer = await readPointer(store, resource).catch(() => null);
+  return pointer?.runId === runId;
+}
+
+/** The result of one of the attempts, if it published its run. */
+async function findPublishedBy(
   deps: ActivityDeps,
   { connection, resource, nominalStart }: ShortRunInput,
   attempts: readonly RunId[],

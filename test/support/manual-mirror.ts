@@ -52,7 +52,8 @@ export class ManualMirror {
   #loss: Loss | null = null;
   #lost: Lost = { late: null, writes: 0 };
   #leaving: Promise<unknown>[] = [];
-  #clock = Date.now();
+  /** Temporal's clock, milliseconds since 1970. */
+  clock = Date.now();
   published: RunId | null = null;
   checkpoint: { readonly updatedSince: UtcSeconds } | null = null;
   rollingBackTo: RunId | null = null;
@@ -87,6 +88,15 @@ export class ManualMirror {
 
   /** A run from its beginning to its end. Returns what was published. */
   async run(input: Partial<Input<'worktrack.prepareRun'>> = {}): Promise<PublishedRun & { runId: RunId }> {
+    const published = await this.publish(input);
+    await this.#cleanUp({ connection: this.#connection, resource: this.#resource, runId: published.runId });
+    return published;
+  }
+
+  /** A run without its clean-up. */
+  async publish(
+    input: Partial<Input<'worktrack.prepareRun'>> = {},
+  ): Promise<PublishedRun & { runId: RunId }> {
     const { ref, results, stage, plan } = await this.merge(input);
     const published = await this.step('worktrack.publish', {
       ...{ ...ref, stage, plan, results },
@@ -95,7 +105,6 @@ export class ManualMirror {
     this.published = ref.runId;
     this.checkpoint = published.checkpoint;
     this.rollingBackTo = null;
-    await this.#cleanUp(ref);
     return { ...published, runId: ref.runId };
   }
 
@@ -133,7 +142,7 @@ export class ManualMirror {
       ...ref,
       ...{ mode: 'increment', reconcile: false, adopt: false, since: null, checkpoint, resumable: null },
       ...this.#fence(),
-      ...{ startedAt: this.#clock, nominalStart: this.#clock },
+      ...{ startedAt: this.clock, nominalStart: this.clock },
       ...(replaced.length === 0 ? {} : { ownRunIds: replaced }),
     };
   }
@@ -178,8 +187,8 @@ export class ManualMirror {
 
   /** Each request gets a different second, as in a mirror. */
   ref(): RunRef {
-    this.#clock += 1000;
-    const runId = newRunId(this.#clock, null, Math.random().toString(16).slice(2).padEnd(8, '0'));
+    this.clock += 1000;
+    const runId = newRunId(this.clock, null, Math.random().toString(16).slice(2).padEnd(8, '0'));
     return { connection: this.#connection, resource: this.#resource, runId };
   }
 
@@ -218,8 +227,8 @@ export class ManualMirror {
   #attempt<N extends Name>(name: N, input: Input<N>, deps: Connections, attempt: number) {
     const environment = new MockActivityEnvironment({
       attempt,
-      scheduledTimestampMs: this.#clock,
-      currentAttemptScheduledTimestampMs: this.#clock,
+      scheduledTimestampMs: this.clock,
+      currentAttemptScheduledTimestampMs: this.clock,
     });
     const activity = createActivities(deps)[name] as (given: Input<N>) => Promise<Output<N>>;
     const done = environment.run(activity, input) as Promise<Output<N>>;

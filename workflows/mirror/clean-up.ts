@@ -35,7 +35,7 @@ interface EndedRun {
 /** Cleans up after a published run, if there is something to remove. Never throws: the next run repeats a failed clean-up. */
 export async function cleanUp(run: EndedRun, mirror: Mirror): Promise<void> {
   const { request, result, before } = run;
-  const { connection, resource, cleanedUpTo, unpublished } = before;
+  const { connection, resource, cleanedUpTo, unpublished, cleanUpFrom } = before;
   const { runId, snapshot } = result;
   const now = Date.now();
   const short = result.short === undefined ? null : { ...result.short, snapshot };
@@ -51,6 +51,7 @@ export async function cleanUp(run: EndedRun, mirror: Mirror): Promise<void> {
   const input = {
     ...{ connection, resource, runId, cleanedUpTo, unpublished },
     ...(short === null ? {} : { short: { nominalStart, retention: short.retention } }),
+    ...(cleanUpFrom ? { from: cleanUpFrom } : {}),
     ...(short?.reported ? { reported: true as const } : {}),
     ...(before.cleanUpDue ? { retention: before.cleanUpDue.retention } : {}),
   };
@@ -79,16 +80,25 @@ function afterCleanUp(
   const upTo = active.startedAt < (before.sweepUntil ?? 0) ? null : runId;
   // Delayed requests of replaced attempts may still write what was just removed, so a later clean-up looks again.
   if (begun < (before.lateUntil ?? 0)) return { cleanedUpTo: upTo, ...changes };
-  return { cleanedUpTo: upTo, unpublished: [], lateUntil: null, ...changes };
+  return { cleanedUpTo: upTo, unpublished: [], cleanUpFrom: null, lateUntil: null, ...changes };
 }
 
-/** Adds runs that may have written to the lake and are not published. Their delayed requests may still arrive. */
+/**
+ * Adds runs that may have written to the lake and are not published. Their delayed requests may still arrive.
+ *
+ * @param nominalStart of these runs, or of the run whose attempt was replaced, milliseconds since 1970
+ */
 export function withUnpublished(
-  { unpublished }: MirrorState,
+  { unpublished, cleanUpFrom }: MirrorState,
   runIds: readonly RunId[],
-): Pick<MirrorState, 'unpublished' | 'lateUntil'> {
+  nominalStart: number,
+): Pick<MirrorState, 'unpublished' | 'cleanUpFrom' | 'lateUntil'> {
   const all = [...unpublished.filter((id) => !runIds.includes(id)), ...runIds];
-  return { unpublished: all.slice(-MAX_UNPUBLISHED), lateUntil: lateAfter(Date.now()) };
+  return {
+    unpublished: all.slice(-MAX_UNPUBLISHED),
+    cleanUpFrom: Math.min(cleanUpFrom ?? nominalStart, nominalStart),
+    lateUntil: lateAfter(Date.now()),
+  };
 }
 
 /** Removes the files of a run that was cancelled or displaced. */

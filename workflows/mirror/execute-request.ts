@@ -66,7 +66,7 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   const result = await runOnce(mirror.state, request, active, {
     onChange: mirror.onChange,
     onPublishing: (publishing) => mirror.onState({ publishing }),
-    onReplaced: (runIds) => mirror.onState(withUnpublished(mirror.state(), runIds)),
+    onReplaced: (runIds) => mirror.onState(withUnpublished(mirror.state(), runIds, request.nominalStart)),
   });
   const before = mirror.state();
   const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize } = result;
@@ -139,10 +139,16 @@ async function rollBack({ to }: RollbackRequest, active: ActiveRun, mirror: Mirr
     cleanedUpTo: olderOf(mirror.state().cleanedUpTo, to),
     cleanUpDue: null,
   });
-  const { checkpoint, table, from, ...published } = await CancellationScope.nonCancellable(() =>
-    amend(input.connection)['worktrack.rollBack'](input),
+  const { checkpoint, table, from, earliest, undone, ...published } = await CancellationScope.nonCancellable(
+    () => amend(input.connection)['worktrack.rollBack'](input),
   );
-  mirror.onState({ checkpoint, published, publishing: null, rollingBackTo: null, resumable: null });
+  const { cleanUpFrom, unpublished } = mirror.state();
+  mirror.onState({
+    ...{ checkpoint, published, publishing: null, rollingBackTo: null, resumable: null },
+    // The change logs of runs that were published are archived, not removed.
+    unpublished: unpublished.filter((runId) => undone?.includes(runId) !== true),
+    ...(earliest === undefined ? {} : { cleanUpFrom: Math.min(cleanUpFrom ?? earliest, earliest) }),
+  });
   const warnings = await followTable(table === undefined ? {} : { table }, active, mirror, 'manual');
   const report = { ...amendedReport(input.resource, published), warnings };
   return from === undefined ? report : { ...report, rolledBackFrom: from };

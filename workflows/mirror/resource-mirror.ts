@@ -242,7 +242,7 @@ class ResourceMirror {
     const { runId } = failed;
     // Also for a run that is not listed: its replaced attempts may have written to its staging folder.
     if (failed.phase !== 'begin' || needsCleanUp)
-      this.#change(withUnpublished(this.#state, needsCleanUp ? [runId] : []));
+      this.#change(withUnpublished(this.#state, needsCleanUp ? [runId] : [], nominalStart));
     this.#change({
       // Once another mirror has published instead, this one stays displaced until it publishes again.
       displaced: this.#state.displaced || (type === 'Displaced' && failed.phase !== 'begin'),

@@ -208,6 +208,8 @@ interface Fenced extends RunRef {
   /** Target of a rollback whose result is unknown: the pointer may name it. */
   readonly rollbackRunId: RunId | null;
   readonly displaced: boolean;
+  /** As in `PrepareRunInput`. */
+  readonly ownRunIds?: readonly RunId[];
 }
 
 /** Clean-up after a published run, including the remains of earlier clean-ups. */
@@ -216,6 +218,8 @@ export interface CleanUpInput extends RunRef {
   readonly cleanedUpTo: RunId | null;
   /** Unpublished runs that may have written manifests. */
   readonly unpublished: readonly RunId[];
+  /** As `cleanUpFrom` in the mirror's state. Absent: there are no such folders. */
+  readonly from?: number;
   /** What the run file says, for a short run, which has none. */
   readonly short?: { readonly nominalStart: number; readonly retention: RetentionSettings };
   /** Whether the report of the run is already written. Absent: no. */
@@ -248,6 +252,10 @@ export interface RolledBack extends Published {
   readonly table?: true;
   /** The run that the pointer named before. */
   readonly from?: RunId;
+  /** The earliest day of the runs after the target, milliseconds since 1970. Absent: there are none. */
+  readonly earliest?: number;
+  /** Those of `ownRunIds` that were published. Absent: none. */
+  readonly undone?: readonly RunId[];
 }
 
 /** The table of a resource shows what `latest.json` names. */

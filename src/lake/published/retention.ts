@@ -79,7 +79,8 @@ function dayOf(date: string): number {
  * Returns the snapshots to remove, oldest first. It keeps the snapshot that `latest.json` names, snapshots published
  * after it, and snapshots whose successor is younger than 24 h, because readers may still use them. Of the others, it
  * removes those older than `snapshotsMs` and, with `keepPerDay: 'last'`, those that a later run of the same `dt` superseded
- * more than 24 h ago. Strays are removed by age only, because they supersede no other snapshot. Change logs are kept.
+ * more than 24 h ago. Strays are removed by age, once a run that was published after them is older than 24 h: they supersede
+ * no other snapshot. Change logs are kept.
  */
 export function snapshotsToRemove({
   published,
@@ -98,7 +99,8 @@ export function snapshotsToRemove({
     const superseded = inOrder.slice(at + 1, currentAt + 1).find((later) => later.date === run.date);
     return isOld(run) || (settings.keepPerDay === 'last' && isOut(superseded));
   });
-  const lost = strays.filter((run) => run.runId !== current && isOld(run) && isOut(run));
+  // A stray may have been current until a rollback, which was before the next run was published.
+  const lost = strays.filter((run) => run.runId !== current && isOld(run) && isOut(firstAfter(run, inOrder)));
   return [...gone, ...lost].sort(byPublication);
 }
 
@@ -132,11 +134,18 @@ export function nextRemoval({
     if (keepPerDay === 'last' && sameDay)
       superseded.push(Math.max(sameDay.publishedAt + READER_GRACE_MS, outAt));
   }
-  const lost = strays.map((run) => run.publishedAt + Math.max(snapshotsMs, READER_GRACE_MS));
+  const lost = strays.map((run) =>
+    Math.max(run.publishedAt + snapshotsMs, (firstAfter(run, inOrder) ?? run).publishedAt + READER_GRACE_MS),
+  );
   const days = unlisted.map(dayOf).filter((day) => !Number.isNaN(day));
   const otherwiseAt = Math.min(startOfMonth(now, 1), 1 + Math.min(...superseded));
   const byAge = 1 + Math.min(...old, ...lost, ...days.map((day) => day + snapshotsMs));
   return { at: Math.min(byAge, otherwiseAt), otherwiseAt };
+}
+
+/** The first run that was published after a stray began. @param inOrder published runs, oldest first */
+function firstAfter(stray: SnapshotRun, inOrder: readonly SnapshotRun[]): SnapshotRun | undefined {
+  return inOrder.find((run) => run.publishedAt > stray.publishedAt);
 }
 
 /** Runs of one resource are sequential, so the run id decides between equal times. */

@@ -5,11 +5,15 @@ import type { FullRead } from '../published/manifest.js';
 /** Shortest time between full reads of a list that shifts in every reading, in ms: each attempt takes several full reads. */
 const SHIFTING_REREAD_MS = 20 * HOUR_MS;
 
+/** A last full read so far in the future, in ms, had a wrong clock: clocks of Temporal's servers differ by less. */
+const CLOCK_DIFFERENCE_MS = HOUR_MS;
+
 const NEVER = new Date(0).toISOString();
 
 /**
  * Whether a run must do a full read (docs/explanation/semantics.md#full-reads): once per `sync.reconcileEvery`, and after a
- * run whose list shifted even in its last reading. A list that shifts in every run gets a full read once a day.
+ * run whose list shifted even in its last reading. A list that shifts in every run gets a full read once a day. If the clock
+ * was ahead during the last one, it says nothing, so another one is due.
  *
  * @param last the last full read of the base snapshot; `null` if unknown
  * @param now milliseconds since 1970
@@ -19,7 +23,7 @@ export function isFullReadDue(last: FullRead | null, now: number, everyMs: numbe
   if (last === null) return everyMs !== null;
   const elapsed = now - Date.parse(last.startedAt);
   if (last.shifted === 1 || (last.shifted > 1 && elapsed >= SHIFTING_REREAD_MS)) return true;
-  return everyMs !== null && elapsed >= everyMs;
+  return everyMs !== null && (elapsed >= everyMs || elapsed < -CLOCK_DIFFERENCE_MS);
 }
 
 /** The full read that the run's snapshot is based on. @param run its `startedAt` is the start of reading, milliseconds since 1970 */

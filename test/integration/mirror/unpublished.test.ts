@@ -1,11 +1,15 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import type { ExportResult } from '../../../src/core/contract/index.js';
+import { DAY_MS } from '../../../src/core/duration.js';
+import { RunChain } from '../../../src/lake/published/chain.js';
 import { folderOf, inFolder, REPORT } from '../../../src/lake/published/layout.js';
 import { startRollback } from '../../../src/temporal/client/start.js';
 import { type FaultyStack, startFaultyStack } from '../../support/faulty-stack.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
 import { expectMirrored } from '../../support/mirrored.js';
 import { readPointer } from '../../support/snapshot.js';
+import { resultOf } from '../../support/stack.js';
 
 /** Objects of a run below a prefix. */
 async function objectsOf(
@@ -16,6 +20,12 @@ async function objectsOf(
   const keys: string[] = [];
   for await (const { key } of store.list(prefix)) if (key.includes(`run=${run}/`)) keys.push(key);
   return keys;
+}
+
+async function rollBack({ stack }: FaultyStack, to: RunId): Promise<void> {
+  const { taskQueue, temporal, connection } = stack;
+  const id = await startRollback(temporal, { connection, resource: 'tasks', to }, { taskQueue });
+  await temporal.client.workflow.getHandle(id).result();
 }
 
 describe('the files of unpublished runs', () => {
@@ -91,13 +101,7 @@ describe('the files of unpublished runs', () => {
       return run!.runId!;
     };
     const runs = [await exported(), await exported(), await exported()];
-    const { taskQueue, temporal, connection } = stack;
-    const id = await startRollback(
-      temporal,
-      { connection, resource: 'tasks', to: runs[0] as RunId },
-      { taskQueue },
-    );
-    await temporal.client.workflow.getHandle(id).result();
+    await rollBack(faulty, runs[0] as RunId);
     const denied = { kind: 'status', status: 403, code: 'AccessDenied' } as const;
     const rule = s3.add({ method: 'PUT', path: /_rolled-back\//, fault: denied });
     // Two clean-ups fail, each in a separate run.
@@ -113,6 +117,86 @@ describe('the files of unpublished runs', () => {
       expect(await objectsOf(stack.store, '_rolled-back/tasks/changes/', run)).not.toEqual([]);
     }
     for await (const { key } of stack.store.list('_staging/tasks/')) expect.unreachable(`${key} is left`);
+    await expectMirrored(stack, 'tasks');
+  });
+});
+
+describe('the files of runs of an earlier day', () => {
+  const OLD = 'dt=2026-03-03/';
+  let faulty: FaultyStack;
+  afterEach(() => faulty?.stop());
+
+  /** An export that a Schedule backfills. */
+  async function backfill(): Promise<ExportResult> {
+    const { temporal, connection, taskQueue } = faulty.stack;
+    return temporal.client.workflow
+      .execute('exportWorkflow', {
+        workflowId: `${connection}-backfill-${Math.random()}`,
+        taskQueue,
+        args: [{ connection, resources: ['tasks'] }],
+        searchAttributes: { TemporalScheduledStartTime: [new Date('2026-03-03T02:00:00Z')] },
+      })
+      .catch(resultOf) as Promise<ExportResult>;
+  }
+
+  async function objectsBelow(prefix: string): Promise<string[]> {
+    const keys: string[] = [];
+    for await (const { key } of faulty.stack.store.list(prefix)) if (key.includes(OLD)) keys.push(key);
+    return keys;
+  }
+
+  it('are removed if the run failed', async () => {
+    faulty = await startFaultyStack('    retries: { giveUpAfter: 4s }\n');
+    const { stack, s3 } = faulty;
+    await stack.startWorker();
+    expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
+    const fault = { kind: 'status', status: 503, code: 'SlowDown' } as const;
+    s3.add({ method: 'PUT', path: /latest\.json/, fault });
+    expect((await backfill()).outcome).toBe('failed');
+    expect(await objectsBelow('tasks/changes/')).not.toEqual([]);
+    s3.clear();
+    expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
+    expect(await objectsBelow('')).toEqual([]);
+  });
+
+  it('are archived if the run was rolled back', async () => {
+    faulty = await startFaultyStack();
+    const { stack } = faulty;
+    await stack.startWorker();
+    const [first] = (await stack.export({ resources: ['tasks'] })).runs;
+    expect((await backfill()).outcome).toBe('published');
+    const log = await objectsBelow('tasks/changes/');
+    expect(log).not.toEqual([]);
+    await rollBack(faulty, first!.runId as RunId);
+    expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
+    expect(await objectsBelow('tasks/changes/')).toEqual([]);
+    expect(await objectsBelow('_rolled-back/')).toEqual(log.map((key) => `_rolled-back/${key}`));
+    await expectMirrored(stack, 'tasks');
+  });
+});
+
+describe('a run that was published without the mirror knowing', () => {
+  let faulty: FaultyStack;
+  afterEach(() => faulty?.stop());
+
+  it('is archived after a rollback, as any other', async () => {
+    faulty = await startFaultyStack();
+    const { stack, s3 } = faulty;
+    await stack.startWorker();
+    const [first] = (await stack.export({ resources: ['tasks'] })).runs;
+    stack.simulator.admin.touch('tasks', { count: 3, pick: 'spread' });
+    // The run reads the pointer once, swaps it, and learns nothing more.
+    s3.add({ method: 'PUT', path: /tasks\/latest\.json/, fault: { kind: 'lose-response' } });
+    const fault = { kind: 'status', status: 403, code: 'AccessDenied' } as const;
+    s3.add({ method: 'GET', path: /tasks\/latest\.json/, after: 1, fault });
+    expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('failed');
+    s3.clear();
+    const { runId } = await readPointer(stack.store, 'tasks');
+    expect(runId).not.toBe(first!.runId);
+    await rollBack(faulty, first!.runId as RunId);
+    expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
+    expect(await objectsOf(stack.store, 'tasks/changes/', runId)).toEqual([]);
+    expect(await objectsOf(stack.store, '_rolled-back/tasks/changes/', runId)).not.toEqual([]);
     await expectMirrored(stack, 'tasks');
   });
 });
@@ -140,6 +224,46 @@ describe('a mirror that loses the results of its activities', () => {
     // No attempt returned a result: the next run finds the pointer at the possible target of the rollback.
     mirror.rollingBackTo = first;
     mirror.cleanedUpTo = null;
+    world.change();
+    await mirror.run();
+    await world.check();
+    await world.checkTidy();
+  });
+
+  it('keeps all change logs of published runs, even if the clock was set back for one of them', async () => {
+    world = await startLateWorld();
+    const { mirror } = world;
+    const now = mirror.clock;
+    const runs: RunId[] = [];
+    for (const [daysAgo, hasCleanUp] of [
+      [8, true],
+      [7, true],
+      [11, false],
+      [0, true],
+    ] as const) {
+      mirror.clock = now - daysAgo * DAY_MS;
+      world.change();
+      runs.push((await (hasCleanUp ? mirror.run() : mirror.publish())).runId);
+    }
+    const pointer = { ...(await readPointer(mirror.store, RESOURCE)), resource: RESOURCE };
+    const chain: RunId[] = [];
+    for await (const { runId } of new RunChain(mirror.store, pointer)) chain.push(runId);
+    expect(chain).toEqual(runs.reverse());
+    await world.check();
+    await world.checkTidy();
+  });
+
+  it('returns the run that a short run published, also if Temporal counts its attempts from one again', async () => {
+    world = await startLateWorld();
+    const { mirror } = world;
+    await mirror.run();
+    world.change();
+    const { published, checkpoint } = mirror;
+    const ref = mirror.ref();
+    const first = await mirror.shortRun(ref);
+    expect(first?.runId).toBe(ref.runId);
+    Object.assign(mirror, { published, checkpoint });
+    expect(await mirror.shortRun(ref)).toMatchObject({ runId: ref.runId, counts: first!.counts });
     world.change();
     await mirror.run();
     await world.check();

@@ -11,18 +11,26 @@ import { temporaryLake } from '../lake/data-plane.js';
 const lake = temporaryLake();
 const NOW = Date.parse('2026-11-21T02:00:00Z');
 const SETTINGS: RetentionSettings = { snapshotsMs: 30 * DAY_MS, keepPerDay: 'last' };
-const CURRENT = '20261121T020000Z-00000000' as RunId;
+/** It was published two days ago, so readers have switched to it. */
+const CURRENT = '20261119T020000Z-00000000' as RunId;
+const CURRENT_DAY = '2026-11-19';
+const PUBLISHED_AT = NOW - 2 * DAY_MS;
+
+const manifestOf = (resource: string, day: string, runId: RunId): ObjectKey =>
+  inFolder(runFolder(resource, 'snapshots', day, runId), MANIFEST);
 
 /** A resource whose runs left folders on these days; no change log shows that they were published. */
 async function resourceWith(days: readonly string[], runsPerDay: number): Promise<string> {
   const resource = `r${days.length}x${runsPerDay}`;
+  const manifests = [manifestOf(resource, CURRENT_DAY, CURRENT)];
   for (const day of days) {
     for (let run = 0; run < runsPerDay; run++) {
       const runId = `${day.replaceAll('-', '')}T000000Z-${String(run).padStart(8, '0')}` as RunId;
-      const manifest = inFolder(runFolder(resource, 'snapshots', day, runId), MANIFEST);
-      await lake.store.write(manifest, Buffer.from('{}'), { contentType: 'application/json' });
+      manifests.push(manifestOf(resource, day, runId));
     }
   }
+  for (const manifest of manifests)
+    await lake.store.write(manifest, Buffer.from('{}'), { contentType: 'application/json' });
   return resource;
 }
 
@@ -30,8 +38,8 @@ async function resourceWith(days: readonly string[], runsPerDay: number): Promis
 async function cleanUp(resource: string, more: { cleanedUpTo: RunId | null; before?: string }) {
   const listFolders = vi.spyOn(lake.store, 'listFolders');
   const pointer = {
-    ...{ resource, runId: CURRENT, changes: null, publishedAt: new Date(NOW).toISOString() },
-    snapshot: inFolder(runFolder(resource, 'snapshots', '2026-11-21', CURRENT), MANIFEST) as ObjectKey,
+    ...{ resource, runId: CURRENT, changes: null, publishedAt: new Date(PUBLISHED_AT).toISOString() },
+    snapshot: manifestOf(resource, CURRENT_DAY, CURRENT),
   } as Pointer;
   const last = { pointer, chain: new RunChain(lake.store, pointer) };
   const { signal } = new AbortController();
@@ -51,7 +59,7 @@ describe('the clean-up of old snapshots', () => {
     const second = await cleanUp(resource, { cleanedUpTo });
     expect(second.complete).toBe(true);
     expect(second.due.at).toBeGreaterThan(NOW);
-    expect(await lake.store.listFolders(`${resource}/snapshots/`)).toEqual([]);
+    expect(await lake.store.listFolders(`${resource}/snapshots/`)).toEqual([`dt=${CURRENT_DAY}`]);
   });
 
   it('checks every day in the first one of a month and after a change of the settings, otherwise the last ten', async () => {

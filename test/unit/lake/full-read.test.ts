@@ -14,6 +14,13 @@ describe('a full read', () => {
     expect(isFullReadDue(last, START + 100 * WEEK, null)).toBe(false);
   });
 
+  it('is due after one for which the clock was ahead', () => {
+    const ahead = { startedAt, shifted: 0 };
+    expect(isFullReadDue(ahead, START - 1, WEEK)).toBe(false);
+    expect(isFullReadDue(ahead, START - 2 * HOUR, WEEK)).toBe(true);
+    expect(isFullReadDue(ahead, START - 2 * HOUR, null)).toBe(false);
+  });
+
   it('is due if no earlier one is known, unless it is turned off', () => {
     expect(isFullReadDue(null, START, WEEK)).toBe(true);
     expect(isFullReadDue(null, START, null)).toBe(false);

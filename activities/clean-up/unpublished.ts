@@ -63,24 +63,24 @@ export async function removeUnpublished(task: CleanUpTask): Promise<void> {
     wanted: folders.map(({ runId }) => runId),
     since: straysSince(input),
   });
-  let reading: Promise<ReadonlySet<RunId>> | null = null;
-  const everPublished = () => (reading ??= readWholeChain(task.store, last.pointer));
+  let reading: Promise<WholeChain> | null = null;
+  const whole = () => (reading ??= readWholeChain(task.store, last.pointer, signal));
   await inParallel(folders, CONCURRENCY, async (folder) => {
     signal.throwIfAborted();
     if (chain.runs.has(folder.runId)) await removeStrays(task, chain, folder);
-    else if (chain.isKnown(folder.runId)) await removeUnpublishedFolder(task, folder, everPublished);
+    else if (chain.isKnown(folder.runId)) await removeUnpublishedFolder(task, folder, whole);
   });
 }
 
 async function listFolders({ store, input, run }: CleanUpTask): Promise<Record<Tree, RunFolders>> {
-  const { cleanedUpTo, unpublished, resource, runId, from: earliest = Number.POSITIVE_INFINITY } = input;
-  const since =
-    cleanedUpTo === null ? 0 : Math.min(earliest, ...[cleanedUpTo, ...unpublished].map(parseRunDate));
+  const { cleanedUpTo, unpublished, resource, runId, days = [] } = input;
+  const since = cleanedUpTo === null ? 0 : Math.min(...[cleanedUpTo, ...unpublished].map(parseRunDate));
+  const ofPast = new Set(days.map((day) => `dt=${day}`));
   const from = `dt=${dateOf(Math.max(0, since - DAY_MS))}`;
   const to = `dt=${dateOf(Math.max(run.nominalStart, parseRunDate(runId)) + DAY_MS)}`;
   const [snapshots, changes] = await inParallel(TREES, TREES.length, async (tree) => {
     const dates = await listDates(store, resource, tree);
-    const some = dates.filter((date) => date >= from && date <= to);
+    const some = dates.filter((date) => (date >= from && date <= to) || ofPast.has(date));
     return listRuns(store, resource, tree, some);
   });
   return { snapshots: snapshots!, changes: changes! };
@@ -115,30 +115,47 @@ async function removeStrays(
   await removeStrayParts(store, { folder, parts: known?.parts ?? null, by }, signal);
 }
 
+/** All published runs, as far as the chain can be read. */
+interface WholeChain {
+  readonly runs: ReadonlySet<RunId>;
+  /** The run whose change log is lost, so that the runs before it are not known; `null`: there is none. */
+  readonly lost: RunId | null;
+}
+
 /**
- * Reads the ids of all published runs. `readChain` ends at older ids, and ids do not show the order of runs if a clock was
- * wrong. That is enough to remove what has no manifest, but not to archive a change log, which ends the chain if it was
- * published.
+ * Reads the whole chain. `readChain` ends at older ids, and ids do not show the order of runs if a clock was wrong. That is
+ * enough to remove what has no manifest, but not to archive a change log, which ends the chain if it was published.
  */
-async function readWholeChain(store: ObjectStore, pointer: Pointer): Promise<ReadonlySet<RunId>> {
-  const ids = new Set<RunId>([pointer.runId]);
+async function readWholeChain(
+  store: ObjectStore,
+  pointer: Pointer,
+  signal: AbortSignal,
+): Promise<WholeChain> {
+  const runs = new Set<RunId>([pointer.runId]);
+  let previous: RunId | null = pointer.runId;
   for await (const { runId, manifest } of new RunChain(store, pointer).passing()) {
-    ids.add(runId);
-    if (manifest.previousRunId !== null) ids.add(manifest.previousRunId);
+    signal.throwIfAborted();
+    runs.add(runId);
+    previous = manifest.previousRunId;
+    if (previous !== null) runs.add(previous);
   }
-  return ids;
+  return { runs, lost: previous };
+}
+
+function mayBePublished({ runs, lost }: WholeChain, runId: RunId): boolean {
+  return runs.has(runId) || (lost !== null && !beganAfter(runId, lost));
 }
 
 async function removeUnpublishedFolder(
   { store, input, signal }: CleanUpTask,
   { tree, runId, key: folder }: Folder,
-  everPublished: () => Promise<ReadonlySet<RunId>>,
+  whole: () => Promise<WholeChain>,
 ): Promise<void> {
   if (await mayBeInProgress(store, input, runId)) return;
   const manifest = inFolder(folder, MANIFEST);
   const isComplete = !input.unpublished.includes(runId) && (await store.head(manifest)) !== null;
   if (!isComplete) await removeFolder(store, folder, signal);
-  else if (tree === 'changes' && !(await everPublished()).has(runId))
+  else if (tree === 'changes' && !mayBePublished(await whole(), runId))
     await archiveChangeLogs(store, input.resource, [manifest], signal);
 }
 

@@ -2,13 +2,14 @@ import { Context } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
 import type { Activities, RollBackInput, RolledBack } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
+import { parseRunDate } from '../../src/core/run-id.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
 import { indexKey } from '../../src/lake/part/index-file.js';
 import { repairedIndex } from '../../src/lake/part/read-index.js';
 import { type ChainedRun, RunChain } from '../../src/lake/published/chain.js';
 import { manifestChecksums } from '../../src/lake/published/checksums.js';
-import { dateOfRun, rolledBackRoot } from '../../src/lake/published/layout.js';
+import { dateOf, dateOfRun, rolledBackRoot } from '../../src/lake/published/layout.js';
 import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
 import type { Pointer, RolledBackRun } from '../../src/lake/published/pointer.js';
 import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
@@ -35,6 +36,8 @@ export function createRollBack(deps: ActivityDeps): Activities['worktrack.rollBa
       const { found } = await passFence(store, { ...input, baseUrl: settings.baseUrl, adopt: false });
       if (found === null) throw noSuchRun(input, 'nothing is published yet', []);
       const { pointer, etag } = found;
+      if (pointer.runId === input.to && pointer.rolledBackFrom === undefined)
+        return reached(pointer, settings, undefined);
       const newest: RolledBackRun | null = pointer.rolledBackFrom ?? rolledBackRun(pointer);
       const { chain, snapshots } = await readRuns(store, input.resource, newest);
       const left = runsAfter(input, chain);
@@ -76,13 +79,18 @@ function reached(
 function runsAfter(
   { to, ownRunIds = [] }: RollBackInput,
   chain: readonly Pick<ChainedRun, 'runId' | 'changes'>[],
-): Pick<RolledBack, 'earliest' | 'undone'> {
+): Pick<RolledBack, 'days' | 'undone'> {
   const at = chain.findIndex(({ runId }) => runId === to);
   const after = chain.slice(0, Math.max(0, at));
   if (after.length === 0) return {};
-  const earliest = Math.min(...after.map(({ changes }) => Date.parse(dateOfRun(changes))));
   const published = new Set(after.map(({ runId }) => runId));
-  return { earliest, undone: ownRunIds.filter((runId) => published.has(runId)) };
+  // The clean-up checks the days since the target began.
+  const since = dateOf(parseRunDate(to));
+  const days = new Set(after.map(({ changes }) => dateOfRun(changes)).filter((day) => day < since));
+  return {
+    undone: ownRunIds.filter((runId) => published.has(runId)),
+    ...(days.size > 0 ? { days: [...days] } : {}),
+  };
 }
 
 interface Target {

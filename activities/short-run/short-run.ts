@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
 import type { Activities, ShortRun, ShortRunInput } from '../../src/core/contract/index.js';
+import { MAX_SHORT_ATTEMPTS } from '../../src/core/mirror.js';
 import { attemptRunIds } from '../../src/core/run-id.js';
 import { dateOf, pointerKey, runFolder, stagingFolder } from '../../src/lake/published/layout.js';
 import { readPointer } from '../../src/lake/published/pointer.js';
@@ -48,8 +49,8 @@ async function shortRun(deps: ActivityDeps, input: ShortRunInput): Promise<Short
   const ownRunIds = [...(input.ownRunIds ?? []), ...earlier];
   const run = { ...input, runId: ids.at(-1)!, ...(ownRunIds.length === 0 ? {} : { ownRunIds }) };
   const store = new AttemptStore(connection.store, ownKeys(run));
-  // A server that has forgotten an attempt, for example after a reset of the activity, gives its number again.
-  const repeated = (await isPublished(store, run)) ? await find([run.runId]) : null;
+  const forgotten = await withHeartbeat(() => findForgotten(store, input));
+  const repeated = forgotten === null ? null : await find([forgotten]);
   if (repeated !== null) return repeated;
   const meter = new HeldMeter(deps.meter);
   const view: ActivityDeps = {
@@ -88,10 +89,13 @@ async function shortRun(deps: ActivityDeps, input: ShortRunInput): Promise<Short
   });
 }
 
-/** Whether `latest.json` names the run. What is wrong with it fails a step of the run. */
-async function isPublished(store: AttemptStore, { resource, runId }: ShortRunInput): Promise<boolean> {
+/**
+ * The attempt of this run that `latest.json` names; `null` for none. A server that has forgotten attempts, for example after a
+ * reset of the activity, counts from one again. What is wrong with `latest.json` fails a step of the run.
+ */
+async function findForgotten(store: AttemptStore, { resource, runId }: ShortRunInput): Promise<RunId | null> {
   const pointer = await readPointer(store, resource).catch(() => null);
-  return pointer?.runId === runId;
+  return attemptRunIds(runId, MAX_SHORT_ATTEMPTS).find((id) => id === pointer?.runId) ?? null;
 }
 
 /** The result of one of the attempts, if it published its run. */

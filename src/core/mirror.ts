@@ -42,5 +42,8 @@ export function newMirror(connection: string, resource: string): MirrorState {
   };
 }
 
+/** After these attempts of a short run, the separate steps do the run. */
+export const MAX_SHORT_ATTEMPTS = 3;
+
 /** Maximum rereads of a shifting list within one run (docs/explanation/semantics.md#full-reads). */
 export const MAX_REREADS = 2;

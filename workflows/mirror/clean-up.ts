@@ -1,9 +1,7 @@
 import { CancellationScope, log, proxyActivities } from '@temporalio/workflow';
-import type { RunId } from '../../src/core/brands.js';
 import type {
   ActiveRun,
   Activities,
-  CleanedUp,
   DiscardRunInput,
   MirrorState,
   RunRequest,
@@ -13,6 +11,7 @@ import { priorityOf, workOf } from '../shared/priority.js';
 import { dueAfterShort, isCleanUpDue, lateAfter } from './clean-up-due.js';
 import type { Mirror } from './execute-request.js';
 import type { RunResult } from './run-steps.js';
+import { afterCleanUp } from './unpublished.js';
 
 const CLEAN_UP = {
   startToCloseTimeout: '1 hour',
@@ -20,9 +19,6 @@ const CLEAN_UP = {
   heartbeatTimeout: '10 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
 } as const;
-
-/** Unpublished runs that the state lists for the next clean-up. Clean-up finds older ones by the chain of change logs. */
-const MAX_UNPUBLISHED = 100;
 
 interface EndedRun {
   readonly request: RunRequest;
@@ -35,7 +31,7 @@ interface EndedRun {
 /** Cleans up after a published run, if there is something to remove. Never throws: the next run repeats a failed clean-up. */
 export async function cleanUp(run: EndedRun, mirror: Mirror): Promise<void> {
   const { request, result, before } = run;
-  const { connection, resource, cleanedUpTo, unpublished, cleanUpFrom } = before;
+  const { connection, resource, cleanedUpTo, unpublished, cleanUpDays = [] } = before;
   const { runId, snapshot } = result;
   const now = Date.now();
   const short = result.short === undefined ? null : { ...result.short, snapshot };
@@ -51,54 +47,20 @@ export async function cleanUp(run: EndedRun, mirror: Mirror): Promise<void> {
   const input = {
     ...{ connection, resource, runId, cleanedUpTo, unpublished },
     ...(short === null ? {} : { short: { nominalStart, retention: short.retention } }),
-    ...(cleanUpFrom ? { from: cleanUpFrom } : {}),
+    ...(cleanUpDays.length > 0 ? { days: cleanUpDays } : {}),
     ...(short?.reported ? { reported: true as const } : {}),
     ...(before.cleanUpDue ? { retention: before.cleanUpDue.retention } : {}),
   };
   try {
     const cleaned = await CancellationScope.nonCancellable(() => steps['worktrack.cleanUp'](input));
-    mirror.onState(afterCleanUp(run, cleaned, now));
+    const ended = { runId, startedAt: run.active.startedAt, begun: now, ended: Date.now() };
+    mirror.onState(afterCleanUp(before, cleaned, ended));
   } catch (error) {
     mirror.onState({ lateUntil: lateAfter(Date.now()) });
     log.warn('the run is published, but its clean-up failed; the next run repeats it', {
       error: toRunError(error).message,
     });
   }
-}
-
-/** @param begun when the clean-up began, milliseconds since 1970 */
-function afterCleanUp(
-  { before, active, result: { runId } }: EndedRun,
-  { complete, due, replaced }: CleanedUp,
-  begun: number,
-): Partial<MirrorState> {
-  const changes: Partial<MirrorState> = {
-    cleanUpDue: due ?? null,
-    ...(replaced ? { lateUntil: lateAfter(Date.now()) } : {}),
-  };
-  if (!complete) return changes;
-  const upTo = active.startedAt < (before.sweepUntil ?? 0) ? null : runId;
-  // Delayed requests of replaced attempts may still write what was just removed, so a later clean-up looks again.
-  if (begun < (before.lateUntil ?? 0)) return { cleanedUpTo: upTo, ...changes };
-  return { cleanedUpTo: upTo, unpublished: [], cleanUpFrom: null, lateUntil: null, ...changes };
-}
-
-/**
- * Adds runs that may have written to the lake and are not published. Their delayed requests may still arrive.
- *
- * @param nominalStart of these runs, or of the run whose attempt was replaced, milliseconds since 1970
- */
-export function withUnpublished(
-  { unpublished, cleanUpFrom }: MirrorState,
-  runIds: readonly RunId[],
-  nominalStart: number,
-): Pick<MirrorState, 'unpublished' | 'cleanUpFrom' | 'lateUntil'> {
-  const all = [...unpublished.filter((id) => !runIds.includes(id)), ...runIds];
-  return {
-    unpublished: all.slice(-MAX_UNPUBLISHED),
-    cleanUpFrom: Math.min(cleanUpFrom ?? nominalStart, nominalStart),
-    lateUntil: lateAfter(Date.now()),
-  };
 }
 
 /** Removes the files of a run that was cancelled or displaced. */

@@ -15,9 +15,10 @@ import { HOUR_MS } from '../../src/core/duration.js';
 import { beganAfter } from '../../src/core/run-id.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf, workOf } from '../shared/priority.js';
-import { cleanUp, withUnpublished } from './clean-up.js';
+import { cleanUp } from './clean-up.js';
 import { startOnPublished } from './on-published.js';
 import { fenced, runOnce } from './run-steps.js';
+import { withUndone, withUnpublished } from './unpublished.js';
 
 /** The table step has its own limits: its failure does not fail the run, and the next step of the mirror catches up. */
 const TABLE = {
@@ -66,7 +67,10 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   const result = await runOnce(mirror.state, request, active, {
     onChange: mirror.onChange,
     onPublishing: (publishing) => mirror.onState({ publishing }),
-    onReplaced: (runIds) => mirror.onState(withUnpublished(mirror.state(), runIds, request.nominalStart)),
+    onReplaced: (runIds) => {
+      const { nominalStart } = request;
+      mirror.onState(withUnpublished(mirror.state(), runIds, { nominalStart, now: Date.now() }));
+    },
   });
   const before = mirror.state();
   const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize } = result;
@@ -139,15 +143,12 @@ async function rollBack({ to }: RollbackRequest, active: ActiveRun, mirror: Mirr
     cleanedUpTo: olderOf(mirror.state().cleanedUpTo, to),
     cleanUpDue: null,
   });
-  const { checkpoint, table, from, earliest, undone, ...published } = await CancellationScope.nonCancellable(
-    () => amend(input.connection)['worktrack.rollBack'](input),
+  const { checkpoint, table, from, undone, days, ...published } = await CancellationScope.nonCancellable(() =>
+    amend(input.connection)['worktrack.rollBack'](input),
   );
-  const { cleanUpFrom, unpublished } = mirror.state();
   mirror.onState({
     ...{ checkpoint, published, publishing: null, rollingBackTo: null, resumable: null },
-    // The change logs of runs that were published are archived, not removed.
-    unpublished: unpublished.filter((runId) => undone?.includes(runId) !== true),
-    ...(earliest === undefined ? {} : { cleanUpFrom: Math.min(cleanUpFrom ?? earliest, earliest) }),
+    ...withUndone(mirror.state(), { ...(undone ? { undone } : {}), ...(days ? { days } : {}) }),
   });
   const warnings = await followTable(table === undefined ? {} : { table }, active, mirror, 'manual');
   const report = { ...amendedReport(input.resource, published), warnings };

@@ -35,11 +35,12 @@ import {
   withdrawRequest,
 } from '../shared/messages.js';
 import { handleChecked, wellFormed } from '../shared/signals.js';
-import { discardRun, withUnpublished } from './clean-up.js';
+import { discardRun } from './clean-up.js';
 import { executeRequest } from './execute-request.js';
 import { answerOf, type Batch, enqueue, nextBatch, notifierOf, remember } from './queue.js';
 import { countRun, notifyRunEnded } from './run-ended.js';
 import { checkSyncInput, syncRequest } from './sync-request.js';
+import { withUnpublished } from './unpublished.js';
 
 /** Events of three quiet nights. */
 const SHORT_HISTORY_EVENTS = 50;
@@ -242,7 +243,9 @@ class ResourceMirror {
     const { runId } = failed;
     // Also for a run that is not listed: its replaced attempts may have written to its staging folder.
     if (failed.phase !== 'begin' || needsCleanUp)
-      this.#change(withUnpublished(this.#state, needsCleanUp ? [runId] : [], nominalStart));
+      this.#change(
+        withUnpublished(this.#state, needsCleanUp ? [runId] : [], { nominalStart, now: Date.now() }),
+      );
     this.#change({
       // Once another mirror has published instead, this one stays displaced until it publishes again.
       displaced: this.#state.displaced || (type === 'Displaced' && failed.phase !== 'begin'),

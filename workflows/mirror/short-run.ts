@@ -16,13 +16,11 @@ import type {
   RunRequest,
   ShortRun,
 } from '../../src/core/contract/index.js';
+import { MAX_SHORT_ATTEMPTS } from '../../src/core/mirror.js';
 import { attemptRunIds } from '../../src/core/run-id.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf, workOf } from '../shared/priority.js';
 import { expiredOnly } from './clean-up-due.js';
-
-/** After these attempts, the separate steps do the run. */
-const MAX_ATTEMPTS = 3;
 
 /** A short run takes about a second. Its waits for the service and the store are included. */
 const SHORT = {
@@ -30,7 +28,7 @@ const SHORT = {
   // As for the preparation of a run: nothing waits forever for a worker.
   scheduleToStartTimeout: '6 hours',
   heartbeatTimeout: '10 seconds',
-  retry: { initialInterval: '1 second', maximumInterval: '10 seconds', maximumAttempts: MAX_ATTEMPTS },
+  retry: { initialInterval: '1 second', maximumInterval: '10 seconds', maximumAttempts: MAX_SHORT_ATTEMPTS },
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 } as const;
 
@@ -82,10 +80,10 @@ export async function tryShortRun(
     if (left.length > 0) onReplaced(left);
     return result.kind === 'published' ? result : { kind: 'handed-over', attempts: result.attempt };
   } catch (error) {
-    onReplaced(attemptRunIds(active.runId, MAX_ATTEMPTS));
+    onReplaced(attemptRunIds(active.runId, MAX_SHORT_ATTEMPTS));
     if (isCancellation(error) || isFinal(error)) throw error;
     log.warn('the short run failed; the separate steps do the run', { error: toRunError(error).message });
-    return { kind: 'handed-over', attempts: MAX_ATTEMPTS };
+    return { kind: 'handed-over', attempts: MAX_SHORT_ATTEMPTS };
   }
 }
 

@@ -154,10 +154,10 @@ export interface MirrorState {
    */
   readonly unpublished: readonly RunId[];
   /**
-   * The earliest nominal start, milliseconds since 1970, of failed runs, replaced attempts and rolled-back runs whose folders
-   * the next clean-up must check. It can be long before their ids. Absent or `null`: there are none.
+   * Days of `dt=` folders, such as `2026-11-21`, that the next clean-up also checks: failed runs, replaced attempts and
+   * rolled-back runs wrote there, long after that day. Absent: none.
    */
-  readonly cleanUpFrom?: number | null;
+  readonly cleanUpDays?: readonly string[];
   /**
    * Until this time, milliseconds since 1970, a delayed request of a failed run or a replaced attempt may arrive, and each
    * run is followed by a clean-up. Absent or `null`: there was none.

@@ -218,8 +218,8 @@ export interface CleanUpInput extends RunRef {
   readonly cleanedUpTo: RunId | null;
   /** Unpublished runs that may have written manifests. */
   readonly unpublished: readonly RunId[];
-  /** As `cleanUpFrom` in the mirror's state. Absent: there are no such folders. */
-  readonly from?: number;
+  /** As `cleanUpDays` in the mirror's state. Absent: none. */
+  readonly days?: readonly string[];
   /** What the run file says, for a short run, which has none. */
   readonly short?: { readonly nominalStart: number; readonly retention: RetentionSettings };
   /** Whether the report of the run is already written. Absent: no. */
@@ -252,8 +252,8 @@ export interface RolledBack extends Published {
   readonly table?: true;
   /** The run that the pointer named before. */
   readonly from?: RunId;
-  /** The earliest day of the runs after the target, milliseconds since 1970. Absent: there are none. */
-  readonly earliest?: number;
+  /** Days of `dt=` folders of runs after the target, such as `2026-11-21`, if they are long before the target. Absent: none. */
+  readonly days?: readonly string[];
   /** Those of `ownRunIds` that were published. Absent: none. */
   readonly undone?: readonly RunId[];
 }

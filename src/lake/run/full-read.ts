@@ -22,8 +22,9 @@ const NEVER = new Date(0).toISOString();
 export function isFullReadDue(last: FullRead | null, now: number, everyMs: number | null): boolean {
   if (last === null) return everyMs !== null;
   const elapsed = now - Date.parse(last.startedAt);
-  if (last.shifted === 1 || (last.shifted > 1 && elapsed >= SHIFTING_REREAD_MS)) return true;
-  return everyMs !== null && (elapsed >= everyMs || elapsed < -CLOCK_DIFFERENCE_MS);
+  const isLonger = (ms: number): boolean => elapsed >= ms || elapsed < -CLOCK_DIFFERENCE_MS;
+  if (last.shifted === 1 || (last.shifted > 1 && isLonger(SHIFTING_REREAD_MS))) return true;
+  return everyMs !== null && isLonger(everyMs);
 }
 
 /** The full read that the run's snapshot is based on. @param run its `startedAt` is the start of reading, milliseconds since 1970 */

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import type { ExportResult } from '../../../src/core/contract/index.js';
 import { DAY_MS } from '../../../src/core/duration.js';
+import { attemptRunIds } from '../../../src/core/run-id.js';
 import { RunChain } from '../../../src/lake/published/chain.js';
 import { folderOf, inFolder, REPORT } from '../../../src/lake/published/layout.js';
 import { startRollback } from '../../../src/temporal/client/start.js';
@@ -264,6 +265,18 @@ describe('a mirror that loses the results of its activities', () => {
     expect(first?.runId).toBe(ref.runId);
     Object.assign(mirror, { published, checkpoint });
     expect(await mirror.shortRun(ref)).toMatchObject({ runId: ref.runId, counts: first!.counts });
+
+    // The second attempt publishes. After a reset, the first one finds that.
+    world.change();
+    const before = { published: mirror.published, checkpoint: mirror.checkpoint };
+    const next = mirror.ref();
+    const lost = mirror.lose({ activity: 'worktrack.shortRun', write: 0 });
+    const second = await mirror.shortRun(next);
+    expect(lost.late).not.toBeNull();
+    expect(second?.runId).toBe(attemptRunIds(next.runId, 2)[1]);
+    await mirror.settle();
+    Object.assign(mirror, before);
+    expect(await mirror.shortRun(next)).toMatchObject({ runId: second!.runId, counts: second!.counts });
     world.change();
     await mirror.run();
     await world.check();

@@ -19,6 +19,7 @@ describe('a full read', () => {
     expect(isFullReadDue(ahead, START - 1, WEEK)).toBe(false);
     expect(isFullReadDue(ahead, START - 2 * HOUR, WEEK)).toBe(true);
     expect(isFullReadDue(ahead, START - 2 * HOUR, null)).toBe(false);
+    expect(isFullReadDue({ startedAt, shifted: 2 }, START - 2 * HOUR, null)).toBe(true);
   });
 
   it('is due if no earlier one is known, unless it is turned off', () => {

@@ -69,7 +69,7 @@ describe('the growth of a heap', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('is told of the collections of this process', async () => {
+  it('learns of the collections of this process', async () => {
     const begun = performance.now();
     let end = (): void => {};
     try {

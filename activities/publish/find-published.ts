@@ -14,10 +14,11 @@ import { limitWarnings } from './warnings.js';
 
 type Place = RunPlace & Pick<RunFile, 'connection'>;
 
-type FoundPointer = Awaited<ReturnType<ObjectStore['readIfExists']>>;
+/** `latest.json` as stored; `null` if it does not exist. */
+type StoredPointer = Awaited<ReturnType<ObjectStore['readIfExists']>>;
 
 /** Reads `latest.json` for `findPublished`. */
-export function readFound(store: ObjectStore, resource: string): Promise<FoundPointer> {
+export function readFound(store: ObjectStore, resource: string): Promise<StoredPointer> {
   return store.readIfExists(pointerKey(resource));
 }
 
@@ -35,7 +36,7 @@ export function readFound(store: ObjectStore, resource: string): Promise<FoundPo
 export async function findPublished(
   store: ObjectStore,
   run: RunFile,
-  found: FoundPointer,
+  found: StoredPointer,
 ): Promise<PublishedRun | null> {
   const resource = run.resource.name;
   if (found === null ? run.before === null : found.etag === run.before?.etag) return null;

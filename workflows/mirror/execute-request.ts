@@ -148,7 +148,7 @@ async function rollBack({ to }: RollbackRequest, active: ActiveRun, mirror: Mirr
   );
   mirror.onState({
     ...{ checkpoint, published, publishing: null, rollingBackTo: null, resumable: null },
-    ...withUndone(mirror.state(), { ...(undone ? { undone } : {}), ...(days ? { days } : {}) }),
+    ...withUndone(mirror.state(), { undone, days }),
   });
   const warnings = await followTable(table === undefined ? {} : { table }, active, mirror, 'manual');
   const report = { ...amendedReport(input.resource, published), warnings };

@@ -32,12 +32,15 @@ export function withUnpublished(
 /** The state after a rollback. @param runs what it says about the runs after its target */
 export function withUndone(
   { unpublished, cleanUpDays }: MirrorState,
-  { undone, days }: { readonly undone?: readonly RunId[]; readonly days?: readonly string[] },
+  {
+    undone = [],
+    days = [],
+  }: { readonly undone?: readonly RunId[] | undefined; readonly days?: readonly string[] | undefined },
 ): Partial<Pick<MirrorState, 'unpublished' | 'cleanUpDays'>> {
   return {
     // The change logs of runs that were published are archived, not removed.
-    unpublished: unpublished.filter((runId) => undone?.includes(runId) !== true),
-    ...(days === undefined ? {} : withDays(cleanUpDays, days)),
+    unpublished: unpublished.filter((runId) => !undone.includes(runId)),
+    ...(days.length === 0 ? {} : withDays(cleanUpDays, days)),
   };
 }
 

@@ -99,6 +99,6 @@ async function keysOf(
   blocks: readonly Block[],
   at: number,
 ): Promise<SortKey[]> {
-  const reader = new BlockReader(store, { key: chunk.key, blocks, framing: framingOfChunk(chunk.key) }, 1);
+  const reader = new BlockReader(store, { key: chunk.key, blocks, framing: framingOfChunk(chunk.key) });
   return rowKeys(await reader.rows(at), resource.key.length, resource.csv.delimiter, 'all');
 }

@@ -1,11 +1,11 @@
 import type { ByteString, ObjectKey } from '../../src/core/brands.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { adaptRows, type Written } from '../../src/lake/merge/adapt.js';
-import { READ_AHEAD } from '../../src/lake/merge/heap.js';
-import { maxOverlap } from '../../src/lake/merge/keys.js';
+import { blocksIn, maxOverlap } from '../../src/lake/merge/keys.js';
 import { type KeyRange, MergeSource } from '../../src/lake/merge/source.js';
 import { type Framing, framingOf, framingOfChunk } from '../../src/lake/part/framing.js';
 import type { PartIndex } from '../../src/lake/part/index-file.js';
+import { READ_AHEAD, ReadAhead } from '../../src/lake/part/read-ahead.js';
 import { readChunkIndex, readPartIndex } from '../../src/lake/part/read-index.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
 import { stagingFolder } from '../../src/lake/published/layout.js';
@@ -47,9 +47,11 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
   const { store, run, columns, range, before, chunks, signal } = input;
   const { resource } = run;
   const fingerprint = profileFingerprint(resource);
-  // Each open source holds two batches: the overlapping chunks, the base snapshot, and the chunks that are read ahead.
-  const held = 2 * (maxOverlap(chunks) + 1 + READ_AHEAD);
+  // The overlapping chunks and the base snapshot hold one batch each, beside those that are read ahead.
+  const overlap = Math.max(1, maxOverlap(chunks));
+  const held = overlap + 1 + READ_AHEAD;
   const batchBytes = Math.min(MAX_READ_BYTES, (input.readAheadBytes ?? READ_AHEAD_BYTES) / held);
+  const readAhead = new ReadAhead();
   const today = { profile: resource, fingerprint };
   const open = (
     age: number,
@@ -59,11 +61,12 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
     framing: Framing,
     { reapplied = false, isLast = false } = {},
   ): MergeSource => {
-    const part = { key, blocks: index.blocks, framing };
+    const part = { key, blocks: blocksIn(index.blocks, range), framing };
+    // Overlapping chunks advance at the same rate. First batches of different sizes spread the ends of their batches.
+    const firstBytes = (batchBytes * ((age % overlap) + 1)) / overlap;
     return new MergeSource({
       age,
-      blocks: index.blocks,
-      reader: new BlockReader(store, part, batchBytes, signal),
+      reader: new BlockReader(store, part, { batchBytes, firstBytes, readAhead, signal }),
       keyColumns: resource.key.length,
       delimiter: written.profile.csv.delimiter,
       range,
@@ -95,10 +98,16 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
       return open(age, key, index, today, framingOfChunk(key), { reapplied: reapplied === true, isLast });
     },
   );
-  if (before === null || run.before === null) return fetched;
-  const { csv, key } = run.before.profile;
-  const index = await readPartIndex(store, before, { csv, keyColumns: key.length }, signal);
-  return [open(0, before.key, index, run.before, framingOf(csv)), ...fetched];
+  const sources = [...(await openBefore()), ...fetched];
+  readAhead.fill();
+  return sources;
+
+  async function openBefore(): Promise<MergeSource[]> {
+    if (before === null || run.before === null) return [];
+    const { csv, key } = run.before.profile;
+    const index = await readPartIndex(store, before, { csv, keyColumns: key.length }, signal);
+    return [open(0, before.key, index, run.before, framingOf(csv))];
+  }
 }
 
 type Adapt = (row: ByteString) => ByteString;

@@ -161,7 +161,7 @@ async function keysOfBlock(
   which: 'first' | 'last',
 ): Promise<SortKey[]> {
   const { blocks } = await readPartIndex(store, part, { csv, keyColumns: fields.length });
-  const reader = new BlockReader(store, { key: part.key, blocks, framing: framingOf(csv) }, 1);
+  const reader = new BlockReader(store, { key: part.key, blocks, framing: framingOf(csv) });
   const text = await reader.rows(which === 'first' ? 0 : blocks.length - 1);
   return rowKeys(text, 1, csv.delimiter, 'live');
 }

@@ -1,3 +1,4 @@
+import { CODE_WIDTH, CODES, commonPrefix, keyCode } from '../rows/key-code.js';
 import type { SortKey } from '../rows/row.js';
 
 /** The positions of keys, sorted by key; equal keys keep their order. */
@@ -7,18 +8,14 @@ export interface KeyOrder {
   readonly repeats: boolean;
 }
 
-/** Characters that one pass compares. */
-const WIDTH = 4;
-/** A character of a key and its end: a byte plus one, and 0. */
-const CODES = 257;
-/** The most keys that are sorted so: the codes of `WIDTH` characters and a position fit into the 53 bits of a number. */
+/** The most keys that are sorted by their codes: a code and a position fit into the 53 bits of a number. */
 const MAX_SORTED = 2 ** 20;
 /** So few keys are sorted by comparing them, one by one. */
 const FEW = 12;
 
 /**
- * Sorts keys as `<` does. Comparing two strings costs much more than comparing two numbers, so keys are sorted by a number
- * made of the four characters after their common prefix, and then only keys with equal numbers by the next four.
+ * Sorts keys as `<` does: by the codes of the characters after their common prefix, and then only keys with equal codes by
+ * those of the next characters.
  */
 export function orderOf(keys: readonly SortKey[]): KeyOrder {
   const order = new Uint32Array(keys.length);
@@ -31,7 +28,7 @@ export function orderOf(keys: readonly SortKey[]): KeyOrder {
     if (to - from <= FEW || to - from > MAX_SORTED) {
       if (sortByComparing(keys, order, next)) repeats = true;
     } else {
-      const at = commonPrefix(keys, order, next);
+      const at = prefixOf(keys, order, next);
       const codes = sortByCode(keys, order, { from, to, at });
       for (let start = 0; start < codes.length; ) {
         const code = codes[start]!;
@@ -40,7 +37,7 @@ export function orderOf(keys: readonly SortKey[]): KeyOrder {
         if (end - start > 1) {
           // Keys that end here are equal.
           if (code % CODES === 0) repeats = true;
-          else left.push({ from: from + start, to: from + end, at: at + WIDTH });
+          else left.push({ from: from + start, to: from + end, at: at + CODE_WIDTH });
         }
         start = end;
       }
@@ -57,14 +54,11 @@ interface Range {
 }
 
 /** Number of characters that all keys of a range have in common. */
-function commonPrefix(keys: readonly SortKey[], order: Uint32Array, { from, to, at }: Range): number {
+function prefixOf(keys: readonly SortKey[], order: Uint32Array, { from, to, at }: Range): number {
   const first = keys[order[from]!]!;
   let length = first.length;
   for (let next = from + 1; next < to && length > at; next++) {
-    const key = keys[order[next]!]!;
-    let same = at;
-    while (same < length && key.charCodeAt(same) === first.charCodeAt(same)) same++;
-    length = same;
+    length = Math.min(length, commonPrefix(first, keys[order[next]!]!, at));
   }
   return length;
 }
@@ -74,7 +68,7 @@ function sortByCode(keys: readonly SortKey[], order: Uint32Array, { from, to, at
   const before = order.slice(from, to);
   const codes = new Float64Array(before.length);
   for (let next = 0; next < before.length; next++) {
-    codes[next] = codeAt(keys[before[next]!]!, at) * MAX_SORTED + next;
+    codes[next] = keyCode(keys[before[next]!]!, at) * MAX_SORTED + next;
   }
   codes.sort();
   for (let next = 0; next < codes.length; next++) {
@@ -83,14 +77,6 @@ function sortByCode(keys: readonly SortKey[], order: Uint32Array, { from, to, at
     codes[next] = code;
   }
   return codes;
-}
-
-function codeAt(key: SortKey, at: number): number {
-  let code = 0;
-  for (let next = at; next < at + WIDTH; next++) {
-    code = code * CODES + (next < key.length ? key.charCodeAt(next) + 1 : 0);
-  }
-  return code;
 }
 
 /** Sorts a range by comparing its keys. Returns whether some are equal. */

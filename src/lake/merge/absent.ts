@@ -14,8 +14,7 @@ export async function findAbsent(
   isEligible: (row: ByteString) => boolean,
   onAbsent: (key: SortKey) => void,
 ): Promise<void> {
-  for (const source of sources) await source.start();
-  const heap = new SourceHeap(sources);
+  const heap = await SourceHeap.start(sources);
   const snapshot = sources.find((source) => source.age === 0);
   for (let top = heap.top; top !== undefined && snapshot?.key !== null; top = heap.top) {
     const key = top.key!;

@@ -1,22 +1,36 @@
+import { inParallel } from '../../core/in-parallel.js';
+import { commonPrefix } from '../rows/key-code.js';
+import { byKey } from './keys.js';
 import type { MergeSource } from './source.js';
 import { comesBefore } from './source.js';
 
-/** Number of upcoming sources whose first blocks are requested early, to hide the latency of the store. */
-export const READ_AHEAD = 3;
+const STARTED_AT_ONCE = 16;
 
 /** A binary heap of sources. The source with the smallest key is at the top. Exhausted sources are removed. */
 export class SourceHeap {
-  readonly #items: MergeSource[] = [];
-  /** All sources, in the order in which they first reach the top. */
-  readonly #inOrder: readonly MergeSource[];
-  #reached = 0;
-  #readAhead = 0;
+  readonly #items: MergeSource[];
 
-  constructor(sources: readonly MergeSource[]) {
-    for (const source of sources) if (source.key !== null) this.#items.push(source);
+  private constructor(sources: readonly MergeSource[]) {
+    this.#items = sources.filter((source) => source.key !== null);
+    this.#useCodes();
     for (let at = (this.#items.length >> 1) - 1; at >= 0; at--) this.#sink(at);
-    this.#inOrder = [...this.#items].sort((a, b) => (comesBefore(a, b) ? -1 : 1));
-    this.#prefetch();
+  }
+
+  /** Makes the sources compare the characters that are not the same in all keys. */
+  #useCodes(): void {
+    const first = this.#items.map(({ key }) => key!).sort(byKey)[0];
+    const last = this.#items
+      .map((source) => source.last!)
+      .sort(byKey)
+      .at(-1);
+    if (first === undefined || last === undefined) return;
+    for (const source of this.#items) source.codeFrom(commonPrefix(first, last));
+  }
+
+  /** Moves each source to its first key. */
+  static async start(sources: readonly MergeSource[]): Promise<SourceHeap> {
+    await inParallel(sources, STARTED_AT_ONCE, (source) => source.start());
+    return new SourceHeap(sources);
   }
 
   get top(): MergeSource | undefined {
@@ -38,14 +52,6 @@ export class SourceHeap {
       this.#items[0] = last;
     }
     this.#sink(0);
-    this.#prefetch();
-  }
-
-  #prefetch(): void {
-    while (this.top !== undefined && this.#inOrder[this.#reached] === this.top) this.#reached++;
-    while (this.#readAhead < Math.min(this.#reached + READ_AHEAD, this.#inOrder.length)) {
-      this.#inOrder[this.#readAhead++]!.prefetch();
-    }
   }
 
   #sink(from: number): void {

@@ -1,3 +1,4 @@
+import type { Block } from '../part/index-file.js';
 import type { SortKey } from '../rows/row.js';
 import type { StagedChunk } from '../run/stage.js';
 import type { KeyRange } from './source.js';
@@ -42,6 +43,11 @@ export function maxOverlap(chunks: readonly Pick<StagedChunk, 'first' | 'last'>[
     deepest = Math.max(deepest, begun + 1 - ended);
   }
   return deepest;
+}
+
+/** The blocks that may have keys in the range. */
+export function blocksIn(blocks: readonly Block[], { from, to }: KeyRange): Block[] {
+  return blocks.filter(({ first, last }) => (from === null || last >= from) && (to === null || first < to));
 }
 
 export function inRange(key: SortKey, { from, to }: KeyRange): boolean {

@@ -30,8 +30,7 @@ export type Tally = { -readonly [Name in keyof ShiftSigns]: number };
  */
 export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
   const counts = zeroCounts();
-  for (const source of options.sources) await source.start();
-  const heap = new SourceHeap(options.sources);
+  const heap = await SourceHeap.start(options.sources);
   const gone = [...options.gone].sort(byKey);
   for (let top = heap.top; top !== undefined; top = heap.top) {
     const limit = heap.second?.key ?? null;

@@ -3,6 +3,7 @@ import { DamagedError } from '../damaged-error.js';
 import type { Block, PackedBlocks } from '../part/index-file.js';
 import type { BlockReader } from '../part/reader.js';
 import { RowScanner } from '../rows/csv.js';
+import { keyCode } from '../rows/key-code.js';
 import type { SortKey } from '../rows/row.js';
 import { payloadAt, rowKey } from '../rows/row.js';
 
@@ -15,7 +16,7 @@ export interface KeyRange {
 interface SourceOptions {
   /** 0 for the base snapshot. Staged chunks count from 1, in the order in which they were fetched. */
   readonly age: number;
-  readonly blocks: readonly Block[];
+  /** Its blocks are those of `blocksIn` for the range. */
   readonly reader: BlockReader;
   readonly keyColumns: number;
   readonly delimiter: string;
@@ -37,6 +38,9 @@ export class MergeSource {
   readonly reapplied: boolean;
   readonly isLast: boolean;
   key: SortKey | null = null;
+  /** The code of `key` (see `keyCode`). */
+  code = 0;
+  #codeAt = 0;
   readonly #options: SourceOptions;
   #block = 0;
   #text: ByteString | null = null;
@@ -49,10 +53,6 @@ export class MergeSource {
     this.age = options.age;
     this.reapplied = options.reapplied === true;
     this.isLast = options.isLast === true;
-    const { from } = options.range;
-    while (from !== null && this.#block < options.blocks.length && options.blocks[this.#block]!.last < from) {
-      this.#block++;
-    }
   }
 
   /** Moves to the first key. Call it once before any other method. */
@@ -60,16 +60,22 @@ export class MergeSource {
     await this.#enterBlock();
   }
 
+  /** The last key of its blocks; `null` if there are none. */
+  get last(): SortKey | null {
+    return this.#options.reader.blocks.at(-1)?.last ?? null;
+  }
+
+  /** Makes codes of the characters from `at`. All keys of the merge have the same characters before. */
+  codeFrom(at: number): void {
+    this.#codeAt = at;
+    if (this.key !== null) this.#moveTo(this.key);
+  }
+
   /** The next block, if it can be copied unchanged: unopened, inside the range, current format. Otherwise `null`. */
   get wholeBlock(): Block | null {
     if (this.#text !== null || this.#options.adapt !== null || this.reapplied) return null;
-    const block = this.#options.blocks[this.#block];
+    const block = this.#options.reader.blocks[this.#block];
     return block !== undefined && this.#contains(block) ? block : null;
-  }
-
-  /** Starts reading the next block, because this source is about to be merged. */
-  prefetch(): void {
-    if (this.#text === null && this.key !== null) this.#options.reader.prefetch(this.#block);
   }
 
   /** Returns the next whole block and the following ones that `mayMove` accepts, and moves past them. */
@@ -107,8 +113,9 @@ export class MergeSource {
     if (this.#start >= this.#text!.length) return false;
     const { delimiter, keyColumns, range } = this.#options;
     this.#end = this.#rows!.end(this.#start);
-    this.key = rowKey(this.#text!, payloadAt(this.#text!, this.#start), keyColumns, delimiter);
-    if (range.to !== null && this.key >= range.to) this.#finish();
+    const key = rowKey(this.#text!, payloadAt(this.#text!, this.#start), keyColumns, delimiter);
+    if (range.to !== null && key >= range.to) this.#finish();
+    else this.#moveTo(key);
     return true;
   }
 
@@ -119,13 +126,13 @@ export class MergeSource {
   }
 
   async #enterBlock(): Promise<void> {
-    const { blocks, range } = this.#options;
-    const block = blocks[this.#block];
-    if (block === undefined || (range.to !== null && block.first >= range.to)) {
+    const { reader, range } = this.#options;
+    const block = reader.blocks[this.#block];
+    if (block === undefined) {
       this.#finish();
       return;
     }
-    this.key = block.first;
+    this.#moveTo(block.first);
     // A block that starts before the range begins with rows of another task.
     if (range.from !== null && block.first < range.from) await this.open();
   }
@@ -143,6 +150,11 @@ export class MergeSource {
     return (from === null || block.first >= from) && (to === null || block.last < to);
   }
 
+  #moveTo(key: SortKey): void {
+    this.key = key;
+    this.code = keyCode(key, this.#codeAt);
+  }
+
   #finish(): void {
     this.key = null;
     this.#options.reader.release();
@@ -151,5 +163,6 @@ export class MergeSource {
 
 /** Whether `a` comes before `b`: by next key, then the older source first. Neither source may be at its end. */
 export function comesBefore(a: MergeSource, b: MergeSource): boolean {
+  if (a.code !== b.code) return a.code < b.code;
   return a.key! < b.key! || (a.key === b.key && a.age < b.age);
 }

@@ -4,6 +4,7 @@ import { crc32 } from '../store/crc32.js';
 import type { ObjectStore } from '../store/index.js';
 import { type Framing, plainFraming } from './framing.js';
 import { type Block, blockBytes, type PackedBlocks, sliceBlocks } from './index-file.js';
+import type { AheadReader, ReadAhead } from './read-ahead.js';
 
 interface Batch {
   readonly from: number;
@@ -11,44 +12,61 @@ interface Batch {
   readonly packed: Promise<PackedBlocks>;
 }
 
+interface ReaderOptions {
+  /** Bytes in one request. A request ends with the block that reaches them. Default: one block. */
+  readonly batchBytes?: number;
+  /** Bytes in the first request. Default: `batchBytes`. */
+  readonly firstBytes?: number;
+  /** Makes requests before they are needed, for all readers of a merge. Default: the reader reads nothing ahead. */
+  readonly readAhead?: ReadAhead | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
- * Reads blocks of one part in order, a few in each request, and requests the next ones in advance. A request for each
- * block would cost more than the transfer.
+ * Reads blocks of one part in order, a few in each request: a request for each block would cost more than the transfer.
+ * Holds at most two requests' blocks.
  */
-export class BlockReader {
+export class BlockReader implements AheadReader {
+  readonly blocks: readonly Block[];
   readonly #store: ObjectStore;
   readonly #key: ObjectKey;
-  readonly #blocks: readonly Block[];
   readonly #framing: Framing;
-  readonly #batchBytes: number;
-  readonly #signal: AbortSignal | undefined;
+  readonly #options: ReaderOptions;
   #current: Batch | null = null;
   #next: Batch | null = null;
+  /** Position of the first block that has not been requested. */
+  #requested = 0;
 
-  /** @param batchBytes bytes in one request; at most twice as much is held in memory */
   constructor(
     store: ObjectStore,
     part: { readonly key: ObjectKey; readonly blocks: readonly Block[]; readonly framing: Framing },
-    batchBytes: number,
-    signal?: AbortSignal,
+    options: ReaderOptions = {},
   ) {
+    this.blocks = part.blocks;
     this.#store = store;
     this.#key = part.key;
-    this.#blocks = part.blocks;
     this.#framing = part.framing;
-    this.#batchBytes = batchBytes;
-    this.#signal = signal;
+    this.#options = options;
+    options.readAhead?.add(this);
   }
 
-  /** Starts reading a block in advance. It must be the next block that is read. */
-  prefetch(at: number): void {
-    if (this.#current === null) this.#next ??= this.#fetch(at);
+  get isAhead(): boolean {
+    return this.#next !== null;
+  }
+
+  get nextAhead(): Block | null {
+    return this.isAhead ? null : (this.blocks[this.#requested] ?? null);
+  }
+
+  requestAhead(): void {
+    this.#next = this.#fetch(this.#requested);
   }
 
   /** Frees the buffers. No block may be read afterwards. */
   release(): void {
     this.#current = null;
     this.#next = null;
+    this.#requested = this.blocks.length;
   }
 
   /** A block's bytes as stored in the object. Blocks must be read in ascending order; blocks can be skipped. */
@@ -65,13 +83,13 @@ export class BlockReader {
   async packedBlocks(at: number, isWanted: (block: Block) => boolean): Promise<PackedBlocks> {
     const { from, to, packed } = this.#batchOf(at);
     let end = at + 1;
-    while (end < to && isWanted(this.#blocks[end]!)) end++;
+    while (end < to && isWanted(this.blocks[end]!)) end++;
     const taken = sliceBlocks(await packed, at - from, end - from);
     const wrong = firstDamaged(taken);
     if (wrong === -1) return taken;
     // Read again: the bytes may have been damaged in transit, and the object may be intact.
-    const last = this.#blocks[end - 1]!;
-    const { offset } = this.#blocks[at]!;
+    const last = this.blocks[end - 1]!;
+    const { offset } = this.blocks[at]!;
     const again = {
       ...taken,
       bytes: await this.#read(offset, last.offset + last.bytes - offset),
@@ -83,16 +101,17 @@ export class BlockReader {
 
   #batchOf(at: number): Batch {
     if (this.#current === null || at >= this.#current.to) {
-      this.#current =
-        this.#next !== null && at >= this.#next.from && at < this.#next.to ? this.#next : this.#fetch(at);
-      this.#next = this.#current.to < this.#blocks.length ? this.#fetch(this.#current.to) : null;
+      const next = this.#next;
+      this.#next = null;
+      this.#current = next !== null && at >= next.from && at < next.to ? next : this.#fetch(at);
+      this.#options.readAhead?.fill();
     }
     return this.#current;
   }
 
   /** Reads the rows of a block. @throws DamagedError if they do not match the block index */
   async rows(at: number): Promise<ByteString> {
-    const block = this.#blocks[at]!;
+    const block = this.blocks[at]!;
     const packed = await this.packed(at);
     const raw = await this.#framing.unpack(packed, block.rawBytes).catch((cause: unknown) => {
       throw damagedObject(this.#key, `block ${at} cannot be decompressed`, cause);
@@ -106,17 +125,20 @@ export class BlockReader {
   }
 
   #fetch(from: number): Batch {
-    const start = this.#blocks[from]!.offset;
+    const { batchBytes = 1, firstBytes = batchBytes } = this.#options;
+    const wanted = from === 0 ? firstBytes : batchBytes;
+    const start = this.blocks[from]!.offset;
     let to = from;
     let end = start;
     do {
-      const block = this.#blocks[to]!;
+      const block = this.blocks[to]!;
       // Blocks are adjacent unless the caller passed only some of them. A gap ends the batch.
       if (to > from && block.offset !== end) break;
       end = block.offset + block.bytes;
       to++;
-    } while (to < this.#blocks.length && end - start < this.#batchBytes);
-    const blocks = this.#blocks.slice(from, to);
+    } while (to < this.blocks.length && end - start < wanted);
+    this.#requested = to;
+    const blocks = this.blocks.slice(from, to);
     const packed = this.#read(start, end - start).then((bytes) => ({
       blocks,
       bytes,
@@ -127,7 +149,10 @@ export class BlockReader {
   }
 
   async #read(offset: number, length: number): Promise<Buffer> {
-    const bytes = await this.#store.read(this.#key, { range: { offset, length }, signal: this.#signal });
+    const bytes = await this.#store.read(this.#key, {
+      range: { offset, length },
+      signal: this.#options.signal,
+    });
     if (bytes.length !== length) throw damagedObject(this.#key, 'it is shorter than its index says');
     return bytes;
   }

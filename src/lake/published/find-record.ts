@@ -37,7 +37,7 @@ export async function containsKey(
   const { blocks } = await readPartIndex(store, part, { csv, keyColumns: fields.length }, signal);
   const at = blocks.findIndex(({ first, last }) => first <= key && key <= last);
   if (at === -1) return false;
-  const reader = new BlockReader(store, { key: part.key, blocks, framing: framingOf(csv) }, 1, signal);
+  const reader = new BlockReader(store, { key: part.key, blocks, framing: framingOf(csv) }, { signal });
   return rowKeys(await reader.rows(at), fields.length, csv.delimiter, 'all').includes(key);
 }
 

@@ -145,7 +145,7 @@ export function rowEnd(text: string, at: number): number {
 export async function readPart(store: ObjectStore, key: ObjectKey, delimiter = ','): Promise<Row[]> {
   const { blocks } = await readIndex(store, key);
   const framing = framingOf({ compression: key.endsWith('.gz') ? 'gzip' : 'none' });
-  const reader = new BlockReader(store, { key, blocks, framing }, 100);
+  const reader = new BlockReader(store, { key, blocks, framing }, { batchBytes: 100 });
   const rows: Row[] = [];
   for (const at of blocks.keys()) rows.push(...rowsOf(await reader.rows(at), delimiter));
   return rows;

@@ -4,9 +4,11 @@ import type { ObjectKey } from '../../../../src/core/brands.js';
 import { ConfigurationError } from '../../../../src/core/configuration-error.js';
 import type { DeletePolicy } from '../../../../src/core/settings.js';
 import { adaptRows } from '../../../../src/lake/merge/adapt.js';
+import { blocksIn } from '../../../../src/lake/merge/keys.js';
 import { type MergeCounts, mergeRows, zeroCounts } from '../../../../src/lake/merge/merge.js';
 import { type KeyRange, MergeSource } from '../../../../src/lake/merge/source.js';
 import { type Framing, framingOf } from '../../../../src/lake/part/framing.js';
+import { ReadAhead } from '../../../../src/lake/part/read-ahead.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
 import { PartSeries } from '../../../../src/lake/part/series.js';
 import type { WrittenPart } from '../../../../src/lake/part/writer.js';
@@ -189,14 +191,15 @@ async function merge(
   const { keyColumns, columns, range, gone, deletes, blockRows } = given;
   const all = columns.map((name) => ({ name, types: 0 }));
   const count = { unpacked: 0 };
+  const readAhead = new ReadAhead();
   const open = async (age: number, rows: readonly Row[], width: number): Promise<MergeSource> => {
     const key = lake.newKey();
     await writePart(lake.store, key, rows, { columns: columns.slice(0, width), keyColumns, blockRows });
     const { blocks, columns: written } = await readIndex(lake.store, key);
+    const part = { key, blocks: blocksIn(blocks, range), framing: counting(count) };
     return new MergeSource({
       age,
-      blocks,
-      reader: new BlockReader(lake.store, { key, blocks, framing: counting(count) }, 200),
+      reader: new BlockReader(lake.store, part, { batchBytes: 200, readAhead }),
       keyColumns,
       delimiter: ',',
       range,
@@ -417,8 +420,7 @@ describe('A merge', () => {
     const wrong = blocks.map((block) => ({ ...block, last: 'z' as SortKey }));
     const source = new MergeSource({
       age: 0,
-      blocks: wrong,
-      reader: new BlockReader(lake.store, { key, blocks: wrong, framing }, 100),
+      reader: new BlockReader(lake.store, { key, blocks: wrong, framing }, { batchBytes: 100 }),
       keyColumns: 1,
       delimiter: ',',
       range: { from: 'm' as SortKey, to: null },

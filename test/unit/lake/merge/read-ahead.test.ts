@@ -1,52 +1,86 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { READ_AHEAD, SourceHeap } from '../../../../src/lake/merge/heap.js';
-import { maxOverlap } from '../../../../src/lake/merge/keys.js';
-import { MergeSource } from '../../../../src/lake/merge/source.js';
+import { blocksIn, maxOverlap } from '../../../../src/lake/merge/keys.js';
 import type { Block } from '../../../../src/lake/part/index-file.js';
-import type { BlockReader } from '../../../../src/lake/part/reader.js';
+import { type AheadReader, READ_AHEAD, ReadAhead } from '../../../../src/lake/part/read-ahead.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
 
 const keyOf = (n: number) => String(n).padStart(4, '0') as SortKey;
+const blockOf = (first: number, last = first) => ({ first: keyOf(first), last: keyOf(last) }) as Block;
 
-/** A source of one block, whose reader says what it is asked for. */
-async function source(first: number, last: number, asked: string[]): Promise<MergeSource> {
-  const name = `${first}`;
-  const block = { first: keyOf(first), last: keyOf(last) } as Block;
-  const reader = {
-    prefetch: () => void asked.push(name),
-    packedBlocks: async () => ({ blocks: [block], bytes: Buffer.alloc(0) }),
-    release: () => void asked.push(`released ${name}`),
-  } as unknown as BlockReader;
-  const range = { from: null, to: null };
-  const options = { age: 1, blocks: [block], reader, keyColumns: 1, delimiter: ',', range, adapt: null };
-  const made = new MergeSource(options);
-  await made.start();
-  return made;
+/** Reads one block in each request. */
+class OneByOne implements AheadReader {
+  readonly blocks: readonly Block[];
+  isAhead = false;
+  #requested = 0;
+
+  constructor(blocks: readonly Block[]) {
+    this.blocks = blocks;
+  }
+
+  get nextAhead(): Block | null {
+    return this.isAhead ? null : (this.blocks[this.#requested] ?? null);
+  }
+
+  requestAhead(): void {
+    this.isAhead = true;
+    this.#requested++;
+  }
 }
 
 describe('Reading ahead in a merge', () => {
-  it('requests the first blocks of the next few chunks, and releases exhausted ones', async () => {
-    const asked: string[] = [];
-    // In the order of being fetched, which is not that of the keys.
-    const starts = [30, 0, 50, 10, 40, 20];
-    const heap = new SourceHeap(await Promise.all(starts.map((at) => source(at, at + 9, asked))));
-    const steps: string[][] = [asked.splice(0)];
-    for (let top = heap.top; top !== undefined; top = heap.top) {
-      await top.takeBlocks(() => true);
-      heap.updateTop();
-      steps.push(asked.splice(0));
-    }
-    expect(READ_AHEAD).toBe(3);
-    expect(steps).toEqual([
-      ['0', '10', '20', '30'],
-      ['released 0', '40'],
-      ['released 10', '50'],
-      ['released 20'],
-      ['released 30'],
-      ['released 40'],
-      ['released 50'],
-    ]);
+  const runs = fc.array(fc.uniqueArray(fc.nat(9999), { minLength: 1, maxLength: 30 }), {
+    minLength: 1,
+    maxLength: 40,
+  });
+
+  it('has always requested the block that the merge needs next, and never too many', () => {
+    fc.assert(
+      fc.property(runs, (firsts) => {
+        const readers = firsts.map(
+          (keys) => new OneByOne([...keys].sort((a, b) => a - b).map((n) => blockOf(n))),
+        );
+        const ahead = new ReadAhead();
+        for (const reader of readers) ahead.add(reader);
+        ahead.fill();
+        const inOrder = readers
+          .flatMap((reader) => reader.blocks.map(({ first }) => ({ reader, first })))
+          .sort((a, b) => (a.first < b.first ? -1 : 1));
+        for (const [at, { reader }] of inOrder.entries()) {
+          // Of two blocks with the same first key, either can be requested first.
+          const isTie = inOrder[at + 1]?.first === inOrder[at]!.first;
+          if (!isTie) expect(reader.isAhead).toBe(true);
+          const waiting = readers.filter(({ isAhead }) => isAhead).length;
+          expect(waiting).toBeLessThanOrEqual(READ_AHEAD);
+          reader.isAhead = false;
+          ahead.fill();
+        }
+      }),
+    );
+  });
+});
+
+describe('The blocks of a key range', () => {
+  it('are all that share a key with it, and no others', () => {
+    const bound = fc.option(fc.nat(60));
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.nat(60), { maxLength: 20 }), bound, bound, (keys, from, to) => {
+        // The ranges of a merge are not empty.
+        fc.pre(from === null || to === null || from < to);
+        const sorted = [...keys].sort((a, b) => a - b);
+        const blocks = sorted.flatMap((first, at) => {
+          const last = sorted[at + 1];
+          return at % 2 === 0 && last !== undefined ? [blockOf(first, last)] : [];
+        });
+        const inside = Array.from({ length: 61 }, (_, n) => n)
+          .filter((n) => (from === null || n >= from) && (to === null || n < to))
+          .map(keyOf);
+        const range = { from: from === null ? null : keyOf(from), to: to === null ? null : keyOf(to) };
+        expect(blocksIn(blocks, range)).toEqual(
+          blocks.filter(({ first, last }) => inside.some((key) => first <= key && key <= last)),
+        );
+      }),
+    );
   });
 });
 

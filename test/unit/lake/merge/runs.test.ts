@@ -222,7 +222,7 @@ class Mirror {
         keysOf: async (chunk, block) => {
           const { key } = chunks[chunk]!;
           const part = { key, blocks: blocks[chunk]!, framing: framingOfChunk(key) };
-          return keysOf(await new BlockReader(lake.store, part, 1).rows(block), 1, csv.delimiter);
+          return keysOf(await new BlockReader(lake.store, part).rows(block), 1, csv.delimiter);
         },
       })),
     };

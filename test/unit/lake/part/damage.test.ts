@@ -129,7 +129,7 @@ describe('A block of a part', () => {
       const reader = new BlockReader(
         store,
         { key: part.key, blocks, framing: framingOf(layout('gzip').csv) },
-        5000,
+        { batchBytes: 5000 },
       );
       const series = new PartSeries(store, {
         ...{ framing: framingOf(layout('gzip').csv), columns: 2, maxParts: 1, partBytes: 1e9 },

@@ -121,7 +121,11 @@ describe('A part', () => {
           const runs = runsOf(texts);
           const source = await write(runs, framing);
           const { blocks } = await readIndex(lake.store, source.key);
-          const reader = new BlockReader(lake.store, { key: source.key, blocks, framing }, 1000);
+          const reader = new BlockReader(
+            lake.store,
+            { key: source.key, blocks, framing },
+            { batchBytes: 1000 },
+          );
           const writer = new PartWriter(lake.store, lake.newKey(framing.extension), {
             framing,
             header: HEADER,
@@ -248,7 +252,7 @@ describe('Reading blocks', () => {
           fc.subarray([...texts.keys()]),
           fc.integer({ min: 1, max: 400 }),
           async (wanted, batchBytes) => {
-            const reader = new BlockReader(lake.store, { key, blocks, framing }, batchBytes);
+            const reader = new BlockReader(lake.store, { key, blocks, framing }, { batchBytes });
             for (const at of wanted) expect(await reader.rows(at)).toBe(texts[at]);
           },
         ),
@@ -268,7 +272,7 @@ describe('Reading blocks', () => {
         bad[at]! ^= 0x10;
         const damaged = lake.newKey(framing.extension);
         await lake.store.write(damaged, bad, { contentType: framing.contentType });
-        const reader = new BlockReader(lake.store, { key: damaged, blocks, framing }, 1000);
+        const reader = new BlockReader(lake.store, { key: damaged, blocks, framing }, { batchBytes: 1000 });
         expect(await reader.rows(0)).toBe('id,1\nid,2\n');
         await expect(reader.rows(1)).rejects.toThrow(
           `${damaged} is damaged: block 1 does not match the CRC32`,
@@ -282,10 +286,14 @@ describe('Reading blocks', () => {
     const { blocks } = await readIndex(lake.store, key);
     const short = lake.newKey('.csv');
     await lake.store.write(short, (await lake.store.read(key)).subarray(0, -1), { contentType: 'text/csv' });
-    const reader = new BlockReader(lake.store, { key: short, blocks, framing: plain }, 50);
+    const reader = new BlockReader(lake.store, { key: short, blocks, framing: plain }, { batchBytes: 50 });
     await expect(reader.rows(texts.length - 1)).rejects.toThrow('is damaged');
     // Those that are moved are never unpacked.
-    const moved = new BlockReader(lake.store, { key: short, blocks, framing: plain }, 1_000_000);
+    const moved = new BlockReader(
+      lake.store,
+      { key: short, blocks, framing: plain },
+      { batchBytes: 1_000_000 },
+    );
     await expect(moved.packedBlocks(0, () => true)).rejects.toThrow('shorter than its index says');
   });
 });
@@ -331,7 +339,7 @@ describe('A series of parts', () => {
   it('keeps rows and packed blocks in the order in which they came', async () => {
     const source = await write(runsOf(['b\n', 'd\n']));
     const { blocks } = await readIndex(lake.store, source.key);
-    const reader = new BlockReader(lake.store, { key: source.key, blocks, framing: gzip }, 1);
+    const reader = new BlockReader(lake.store, { key: source.key, blocks, framing: gzip });
     const named = async (at: number, key: string) => ({
       blocks: [{ ...blocks[at]!, first: sorted(key), last: sorted(key) }],
       bytes: await reader.packed(at),
@@ -358,10 +366,14 @@ describe('A series of parts', () => {
     ] as const) {
       const [packed, moved] = [series(maxParts, partBytes), series(maxParts, partBytes)];
       for (let at = 0; at < 40; at++) {
-        const reader = new BlockReader(lake.store, { key: source.key, blocks, framing: gzip }, 1);
+        const reader = new BlockReader(lake.store, { key: source.key, blocks, framing: gzip });
         await packed.take(await reader.packedBlocks(at, () => false));
       }
-      const reader = new BlockReader(lake.store, { key: source.key, blocks, framing: gzip }, 1_000_000);
+      const reader = new BlockReader(
+        lake.store,
+        { key: source.key, blocks, framing: gzip },
+        { batchBytes: 1_000_000 },
+      );
       for (const [from, to] of [
         [0, 17],
         [17, 40],
@@ -382,7 +394,11 @@ describe('A series of parts', () => {
     const source = await write(runsOf(['a\n', 'b\n']), plain);
     const { blocks } = await readIndex(lake.store, source.key);
     const wrong = blocks.map((block) => ({ ...block, rawCrc32: block.rawCrc32 ^ 1 }));
-    const reader = new BlockReader(lake.store, { key: source.key, blocks: wrong, framing: plain }, 1_000_000);
+    const reader = new BlockReader(
+      lake.store,
+      { key: source.key, blocks: wrong, framing: plain },
+      { batchBytes: 1_000_000 },
+    );
     const out = series(1, 1e9);
     const taken = await reader.packedBlocks(0, () => true);
     await expect(out.take(taken).then(() => out.finish())).rejects.toThrow(DamagedError);
@@ -395,7 +411,7 @@ describe('A series of parts', () => {
     const unnamed = (parts: WrittenPart[]) => parts.map((part) => ({ ...part, key: null }));
     const copied = async ({ key }: WrittenPart, framing: typeof gzip) => {
       const { blocks } = await readIndex(lake.store, key);
-      const reader = new BlockReader(lake.store, { key, blocks, framing }, 1_000_000);
+      const reader = new BlockReader(lake.store, { key, blocks, framing }, { batchBytes: 1_000_000 });
       const out = series(1, 1e9);
       await out.take(await reader.packedBlocks(0, () => true));
       return unnamed(await out.finish());

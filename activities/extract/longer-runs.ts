@@ -24,8 +24,8 @@ import { longerStageKey, type StagedPosition } from './position.js';
 const PIECE_BYTES = 14 * 1024 * 1024;
 /** Larger than usual, because the plan of the run's merge keeps the index of all blocks in memory. */
 const BLOCK_BYTES = 128 * 1024;
-/** No other merge of the run takes place at the same time, so this one reads twice as far ahead. */
-const READ_AHEAD_BYTES = 32 * 1024 * 1024;
+/** No other merge of the run takes place at the same time, so this one has twice the buffers. */
+const BUFFER_BYTES = 32 * 1024 * 1024;
 /** A call begins no further merge after this time. The next call continues. */
 const MAX_MERGING_MS = 20 * MINUTE_MS;
 interface LongerRunsOptions {
@@ -152,7 +152,7 @@ async function mergeChunks(
     const range = { from: null, to: null };
     const sources = await openSources({
       ...{ store, run, columns, range, before: null, chunks, signal },
-      readAheadBytes: READ_AHEAD_BYTES,
+      bufferBytes: BUFFER_BYTES,
     });
     await mergeRows({
       sources,

@@ -1,5 +1,6 @@
 import type { Cells, ObjectKey } from '../../src/core/brands.js';
 import type { ExtractInput } from '../../src/core/contract/index.js';
+import { KeySamples } from '../../src/lake/chunk/key-samples.js';
 import { RowBuffer } from '../../src/lake/chunk/row-buffer.js';
 import { writeChunk } from '../../src/lake/chunk/write.js';
 import { framingOf, plainFraming } from '../../src/lake/part/framing.js';
@@ -30,6 +31,8 @@ const RUN_SPACE_BYTES = 16 * 1024 * 1024;
 const RUN_ROWS = 200_000;
 /** Rows are also staged after this time: a killed worker loses no more reading than this (docs/explanation/architecture.md#one-run). */
 const CHUNK_MS = 5000;
+/** The largest share of rows that a merge interleaves with those of other chunks, for a chunk that is compressed. */
+const MAX_MIXED = 1 / 4;
 
 /** The most chunks of one call. */
 const MAX_CHUNKS = 240;
@@ -56,6 +59,7 @@ export class Stager {
   #spare: RowBuffer | null = null;
   /** Buffers that have taken the space of a long run. */
   readonly #long = new Set<RowBuffer>();
+  readonly #samples = new KeySamples();
   #isNear = true;
   #quarantine: Cells[] = [];
   #bodyBytes = 0;
@@ -217,9 +221,10 @@ export class Stager {
       );
     }
     if (buffer.rows > 0) {
-      const isNext = buffer.ascending && (chunks.at(-1)?.last ?? '') < buffer.keys[0]!;
-      // A merge copies the blocks of an ordered list, so they are compressed here, once.
-      const framing = isNext || !this.#isNear ? framingOf(run.resource.csv) : plainFraming;
+      // Blocks that a merge copies are compressed here, once.
+      const mixed = this.#samples.add(buffer.keys);
+      const isCopied = mixed === null ? buffer.ascending : mixed <= MAX_MIXED;
+      const framing = isCopied || !this.#isNear ? framingOf(run.resource.csv) : plainFraming;
       const name = `chunk-${input.call}-${attempt}-${sequence}${framing.extension}`;
       const { updatedAtField, csv } = run.resource;
       const begun = performance.now();

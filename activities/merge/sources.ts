@@ -17,8 +17,8 @@ import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { StagedChunk } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 
-/** Read-ahead of all sources of a task together, in bytes. It bounds the memory of a merge. */
-const READ_AHEAD_BYTES = 16 * 1024 * 1024;
+/** Target size of the buffers of all sources of a task, in bytes. A request can exceed its share by a block. */
+const BUFFER_BYTES = 16 * 1024 * 1024;
 const MAX_READ_BYTES = 1024 * 1024;
 const OPENED_AT_ONCE = 16;
 
@@ -37,8 +37,8 @@ interface SourcesInput {
   >[];
   /** The chain of pages of the last reading of the list, if the merge has to detect shifts in it. */
   readonly lastChain?: number;
-  /** Default: `READ_AHEAD_BYTES`. */
-  readonly readAheadBytes?: number;
+  /** Default: `BUFFER_BYTES`. */
+  readonly bufferBytes?: number;
   readonly signal: AbortSignal;
 }
 
@@ -50,7 +50,7 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
   // The overlapping chunks and the base snapshot hold one batch each, beside those that are read ahead.
   const overlap = Math.max(1, maxOverlap(chunks));
   const held = overlap + 1 + READ_AHEAD;
-  const batchBytes = Math.min(MAX_READ_BYTES, (input.readAheadBytes ?? READ_AHEAD_BYTES) / held);
+  const batchBytes = Math.min(MAX_READ_BYTES, (input.bufferBytes ?? BUFFER_BYTES) / held);
   const readAhead = new ReadAhead();
   const today = { profile: resource, fingerprint };
   const open = (
@@ -63,7 +63,7 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
   ): MergeSource => {
     const part = { key, blocks: blocksIn(index.blocks, range), framing };
     // Overlapping chunks advance at the same rate. First batches of different sizes spread the ends of their batches.
-    const firstBytes = (batchBytes * ((age % overlap) + 1)) / overlap;
+    const firstBytes = age === 0 ? batchBytes : (batchBytes * ((age % overlap) + 1)) / overlap;
     return new MergeSource({
       age,
       reader: new BlockReader(store, part, { batchBytes, firstBytes, readAhead, signal }),

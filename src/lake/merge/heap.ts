@@ -1,54 +1,60 @@
 import { inParallel } from '../../core/in-parallel.js';
-import { commonPrefix } from '../rows/key-code.js';
+import { commonPrefix, keyCode } from '../rows/key-code.js';
 import { byKey } from './keys.js';
 import type { MergeSource } from './source.js';
-import { comesBefore } from './source.js';
 
 const STARTED_AT_ONCE = 16;
 
+interface Item {
+  readonly source: MergeSource;
+  /** The code of the source's key. It is compared first. */
+  code: number;
+}
+
 /** A binary heap of sources. The source with the smallest key is at the top. Exhausted sources are removed. */
 export class SourceHeap {
-  readonly #items: MergeSource[];
+  readonly #items: Item[];
+  /** Number of first characters that are the same in all keys. Codes are made of those after them. */
+  readonly #same: number;
 
   private constructor(sources: readonly MergeSource[]) {
-    this.#items = sources.filter((source) => source.key !== null);
-    this.#useCodes();
-    for (let at = (this.#items.length >> 1) - 1; at >= 0; at--) this.#sink(at);
-  }
-
-  /** Makes the sources compare the characters that are not the same in all keys. */
-  #useCodes(): void {
-    const first = this.#items.map(({ key }) => key!).sort(byKey)[0];
-    const last = this.#items
+    const left = sources.filter((source) => source.key !== null);
+    const first = left.map(({ key }) => key!).sort(byKey)[0];
+    const last = left
       .map((source) => source.last!)
       .sort(byKey)
       .at(-1);
-    if (first === undefined || last === undefined) return;
-    for (const source of this.#items) source.codeFrom(commonPrefix(first, last));
+    this.#same = first === undefined || last === undefined ? 0 : commonPrefix(first, last);
+    this.#items = left.map((source) => ({ source, code: keyCode(source.key!, this.#same) }));
+    for (let at = (this.#items.length >> 1) - 1; at >= 0; at--) this.#sink(at);
   }
 
-  /** Moves each source to its first key. */
+  /** Moves each source to its first key, and returns the heap. */
   static async start(sources: readonly MergeSource[]): Promise<SourceHeap> {
     await inParallel(sources, STARTED_AT_ONCE, (source) => source.start());
     return new SourceHeap(sources);
   }
 
   get top(): MergeSource | undefined {
-    return this.#items[0];
+    return this.#items[0]?.source;
   }
 
   /** The source with the second smallest key. */
   get second(): MergeSource | undefined {
     const [, left, right] = this.#items;
-    if (left === undefined || right === undefined) return left;
-    return comesBefore(right, left) ? right : left;
+    if (left === undefined || right === undefined) return left?.source;
+    return comesBefore(right, left) ? right.source : left.source;
   }
 
   /** Restores the heap order. Call it after the key of the top has changed. */
   updateTop(): void {
-    if (this.#items[0]?.key === null) {
-      const last = this.#items.pop();
-      if (last === undefined || this.#items.length === 0) return;
+    const [top] = this.#items;
+    if (top === undefined) return;
+    if (top.source.key !== null) {
+      top.code = keyCode(top.source.key, this.#same);
+    } else {
+      const last = this.#items.pop()!;
+      if (this.#items.length === 0) return;
       this.#items[0] = last;
     }
     this.#sink(0);
@@ -68,4 +74,11 @@ export class SourceHeap {
       at = first;
     }
   }
+}
+
+/** Whether `a` comes before `b`: by next key, then the older source first. */
+function comesBefore(a: Item, b: Item): boolean {
+  if (a.code !== b.code) return a.code < b.code;
+  const [keyA, keyB] = [a.source.key!, b.source.key!];
+  return keyA < keyB || (keyA === keyB && a.source.age < b.source.age);
 }

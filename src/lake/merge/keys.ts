@@ -45,9 +45,14 @@ export function maxOverlap(chunks: readonly Pick<StagedChunk, 'first' | 'last'>[
   return deepest;
 }
 
+/** Whether rows from key `first` to key `last` may have keys in the range. */
+export function overlaps({ first, last }: Pick<Block, 'first' | 'last'>, { from, to }: KeyRange): boolean {
+  return (from === null || last >= from) && (to === null || first < to);
+}
+
 /** The blocks that may have keys in the range. */
-export function blocksIn(blocks: readonly Block[], { from, to }: KeyRange): Block[] {
-  return blocks.filter(({ first, last }) => (from === null || last >= from) && (to === null || first < to));
+export function blocksIn(blocks: readonly Block[], range: KeyRange): Block[] {
+  return blocks.filter((block) => overlaps(block, range));
 }
 
 export function inRange(key: SortKey, { from, to }: KeyRange): boolean {

@@ -26,7 +26,7 @@ export type Tally = { -readonly [Name in keyof ShiftSigns]: number };
 /**
  * Merges the fetched rows into the base snapshot by key; the newest row wins (docs/explanation/semantics.md#newest-wins).
  * A block whose key range overlaps no other source is copied in compressed form, together with its neighbors. Other
- * rows are compared as text, without parsing their cells. Memory is bounded by one batch of blocks for each source.
+ * rows are compared as text, without parsing their cells. Memory is bounded by the buffers of the sources' readers.
  */
 export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
   const counts = zeroCounts();

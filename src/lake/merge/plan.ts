@@ -4,7 +4,7 @@ import type { PublishedPart } from '../published/manifest.js';
 import type { SortKey } from '../rows/row.js';
 import type { Column } from '../rows/schema.js';
 import type { StagedChunk } from '../run/stage.js';
-import { byKey, upperBound } from './keys.js';
+import { byKey, overlaps, upperBound } from './keys.js';
 import type { MergeCounts } from './merge.js';
 import type { KeyRange } from './source.js';
 
@@ -98,10 +98,8 @@ export async function planMerge(
   return { tasks, batches: batchesOf(tasks), hasBefore: parts.length > 0 };
 }
 
-function chunksIn(chunks: readonly StagedChunk[], { from, to }: KeyRange): number[] {
-  return chunks.flatMap((chunk, at) =>
-    (from === null || chunk.last >= from) && (to === null || chunk.first < to) ? [at] : [],
-  );
+function chunksIn(chunks: readonly StagedChunk[], range: KeyRange): number[] {
+  return chunks.flatMap((chunk, at) => (overlaps(chunk, range) ? [at] : []));
 }
 
 /** Boundaries that give parts of about the target size, chosen from the first keys of all blocks. */

@@ -1,9 +1,8 @@
 import type { ByteString } from '../../core/brands.js';
-import { DamagedError } from '../damaged-error.js';
+import type { DamagedError } from '../damaged-error.js';
 import type { Block, PackedBlocks } from '../part/index-file.js';
 import type { BlockReader } from '../part/reader.js';
 import { RowScanner } from '../rows/csv.js';
-import { keyCode } from '../rows/key-code.js';
 import type { SortKey } from '../rows/row.js';
 import { payloadAt, rowKey } from '../rows/row.js';
 
@@ -16,7 +15,7 @@ export interface KeyRange {
 interface SourceOptions {
   /** 0 for the base snapshot. Staged chunks count from 1, in the order in which they were fetched. */
   readonly age: number;
-  /** Its blocks are those of `blocksIn` for the range. */
+  /** Reader of the blocks that may have keys in the range (`blocksIn`), and of no others. */
   readonly reader: BlockReader;
   readonly keyColumns: number;
   readonly delimiter: string;
@@ -38,9 +37,6 @@ export class MergeSource {
   readonly reapplied: boolean;
   readonly isLast: boolean;
   key: SortKey | null = null;
-  /** The code of `key` (see `keyCode`). */
-  code = 0;
-  #codeAt = 0;
   readonly #options: SourceOptions;
   #block = 0;
   #text: ByteString | null = null;
@@ -63,12 +59,6 @@ export class MergeSource {
   /** The last key of its blocks; `null` if there are none. */
   get last(): SortKey | null {
     return this.#options.reader.blocks.at(-1)?.last ?? null;
-  }
-
-  /** Makes codes of the characters from `at`. All keys of the merge have the same characters before. */
-  codeFrom(at: number): void {
-    this.#codeAt = at;
-    if (this.key !== null) this.#moveTo(this.key);
   }
 
   /** The next block, if it can be copied unchanged: unopened, inside the range, current format. Otherwise `null`. */
@@ -110,12 +100,16 @@ export class MergeSource {
   /** Moves past a row. Returns false at the end of the block; the caller must then call `nextBlock`. */
   step(): boolean {
     this.#start = this.#end;
-    if (this.#start >= this.#text!.length) return false;
+    if (this.#start >= this.#text!.length) {
+      // A merge relies on the keys in the index for the order of rows.
+      if (this.key !== this.#options.reader.blocks[this.#block]!.last) throw this.#otherKeys();
+      return false;
+    }
     const { delimiter, keyColumns, range } = this.#options;
     this.#end = this.#rows!.end(this.#start);
     const key = rowKey(this.#text!, payloadAt(this.#text!, this.#start), keyColumns, delimiter);
     if (range.to !== null && key >= range.to) this.#finish();
-    else this.#moveTo(key);
+    else this.key = key;
     return true;
   }
 
@@ -132,7 +126,7 @@ export class MergeSource {
       this.#finish();
       return;
     }
-    this.#moveTo(block.first);
+    this.key = block.first;
     // A block that starts before the range begins with rows of another task.
     if (range.from !== null && block.first < range.from) await this.open();
   }
@@ -140,9 +134,12 @@ export class MergeSource {
   #readKey(): void {
     const { from } = this.#options.range;
     this.#end = 0;
-    do {
-      if (!this.step()) throw new DamagedError('a block ends before the key in its block index');
-    } while (from !== null && this.key !== null && this.key < from);
+    this.step();
+    if (this.key !== null && this.key !== this.#options.reader.blocks[this.#block]!.first)
+      throw this.#otherKeys();
+    while (from !== null && this.key !== null && this.key < from) {
+      if (!this.step()) throw this.#otherKeys();
+    }
   }
 
   #contains(block: Block): boolean {
@@ -150,19 +147,15 @@ export class MergeSource {
     return (from === null || block.first >= from) && (to === null || block.last < to);
   }
 
-  #moveTo(key: SortKey): void {
-    this.key = key;
-    this.code = keyCode(key, this.#codeAt);
+  #otherKeys(): DamagedError {
+    return this.#options.reader.damagedBlock(
+      this.#block,
+      'does not begin and end with the keys of its index',
+    );
   }
 
   #finish(): void {
     this.key = null;
     this.#options.reader.release();
   }
-}
-
-/** Whether `a` comes before `b`: by next key, then the older source first. Neither source may be at its end. */
-export function comesBefore(a: MergeSource, b: MergeSource): boolean {
-  if (a.code !== b.code) return a.code < b.code;
-  return a.key! < b.key! || (a.key === b.key && a.age < b.age);
 }

@@ -2,14 +2,14 @@ import type { Block } from './index-file.js';
 
 /** A reader that can request blocks before they are needed. */
 export interface AheadReader {
-  /** The first block that has not been requested; `null` if there is none, or if the last request was made ahead. */
-  readonly nextAhead: Block | null;
-  /** Whether blocks that were requested ahead wait for the reader. */
+  /** Whether blocks that were requested ahead have not been taken yet. */
   readonly isAhead: boolean;
+  /** The first block that has not been requested; `null` if there is none, or if the reader is ahead. */
+  readonly nextAhead: Block | null;
   requestAhead(): void;
 }
 
-/** Requests at a time. They hide the latency of the store without a second buffer for each reader. */
+/** The most readers that are ahead. It hides the latency of the store without a second buffer for each reader. */
 export const READ_AHEAD = 8;
 
 /**
@@ -23,10 +23,10 @@ export class ReadAhead {
     this.#readers.push(reader);
   }
 
-  /** Makes requests until `READ_AHEAD` wait for their readers. Call it after a reader has taken one. */
+  /** Makes requests until `READ_AHEAD` readers are ahead. Call it after a reader has taken what was requested ahead. */
   fill(): void {
-    let waiting = this.#readers.filter((reader) => reader.isAhead).length;
-    for (; waiting < READ_AHEAD; waiting++) {
+    let ahead = this.#readers.filter((reader) => reader.isAhead).length;
+    for (; ahead < READ_AHEAD; ahead++) {
       let next: AheadReader | null = null;
       let first: Block | null = null;
       for (const reader of this.#readers) {

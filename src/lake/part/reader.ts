@@ -1,5 +1,5 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
-import { damagedObject } from '../damaged-error.js';
+import { type DamagedError, damagedObject } from '../damaged-error.js';
 import { crc32 } from '../store/crc32.js';
 import type { ObjectStore } from '../store/index.js';
 import { type Framing, plainFraming } from './framing.js';
@@ -96,7 +96,7 @@ export class BlockReader implements AheadReader {
     };
     const stillDamaged = firstDamaged(again);
     if (stillDamaged === -1) return again;
-    throw damagedObject(this.#key, `block ${at + stillDamaged} does not match the CRC32 of its index`);
+    throw this.damagedBlock(at + stillDamaged, 'does not match the CRC32 of its index');
   }
 
   #batchOf(at: number): Batch {
@@ -114,14 +114,19 @@ export class BlockReader implements AheadReader {
     const block = this.blocks[at]!;
     const packed = await this.packed(at);
     const raw = await this.#framing.unpack(packed, block.rawBytes).catch((cause: unknown) => {
-      throw damagedObject(this.#key, `block ${at} cannot be decompressed`, cause);
+      throw this.damagedBlock(at, 'cannot be decompressed', cause);
     });
     // Plain rows are stored unchanged, so `packedBlocks` has already checked this checksum.
     const isChecked = this.#framing === plainFraming && block.crc32 === block.rawCrc32;
     if (raw.length !== block.rawBytes || !(isChecked || crc32(raw) === block.rawCrc32)) {
-      throw damagedObject(this.#key, `block ${at} does not contain the rows of its index`);
+      throw this.damagedBlock(at, 'does not contain the rows of its index');
     }
     return raw.toString('latin1') as ByteString;
+  }
+
+  /** The error for a damaged block. A reader may have only some of the part's blocks, so it names the block's offset. */
+  damagedBlock(at: number, problem: string, cause?: unknown): DamagedError {
+    return damagedObject(this.#key, `the block at byte ${this.blocks[at]!.offset} ${problem}`, cause);
   }
 
   #fetch(from: number): Batch {

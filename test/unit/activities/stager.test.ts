@@ -58,11 +58,22 @@ describe('A stager', () => {
     expect(await staged(pages)).toEqual([['.csv', 'k10', 'k18', 9]]);
   });
 
-  it('does not compress rows that come after greater keys', async () => {
+  it('compresses rows that come after greater keys, as in a descending list', async () => {
     expect(await staged([...ordered(20, 4), ...ordered(10, 4)])).toEqual([
       ['.csv.gz', 'k20', 'k23', 4],
-      ['.csv', 'k10', 'k13', 4],
+      ['.csv.gz', 'k10', 'k13', 4],
     ]);
+    expect(await staged([...ordered(10, 40)].reverse())).toEqual([
+      ['.csv', 'k36', 'k49', 14],
+      ['.csv.gz', 'k22', 'k35', 14],
+      ['.csv.gz', 'k10', 'k21', 12],
+    ]);
+  });
+
+  it('does not compress rows between earlier ones', async () => {
+    const pages = Array.from({ length: 40 }, (_, at) => [`k${10 + ((17 * at) % 40)}`]);
+    const chunks = await staged(pages);
+    expect(chunks.map(([extension]) => extension)).toEqual(['.csv', '.csv', '.csv']);
   });
 
   describe('without space for a long run', () => {
@@ -76,8 +87,8 @@ describe('A stager', () => {
       const pages = [...ordered(10, 9)].reverse();
       expect(await staged(pages)).toEqual([
         ['.csv', 'k15', 'k18', 4],
-        ['.csv', 'k11', 'k14', 4],
-        ['.csv', 'k10', 'k10', 1],
+        ['.csv.gz', 'k11', 'k14', 4],
+        ['.csv.gz', 'k10', 'k10', 1],
       ]);
     });
   });

@@ -426,7 +426,7 @@ describe('A merge', () => {
       range: { from: 'm' as SortKey, to: null },
       adapt: null,
     });
-    await expect(source.start()).rejects.toThrow('before the key in its block index');
+    await expect(source.start()).rejects.toThrow('does not begin and end with the keys of its index');
   });
 });
 

@@ -144,7 +144,7 @@ describe('A block of a part', () => {
         }
         await series.finish();
       };
-      await expect(move(), `bit flip at byte ${at}`).rejects.toThrow(`${part.key} is damaged: block`);
+      await expect(move(), `bit flip at byte ${at}`).rejects.toThrow(`${part.key} is damaged: the block`);
       await series.abort();
     }
   });

@@ -243,7 +243,7 @@ describe('The index of a part', () => {
 describe('Reading blocks', () => {
   const texts = Array.from({ length: 12 }, (_, at) => `row ${at}`.repeat(at + 1));
 
-  it('returns the rows of each block, with any read-ahead, whichever blocks are skipped', async () => {
+  it('returns the rows of each block, with requests of any size, whichever blocks are skipped', async () => {
     for (const framing of [gzip, plain]) {
       const { key } = await write(runsOf(texts), framing);
       const { blocks } = await readIndex(lake.store, key);
@@ -275,7 +275,7 @@ describe('Reading blocks', () => {
         const reader = new BlockReader(lake.store, { key: damaged, blocks, framing }, { batchBytes: 1000 });
         expect(await reader.rows(0)).toBe('id,1\nid,2\n');
         await expect(reader.rows(1)).rejects.toThrow(
-          `${damaged} is damaged: block 1 does not match the CRC32`,
+          `${damaged} is damaged: the block at byte ${offset} does not match the CRC32`,
         );
       }
     }

@@ -24,7 +24,7 @@ import { longerStageKey, type StagedPosition } from './position.js';
 const PIECE_BYTES = 14 * 1024 * 1024;
 /** Larger than usual, because the plan of the run's merge keeps the index of all blocks in memory. */
 const BLOCK_BYTES = 128 * 1024;
-/** No other merge of the run takes place at the same time, so this one has twice the buffers. */
+/** No other merge of the run takes place at the same time, so this one has buffers of twice the size. */
 const BUFFER_BYTES = 32 * 1024 * 1024;
 /** A call begins no further merge after this time. The next call continues. */
 const MAX_MERGING_MS = 20 * MINUTE_MS;

@@ -1,6 +1,6 @@
 import type { Cells, ObjectKey } from '../../src/core/brands.js';
 import type { ExtractInput } from '../../src/core/contract/index.js';
-import { KeySamples } from '../../src/lake/chunk/key-samples.js';
+import { isApart } from '../../src/lake/chunk/apart.js';
 import { RowBuffer } from '../../src/lake/chunk/row-buffer.js';
 import { writeChunk } from '../../src/lake/chunk/write.js';
 import { framingOf, plainFraming } from '../../src/lake/part/framing.js';
@@ -31,8 +31,6 @@ const RUN_SPACE_BYTES = 16 * 1024 * 1024;
 const RUN_ROWS = 200_000;
 /** Rows are also staged after this time: a killed worker loses no more reading than this (docs/explanation/architecture.md#one-run). */
 const CHUNK_MS = 5000;
-/** The largest share of rows that a merge interleaves with those of other chunks, for a chunk that is compressed. */
-const MAX_MIXED = 1 / 4;
 
 /** The most chunks of one call. */
 const MAX_CHUNKS = 240;
@@ -59,7 +57,6 @@ export class Stager {
   #spare: RowBuffer | null = null;
   /** Buffers that have taken the space of a long run. */
   readonly #long = new Set<RowBuffer>();
-  readonly #samples = new KeySamples();
   #isNear = true;
   #quarantine: Cells[] = [];
   #bodyBytes = 0;
@@ -221,9 +218,8 @@ export class Stager {
       );
     }
     if (buffer.rows > 0) {
-      // Blocks that a merge copies are compressed here, once.
-      const mixed = this.#samples.add(buffer.keys);
-      const isCopied = mixed === null ? buffer.ascending : mixed <= MAX_MIXED;
+      // A merge copies the blocks of such rows, so they are compressed here, once. The first rows show only whether they are in order.
+      const isCopied = chunks.length === 0 ? buffer.ascending : isApart(buffer.keys, chunks);
       const framing = isCopied || !this.#isNear ? framingOf(run.resource.csv) : plainFraming;
       const name = `chunk-${input.call}-${attempt}-${sequence}${framing.extension}`;
       const { updatedAtField, csv } = run.resource;

@@ -101,13 +101,14 @@ export class MergeSource {
   step(): boolean {
     this.#start = this.#end;
     if (this.#start >= this.#text!.length) {
-      // A merge relies on the keys in the index for the order of rows.
+      // The order of a merge depends on the keys in the index.
       if (this.key !== this.#options.reader.blocks[this.#block]!.last) throw this.#otherKeys();
       return false;
     }
     const { delimiter, keyColumns, range } = this.#options;
     this.#end = this.#rows!.end(this.#start);
     const key = rowKey(this.#text!, payloadAt(this.#text!, this.#start), keyColumns, delimiter);
+    if (this.#start === 0 && key !== this.#options.reader.blocks[this.#block]!.first) throw this.#otherKeys();
     if (range.to !== null && key >= range.to) this.#finish();
     else this.key = key;
     return true;

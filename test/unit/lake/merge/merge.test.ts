@@ -3,11 +3,13 @@ import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../../src/core/brands.js';
 import { ConfigurationError } from '../../../../src/core/configuration-error.js';
 import type { DeletePolicy } from '../../../../src/core/settings.js';
+import { findAbsent } from '../../../../src/lake/merge/absent.js';
 import { adaptRows } from '../../../../src/lake/merge/adapt.js';
 import { blocksIn } from '../../../../src/lake/merge/keys.js';
 import { type MergeCounts, mergeRows, zeroCounts } from '../../../../src/lake/merge/merge.js';
 import { type KeyRange, MergeSource } from '../../../../src/lake/merge/source.js';
 import { type Framing, framingOf } from '../../../../src/lake/part/framing.js';
+import type { Block } from '../../../../src/lake/part/index-file.js';
 import { ReadAhead } from '../../../../src/lake/part/read-ahead.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
 import { PartSeries } from '../../../../src/lake/part/series.js';
@@ -413,20 +415,32 @@ describe('A merge', () => {
     expect(capped.snapshot).toEqual(chunk);
   });
 
-  it('throws an error if an index names keys that its block does not have', async () => {
+  it.each([
+    { index: { last: 'z' }, range: { from: 'm', to: null } },
+    { index: { last: 'z' }, range: { from: null, to: null } },
+    { index: { first: 'A' }, range: { from: null, to: null } },
+    { index: { first: 'A' }, range: { from: null, to: 'a' } },
+  ])('throws an error if an index names keys that its block does not have: %j', async ({ index, range }) => {
     const key = lake.newKey();
     await writePart(lake.store, key, [row('a', 'x'), row('b', 'x')], { columns: ['k', 'value'] });
     const { blocks } = await readIndex(lake.store, key);
-    const wrong = blocks.map((block) => ({ ...block, last: 'z' as SortKey }));
+    const wrong = blocks.map((block) => ({ ...block, ...(index as object as Partial<Block>) }));
     const source = new MergeSource({
       age: 0,
-      reader: new BlockReader(lake.store, { key, blocks: wrong, framing }, { batchBytes: 100 }),
+      reader: new BlockReader(lake.store, { key, blocks: wrong, framing }),
       keyColumns: 1,
       delimiter: ',',
-      range: { from: 'm' as SortKey, to: null },
-      adapt: null,
+      range: range as KeyRange,
+      adapt: (text) => text,
     });
-    await expect(source.start()).rejects.toThrow('does not begin and end with the keys of its index');
+    const reading = findAbsent(
+      [source],
+      () => true,
+      () => {},
+    );
+    await expect(reading).rejects.toThrow(
+      `the block at byte ${blocks[0]!.offset} does not begin and end with the keys of its index`,
+    );
   });
 });
 

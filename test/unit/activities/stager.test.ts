@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { FetchedPage } from '../../../activities/extract/page-chain.js';
 import { PageReader } from '../../../activities/extract/page-reader.js';
 import { runSpace } from '../../../activities/extract/run-space.js';
@@ -45,6 +45,12 @@ async function staged(pages: readonly (readonly string[])[]) {
 const ordered = (from: number, count: number) => Array.from({ length: count }, (_, at) => [`k${from + at}`]);
 
 describe('A stager', () => {
+  beforeEach(() => {
+    // Its store is near, however slow the disk is.
+    vi.spyOn(performance, 'now').mockReturnValue(0);
+    return () => vi.restoreAllMocks();
+  });
+
   it('compresses rows in order, whose blocks a merge copies, and stages them after every 4 MiB', async () => {
     expect(await staged(ordered(10, 9))).toEqual([
       ['.csv.gz', 'k10', 'k13', 4],

@@ -22,7 +22,7 @@ import {
 } from '../../../src/lake/store/index.js';
 import { S3Connection } from '../../../src/lake/store/s3/connection.js';
 import { copyObject } from '../../../src/lake/store/s3/copy.js';
-import { PART_BYTES } from '../../../src/lake/store/s3/writer.js';
+import { PART_BYTES } from '../../../src/lake/store/s3/upload-buffers.js';
 import { describeStoreContract } from '../../support/store-contract.js';
 import { startTestS3, type TestS3 } from '../../support/versitygw.js';
 

@@ -6,9 +6,8 @@ import type { ObjectWriter, WriteOptions, WrittenObject } from '../port.js';
 import type { S3Connection } from './connection.js';
 import { MAX_PARTS, MultipartUpload } from './multipart.js';
 import { putObject } from './put.js';
+import { giveBack, PART_BYTES, takeBuffer } from './upload-buffers.js';
 
-/** Size of an upload part. At most two are in memory. With 10,000 parts, an object can have 78 GiB. */
-export const PART_BYTES = 8 * 1024 * 1024;
 /** Initial buffer size. Most objects are smaller than a part, and unused memory also triggers garbage collection. */
 const FIRST_BYTES = 1024 * 1024;
 
@@ -24,7 +23,6 @@ export class S3Writer implements ObjectWriter {
   readonly #signal: AbortSignal;
   readonly #sha256 = createHash('sha256');
   #buffer: Buffer | null = null;
-  #spare: Buffer | null = null;
   #filled = 0;
   #bytes = 0;
   #crc = 0;
@@ -69,9 +67,9 @@ export class S3Writer implements ObjectWriter {
   }
 
   #bufferFor(bytes: number): Buffer {
-    this.#buffer ??= this.#spare ?? Buffer.allocUnsafeSlow(FIRST_BYTES);
+    this.#buffer ??= this.#upload === null ? Buffer.allocUnsafeSlow(FIRST_BYTES) : takeBuffer();
     if (bytes > this.#buffer.length) {
-      const larger = Buffer.allocUnsafeSlow(PART_BYTES);
+      const larger = takeBuffer();
       this.#buffer.copy(larger, 0, 0, this.#filled);
       this.#buffer = larger;
     }
@@ -104,9 +102,7 @@ export class S3Writer implements ObjectWriter {
     const crc = this.#bufferCrc;
     this.#bufferCrc = 0;
     this.#crc = crc32Combine(this.#crc, crc, length);
-    const sending = upload.upload(this.#partNumber, part, crc, this.#signal).then(() => {
-      this.#spare = body;
-    });
+    const sending = upload.upload(this.#partNumber, part, crc, this.#signal).then(() => this.#giveBack(body));
     sending.catch(() => {});
     this.#inFlight = sending;
     this.#buffer = null;
@@ -133,12 +129,20 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #put(): Promise<WrittenObject> {
-    const body = this.#buffer?.subarray(0, this.#filled) ?? Buffer.alloc(0);
+    const buffer = this.#buffer ?? Buffer.alloc(0);
+    const body = buffer.subarray(0, this.#filled);
     const written = {
       ...{ key: this.#key, bytes: this.#bytes, crc32: crc32ToHex(this.#bufferCrc) },
       sha256: this.#sha256.digest('hex'),
     };
-    return putObject(this.#s3, this.#key, body, { ...this.#options, signal: this.#signal }, written);
+    const options = { ...this.#options, signal: this.#signal };
+    const stored = await putObject(this.#s3, this.#key, body, options, written);
+    this.#giveBack(buffer);
+    return stored;
+  }
+
+  #giveBack(buffer: Buffer): void {
+    if (buffer.length === PART_BYTES) giveBack(buffer);
   }
 
   async #complete(upload: MultipartUpload): Promise<WrittenObject> {
@@ -178,7 +182,6 @@ export class S3Writer implements ObjectWriter {
 
   #release(): void {
     this.#buffer = null;
-    this.#spare = null;
     this.#inFlight = null;
   }
 

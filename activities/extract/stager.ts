@@ -218,7 +218,7 @@ export class Stager {
       );
     }
     if (buffer.rows > 0) {
-      // A merge copies the blocks of such rows, so they are compressed here, once. The first rows show only whether they are in order.
+      // A merge copies the blocks of such rows, so they are compressed here, once.
       const isCopied = chunks.length === 0 ? buffer.ascending : isApart(buffer.keys, chunks);
       const framing = isCopied || !this.#isNear ? framingOf(run.resource.csv) : plainFraming;
       const name = `chunk-${input.call}-${attempt}-${sequence}${framing.extension}`;

@@ -135,12 +135,9 @@ export class MergeSource {
   #readKey(): void {
     const { from } = this.#options.range;
     this.#end = 0;
-    this.step();
-    if (this.key !== null && this.key !== this.#options.reader.blocks[this.#block]!.first)
-      throw this.#otherKeys();
-    while (from !== null && this.key !== null && this.key < from) {
+    do {
       if (!this.step()) throw this.#otherKeys();
-    }
+    } while (from !== null && this.key !== null && this.key < from);
   }
 
   #contains(block: Block): boolean {

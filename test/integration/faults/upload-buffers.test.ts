@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 it('writers that use the same buffers one after another, also after one is aborted, never mix their bytes', async () => {
-  /** Writes a MiB at a time, so that writers wait for one another's buffers in every part. */
+  /** Writes a MiB at a time, so that the writers take turns. */
   const write = async (name: string, size: number): Promise<Buffer> => {
     const body = randomBytes(size * MIB);
     const writer = store.openWriter(toObjectKey(name), TYPE);

@@ -56,8 +56,12 @@ export class MultipartUpload {
     this.#parts.push(part);
   }
 
-  /** Sends one part. The SDK retries transient errors. */
-  async upload(partNumber: number, body: Uint8Array, crc: number, signal: AbortSignal): Promise<void> {
+  /**
+   * Sends one part. The SDK retries transient errors.
+   *
+   * @returns whether the body is free. After a retry, Node may still be sending the first request, which the store has refused.
+   */
+  async upload(partNumber: number, body: Uint8Array, crc: number, signal: AbortSignal): Promise<boolean> {
     const command = new (sdk().UploadPartCommand)({
       ...this.#target,
       PartNumber: partNumber,
@@ -69,6 +73,7 @@ export class MultipartUpload {
       this.#s3.client.send(command, sendOptions(signal)),
     );
     this.#parts.push({ PartNumber: partNumber, ETag: answer.ETag, ChecksumCRC32: crc32ToBase64(crc) });
+    return answer.$metadata.attempts === 1;
   }
 
   /** Completes the upload. The store compares the CRC32 of the whole object with ours. */

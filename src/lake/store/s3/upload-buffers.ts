@@ -14,10 +14,10 @@ export function takeBuffer(): Buffer {
 
 /**
  * Keeps a buffer for the next part, for some seconds. A new one costs thousands of page faults, and it makes V8 collect garbage
- * earlier. No request may use the buffer any more, so it is not for those of failed requests.
+ * earlier. No request may use the buffer any more.
  */
 export function giveBack(buffer: Buffer): void {
-  if (kept.length < KEPT) kept.push(buffer);
+  if (kept.length < KEPT && !kept.includes(buffer)) kept.push(buffer);
   if (timer !== null) clearTimeout(timer);
   timer = setTimeout(() => kept.splice(0), KEPT_MS);
   timer.unref();

@@ -102,7 +102,9 @@ export class S3Writer implements ObjectWriter {
     const crc = this.#bufferCrc;
     this.#bufferCrc = 0;
     this.#crc = crc32Combine(this.#crc, crc, length);
-    const sending = upload.upload(this.#partNumber, part, crc, this.#signal).then(() => this.#giveBack(body));
+    const sending = upload.upload(this.#partNumber, part, crc, this.#signal).then((isFree) => {
+      if (isFree) giveBack(body);
+    });
     sending.catch(() => {});
     this.#inFlight = sending;
     this.#buffer = null;
@@ -129,20 +131,12 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #put(): Promise<WrittenObject> {
-    const buffer = this.#buffer ?? Buffer.alloc(0);
-    const body = buffer.subarray(0, this.#filled);
+    const body = this.#buffer?.subarray(0, this.#filled) ?? Buffer.alloc(0);
     const written = {
       ...{ key: this.#key, bytes: this.#bytes, crc32: crc32ToHex(this.#bufferCrc) },
       sha256: this.#sha256.digest('hex'),
     };
-    const options = { ...this.#options, signal: this.#signal };
-    const stored = await putObject(this.#s3, this.#key, body, options, written);
-    this.#giveBack(buffer);
-    return stored;
-  }
-
-  #giveBack(buffer: Buffer): void {
-    if (buffer.length === PART_BYTES) giveBack(buffer);
+    return putObject(this.#s3, this.#key, body, { ...this.#options, signal: this.#signal }, written);
   }
 
   async #complete(upload: MultipartUpload): Promise<WrittenObject> {

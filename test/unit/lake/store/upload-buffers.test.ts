@@ -1,4 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { ObjectKey } from '../../../../src/core/brands.js';
+import type { S3Connection } from '../../../../src/lake/store/s3/connection.js';
+import { MultipartUpload } from '../../../../src/lake/store/s3/multipart.js';
 import { giveBack, PART_BYTES, takeBuffer } from '../../../../src/lake/store/s3/upload-buffers.js';
 
 // The buffers are compared by identity outside `expect`, which would print all of their bytes.
@@ -28,5 +31,29 @@ describe('Buffers for uploads', () => {
     expect(buffers.includes(takeBuffer())).toBe(true);
     vi.advanceTimersByTime(2_000);
     expect(buffers.includes(takeBuffer())).toBe(false);
+  });
+
+  it('are not kept twice', () => {
+    const buffer = takeBuffer();
+    giveBack(buffer);
+    giveBack(buffer);
+    expect([takeBuffer() === buffer, takeBuffer() === buffer]).toEqual([true, false]);
+  });
+
+  it('are free after one request, but not after a retry, which the first request may outlive', async () => {
+    let attempts = 1;
+    const answer = () => ({ UploadId: 'u', ETag: '"e"', $metadata: { attempts } });
+    const connection = {
+      keyOf: (key: string) => key,
+      run: (_operation: string, _key: string, _signal: unknown, work: () => unknown) => work(),
+      client: { send: async () => answer() },
+    } as unknown as S3Connection;
+    const upload = await MultipartUpload.create(connection, 'tasks/a.csv.gz' as ObjectKey, 'write', {
+      contentType: 'application/gzip',
+    });
+    const { signal } = new AbortController();
+    expect(await upload.upload(1, Buffer.from('x'), 1, signal)).toBe(true);
+    attempts = 2;
+    expect(await upload.upload(2, Buffer.from('x'), 1, signal)).toBe(false);
   });
 });

@@ -8,6 +8,7 @@ import { followWriteBack, type WriteBackView } from '../../../src/temporal/follo
 import { replayHistories } from '../../../src/temporal/replay/replay.js';
 import { readStatus } from '../../../src/temporal/status/status.js';
 import { dataConverter } from '../../support/encryption.mjs';
+import { holdAnswer } from '../../support/hold.js';
 import { runCommand, startWorkerProcess } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { endLocks, fileIn, stage, timeEntriesCsv } from '../../support/write-back.js';
@@ -49,8 +50,13 @@ describe("with a user's encrypting data converter", () => {
     const projects = () => last?.resources.find(({ resource }) => resource === 'projects');
     await until(() => (projects()?.failure ?? null) !== null, 'an attempt has failed');
     expect(projects()!.failure!.message).toContain('503');
+    const held = holdAnswer(stack.simulator, { resource: 'projects', page: 2 });
     faults.clear();
-    faults.add({ match: { resource: 'projects' }, fault: { kind: 'latency', ms: 400 } });
+    // Only a heartbeat knows of pages while the activity is still reading.
+    const isReading = ({ stage, pages }: ExportView['resources'][number]) =>
+      stage === 'extract' && pages > 0 && pages < 3;
+    await until(() => views.at(-1)!.resources.some(isReading), 'a view has pages');
+    held.release();
     const result = await following.catch((error: unknown) => error);
     // What fails carries its outcomes in the failure, which is encrypted too.
     expect(result).toMatchObject({
@@ -60,12 +66,6 @@ describe("with a user's encrypting data converter", () => {
         { resource: 'nothing', outcome: 'failed' },
       ],
     });
-    // Only a heartbeat knows of pages while the activity is still reading.
-    expect(
-      views.some(({ resources }) =>
-        resources.some(({ stage, pages }) => stage === 'extract' && pages > 0 && pages < 3),
-      ),
-    ).toBe(true);
     const [status] = await readStatus(stack.temporal, stack.settings.connections[0]!, stack.store);
     expect(status).toMatchObject({ name: 'projects', from: 'mirror', rows: 30 });
     await worker.stop();

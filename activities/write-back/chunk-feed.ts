@@ -31,6 +31,15 @@ export class ChunkFeed {
   readonly #events: FeedEvents;
   /** Chunks without a complete log. */
   readonly todo: readonly number[];
+  /** Whether all rows were taken. */
+  reachedEnd = false;
+  /** How many chunks of `todo` were opened, or are being opened. */
+  #begun = 0;
+  #opening: Promise<readonly RowTask[]> | null = null;
+  #tasks: readonly RowTask[] = [];
+  /** Index of the next row in `#tasks`. */
+  #at = 0;
+  #advancing: Promise<boolean> | null = null;
 
   constructor(options: SendAttemptOptions, events: FeedEvents) {
     const { plan, logs } = options;
@@ -39,31 +48,52 @@ export class ChunkFeed {
     this.todo = plan.pending.filter((chunk) => (logs.get(chunk)?.done ?? null) === null);
   }
 
-  /**
-   * Provides the rows one by one. The next chunk is opened while the current one is being sent.
-   *
-   * @returns whether all rows were provided
-   * @throws StoreError
-   */
-  async *tasks(): AsyncGenerator<RowTask, boolean> {
-    const { mustEnd } = this.#events;
-    let opening = this.#open(this.todo[0]);
-    for (let at = 0; at < this.todo.length; at++) {
-      const tasks = await opening;
-      opening = this.#open(mustEnd() ? undefined : this.todo[at + 1]);
-      // Awaited in the next iteration; until then a failure must not count as unhandled.
-      opening.catch(() => {});
-      for (const task of tasks) {
-        if (mustEnd()) return await opening.then(() => false);
-        yield task;
-      }
-      if (mustEnd() && at + 1 < this.todo.length) return await opening.then(() => false);
-    }
-    return true;
+  /** Takes the next row of the current chunk; `null` if there is none, or if the attempt must end. */
+  take(): RowTask | null {
+    if (this.#at >= this.#tasks.length || this.#events.mustEnd()) return null;
+    return this.#tasks[this.#at++]!;
   }
 
-  async #open(number: number | undefined): Promise<RowTask[]> {
-    if (number === undefined) return [];
+  /**
+   * Waits for the next chunk with rows. All senders share one wait.
+   *
+   * @returns whether there are rows to take; otherwise `reachedEnd` tells whether all were taken
+   * @throws StoreError
+   */
+  advance(): Promise<boolean> {
+    this.#advancing ??= this.#advance().finally(() => {
+      this.#advancing = null;
+    });
+    return this.#advancing;
+  }
+
+  async #advance(): Promise<boolean> {
+    while (this.#at >= this.#tasks.length) {
+      const opening = this.#opening ?? this.#openNext();
+      if (opening === null) {
+        this.reachedEnd = this.#begun === this.todo.length;
+        return false;
+      }
+      this.#opening = null;
+      this.#tasks = await opening;
+      this.#at = 0;
+      // The next chunk is opened while the current one is being sent.
+      this.#opening = this.#openNext();
+      // Awaited in the next iteration; until then a failure must not count as unhandled.
+      this.#opening?.catch(() => {});
+    }
+    if (!this.#events.mustEnd()) return true;
+    // A log must not be closed while it is being opened.
+    await this.#opening;
+    return false;
+  }
+
+  #openNext(): Promise<readonly RowTask[]> | null {
+    if (this.#begun === this.todo.length || this.#events.mustEnd()) return null;
+    return this.#open(this.todo[this.#begun++]!);
+  }
+
+  async #open(number: number): Promise<readonly RowTask[]> {
     const { deps, connection, input, logs, token } = this.#options;
     const { store } = connection;
     const loaded = await loadChunk(store, input.plan, number, logs);

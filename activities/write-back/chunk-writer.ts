@@ -30,12 +30,14 @@ export class ChunkWriter {
     this.#rowsAChunk = rowsAChunk;
   }
 
-  async add(row: ChunkRow): Promise<void> {
+  /** Adds a row. Returns a promise only if the next row must wait for it. */
+  add(row: ChunkRow): Promise<void> | undefined {
     const line = encodeChunkRow(row);
     this.#lines.push(line);
     this.#bytes += line.length;
     this.#hasPending ||= isPending(row);
-    if (this.#lines.length >= this.#rowsAChunk || this.#bytes >= CHUNK_BYTES) await this.#next();
+    const isFull = this.#lines.length >= this.#rowsAChunk || this.#bytes >= CHUNK_BYTES;
+    return isFull ? this.#next() : undefined;
   }
 
   /** Writes the last chunk. Returns the row count of each chunk, and the chunks with rows to send. */

@@ -69,7 +69,7 @@ async function makePlan(
 ): Promise<StoredPlan> {
   const { cancellationSignal: signal } = Context.current();
   const planner = new BatchPlanner(input);
-  const columns = await eachRow(store, input, signal, (row) => planner.survey(row));
+  const columns = await eachRow(store, input, signal, (row) => void planner.survey(row));
   await writeBatchFile(store, input, typesOf(columns));
 
   const known = before.length === 0 ? null : await EarlierRows.read(store, before, signal);
@@ -77,11 +77,10 @@ async function makePlan(
   const rowsAChunk = chunkRows(planner.rows);
   const key = planKey(input.batchId, planName(sequence, input.input, rowsAChunk));
   const writer = new ChunkWriter(store, key, rowsAChunk);
-  await eachRow(store, input, signal, async (row) => {
+  await eachRow(store, input, signal, (row) => {
     const planned = planner.plan(row);
-    await writer.add(
-      known === null ? { ...planned, receipt: null, sentAt: null } : await withEarlierOutcome(planned, known),
-    );
+    if (known === null) return writer.add({ ...planned, receipt: null, sentAt: null });
+    return withEarlierOutcome(planned, known).then((one) => writer.add(one));
   });
   const { chunks, pending } = await writer.finish();
   const file: PlanFile = { sequence, input: input.input, rows: planner.rows, chunks, pending };
@@ -95,7 +94,7 @@ async function eachRow(
   store: ObjectStore,
   { batchId, resource, format, input }: PlanWriteBackInput,
   signal: AbortSignal,
-  visit: (row: InputRow) => void | Promise<void>,
+  visit: (row: InputRow) => Promise<void> | undefined,
 ): Promise<readonly InputColumn[]> {
   let columns: readonly InputColumn[] = [];
   const types = {

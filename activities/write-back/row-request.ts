@@ -3,7 +3,6 @@ import {
   RefusedError,
   RejectedError,
   type SendAnswer,
-  type SendRequest,
   type SentBefore,
   ServiceError,
   TransientError,
@@ -43,11 +42,12 @@ export async function sendRowRequest(
 ): Promise<RequestOutcome> {
   const { connection, resource, signal, onWait } = options;
   try {
-    const request: SendRequest = {
-      ...{ resource, signal, onWait, before, notAfter, idempotencyKey: row.idempotencyKey },
-      ...toRequest(resource, row, connection.settings.writeBack),
-    };
-    const outcome = await connection.client.send(request, responseId);
+    const { idempotencyKey } = row;
+    const { method, path, body } = toRequest(resource, row, connection.settings.writeBack);
+    const outcome = await connection.client.send(
+      { resource, method, path, body, idempotencyKey, before, notAfter, signal, onWait },
+      responseId,
+    );
     switch (outcome.kind) {
       case 'answered':
         return answered(outcome.answer, resource);

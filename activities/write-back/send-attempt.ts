@@ -72,16 +72,12 @@ export class SendAttempt {
     }, FLUSH_EVERY_MS);
     // A request that hangs must not outlive the attempt.
     const ending = setTimeout(() => this.#endSoon(), Math.min(endBefore - deps.now(), 2 ** 31 - 1));
-    let reachedEnd = false;
     try {
-      const tasks = this.#feed.tasks();
-      const senders = Array.from({ length: connection.settings.http.concurrency }, () =>
-        this.#sendNext(tasks),
-      );
+      const { concurrency } = connection.settings.http;
       // Wait for all senders, even if one fails: a log must not be closed while one of its rows is in flight.
-      const ends = await Promise.allSettled(senders);
-      for (const end of ends) if (end.status === 'rejected') this.halt(end.reason);
-      reachedEnd = ends.some((end) => end.status === 'fulfilled' && end.value);
+      await Promise.all(
+        Array.from({ length: concurrency }, () => this.#sendRows().catch((error) => this.halt(error))),
+      );
       this.#judgeNotFound('end');
     } finally {
       clearInterval(flushing);
@@ -91,7 +87,7 @@ export class SendAttempt {
       await Promise.all(this.#closing);
     }
     if (this.#halted !== null) throw stopFailure(this.#halted.error, input.resource);
-    if (!reachedEnd) return false;
+    if (!this.#feed.reachedEnd) return false;
     if (this.#unsettled === 0) return true;
     if (this.#settled > 0) return false;
     throw unsettledFailure(input.resource, this.#unsettled);
@@ -102,23 +98,22 @@ export class SendAttempt {
     this.#grace ??= setTimeout(() => this.#abort.abort(), Math.min(GRACE_MS, giveUpAfterMs / 4));
   }
 
-  /** Sends rows one after the other. Returns whether it reached the end of the feed. */
-  async #sendNext(tasks: AsyncGenerator<RowTask, boolean>): Promise<boolean> {
+  /** Sends rows one after the other, until there are no more or the attempt must end. */
+  async #sendRows(): Promise<void> {
     const { connection, input } = this.#options;
     const { resource } = input;
     const onWait = (untilMs: number): void => {
       this.waitingUntil = untilMs;
     };
+    const options = { connection, resource, signal: this.#abort.signal, onWait };
     for (;;) {
-      const next = await tasks.next().catch((error) => {
-        this.halt(error);
-        return { done: true, value: false } as const;
-      });
-      if (next.done === true) return next.value ?? false;
-      if (this.#halted !== null) continue;
-      const options = { connection, resource, signal: this.#abort.signal, onWait };
-      next.value.chunk.sending(next.value.index);
-      this.#record(next.value, await sendRowRequest(next.value, options));
+      const task = this.#feed.take();
+      if (task !== null) {
+        task.chunk.sending(task.index);
+        this.#record(task, await sendRowRequest(task, options));
+      } else if (!(await this.#feed.advance())) {
+        return;
+      }
     }
   }
 

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import type { Readable } from 'node:stream';
 import { type ByteString, readByteString, toByteString } from '../core/brands.js';
 import { type ErrorCode, WorktrackError } from '../core/errors.js';
-import { ACCEPTED_CODING, decodeBody, isIdentity } from './content-coding.js';
+import { ACCEPTED_CODING, decoderOf, isIdentity } from './content-coding.js';
 
 /** Why a body cannot be read. A retry can help for all of them except `too-large`. */
 type BodyFault = 'too-large' | 'too-slow' | 'truncated' | 'unknown-coding' | 'undecodable';
@@ -39,13 +38,21 @@ export interface Body {
 }
 
 /**
- * Reads a whole JSON body, decoded (RFC 9110 8.4) and without a byte order mark. Neither the encoded nor the decoded
- * form may be larger than `maxBytes`, so a decompression bomb never fills the memory.
- * Throws BodyError; errors of the connection pass through.
+ * Decodes a whole JSON body (RFC 9110 8.4), and removes a byte order mark. Neither the encoded nor the decoded form may be
+ * larger than `maxBytes`, so a decompression bomb never fills the memory.
+ *
+ * @throws BodyError
  */
-export async function readBody(stream: Readable, headers: BodyHeaders, maxBytes: number): Promise<Body> {
-  const chunks: Buffer[] = [];
-  await decodeInto(chunks, stream, headers, maxBytes);
+export async function readBody(
+  encoded: readonly Buffer[],
+  headers: BodyHeaders,
+  maxBytes: number,
+): Promise<Body> {
+  const { contentEncoding, contentLength } = headers;
+  checkSize(encoded, contentLength, maxBytes);
+  const chunks = isIdentity(contentEncoding)
+    ? encoded
+    : await decodeInto([], encoded, contentEncoding, maxBytes);
   const whole = joinChunks(chunks);
   const start = whole[0] === 0xef && whole[1] === 0xbb && whole[2] === 0xbf ? 3 : 0;
   if (isUtf8(whole)) return { text: readByteString(whole.subarray(start)), bytes: whole.length, replaced: 0 };
@@ -54,7 +61,7 @@ export async function readBody(stream: Readable, headers: BodyHeaders, maxBytes:
 
 /**
  * JSON must be UTF-8 (RFC 8259 section 8.1). One invalid value must not block all other rows, so invalid sequences
- * become U+FFFD, like lone surrogates (docs/explanation/semantics.md#values), and are limitBytes for a warning.
+ * become U+FFFD, like lone surrogates (docs/explanation/semantics.md#values), and are counted for a warning.
  */
 function decodeLossy(bytes: Buffer): Pick<Body, 'text' | 'replaced'> {
   const text = toByteString(bytes.toString('utf8'));
@@ -84,81 +91,74 @@ function joinChunks(chunks: readonly Buffer[]): Buffer {
 }
 
 /**
- * Reads the beginning of an error's body as text, up to `maxBytes`. Never throws: the status matters most, so a broken
- * body or connection only shortens the text.
+ * The beginning of an error's body as text, up to `maxBytes`. Never throws: the status matters most, so a body that is
+ * broken only shortens the text.
  */
 export async function readErrorText(
-  stream: Readable,
-  headers: BodyHeaders,
+  encoded: readonly Buffer[],
+  { contentEncoding }: BodyHeaders,
   maxBytes: number,
 ): Promise<string> {
+  if (isIdentity(contentEncoding)) return Buffer.concat(encoded).toString('utf8');
   const chunks: Buffer[] = [];
-  try {
-    await decodeInto(chunks, stream, headers, maxBytes);
-  } catch {
-    // `chunks` has the bytes before the failure.
-  }
+  // After a failure, `chunks` has the bytes before it.
+  await decodeInto(chunks, encoded, contentEncoding, maxBytes).catch(() => {});
   return Buffer.concat(chunks).toString('utf8');
 }
 
+/** Decodes a body and returns `sink`, to which it adds each chunk as soon as it is decoded. */
 async function decodeInto(
   sink: Buffer[],
-  stream: Readable,
-  headers: BodyHeaders,
+  encoded: readonly Buffer[],
+  contentEncoding: string | null,
   maxBytes: number,
-): Promise<void> {
-  // Destroying an unfinished body makes it emit an error when nothing listens any more.
-  stream.on('error', () => undefined);
+): Promise<readonly Buffer[]> {
+  const decoder = decoderOf(contentEncoding);
+  if (decoder === null) {
+    throw new BodyError(
+      'unknown-coding',
+      `The body has the Content-Encoding ${contentEncoding}, but only ${ACCEPTED_CODING} was requested.`,
+    );
+  }
   try {
-    const { contentEncoding, contentLength } = headers;
-    const isPlain = isIdentity(contentEncoding);
-    const source = isPlain
-      ? stream
-      : decodeBody(limitBytes(stream, contentLength, maxBytes), contentEncoding);
-    if (source === null) {
-      throw new BodyError(
-        'unknown-coding',
-        `The body has the Content-Encoding ${contentEncoding}, but only ${ACCEPTED_CODING} was requested.`,
-      );
-    }
+    for (const chunk of encoded) decoder.write(chunk);
+    decoder.end();
     let size = 0;
-    for await (const chunk of source) {
+    for await (const chunk of decoder as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > maxBytes) throw tooLarge(maxBytes);
       sink.push(chunk);
     }
-    if (isPlain) checkLength(size, contentLength);
+    return sink;
   } catch (error) {
-    stream.destroy();
-    throw isZlibError(error) ? decodingError(error, headers.contentEncoding) : error;
+    throw isZlibError(error) ? decodingError(error, contentEncoding) : error;
+  } finally {
+    decoder.destroy();
   }
 }
 
 /**
- * Limits and checks the encoded bytes. A gzip stream of endless empty members decodes to zero bytes, so a limit on the
- * decoded bytes alone would never stop it.
+ * Checks the encoded bytes. A gzip body of endless empty members decodes to zero bytes, so a limit on the decoded bytes
+ * alone would never stop it.
  */
-async function* limitBytes(
-  source: AsyncIterable<Buffer>,
-  contentLength: string | null,
-  maxBytes: number,
-): AsyncIterable<Buffer> {
-  let received = 0;
-  for await (const chunk of source) {
-    received += chunk.length;
-    if (received > maxBytes) throw tooLarge(maxBytes);
-    yield chunk;
-  }
-  checkLength(received, contentLength);
+function checkSize(encoded: readonly Buffer[], contentLength: string | null, maxBytes: number): void {
+  const bytes = encoded.reduce((sum, { length }) => sum + length, 0);
+  if (bytes > maxBytes) throw tooLarge(maxBytes);
+  if (contentLength === null || !/^\d+$/.test(contentLength) || Number(contentLength) === bytes) return;
+  throw new BodyError('truncated', `The body has ${bytes} bytes, but Content-Length is ${contentLength}.`);
 }
 
-function checkLength(received: number, contentLength: string | null): void {
-  if (contentLength === null || !/^\d+$/.test(contentLength) || Number(contentLength) === received) return;
-  throw new BodyError('truncated', `The body has ${received} bytes, but Content-Length is ${contentLength}.`);
-}
-
-function tooLarge(maxBytes: number): BodyError {
+/** The error for a body that is larger than `http.maxBody`. */
+export function tooLarge(maxBytes: number): BodyError {
   return new BodyError('too-large', `The body is larger than ${maxBytes} bytes.`, { maxBytes });
+}
+
+/** The error for a response that is not complete within `http.responseTimeout`, although bytes keep arriving. */
+export function tooSlow(limitMs: number): BodyError {
+  return new BodyError(
+    'too-slow',
+    `the response was not complete after ${limitMs / 1000} s. If the service needs this long, raise http.responseTimeout.`,
+  );
 }
 
 function isZlibError(error: unknown): error is NodeJS.ErrnoException {

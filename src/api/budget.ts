@@ -90,6 +90,13 @@ export class RateBudget {
     return Math.max(0, untilMs - this.#now());
   }
 
+  /** A lease that is due at once; `null`: wait with `acquire`. It costs less than that, and most requests get one. */
+  tryAcquire(): Lease | null {
+    if (this.#queue.length > 0 || !this.#hasRoom()) return null;
+    const now = this.#now();
+    return this.#dueAt() > now ? null : this.#grant(now);
+  }
+
   /** Waits for a lease. Rejects with the signal's reason when aborted. */
   acquire(options: AcquireOptions): Promise<Acquired> {
     const { signal } = options;
@@ -101,20 +108,17 @@ export class RateBudget {
         // The timer may have been set only for this waiter.
         this.#pump();
       };
-      let isSettled = false;
       const waiter: Waiter = {
         options,
         settle: (acquired) => {
-          isSettled = true;
           signal?.removeEventListener('abort', onAbort);
           resolve(acquired);
         },
       };
+      signal?.addEventListener('abort', onAbort, { once: true });
       this.#queue.push(waiter);
       this.#announceHold([waiter]);
       this.#pump();
-      // Most requests get their lease at once, and a listener costs more than that.
-      if (!isSettled) signal?.addEventListener('abort', onAbort, { once: true });
     });
   }
 
@@ -159,9 +163,9 @@ export class RateBudget {
   #pump(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    while (this.#queue.length > 0 && this.#inFlight < Math.floor(this.#pace.concurrency)) {
+    while (this.#queue.length > 0 && this.#hasRoom()) {
       const now = this.#now();
-      const due = Math.max(this.#heldUntil, this.#nextSlot);
+      const due = this.#dueAt();
       if (due > now) {
         // A timer may fire up to a millisecond early; the loop then sets it again.
         this.#timer = setTimeout(() => this.#pump(), Math.min(Math.ceil(due - now), 2 ** 31 - 1));
@@ -169,14 +173,22 @@ export class RateBudget {
       }
       const waiter = this.#queue.shift();
       if (waiter === undefined) return;
-      this.#inFlight += 1;
-      // Counted from now and not from the last slot, so that idle time does not allow a burst.
-      if (this.#pace.perSecond !== null) this.#nextSlot = now + 1000 / this.#pace.perSecond;
-      waiter.settle({ kind: 'granted', lease: this.#lease() });
+      waiter.settle({ kind: 'granted', lease: this.#grant(now) });
     }
   }
 
-  #lease(): Lease {
+  #hasRoom(): boolean {
+    return this.#inFlight < Math.floor(this.#pace.concurrency);
+  }
+
+  #dueAt(): number {
+    return Math.max(this.#heldUntil, this.#nextSlot);
+  }
+
+  #grant(now: number): Lease {
+    this.#inFlight += 1;
+    // Counted from now and not from the last slot, so that idle time does not allow a burst.
+    if (this.#pace.perSecond !== null) this.#nextSlot = now + 1000 / this.#pace.perSecond;
     const slowdownsAtStart = this.#slowdowns;
     let open = true;
     return {

@@ -1,5 +1,4 @@
-import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
+import { createGunzip, type Gunzip } from 'node:zlib';
 
 /** The Accept-Encoding of every request. */
 export const ACCEPTED_CODING = 'gzip';
@@ -10,28 +9,13 @@ export function isIdentity(contentEncoding: string | null): boolean {
   return coding === '' || coding === 'identity';
 }
 
-/** Decodes an encoded body by its Content-Encoding (RFC 9110 8.4). Null for a coding that no request accepts. */
-export function decodeBody(
-  source: AsyncIterable<Buffer>,
-  contentEncoding: string | null,
-): AsyncIterable<Buffer> | null {
+/** The decoder for a Content-Encoding (RFC 9110 8.4). Null for a coding that no request accepts. */
+export function decoderOf(contentEncoding: string | null): Gunzip | null {
   switch (contentEncoding?.trim().toLowerCase()) {
     case 'x-gzip': // Equivalent to gzip (RFC 9110 8.4.1.3).
     case ACCEPTED_CODING:
-      return gunzip(source);
+      return createGunzip();
     default:
       return null;
-  }
-}
-
-async function* gunzip(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  const decoder = createGunzip();
-  // An error of the source destroys the decoder, so it reaches the loop below. The promise is not awaited: a reader
-  // that stops early destroys the body, which ends the pipeline.
-  pipeline(source, decoder).catch(() => undefined);
-  try {
-    yield* decoder as AsyncIterable<Buffer>;
-  } finally {
-    decoder.destroy();
   }
 }

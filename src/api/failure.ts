@@ -30,7 +30,7 @@ export function statusError(
   mapping: ErrorMapping,
   redact: Redactor,
 ): ServiceError {
-  const { status, retryAfterMs } = response;
+  const { status, retryAfterMs, location } = response.head;
   const message = serviceMessage(response.text, redact);
   const options = { request, status, retryAfterMs, serviceMessage: message?.shown ?? null };
   const quoted = message === null ? '' : ` and says: ${message.shown}`;
@@ -46,7 +46,7 @@ export function statusError(
       return new RejectedError(what, options);
     case 'redirect':
       return new TransientError(
-        `${subject(request)} answered ${status}, a redirect to ${redirectHost(response, request, redact)}. Redirects are not followed; check baseUrl.`,
+        `${subject(request)} answered ${status}, a redirect to ${redirectHost(location, request, redact)}. Redirects are not followed; check baseUrl.`,
         { ...options, reason: 'redirect' },
       );
     default:
@@ -55,9 +55,9 @@ export function statusError(
 }
 
 /** Only the host: the rest of a Location may contain tokens. */
-function redirectHost(response: Failure, request: RequestContext, redact: Redactor): string {
-  if (response.location === null || !URL.canParse(response.location, request.url)) return 'an unknown host';
-  return redact(new URL(response.location, request.url).host);
+function redirectHost(location: string | null, request: RequestContext, redact: Redactor): string {
+  if (location === null || !URL.canParse(location, request.url)) return 'an unknown host';
+  return redact(new URL(location, request.url).host);
 }
 
 /** The error for a failed connection or an unreadable body. */

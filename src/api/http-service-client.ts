@@ -48,12 +48,11 @@ export class HttpServiceClient implements ServiceClient {
 
   async send<T>(request: SendRequest, parse: Parse<T>): Promise<SendOutcome<T>> {
     let sends = 0;
+    const onSend = (): void => {
+      sends += 1;
+    };
     try {
-      const onSend = (): void => {
-        sends += 1;
-      };
-      const operation = { ...this.#write(request), onSend };
-      const received = await this.#execute(operation, parse);
+      const received = await this.#execute(this.#writeOperation(request, onSend), parse);
       return { kind: 'answered', answer: { verdict: 'accepted', received } };
     } catch (thrown) {
       // For a write, a 404 rejects the row, like any other 4xx.
@@ -62,22 +61,32 @@ export class HttpServiceClient implements ServiceClient {
     }
   }
 
-  #write(request: SendRequest): Operation {
-    const { resource, method, signal, onWait, idempotencyKey, notAfter } = request;
-    const target = this.#target(request, method, request.path, () => '');
+  #writeOperation(request: SendRequest, onSend: () => void): Operation {
+    const { resource, method, body, signal, onWait, idempotencyKey, notAfter } = request;
+    const { url, displayUrl, records } = this.#target(request, method, request.path, () => '');
     if (idempotencyKey !== undefined && !/^[\x21-\x7e]+$/.test(idempotencyKey)) {
       const cause = new UnsendableError('An Idempotency-Key must consist of visible ASCII characters.');
-      throw unsendableError(request, method, target.displayUrl, cause);
+      throw unsendableError(request, method, displayUrl, cause);
     }
     const repeatable = method === 'PUT' || idempotencyKey !== undefined;
+    const contentType = 'application/json';
     return {
-      ...{ ...target, resource, method, signal, onWait, notAfter, onSend: undefined },
-      ...{ cursor: null, body: request.body },
-      headers: {
-        'content-type': 'application/json',
-        ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
-      },
+      method,
+      resource,
+      url,
+      displayUrl,
+      records,
+      cursor: null,
+      headers:
+        idempotencyKey === undefined
+          ? { 'content-type': contentType }
+          : { 'content-type': contentType, 'idempotency-key': idempotencyKey },
+      body,
       attempts: request.attempts ?? (repeatable ? undefined : 1),
+      notAfter,
+      onSend,
+      signal,
+      onWait,
     };
   }
 

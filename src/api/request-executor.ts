@@ -43,7 +43,7 @@ export interface Operation {
 
 /** The result of one attempt; a failure has the wait before the next one. */
 type AttemptResult<T> =
-  | { readonly kind: 'received'; readonly received: Omit<Received<T>, 'retries'> }
+  | { readonly kind: 'received'; readonly received: Received<T> }
   | { readonly kind: 'failed'; readonly error: ServiceError; readonly delayMs: number };
 
 const DEFAULT_RETRY: RetrySettings = { attempts: 5, maxDelayMs: 20_000 };
@@ -51,6 +51,7 @@ const DEFAULT_RETRY: RetrySettings = { attempts: 5, maxDelayMs: 20_000 };
 /** Sends requests within the rate budget and retries transient failures. */
 export class RequestExecutor {
   readonly #agent: Agent;
+  readonly #origin: string;
   readonly #http: HttpSettings;
   readonly #errors: ErrorMapping;
   readonly #budget: RateBudget;
@@ -64,6 +65,7 @@ export class RequestExecutor {
 
   constructor(agent: Agent, options: ServiceClientOptions) {
     this.#agent = agent;
+    this.#origin = new URL(options.baseUrl).origin;
     this.#http = options.http;
     this.#errors = options.errors;
     this.#retry = options.retry ?? DEFAULT_RETRY;
@@ -83,7 +85,7 @@ export class RequestExecutor {
       const { resource } = operation;
       if (result.kind === 'received') {
         this.#onEvent({ kind: 'request', resource, outcome: 'ok' });
-        return { ...result.received, retries: attempt - 1 };
+        return result.received;
       }
       const { error, delayMs } = result;
       this.#onEvent({ kind: 'request', resource, outcome: error.status === 429 ? 'throttled' : error.kind });
@@ -99,44 +101,51 @@ export class RequestExecutor {
   }
 
   async #attempt<T>(operation: Operation, attempt: number, parse: Parse<T>): Promise<AttemptResult<T>> {
-    const lease = await this.#lease(operation, attempt);
+    operation.signal?.throwIfAborted();
+    const lease = this.#budget.tryAcquire() ?? (await this.#lease(operation, attempt));
     let outcome: LeaseOutcome = { kind: 'failure' };
     const backoff = backoffDelayMs(attempt, this.#retry.maxDelayMs, this.#random);
     const startedAt = performance.now();
     let response: HttpResponse;
     let redact: Redactor;
     try {
-      const key = (await this.#key.read()).value;
+      const key = (this.#key.readAtOnce() ?? (await this.#key.read())).value;
       redact = withRecordRedaction(this.#redact(key), operation.records);
       // Waiting for the lease can take long, and a machine can sleep: the deadline may have passed meanwhile.
       if (isExpired(operation, this.#now())) throw expiredError(requestContext(operation, attempt, redact));
-      const sent = await this.#send(operation, key);
-      if (sent.kind === 'broken') {
-        const error = exchangeError(sent.error, requestContext(operation, attempt, redact), redact);
-        return { kind: 'failed', error, delayMs: backoff };
+      try {
+        response = await exchange(this.#agent, this.#toRequest(operation, key), this.#http, this.#now);
+      } catch (error) {
+        operation.signal?.throwIfAborted();
+        const failed = exchangeError(error, requestContext(operation, attempt, redact), redact);
+        return { kind: 'failed', error: failed, delayMs: backoff };
       }
-      response = sent.response;
       outcome = leaseOutcome(response, backoff);
     } finally {
       // Released before parsing, so that the next request does not wait for the parser.
       lease.release(outcome);
     }
     const durationMs = performance.now() - startedAt;
-    const request = requestContext(operation, attempt, redact);
+    const { status, serviceDate, retryAfterMs, contentType } = response.head;
     if (response.kind === 'failure') {
+      const request = requestContext(operation, attempt, redact);
       const error = statusError(response, request, this.#errors, redact);
-      return { kind: 'failed', error, delayMs: Math.max(response.retryAfterMs ?? 0, backoff) };
+      return { kind: 'failed', error, delayMs: Math.max(retryAfterMs ?? 0, backoff) };
     }
-    const { status, serviceDate, body } = response;
-    if (isHtml(response.contentType, body.text)) {
-      return { kind: 'failed', error: htmlError(request, status), delayMs: backoff };
+    const { text, bytes, replaced } = response.body;
+    if (isHtml(contentType, text)) {
+      const error = htmlError(requestContext(operation, attempt, redact), status);
+      return { kind: 'failed', error, delayMs: backoff };
     }
     try {
-      const value = await parse(body.text);
-      const { bytes, replaced } = body;
-      return { kind: 'received', received: { value, serviceDate, status, bytes, replaced, durationMs } };
+      const value = await parse(text);
+      const retries = attempt - 1;
+      return {
+        kind: 'received',
+        received: { value, serviceDate, status, bytes, replaced, durationMs, retries },
+      };
     } catch (thrown) {
-      const error = parseError(thrown, request, status, redact);
+      const error = parseError(thrown, requestContext(operation, attempt, redact), status, redact);
       if (error === null) throw thrown;
       return { kind: 'failed', error, delayMs: backoff };
     }
@@ -164,25 +173,22 @@ export class RequestExecutor {
     );
   }
 
-  async #send(
-    operation: Operation,
-    key: string,
-  ): Promise<{ kind: 'answered'; response: HttpResponse } | { kind: 'broken'; error: unknown }> {
-    const headers = {
-      authorization: `Bearer ${key}`,
-      accept: 'application/json',
-      'accept-encoding': ACCEPTED_CODING,
-      'user-agent': this.#userAgent,
-      ...operation.headers,
+  #toRequest({ method, url, headers, body, signal, onSend }: Operation, key: string): HttpRequest {
+    return {
+      method,
+      origin: this.#origin,
+      path: url.slice(this.#origin.length),
+      headers: {
+        authorization: `Bearer ${key}`,
+        accept: 'application/json',
+        'accept-encoding': ACCEPTED_CODING,
+        'user-agent': this.#userAgent,
+        ...headers,
+      },
+      body,
+      signal,
+      onSend,
     };
-    const { method, url, body, signal, onSend } = operation;
-    try {
-      const request = { method, url, headers, body, signal, onSend };
-      return { kind: 'answered', response: await exchange(this.#agent, request, this.#http, this.#now) };
-    } catch (error) {
-      signal?.throwIfAborted();
-      return { kind: 'broken', error };
-    }
   }
 
   /** Creates a redactor only when the key changes. Without a key (not read yet), uses the previous redactor. */
@@ -228,7 +234,7 @@ function withRecordRedaction(redact: Redactor, records: readonly string[]): Reda
 /** The effect of a response on the rate budget. A 429 without `Retry-After` holds all requests for the back-off. */
 function leaseOutcome(response: HttpResponse, backoff: number): LeaseOutcome {
   if (response.kind === 'success') return { kind: 'success' };
-  const { status, retryAfterMs } = response;
+  const { status, retryAfterMs } = response.head;
   if (status === 429) return { kind: 'throttled', delayMs: Math.max(retryAfterMs ?? 0, backoff) };
   return retryAfterMs === null ? { kind: 'failure' } : { kind: 'hold', delayMs: retryAfterMs };
 }

@@ -1,15 +1,17 @@
-import type { Agent, Dispatcher } from 'undici';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Agent } from 'undici';
 import type { HttpSettings } from '../core/settings.js';
 import { type Body, BodyError, type BodyHeaders, readBody, readErrorText } from './body.js';
 import { parseHttpDate } from './http-date.js';
-import { ResponseDeadline } from './response-timeout.js';
+import { isSuccess, type RawResponse, readResponse } from './response-reader.js';
 import { parseRetryAfter } from './retry-after.js';
-import { watchSends } from './send-watch.js';
 
 /** One complete HTTP request. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT';
-  readonly url: string;
+  readonly origin: string;
+  /** Path and query. */
+  readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
   readonly signal: AbortSignal | undefined;
@@ -17,7 +19,7 @@ export interface HttpRequest {
   readonly onSend: (() => void) | undefined;
 }
 
-interface Head {
+interface ResponseHead {
   readonly status: number;
   /** The service's clock, in ms since the epoch. */
   readonly serviceDate: number | null;
@@ -28,8 +30,8 @@ interface Head {
 
 /** 2xx with its whole body; any other status with the beginning of its body as text. */
 export type HttpResponse =
-  | (Head & { readonly kind: 'success'; readonly body: Body })
-  | (Head & { readonly kind: 'failure'; readonly text: string });
+  | { readonly kind: 'success'; readonly head: ResponseHead; readonly body: Body }
+  | { readonly kind: 'failure'; readonly head: ResponseHead; readonly text: string };
 
 /** Enough for any error message; the rest of an error page is not read. */
 const MAX_ERROR_BYTES = 64 * 1024;
@@ -44,71 +46,67 @@ export async function exchange(
   http: HttpSettings,
   now: () => number,
 ): Promise<HttpResponse> {
-  const { origin, pathname, search } = new URL(request.url);
-  const deadline = new ResponseDeadline(http.responseTimeoutMs, request.signal);
-  const dispatcher = request.onSend === undefined ? agent : watchSends(agent, request.onSend);
-  try {
-    const response = await dispatcher.request({
+  const { method, origin, path, headers, body: content, onSend, signal } = request;
+  const response = await readResponse(
+    agent,
+    {
+      method,
       origin,
-      path: pathname + search,
-      method: request.method,
-      headers: request.headers,
-      body: request.body,
+      path,
+      headers,
+      body: content,
       headersTimeout: http.headersTimeoutMs,
       bodyTimeout: http.bodyTimeoutMs,
-      signal: deadline.signal,
-    });
-    const head = readHead(response, now());
-    const coding = bodyHeaders(response);
-    if (head.status >= 200 && head.status < 300) {
-      const body = await readBody(response.body, coding, http.maxBodyBytes);
-      if (body.bytes === 0 && !endIsMarked(response)) {
-        throw new BodyError('truncated', 'The body is empty and its end is not marked.');
-      }
-      return { ...head, kind: 'success', body };
-    }
-    const text = await readErrorText(response.body, coding, MAX_ERROR_BYTES);
-    request.signal?.throwIfAborted();
-    return { ...head, kind: 'failure', text };
-  } catch (error) {
-    // The caller gets the reason of its signal, whatever error the abort caused.
-    request.signal?.throwIfAborted();
-    deadline.signal.throwIfAborted();
-    throw error;
-  } finally {
-    deadline.end();
+    },
+    {
+      onSend,
+      signal,
+      timeoutMs: http.responseTimeoutMs,
+      maxBytes: http.maxBodyBytes,
+      maxErrorBytes: MAX_ERROR_BYTES,
+    },
+  );
+  const head = readHead(response, now());
+  const coding = bodyHeaders(response);
+  if (!isSuccess(head.status)) {
+    const text = await readErrorText(response.chunks, coding, MAX_ERROR_BYTES);
+    return { kind: 'failure', head, text };
   }
+  const body = await readBody(response.chunks, coding, http.maxBodyBytes);
+  if (body.bytes === 0 && !endIsMarked(response)) {
+    throw new BodyError('truncated', 'The body is empty and its end is not marked.');
+  }
+  return { kind: 'success', head, body };
 }
 
 /** Whether the end of a body is marked (RFC 9112 6.3). If not, a truncated body looks the same as a complete one. */
-function endIsMarked(response: Dispatcher.ResponseData): boolean {
-  const { statusCode } = response;
-  if (statusCode === 204 || statusCode === 205) return true;
-  return header(response, 'content-length') !== null || header(response, 'transfer-encoding') !== null;
+function endIsMarked({ status, headers }: RawResponse): boolean {
+  if (status === 204 || status === 205) return true;
+  return header(headers, 'content-length') !== null || header(headers, 'transfer-encoding') !== null;
 }
 
-function readHead(response: Dispatcher.ResponseData, nowMs: number): Head {
-  const date = header(response, 'date');
+function readHead({ status, headers }: RawResponse, nowMs: number): ResponseHead {
+  const date = header(headers, 'date');
   const serviceDate = date === null ? null : parseHttpDate(date, nowMs);
   return {
-    status: response.statusCode,
+    status,
     serviceDate,
-    retryAfterMs: parseRetryAfter(header(response, 'retry-after'), { serviceDateMs: serviceDate, nowMs }),
-    contentType: header(response, 'content-type'),
-    location: header(response, 'location'),
+    retryAfterMs: parseRetryAfter(header(headers, 'retry-after'), { serviceDateMs: serviceDate, nowMs }),
+    contentType: header(headers, 'content-type'),
+    location: header(headers, 'location'),
   };
 }
 
-function bodyHeaders(response: Dispatcher.ResponseData): BodyHeaders {
+function bodyHeaders({ headers }: RawResponse): BodyHeaders {
   return {
-    contentEncoding: header(response, 'content-encoding'),
-    contentLength: header(response, 'content-length'),
+    contentEncoding: header(headers, 'content-encoding'),
+    contentLength: header(headers, 'content-length'),
   };
 }
 
 /** Header lines with the same name form one list (RFC 9110 5.3). */
-function header(response: Dispatcher.ResponseData, name: string): string | null {
-  const value = response.headers[name];
+function header(headers: IncomingHttpHeaders, name: string): string | null {
+  const value = headers[name];
   if (value === undefined) return null;
   return Array.isArray(value) ? value.join(', ') : value;
 }

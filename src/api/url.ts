@@ -109,7 +109,8 @@ export function listQuery(query: {
   const parts = [`limit=${query.limit}`];
   if (query.cursor === '')
     throw new RangeError('An empty cursor must not be sent: it marks the end of a list.');
-  if (query.cursor !== null) parts.push(`cursor=${encode(query.cursor)}`);
+  // URL parsers also encode an apostrophe in a query.
+  if (query.cursor !== null) parts.push(`cursor=${encode(query.cursor).replaceAll("'", '%27')}`);
   if (query.updatedSince !== null) {
     if (!isUtcSeconds(query.updatedSince)) {
       throw new RangeError(`updatedSince must look like 2026-11-21T02:00:00Z, not "${query.updatedSince}".`);

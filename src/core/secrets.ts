@@ -29,17 +29,20 @@ type SecretForm = 'token' | 'header';
  *   value
  */
 export async function resolveSecret(ref: SecretRef, options: ResolveOptions = {}): Promise<Secret> {
+  if ('env' in ref) return readVariable(ref.env, options);
   const { path = null, form = 'token' } = options;
-  if ('env' in ref) {
-    const text = (options.env ?? process.env)[ref.env];
-    const remedy = `Set ${ref.env} in the environment of the worker.`;
-    if (text === undefined) {
-      throw new ConfigurationError(`The environment variable ${ref.env} is not set.`, { path, remedy });
-    }
-    return { value: checked(text, `The environment variable ${ref.env}`, path, form), worldReadable: false };
-  }
   const { text, worldReadable } = await readSecretFile(ref.file, path);
   return { value: checked(text, `The file ${ref.file}`, path, form), worldReadable };
+}
+
+function readVariable(name: string, options: ResolveOptions): Secret {
+  const { path = null, env = process.env, form = 'token' } = options;
+  const text = env[name];
+  if (text === undefined) {
+    const remedy = `Set ${name} in the environment of the worker.`;
+    throw new ConfigurationError(`The environment variable ${name} is not set.`, { path, remedy });
+  }
+  return { value: checked(text, `The environment variable ${name}`, path, form), worldReadable: false };
 }
 
 async function readSecretFile(
@@ -96,11 +99,19 @@ export class SecretReader {
 
   /** Same as `resolveSecret`. */
   async read(): Promise<Secret> {
-    const now = this.#now();
-    const cached = this.#cached;
-    if (cached !== null && now - cached.at >= 0 && now - cached.at < CACHE_MS) return cached.secret;
+    const known = this.readAtOnce();
+    if (known !== null) return known;
+    const at = this.#now();
     const secret = await resolveSecret(this.#ref, { path: this.#path });
-    this.#cached = 'file' in this.#ref ? { secret, at: now } : null;
+    this.#cached = { secret, at };
     return secret;
+  }
+
+  /** The secret, if it takes no wait: a variable, or a file that was just read. Otherwise `null`: use `read`. */
+  readAtOnce(): Secret | null {
+    if ('env' in this.#ref) return readVariable(this.#ref.env, { path: this.#path });
+    if (this.#cached === null) return null;
+    const age = this.#now() - this.#cached.at;
+    return age >= 0 && age < CACHE_MS ? this.#cached.secret : null;
   }
 }

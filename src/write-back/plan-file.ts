@@ -52,35 +52,26 @@ interface EncodedRow {
   readonly k: string;
   readonly u: string;
   readonly c: string;
-  readonly p?: readonly [string, string];
-  readonly b?: string;
-  readonly v?: Verdict;
-  readonly d?: RowReceipt;
-  readonly s?: number;
+  readonly p: readonly [string, string] | undefined;
+  readonly b: string | undefined;
+  readonly v: Verdict | undefined;
+  readonly d: RowReceipt | undefined;
+  readonly s: number | undefined;
 }
 
 /** Encodes a row as a line of a chunk. */
-export function encodeChunkRow({
-  row,
-  key,
-  idempotencyKey,
-  content,
-  pair,
-  body,
-  verdict,
-  receipt,
-  sentAt,
-}: ChunkRow): Buffer {
+export function encodeChunkRow(chunkRow: ChunkRow): Buffer {
+  const { row, key, idempotencyKey, content, pair, body, verdict, receipt, sentAt } = chunkRow;
   const line: EncodedRow = {
     r: row,
     k: key,
     u: idempotencyKey,
     c: content,
-    ...(pair === null ? {} : { p: pair }),
-    ...(receipt !== null || verdict !== null ? {} : { b: fromByteString(body) }),
-    ...(verdict === null ? {} : { v: verdict }),
-    ...(receipt === null ? {} : { d: receipt }),
-    ...(sentAt === null ? {} : { s: sentAt }),
+    p: pair ?? undefined,
+    b: isPending(chunkRow) ? fromByteString(body) : undefined,
+    v: verdict ?? undefined,
+    d: receipt ?? undefined,
+    s: sentAt ?? undefined,
   };
   return Buffer.from(`${JSON.stringify(line)}\n`);
 }

@@ -66,17 +66,21 @@ export class BatchPlanner {
 
   /** First pass. @throws InputError for a row without its key or pair */
   survey(row: InputRow): void {
-    const { verdict } = this.#identify(row);
-    if (this.#batch.resource !== 'calendar-entries' || verdict !== null) return;
-    const pair = pairHash(pairOf(row));
-    this.#lastOfPair.set(this.#lastOfPair.entry(pair), 0, this.#rows);
+    if (this.#batch.resource === 'calendar-entries') {
+      if (this.#identify(row).verdict !== null) return;
+      const pair = pairHash(pairOf(row));
+      this.#lastOfPair.set(this.#lastOfPair.entry(pair), 0, this.#rows);
+    } else {
+      this.#rows++;
+      if (this.#keyField !== null) this.#keyOf(row, this.#keyField);
+    }
   }
 
   /** Second pass; the first call ends the first pass. */
   plan(row: InputRow): PlannedRow {
     if (this.#pass === 'survey') {
       this.#pass = 'plan';
-      this.#seen = HashTable.sized(this.#width, this.#seen.size);
+      this.#seen = HashTable.sized(this.#width, this.#rows);
       this.#rows = 0;
     }
     const { key, content, verdict } = this.#identify(row);

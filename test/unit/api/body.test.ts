@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -7,10 +6,6 @@ import { fromByteString } from '../../../src/core/brands.js';
 import { rejection } from './support.js';
 
 const MB = 1024 * 1024;
-
-function stream(...chunks: Buffer[]): Readable {
-  return Readable.from(chunks, { objectMode: false });
-}
 
 function coded(contentEncoding: string | null, contentLength: string | null = null) {
   return { contentEncoding, contentLength };
@@ -41,7 +36,7 @@ describe('decoding', () => {
             const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
               bytes.subarray(i * size, (i + 1) * size),
             );
-            const body = await readBody(stream(...chunks), coded(coding, String(bytes.length)), MB);
+            const body = await readBody(chunks, coded(coding, String(bytes.length)), MB);
             expect(fromByteString(body.text)).toBe(` ${text}`);
           },
         ),
@@ -56,7 +51,7 @@ describe('decoding', () => {
       Array.from({ length: 11 }, (_, i) =>
         Buffer.from(text.slice(i * 9999, (i + 1) * 9999 + (i === 10 ? 1e6 : 0))),
       );
-    const bodies = await Promise.all(texts.map((text) => readBody(stream(...pieces(text)), coded(null), MB)));
+    const bodies = await Promise.all(texts.map((text) => readBody(pieces(text), coded(null), MB)));
     expect(bodies.map(({ text }) => text)).toEqual(texts);
   });
 
@@ -64,16 +59,16 @@ describe('decoding', () => {
     const text = `"${'x'.repeat(5 * MB)}"`;
     const half = text.length >> 1;
     const halves = [Buffer.from(text.slice(0, half)), Buffer.from(text.slice(half))];
-    expect((await readBody(stream(...halves), coded(null), 6 * MB)).text).toBe(text);
+    expect((await readBody(halves, coded(null), 6 * MB)).text).toBe(text);
   });
 
   test('the text has one byte per character', async () => {
-    const body = await readBody(stream(Buffer.from('"é"')), coded(null), MB);
+    const body = await readBody([Buffer.from('"é"')], coded(null), MB);
     expect([body.text, body.bytes]).toEqual(['"\u00c3\u00a9"', 4]);
   });
 
   test('a byte order mark is removed', async () => {
-    expect((await readBody(stream(Buffer.from('\ufeff{}')), coded(null), MB)).text).toBe('{}');
+    expect((await readBody([Buffer.from('\ufeff{}')], coded(null), MB)).text).toBe('{}');
   });
 
   test.each([
@@ -81,96 +76,71 @@ describe('decoding', () => {
     ['deflate', deflateSync('{}')],
     ['gzip, gzip', gzipSync(gzipSync('{}'))],
     ['zstd', Buffer.from('x')],
-  ])(
-    'the coding %s, which no request accepts, is named in the error and its source is closed',
-    async (coding, bytes) => {
-      const source = stream(bytes);
-      expect(await rejection(readBody(source, coded(coding), MB))).toMatchObject({
-        fault: 'unknown-coding',
-        message: `The body has the Content-Encoding ${coding}, but only gzip was requested.`,
-      });
-      expect(source.destroyed).toBe(true);
-    },
-  );
+  ])('the coding %s, which no request accepts, is named in the error', async (coding, bytes) => {
+    expect(await rejection(readBody([bytes], coded(coding), MB))).toMatchObject({
+      fault: 'unknown-coding',
+      message: `The body has the Content-Encoding ${coding}, but only gzip was requested.`,
+    });
+  });
 });
 
 describe('faults', () => {
   test('invalid UTF-8 bytes become U+FFFD and are counted; a U+FFFD that was sent is not counted', async () => {
     const bytes = Buffer.concat([Buffer.from('"\ufffd'), Buffer.from([0xff]), Buffer.from('é"')]);
-    const body = await readBody(stream(bytes), coded(null), MB);
+    const body = await readBody([bytes], coded(null), MB);
     expect([fromByteString(body.text), body.bytes, body.replaced]).toEqual(['"\ufffd\ufffdé"', 8, 1]);
   });
 
   test('a body with fewer bytes than its Content-Length is truncated', async () => {
-    expect(await fault(readBody(stream(Buffer.from('{}')), coded(null, '3'), MB))).toBe('truncated');
-    expect(await fault(readBody(stream(gzipSync('{}')), coded('gzip', '999'), MB))).toBe('truncated');
+    expect(await fault(readBody([Buffer.from('{}')], coded(null, '3'), MB))).toBe('truncated');
+    expect(await fault(readBody([gzipSync('{}')], coded('gzip', '999'), MB))).toBe('truncated');
   });
 
   test('a gzip body without its end is truncated', async () => {
     const whole = gzipSync(Buffer.from('x'.repeat(1000) + Math.PI));
-    expect(await fault(readBody(stream(whole.subarray(0, -3)), coded('gzip'), MB))).toBe('truncated');
+    expect(await fault(readBody([whole.subarray(0, -3)], coded('gzip'), MB))).toBe('truncated');
   });
 
   test('a gzip body that is not gzip data is undecodable', async () => {
     const noise = Buffer.from('<html>no such thing as compression here</html>');
-    expect(await fault(readBody(stream(noise), coded('gzip'), MB))).toBe('undecodable');
-  });
-
-  test('an error of the connection passes through a decoder unchanged', async () => {
-    const broken = new Error('reset');
-    const source = Readable.from(
-      (async function* () {
-        yield gzipSync('x'.repeat(1000)).subarray(0, 12);
-        throw broken;
-      })(),
-      { objectMode: false },
-    );
-    expect(await rejection(readBody(source, coded('gzip'), MB))).toBe(broken);
+    expect(await fault(readBody([noise], coded('gzip'), MB))).toBe('undecodable');
   });
 });
 
 describe('limits', () => {
   test('a body of exactly the limit is read, and one byte more is an error', async () => {
-    expect((await readBody(stream(Buffer.alloc(10, 0x20)), coded(null), 10)).bytes).toBe(10);
-    expect(await fault(readBody(stream(Buffer.alloc(11, 0x20)), coded(null), 10))).toBe('too-large');
+    expect((await readBody([Buffer.alloc(10, 0x20)], coded(null), 10)).bytes).toBe(10);
+    expect(await fault(readBody([Buffer.alloc(11, 0x20)], coded(null), 10))).toBe('too-large');
   });
 
-  test('reading a gzip bomb stops at the limit and closes the source', async () => {
+  test('decoding a gzip bomb stops at the limit', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * MB, 0x20));
     const before = process.memoryUsage().arrayBuffers;
-    const source = stream(bomb, Buffer.alloc(10));
-    expect(await fault(readBody(source, coded('gzip'), MB))).toBe('too-large');
-    expect(source.destroyed).toBe(true);
+    expect(await fault(readBody([bomb], coded('gzip'), MB))).toBe('too-large');
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * MB);
   });
 
-  test('an endless stream of empty gzip members, which decodes to nothing, is an error too', async () => {
-    const member = gzipSync('');
-    const endless = Readable.from(
-      (function* () {
-        for (;;) yield member;
-      })(),
-      { objectMode: false },
-    );
-    expect(await fault(readBody(endless, coded('gzip'), 10_000))).toBe('too-large');
+  test('gzip members that decode to nothing count with their encoded size', async () => {
+    const members = Array.from({ length: 1000 }, () => gzipSync(''));
+    expect(await fault(readBody(members, coded('gzip'), 10_000))).toBe('too-large');
   });
 });
 
 describe('readErrorText', () => {
-  test('returns the readable part of a broken body', async () => {
-    const source = Readable.from(
-      (async function* () {
-        yield Buffer.from('{"message":"no');
-        throw new Error('reset');
-      })(),
-      { objectMode: false },
+  test('returns the text of a whole body', async () => {
+    expect(await readErrorText([Buffer.from('{"mess'), Buffer.from('age":1}')], coded(null), MB)).toBe(
+      '{"message":1}',
     );
-    expect(await readErrorText(source, coded(null), MB)).toBe('{"message":"no');
+  });
+
+  test('returns the readable part of a cut gzip body', async () => {
+    const whole = gzipSync(Buffer.from(`{"message":"no"}${' '.repeat(1000)}`), { level: 0 });
+    const text = await readErrorText([whole.subarray(0, 100)], coded('gzip'), MB);
+    expect(text).toMatch(/^\{"message":"no"\} +$/);
   });
 
   test('stops at its limit', async () => {
-    expect(await readErrorText(stream(Buffer.from('12345'), Buffer.from('67890')), coded(null), 7)).toBe(
-      '12345',
-    );
+    const bomb = gzipSync(Buffer.alloc(MB, 0x20));
+    expect((await readErrorText([bomb], coded('gzip'), 40_000)).length).toBeLessThanOrEqual(40_000);
   });
 });

@@ -56,6 +56,33 @@ describe('concurrency', () => {
   });
 });
 
+describe('a lease at once', () => {
+  test('is granted up to the limit, and never before a waiting request', async () => {
+    const one = budget(2);
+    const first = one.tryAcquire();
+    await lease(one);
+    expect(one.tryAcquire()).toBeNull();
+    const log: string[] = [];
+    const waiting = ask(one, 'a', log);
+    first?.release({ kind: 'success' });
+    expect(one.tryAcquire()).toBeNull();
+    (await waiting).release({ kind: 'success' });
+    expect(one.tryAcquire()).not.toBeNull();
+  });
+
+  test('is not granted within a hold, nor between two evenly spaced requests', async () => {
+    const one = budget(8, 10);
+    one.tryAcquire()?.release({ kind: 'success' });
+    expect(one.tryAcquire()).toBeNull();
+    await vi.advanceTimersByTimeAsync(100);
+    one.tryAcquire()?.release({ kind: 'hold', delayMs: 5_000 });
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(one.tryAcquire()).toBeNull();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(one.tryAcquire()).not.toBeNull();
+  });
+});
+
 describe('requests per second', () => {
   test('requests are evenly spaced, and idle time does not allow a burst', async () => {
     const one = budget(10, 4);

@@ -6,6 +6,7 @@ import { client, HTTP, json, PAGE, parseJson, rawService, rejection, service, TA
 const ONCE = { attempts: 1, maxDelayMs: 20_000 };
 const WHOLE = JSON.stringify(PAGE);
 const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
+const GZIP_HEAD = `${HEAD}Content-Encoding: gzip\r\nContent-Length: 99\r\n\r\n`;
 
 describe('retries', () => {
   test('a transient status is retried until the request succeeds', async () => {
@@ -119,6 +120,14 @@ describe('broken responses', () => {
       'network',
     ],
     [
+      'a reset within a gzip body',
+      (s) =>
+        s.write(Buffer.concat([Buffer.from(GZIP_HEAD), gzipSync(WHOLE).subarray(0, 12)]), () =>
+          s.resetAndDestroy(),
+        ),
+      'network',
+    ],
+    [
       'a body shorter than its Content-Length',
       (s) => s.end(`${HEAD}Content-Length: 99\r\n\r\n${WHOLE}`),
       'network',
@@ -204,6 +213,34 @@ describe('broken responses', () => {
       message: expect.stringContaining('raise http.maxBody.'),
     });
     expect(seen).toHaveLength(1);
+  });
+
+  test.each([
+    ['a body', 'HTTP/1.1 200 OK', { kind: 'broken-promise', code: 'SERVICE_BODY_TOO_LARGE' }],
+    ['the body of an error', 'HTTP/1.1 403 Forbidden', { kind: 'refused', status: 403 }],
+  ])('%s without an end is read up to a limit, and its connection is closed', async (_, line, expected) => {
+    let closed = false;
+    const url = await rawService((socket) => {
+      const block = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+      socket.write(`${line}\r\nTransfer-Encoding: chunked\r\n\r\n${block}`);
+      socket.on('drain', () => socket.write(block));
+      while (socket.write(block));
+      socket.on('close', () => {
+        closed = true;
+      });
+    });
+    const one = client(url, { retry: ONCE });
+    expect(await rejection(one.listPage(TASKS, parseJson))).toMatchObject(expected);
+    await expect.poll(() => closed).toBe(true);
+  });
+
+  test('an interim response is not the answer', async () => {
+    const url = await rawService((socket) => {
+      socket.end(
+        `HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n${HEAD}Content-Length: ${WHOLE.length}\r\n\r\n${WHOLE}`,
+      );
+    });
+    expect(await client(url).listPage(TASKS, parseJson)).toMatchObject({ value: PAGE, status: 200 });
   });
 
   test('a whole gzip body is read', async () => {

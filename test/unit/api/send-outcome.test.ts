@@ -1,4 +1,4 @@
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { RateBudget, type SendOutcome, type ServiceClientOptions } from '../../../src/api/index.js';
 import { client, HTTP, json, KEY, KEY_VARIABLE, MAPPING, parseJson, rawService, service } from './support.js';
@@ -41,6 +41,11 @@ function answer(status: number, body = '{"message":"no"}') {
   };
 }
 
+async function portOf(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  return (server.address() as AddressInfo).port;
+}
+
 describe('a write counts as not sent', () => {
   test('when the connection is refused', async () => {
     expect(await send('http://127.0.0.1:1')).toMatchObject({
@@ -57,9 +62,7 @@ describe('a write counts as not sent', () => {
       socket.once('data', () => socket.resetAndDestroy());
     });
     onTestFinished(() => void server.close());
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
-    const { port } = server.address() as import('node:net').AddressInfo;
-    const outcome = await send(`https://127.0.0.1:${port}`);
+    const outcome = await send(`https://127.0.0.1:${await portOf(server)}`);
     expect(outcome).toMatchObject({ kind: 'not-sent', error: { kind: 'transient', reason: 'network' } });
     expect(connections).toBe(2);
   });
@@ -83,6 +86,25 @@ describe('a write counts as not sent', () => {
     const outcome = await send(url, { now: () => 9_000 }, { notAfter: 8_000 });
     expect(outcome).toMatchObject({ kind: 'not-sent', error: { kind: 'transient', reason: 'expired' } });
     expect(seen).toHaveLength(0);
+  });
+
+  test('when it is aborted while it waits for a connection, at once', async () => {
+    const controller = new AbortController();
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      sockets.push(socket.on('error', () => undefined));
+      // The handshake does not end before the request.
+      socket.once('data', () => controller.abort());
+    });
+    onTestFinished(() => void server.close());
+    const http = { ...HTTP, connectTimeoutMs: 600_000 };
+    const sending = send(
+      `https://127.0.0.1:${await portOf(server)}`,
+      { http },
+      { signal: controller.signal },
+    );
+    expect(await sending).toEqual({ kind: 'not-sent', error: controller.signal.reason });
+    for (const socket of sockets) socket.destroy();
   });
 
   test('when it is aborted while it waits for a lease', async () => {

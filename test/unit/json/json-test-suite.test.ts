@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { readBody } from '../../../src/api/body.js';
 import { BrokenPromiseError } from '../../../src/api/errors/broken-promise-error.js';
@@ -23,8 +22,7 @@ interface Read {
 
 /** Reads a body as an answer of the service is read. */
 async function read(body: Buffer, flatten: string | null = null): Promise<Read> {
-  const stream = Readable.from([body], { objectMode: false });
-  const { text, replaced } = await readBody(stream, { contentEncoding: null, contentLength: null }, 2 ** 20);
+  const { text, replaced } = await readBody([body], { contentEncoding: null, contentLength: null }, 2 ** 20);
   const columns = new ColumnSet(['id'], []);
   const page = readListPage(text, { columns, flatten: flatten === null ? null : toByteString(flatten) });
   const cell = page.rows[0]?.[1];

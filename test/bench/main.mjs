@@ -1,7 +1,7 @@
 // Speed, side by side with a bare loop, in one run on real servers (Linux).
 //
 //   npm run bench [-- --sizes 5000,200000,2000000 --orders updatedAt,-updatedAt,random,id --data worded --rounds 3
-//     --skip nights,open,dlt,store,latency,scale,write-back --open-rows 20000 --tables]
+//     --skip nights,open,dlt,store,latency,scale,write-back --open-rows 20000 --write-back-rows 10000 --tables]
 //
 // `--orders` are the orders of the list by which the service returns its records; `-updatedAt` is descending. Rows have
 // different sentences as texts (`--data worded`), or a few phrases that compress better (`--data generic`). `--tables`
@@ -41,6 +41,7 @@ const { values } = parseArgs({
     data: { type: 'string', default: 'worded' },
     skip: { type: 'string', default: '' },
     'open-rows': { type: 'string', default: '20000' },
+    'write-back-rows': { type: 'string', default: '10000' },
     tables: { type: 'boolean', default: false },
   },
 });
@@ -82,7 +83,7 @@ try {
   if (!skip.has('store')) await slowStore(5000);
   if (!skip.has('latency')) for (const pageSize of [250, 1000]) await latency(pageSize);
   if (!skip.has('scale')) await scale();
-  if (!skip.has('write-back')) await writeBack(10_000);
+  if (!skip.has('write-back')) await writeBack(Number(values['write-back-rows']));
 } finally {
   await stage.stop();
 }
@@ -148,15 +149,17 @@ async function compare(rows, order) {
 function summarize(rows, compared) {
   title(`${count(rows)} rows (${values.data}), as a multiple of the bare loop's, the worst case first`);
   const sorted = compared.sort((a, b) => a.perSecond.median - b.perSecond.median);
-  const range = ({ median, min, max }) =>
-    min === max ? median.toFixed(2) : `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`;
   print(
     sorted.map(({ order, perSecond, perCpu }) => [
       `list order ${order}`,
-      `${range(perSecond)} in rows/s`,
-      `${range(perCpu)} in rows per CPU second`,
+      `${rangeOf(perSecond)} in rows/s`,
+      `${rangeOf(perCpu)} in rows per CPU second`,
     ]),
   );
+}
+
+function rangeOf({ median, min, max }) {
+  return min === max ? median.toFixed(2) : `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`;
 }
 
 function fullLine(name, list, rows) {
@@ -304,19 +307,20 @@ async function writeBack(rows) {
     const bare = [];
     const product = [];
     for (let round = 0; round < Number(values.rounds); round++) {
-      bare.push(await bareWrites(service, rows));
+      bare.push({ seconds: await bareWrites(service, rows) });
       const file = join(stage.folder, `rows-${round}.csv`);
       await writeFile(file, `${[header, ...body(round)].join('\n')}\n`);
       const connection = await connect(service);
       product.push(await measureWriteBack(stage, connection, connection.worker, file));
       await connection.worker.stop();
     }
-    const seconds = median(product.map((one) => one.seconds));
-    const loop = median(bare);
-    say(`one POST after the other, without receipts: ${count(rows / loop)} rows/s`);
+    const seconds = medianOf(product, 'seconds');
+    const loop = medianOf(bare, 'seconds');
+    const ratio = ratiosOf(bare, product, 'seconds');
+    say(`one POST after the other, without receipts: ${loop.toFixed(2)} s, ${count(rows / loop)} rows/s`);
     say(
-      `write-back: ${seconds.toFixed(2)} s, ${count(rows / seconds)} rows/s, ${count(rows / median(product.map((one) => one.cpu)))} rows/CPU s, ` +
-        `${median(product.map((one) => one.peakMiB)).toFixed(0)} MiB peak; ratio ${(loop / seconds).toFixed(2)}`,
+      `write-back: ${seconds.toFixed(2)} s, ${count(rows / seconds)} rows/s, ${count(rows / medianOf(product, 'cpu'))} rows/CPU s, ` +
+        `${medianOf(product, 'peakMiB').toFixed(0)} MiB peak; ${rangeOf(ratio)} times the loop's rows/s`,
     );
   } finally {
     service.stop();

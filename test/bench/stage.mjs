@@ -164,15 +164,28 @@ export async function startWorker(stage, { file, name }, more = []) {
   };
 }
 
-/** Events of a workflow since the last call, also if it has continued as new once since. */
+/** Events of a workflow since the last call, in all runs as which it has continued. */
 export async function newEvents({ client, seen }, workflowId) {
-  const lengthOf = (runId) => client.workflow.getHandle(workflowId, runId).describe();
-  const before = seen.get(workflowId) ?? null;
-  const { runId, historyLength } = await lengthOf();
-  seen.set(workflowId, { runId, historyLength });
-  if (before === null) return historyLength;
-  if (before.runId === runId) return historyLength - before.historyLength;
-  return (await lengthOf(before.runId)).historyLength - before.historyLength + historyLength;
+  const describe = (runId) => client.workflow.getHandle(workflowId, runId).describe();
+  const before = seen.get(workflowId) ?? { runId: '', historyLength: 0 };
+  let { runId, historyLength: events } = await describe();
+  seen.set(workflowId, { runId, historyLength: events });
+  while (runId !== before.runId) {
+    runId = await previousRun(client, workflowId, runId);
+    if (runId !== '') events += (await describe(runId)).historyLength;
+    else break;
+  }
+  return events - before.historyLength;
+}
+
+/** The run that has continued as this one; empty for the first run. */
+async function previousRun(client, workflowId, runId) {
+  const { history } = await client.workflowService.getWorkflowExecutionHistory({
+    namespace: client.options.namespace,
+    execution: { workflowId, runId },
+    maximumPageSize: 1,
+  });
+  return history.events[0].workflowExecutionStartedEventAttributes.continuedExecutionRunId ?? '';
 }
 
 /** Runs an export to its end; returns its report and what it cost. */

@@ -83,19 +83,27 @@ describe("with a user's encrypting data converter", () => {
       { ...input, readBack: false },
       { taskQueue: stack.taskQueue },
     );
-    const views: WriteBackView[] = [];
+    let last: WriteBackView | null = null;
     const following = followWriteBack(stack.temporal, workflowId, {
       everyMs: 50,
-      onView: (view) => views.push(view),
+      onView(view) {
+        last = view;
+      },
     });
     following.catch(() => {});
-    await until(() => (views.at(-1)?.failure ?? null) !== null, 'an attempt has failed');
-    expect(views.at(-1)!.failure!.message).toContain('rows have no known outcome');
+    const view = () => last;
+    await until(() => (view()?.failure ?? null) !== null, 'an attempt has failed');
+    expect(view()!.failure!.message).toContain('rows have no known outcome');
+    const held = holdAnswer(stack.simulator, writes);
     faults.clear();
-    faults.add({ match: writes, fault: { kind: 'latency', ms: 200 } });
-    expect(await following).toMatchObject({ outcome: 'written', counts: { created: 80 } });
     // Only a heartbeat knows of rows while the activity is still sending.
-    expect(views.some(({ stage, done }) => stage === 'send' && done > 0 && done < 80)).toBe(true);
+    const isSending = () => {
+      const { stage, done } = view()!;
+      return stage === 'send' && done > 0 && done < 80;
+    };
+    await until(isSending, 'a view has rows');
+    held.release();
+    expect(await following).toMatchObject({ outcome: 'written', counts: { created: 80 } });
     await endLocks(stack);
     await worker.stop();
   });

@@ -31,8 +31,7 @@ export class ChunkFeed {
   readonly #events: FeedEvents;
   /** Chunks without a complete log. */
   readonly todo: readonly number[];
-  /** Whether all rows were taken. */
-  reachedEnd = false;
+  #reachedEnd = false;
   /** How many chunks of `todo` were opened, or are being opened. */
   #begun = 0;
   #opening: Promise<readonly RowTask[]> | null = null;
@@ -46,6 +45,11 @@ export class ChunkFeed {
     this.#options = options;
     this.#events = events;
     this.todo = plan.pending.filter((chunk) => (logs.get(chunk)?.done ?? null) === null);
+  }
+
+  /** Whether all rows were taken. */
+  get reachedEnd(): boolean {
+    return this.#reachedEnd;
   }
 
   /** Takes the next row of the current chunk; `null` if there is none, or if the attempt must end. */
@@ -71,7 +75,7 @@ export class ChunkFeed {
     while (this.#at >= this.#tasks.length) {
       const opening = this.#opening ?? this.#openNext();
       if (opening === null) {
-        this.reachedEnd = this.#begun === this.todo.length;
+        this.#reachedEnd = this.#begun === this.todo.length;
         return false;
       }
       this.#opening = null;

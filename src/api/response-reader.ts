@@ -21,8 +21,6 @@ interface ReaderOptions {
   readonly maxErrorBytes: number;
 }
 
-type Handler = Dispatcher.DispatchHandler;
-
 /**
  * Sends one request and reads its whole response. The body of a status other than 2xx may be cut: its beginning is
  * enough for a message. Rejects with undici's errors for the connection, with a BodyError if the response is too large or
@@ -42,7 +40,7 @@ export function readResponse(
   });
 }
 
-class ResponseReader implements Handler {
+class ResponseReader implements Dispatcher.DispatchHandler {
   readonly #options: ReaderOptions;
   readonly #resolve: (response: RawResponse) => void;
   readonly #reject: (error: unknown) => void;

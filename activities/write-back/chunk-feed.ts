@@ -78,7 +78,8 @@ export class ChunkFeed {
         this.#reachedEnd = this.#begun === this.todo.length;
         return false;
       }
-      this.#opening = null;
+      // Kept if it fails, so that no later call passes this chunk over.
+      this.#opening = opening;
       this.#tasks = await opening;
       this.#at = 0;
       // The next chunk is opened while the current one is being sent.

@@ -91,29 +91,35 @@ function joinChunks(chunks: readonly Buffer[]): Buffer {
 }
 
 /**
- * The beginning of an error's body as text, up to `maxBytes`. Never throws: the status matters most, so a body that is
- * broken only shortens the text.
+ * The beginning of an error's body as text, up to `maxBytes`, and whether all of it was decoded. Never throws: the status
+ * matters most, so a body that is broken only shortens the text.
  */
 export async function readErrorText(
   encoded: readonly Buffer[],
   { contentEncoding }: BodyHeaders,
   maxBytes: number,
-): Promise<string> {
-  if (isIdentity(contentEncoding)) return Buffer.concat(encoded).toString('utf8');
-  const chunks: Buffer[] = [];
-  // After a failure, `chunks` has the bytes before it.
-  await decodeInto(chunks, encoded, contentEncoding, maxBytes).catch(() => {});
-  return Buffer.concat(chunks).toString('utf8');
+): Promise<{ readonly text: string; readonly isDecoded: boolean }> {
+  const toText = (chunks: readonly Buffer[]) => Buffer.concat(chunks).toString('utf8');
+  if (isIdentity(contentEncoding)) return { text: toText(encoded), isDecoded: true };
+  try {
+    return { text: toText(await decodeInto([], encoded, contentEncoding, maxBytes)), isDecoded: true };
+  } catch {
+    const chunks: Buffer[] = [];
+    // After a failure, `chunks` has the bytes before it.
+    await decodeInto(chunks, encoded, contentEncoding, maxBytes, 'any').catch(() => {});
+    return { text: toText(chunks), isDecoded: false };
+  }
 }
 
-/** Decodes a body and returns `sink`, to which it adds each chunk as soon as it is decoded. */
+/** Decodes a body and returns `sink`, to which it adds each chunk as soon as it is decoded. @param end see `decoderOf` */
 async function decodeInto(
   sink: Buffer[],
   encoded: readonly Buffer[],
   contentEncoding: string | null,
   maxBytes: number,
+  end: 'marked' | 'any' = 'marked',
 ): Promise<readonly Buffer[]> {
-  const decoder = decoderOf(contentEncoding);
+  const decoder = decoderOf(contentEncoding, end);
   if (decoder === null) {
     throw new BodyError(
       'unknown-coding',

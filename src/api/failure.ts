@@ -43,7 +43,7 @@ export function statusError(
     case 'not-found':
       return new NotFoundError(what, options);
     case 'rejected':
-      return new RejectedError(what, options);
+      return new RejectedError(what, { ...options, isCut: !response.isWhole });
     case 'redirect':
       return new TransientError(
         `${subject(request)} answered ${status}, a redirect to ${redirectHost(location, request, redact)}. Redirects are not followed; check baseUrl.`,

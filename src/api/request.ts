@@ -31,7 +31,13 @@ interface ResponseHead {
 /** 2xx with its whole body; any other status with the beginning of its body as text. */
 export type HttpResponse =
   | { readonly kind: 'success'; readonly head: ResponseHead; readonly body: Body }
-  | { readonly kind: 'failure'; readonly head: ResponseHead; readonly text: string };
+  | {
+      readonly kind: 'failure';
+      readonly head: ResponseHead;
+      readonly text: string;
+      /** Whether `text` is certainly the whole body. */
+      readonly isWhole: boolean;
+    };
 
 /** Enough for any error message; the rest of an error page is not read. */
 const MAX_ERROR_BYTES = 64 * 1024;
@@ -69,8 +75,9 @@ export async function exchange(
   const head = readHead(response, now());
   const coding = bodyHeaders(response);
   if (!isSuccess(head.status)) {
-    const text = await readErrorText(response.chunks, coding, MAX_ERROR_BYTES);
-    return { kind: 'failure', head, text };
+    const { text, isDecoded } = await readErrorText(response.chunks, coding, MAX_ERROR_BYTES);
+    const isWhole = isDecoded && response.isWhole && endIsMarked(response);
+    return { kind: 'failure', head, text, isWhole };
   }
   const body = await readBody(response.chunks, coding, http.maxBodyBytes);
   if (body.bytes === 0 && !endIsMarked(response)) {

@@ -1,19 +1,24 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { tooLarge, tooSlow } from './body.js';
+import { ChunkList } from './chunk-list.js';
 
 /** A response as it arrived, with its body still encoded. */
 export interface RawResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly chunks: readonly Buffer[];
+  /** Whether the body ended by itself. Only that of an error can be cut. */
+  readonly isWhole: boolean;
 }
+
+type ResponseHead = Pick<RawResponse, 'status' | 'headers'>;
 
 interface ReaderOptions {
   /** Called just before the first byte is sent. Without this call, no part of the request has left the process. */
   readonly onSend: (() => void) | undefined;
   readonly signal: AbortSignal | undefined;
-  /** Limit for the whole response, from the dispatch to the end of the body, ms. */
+  /** Limit for the whole response, from the dispatch to the last byte of the body, ms. */
   readonly timeoutMs: number;
   /** Limit for the encoded body of a 2xx, bytes. */
   readonly maxBytes: number;
@@ -46,10 +51,10 @@ class ResponseReader implements Dispatcher.DispatchHandler {
   readonly #reject: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout;
   readonly #onAbort = (): void => this.#stop(this.#options.signal?.reason);
-  readonly #chunks: Buffer[] = [];
+  readonly #chunks = new ChunkList();
   #controller: Dispatcher.DispatchController | null = null;
   #hasEnded = false;
-  #head: Pick<RawResponse, 'status' | 'headers'> | null = null;
+  #head: ResponseHead | null = null;
   #bytes = 0;
 
   constructor(
@@ -81,13 +86,13 @@ class ResponseReader implements Dispatcher.DispatchHandler {
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     const { maxBytes, maxErrorBytes } = this.#options;
     this.#bytes += chunk.length;
-    if (this.#bytes <= (this.#isSuccess() ? maxBytes : maxErrorBytes)) this.#chunks.push(chunk);
+    if (this.#bytes <= (this.#isSuccess() ? maxBytes : maxErrorBytes)) this.#chunks.add(chunk);
     else this.#stop(tooLarge(maxBytes));
   }
 
   onResponseEnd(): void {
     this.#end();
-    this.#resolve({ ...this.#head!, chunks: this.#chunks });
+    this.#resolve(this.#response(this.#head!, true));
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
@@ -106,9 +111,12 @@ class ResponseReader implements Dispatcher.DispatchHandler {
     this.#end();
     const { signal } = this.#options;
     if (signal?.aborted) this.#reject(signal.reason);
-    else if (this.#head !== null && !this.#isSuccess())
-      this.#resolve({ ...this.#head, chunks: this.#chunks });
+    else if (this.#head !== null && !this.#isSuccess()) this.#resolve(this.#response(this.#head, false));
     else this.#reject(error);
+  }
+
+  #response({ status, headers }: ResponseHead, isWhole: boolean): RawResponse {
+    return { status, headers, chunks: this.#chunks.chunks(), isWhole };
   }
 
   #isSuccess(): boolean {

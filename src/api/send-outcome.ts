@@ -68,10 +68,12 @@ const CONTENT_STATUSES: readonly (number | null)[] = [400, 422];
  * Whether a rejection of a repeated request also applies to the earlier request. The service answers a repeated
  * Idempotency-Key with the original result (spec, "Idempotency rule"), so a rejection of the content means that no
  * request created a record. This does not hold once the service may have forgotten the key. It also does not hold for a
- * message about the API key, the plan or the Idempotency-Key, which the service checks before it looks up the result.
+ * message that may be cut, and for one about the API key, the plan or the Idempotency-Key, which the service checks before
+ * it looks up the result.
  */
-function appliesToEarlierRequest({ status, serviceMessage }: RejectedError, before: SentBefore): boolean {
-  if (before === 'forgotten' || !CONTENT_STATUSES.includes(status)) return false;
+function appliesToEarlierRequest(error: RejectedError, before: SentBefore): boolean {
+  const { status, serviceMessage, isCut } = error;
+  if (before === 'forgotten' || isCut || !CONTENT_STATUSES.includes(status)) return false;
   const message = serviceMessage ?? '';
   return !/idempoten/i.test(message) && refusalScope(400, message) === 'grant';
 }

@@ -2,6 +2,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BodyError, readBody, readErrorText } from '../../../src/api/body.js';
+import { ChunkList } from '../../../src/api/chunk-list.js';
 import { fromByteString } from '../../../src/core/brands.js';
 import { rejection } from './support.js';
 
@@ -128,19 +129,46 @@ describe('limits', () => {
 
 describe('readErrorText', () => {
   test('returns the text of a whole body', async () => {
-    expect(await readErrorText([Buffer.from('{"mess'), Buffer.from('age":1}')], coded(null), MB)).toBe(
-      '{"message":1}',
-    );
+    const chunks = [Buffer.from('{"mess'), Buffer.from('age":1}')];
+    const whole = { text: '{"message":1}', isDecoded: true };
+    expect(await readErrorText(chunks, coded(null), MB)).toEqual(whole);
+    expect(await readErrorText([gzipSync('{"message":1}')], coded('gzip'), MB)).toEqual(whole);
   });
 
-  test('returns the readable part of a cut gzip body', async () => {
-    const whole = gzipSync(Buffer.from(`{"message":"no"}${' '.repeat(1000)}`), { level: 0 });
-    const text = await readErrorText([whole.subarray(0, 100)], coded('gzip'), MB);
-    expect(text).toMatch(/^\{"message":"no"\} +$/);
+  test.each([1, 2, 3, 50])('returns the readable part of a cut gzip body in %i pieces', async (count) => {
+    const cut = gzipSync('{"message":"no"}').subarray(0, -8);
+    const size = Math.ceil(cut.length / count);
+    const pieces = Array.from({ length: count }, (_, at) => cut.subarray(at * size, (at + 1) * size));
+    expect(await readErrorText(pieces, coded('gzip'), MB)).toEqual({
+      text: '{"message":"no"}',
+      isDecoded: false,
+    });
   });
 
   test('stops at its limit', async () => {
     const bomb = gzipSync(Buffer.alloc(MB, 0x20));
-    expect((await readErrorText([bomb], coded('gzip'), 40_000)).length).toBeLessThanOrEqual(40_000);
+    const { text, isDecoded } = await readErrorText([bomb], coded('gzip'), 40_000);
+    expect([text.length <= 40_000, isDecoded]).toEqual([true, false]);
+  });
+});
+
+describe('ChunkList', () => {
+  test('joins small chunks, so that their number does not fill the memory, and keeps the order', () => {
+    const list = new ChunkList();
+    const expected: Buffer[] = [];
+    for (let at = 0; at < 20_000; at++) {
+      const chunk = Buffer.alloc(at % 5000 === 4999 ? 10_000 : 1, at % 251);
+      expected.push(chunk);
+      list.add(chunk);
+    }
+    expect(list.chunks().length).toBeLessThan(100);
+    expect(Buffer.concat(list.chunks()).equals(Buffer.concat(expected))).toBe(true);
+  });
+
+  test('does not copy a single chunk', () => {
+    const list = new ChunkList();
+    const chunk = Buffer.from('{}');
+    list.add(chunk);
+    expect(list.chunks()[0]).toBe(chunk);
   });
 });

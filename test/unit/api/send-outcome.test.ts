@@ -1,4 +1,5 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { RateBudget, type SendOutcome, type ServiceClientOptions } from '../../../src/api/index.js';
 import { client, HTTP, json, KEY, KEY_VARIABLE, MAPPING, parseJson, rawService, service } from './support.js';
@@ -161,6 +162,17 @@ describe('a write stays in doubt once it may have reached the service', () => {
   ])('when the retry is rejected before the service looks at the record: %s', async (message) => {
     const { url } = await lossy(answer(400, JSON.stringify({ message })));
     expect(await send(url)).toMatchObject({ kind: 'in-doubt', error: { status: 400 } });
+  });
+
+  test.each([
+    ['', '{"message":"The '],
+    ['Content-Encoding: gzip\r\n', gzipSync('{"message":"The Idempotency-Key is in use"}').subarray(0, 20)],
+  ])('when the message of a rejection is cut, so that it may be about the key', async (coding, body) => {
+    const { url } = await lossy((socket) => {
+      socket.write(`HTTP/1.1 400 Bad Request\r\n${coding}Content-Length: 999\r\n\r\n`);
+      socket.write(body, () => socket.resetAndDestroy());
+    });
+    expect(await send(url)).toMatchObject({ kind: 'in-doubt', error: { status: 400, isCut: true } });
   });
 
   test('when it is rejected after the service may have forgotten its key', async () => {

@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import {
   boundMessage,
   createRedactor,
+  isSuccess,
   postJson,
   resolveSecret,
   TransientError,
@@ -71,7 +72,7 @@ function bodyOf(
 }
 
 function check(status: number, path: string): void {
-  if (status >= 200 && status < 300) return;
+  if (isSuccess(status)) return;
   const message = `${path}.url returned status ${status}`;
   if (status >= 500 || [408, 425, 429].includes(status))
     throw new TransientError(message, { reason: 'status' });

@@ -31,7 +31,6 @@ export class ChunkFeed {
   readonly #events: FeedEvents;
   /** Chunks without a complete log. */
   readonly todo: readonly number[];
-  #reachedEnd = false;
   /** How many chunks of `todo` were opened, or are being opened. */
   #begun = 0;
   #opening: Promise<readonly RowTask[]> | null = null;
@@ -49,7 +48,7 @@ export class ChunkFeed {
 
   /** Whether all rows were taken. */
   get reachedEnd(): boolean {
-    return this.#reachedEnd;
+    return this.#begun === this.todo.length && this.#opening === null && this.#at >= this.#tasks.length;
   }
 
   /** Takes the next row of the current chunk; `null` if there is none, or if the attempt must end. */
@@ -74,10 +73,7 @@ export class ChunkFeed {
   async #advance(): Promise<boolean> {
     while (this.#at >= this.#tasks.length) {
       const opening = this.#opening ?? this.#openNext();
-      if (opening === null) {
-        this.#reachedEnd = this.#begun === this.todo.length;
-        return false;
-      }
+      if (opening === null) return false;
       // Kept if it fails, so that no later call passes this chunk over.
       this.#opening = opening;
       this.#tasks = await opening;

@@ -9,7 +9,7 @@ type StatusClass = 'success' | 'redirect' | 'refused' | 'transient' | 'not-found
  * `refused` comes before `transient`.
  */
 export function classifyStatus(status: number, mapping: ErrorMapping): StatusClass {
-  if (status >= 200 && status < 300) return 'success';
+  if (isSuccess(status)) return 'success';
   if (mapping.refused.includes(status)) return 'refused';
   if (mapping.transient.includes(status)) return 'transient';
   if (status === 404) return 'not-found';
@@ -20,6 +20,11 @@ export function classifyStatus(status: number, mapping: ErrorMapping): StatusCla
   // Not an HTTP status: it comes from a proxy and not from the service.
   if (status < 200 || status > 599) return 'transient';
   return 'rejected';
+}
+
+/** Whether a status is a 2xx. */
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
 }
 
 function statusClassPattern(status: number): StatusPattern | null {

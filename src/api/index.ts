@@ -4,7 +4,7 @@ export { resolveSecret, SecretReader } from '../core/secrets.js';
 export { isUtcSeconds } from '../core/utc-time.js';
 export { BACKOFF_BASE_MS, backoffDelayMs } from './backoff.js';
 export { type Acquired, type Lease, RateBudget } from './budget.js';
-export { classifyStatus, refusalScope } from './classify.js';
+export { classifyStatus, isSuccess, refusalScope } from './classify.js';
 export { createServiceClient } from './client.js';
 export { BrokenPromiseError } from './errors/broken-promise-error.js';
 export { NotFoundError } from './errors/not-found-error.js';

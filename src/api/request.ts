@@ -2,8 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Agent } from 'undici';
 import type { HttpSettings } from '../core/settings.js';
 import { type Body, BodyError, type BodyHeaders, readBody, readErrorText } from './body.js';
+import { isSuccess } from './classify.js';
 import { parseHttpDate } from './http-date.js';
-import { isSuccess, type RawResponse, readResponse } from './response-reader.js';
+import { type RawResponse, readResponse } from './response-reader.js';
 import { parseRetryAfter } from './retry-after.js';
 
 /** One complete HTTP request. */

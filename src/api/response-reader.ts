@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { tooLarge, tooSlow } from './body.js';
 import { ChunkList } from './chunk-list.js';
+import { isSuccess } from './classify.js';
 
 /** A response as it arrived, with its body still encoded. */
 export interface RawResponse {
@@ -129,8 +130,4 @@ class ResponseReader implements Dispatcher.DispatchHandler {
     // Otherwise the caller's signal keeps one listener per request.
     this.#options.signal?.removeEventListener('abort', this.#onAbort);
   }
-}
-
-export function isSuccess(status: number): boolean {
-  return status >= 200 && status < 300;
 }

@@ -172,8 +172,8 @@ export async function newEvents({ client, seen }, workflowId) {
   seen.set(workflowId, { runId, historyLength: events });
   while (runId !== before.runId) {
     runId = await previousRun(client, workflowId, runId);
-    if (runId !== '') events += (await describe(runId)).historyLength;
-    else break;
+    if (runId === '') break;
+    events += (await describe(runId)).historyLength;
   }
   return events - before.historyLength;
 }

@@ -3,6 +3,7 @@ import { InvalidArgumentError } from '../../../src/core/argument-error.js';
 import type { UtcSeconds } from '../../../src/core/brands.js';
 import type { BackfillInput, ExportResult, MirrorStatus } from '../../../src/core/contract/index.js';
 import { requestSync, startBackfill } from '../../../src/temporal/client/start.js';
+import { holdAnswer } from '../../support/hold.js';
 import { assertRowEquals } from '../../support/oracle.js';
 import { runCommand, startWorkerProcess } from '../../support/processes.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
@@ -24,7 +25,6 @@ describe('a backfill', () => {
   const status = (resource: string) =>
     stack.temporal.client.workflow.getHandle(stack.mirrorId(resource)).query<MirrorStatus>('status');
   const checkpoint = async (resource: string) => (await status(resource)).checkpoint!.updatedSince;
-  const lists = (resource: string) => stack.simulator.admin.stats().byRoute[`GET ${resource}`] ?? 0;
 
   async function assertEqualsService(resource: string): Promise<void> {
     const records = stack.simulator.admin.records(resource);
@@ -45,17 +45,18 @@ describe('a backfill', () => {
     const before = await checkpoint('tasks');
     const published = await readPointer(stack.store, 'tasks');
     admin.touch('tasks', { count: 500, pick: 'spread' });
-    admin.faults.add({ match: { resource: 'tasks' }, fault: { kind: 'latency', ms: 100 } });
+    const night = holdAnswer(stack.simulator, { resource: 'tasks', page: 1 });
     const nightly = stack.export();
-    await until(async () => (await status('tasks')).active !== null, 'the nightly run is in progress');
+    await until(night.isThere, 'the nightly run is in progress');
     const first = await start();
     await until(async () => (await status('tasks')).waiting === 1, 'the backfill waits');
+    const reading = holdAnswer(stack.simulator, { resource: 'tasks', page: 5 });
+    night.release();
     expect(await nightly).toMatchObject({ outcome: 'published', runs: [{ counts: { updated: 500 } }] });
     const afterNight = await checkpoint('tasks');
     expect(afterNight >= before).toBe(true);
 
-    const read = lists('tasks');
-    await until(() => lists('tasks') > read + 5, 'the backfill reads');
+    await until(reading.isThere, 'the backfill reads');
     const { runId } = (await status('tasks')).active!;
     await first.cancel();
     await expect(first.result()).rejects.toMatchObject({
@@ -69,8 +70,8 @@ describe('a backfill', () => {
     const left: string[] = [];
     for await (const { key } of stack.store.list('')) if (key.includes(runId)) left.push(key);
     expect(left).toEqual([]);
+    reading.release();
 
-    admin.faults.clear();
     admin.touch('tasks', { count: 7, pick: 'spread' });
     expect(await backfill()).toMatchObject({
       outcome: 'published',

@@ -32,21 +32,16 @@ describe('a mirror', () => {
           `${resource}/snapshots/${(await stack.store.listFolders(`${resource}/snapshots/`))[0]}/`,
         );
 
-  /** Starts a run that takes ten seconds, so that the test can interfere. */
-  const startSlow = async () => {
+  /** A service that holds its third page, so that the test can interfere with a run. */
+  const startHeld = async () => {
     stack = await startStack({
       simulator: { counts: { projects: 50 } },
       resources: '[projects]',
       yaml: '    sync: { pageSize: 1 }\n',
     });
-    stack.simulator.admin.faults.add({
-      match: { resource: 'projects' },
-      fault: { kind: 'latency', ms: 200 },
-    });
     await stack.startWorker();
+    return holdAnswer(stack.simulator, { resource: 'projects', page: 2 });
   };
-  const pagesAreRead = () =>
-    until(() => (stack.simulator.admin.stats().byRoute['GET projects'] ?? 0) > 2, 'pages are read');
 
   it('answers many concurrent exports, and merges the equal requests that wait during a run into one run', async () => {
     stack = await startStack({ simulator: { counts: { projects: 5 } }, resources: '[projects]' });
@@ -121,15 +116,15 @@ describe('a mirror', () => {
   });
 
   it('cancels its run when the only waiting export is cancelled, and publishes nothing', async () => {
-    await startSlow();
+    const held = await startHeld();
     const handle = await start();
-    await pagesAreRead();
+    await until(held.isThere, 'pages are read');
     await handle.cancel();
     await expect(handle.result()).rejects.toMatchObject(CANCELLED);
     await until(async () => (await status('projects')).active === null, 'the run has stopped');
     expect((await status('projects')).lastRun!.outcome).toBe('cancelled');
     expect(await stack.store.readIfExists('projects/latest.json' as never)).toBeNull();
-    stack.simulator.admin.faults.clear();
+    held.release();
     expect((await stack.export()).outcome).toBe('published');
     expect((await readSnapshot(stack.store, 'projects')).rows.length).toBe(50);
   });
@@ -190,13 +185,14 @@ describe('a mirror', () => {
   });
 
   it('answers the waiting export when it is cancelled', async () => {
-    await startSlow();
+    const held = await startHeld();
     const exporting = stack.export();
-    await pagesAreRead();
+    await until(held.isThere, 'pages are read');
     const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
     await mirror.cancel();
     expect((await exporting).runs[0]!.outcome).toBe('cancelled');
     await until(async () => (await mirror.describe()).status.name === 'CANCELLED', 'the mirror has ended');
+    held.release();
   });
 
   it('uses a newly configured page size, and remembers a smaller one that the service accepts', async () => {

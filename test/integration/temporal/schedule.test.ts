@@ -9,6 +9,7 @@ import {
   triggerSchedule,
 } from '../../../src/temporal/schedule/schedule.js';
 import { readStatus } from '../../../src/temporal/status/status.js';
+import { holdAnswer } from '../../support/hold.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
@@ -80,16 +81,13 @@ describe('the nightly Schedule', () => {
       resources: '[projects]',
       yaml: `${OFTEN}    sync: { pageSize: 5 }\n`,
     });
-    stack.simulator.admin.faults.add({
-      match: { resource: 'projects' },
-      fault: { kind: 'latency', ms: 600 },
-    });
+    const held = holdAnswer(stack.simulator, { resource: 'projects', page: 2 });
     await stack.startWorker();
     await apply();
     await until(async () => (await described()).skipped >= 2, 'two runs are left out');
     await triggerSchedule(stack.temporal, stack.connection);
     await pauseSchedule(stack.temporal, stack.connection);
-    stack.simulator.admin.faults.clear();
+    held.release();
     await until(
       async () => (await stack.store.readIfExists('projects/latest.json' as never)) !== null,
       'it is published',

@@ -3,6 +3,7 @@ import { startTemporalDevServer } from '../../../src/servers/index.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
 import { connectTemporal } from '../../../src/temporal/client/connect.js';
 import { createNoticeSender, pingTemporal } from '../../../src/temporal/client/notices.js';
+import { holdAnswer } from '../../support/hold.js';
 import { type NoticeStack, startNoticeStack, WEBHOOK_SECRET } from '../../support/notices.js';
 import { readSnapshot } from '../../support/snapshot.js';
 import { until } from '../../support/stack.js';
@@ -75,13 +76,13 @@ describe('change notices', () => {
     stack = await startNoticeStack({ sync: '{ minInterval: 0s, pageSize: 1 }' });
     await stack.startWorker();
     const { post } = await stack.startReceiver();
-    stack.simulator.admin.faults.add({ match: { resource: 'tasks' }, fault: { kind: 'latency', ms: 300 } });
+    const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 1 });
     expect((await post(TASKS)).status).toBe(202);
-    await until(() => (stack.simulator.admin.stats().byRoute['GET tasks'] ?? 0) > 1, 'pages are read');
+    await until(held.isThere, 'pages are read');
     stack.simulator.admin.update('tasks', idOf(stack, 0), { name: 'changed meanwhile' });
     for (let i = 0; i < 5; i++) expect((await post(TASKS)).status).toBe(202);
     expect((await stack.mirror('tasks')).waiting).toBe(0);
-    stack.simulator.admin.faults.clear();
+    held.release();
     await ended('tasks');
     expect(await stack.runs('tasks')).toHaveLength(2);
     const { rows } = await readSnapshot(stack.store, 'tasks');
@@ -92,18 +93,17 @@ describe('change notices', () => {
     stack = await startNoticeStack({ sync: '{ minInterval: 0s, pageSize: 1 }' });
     await stack.startWorker();
     const { post } = await stack.startReceiver();
-    stack.simulator.admin.faults.add({ match: { resource: 'tasks' }, fault: { kind: 'latency', ms: 500 } });
+    const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 1 });
     const exporting = stack.export({ resources: ['tasks'] });
-    await until(() => (stack.simulator.admin.stats().byRoute['GET tasks'] ?? 0) > 1, 'pages are read');
+    await until(held.isThere, 'pages are read');
     expect((await post(TASKS)).status).toBe(202);
     await until(async () => (await stack.mirror('tasks')).waiting === 1, 'the mirror is asked');
     expect((await post(TASKS)).status).toBe(202);
     await until(async () => isSeen(await events(stack.noticesId('tasks'))), 'the notice is seen');
-    // The requested run counts as later only if it starts two seconds after the notice. Each page takes half a second.
-    const { byRoute } = stack.simulator.admin.stats();
-    const pages = (byRoute['GET tasks'] ?? 0) + 6;
-    await until(() => (stack.simulator.admin.stats().byRoute['GET tasks'] ?? 0) >= pages, 'pages are read');
-    stack.simulator.admin.faults.clear();
+    // The requested run counts as later only if it starts two seconds after the notice.
+    const later = Date.now() + 3_000;
+    await until(() => Date.now() > later, 'more than two seconds have passed');
+    held.release();
     expect((await exporting).outcome).toBe('published');
     await ended('tasks');
     expect(await stack.runs('tasks')).toHaveLength(2);
@@ -158,9 +158,9 @@ describe('change notices', () => {
     stack = await startNoticeStack({ sync: '{ pageSize: 1 }' });
     await stack.startWorker();
     const { post } = await stack.startReceiver();
-    stack.simulator.admin.faults.add({ match: { resource: 'tasks' }, fault: { kind: 'latency', ms: 300 } });
+    const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 1 });
     expect((await post(TASKS)).status).toBe(202);
-    await until(() => (stack.simulator.admin.stats().byRoute['GET tasks'] ?? 0) > 1, 'pages are read');
+    await until(held.isThere, 'pages are read');
     await notices('tasks').cancel();
     await until(async () => (await stack.mirror('tasks')).active === null, 'the run has stopped');
     expect((await stack.mirror('tasks')).lastRun!.outcome).toBe('cancelled');
@@ -168,18 +168,16 @@ describe('change notices', () => {
       async () => (await notices('tasks').describe()).status.name === 'CANCELLED',
       'the workflow is cancelled',
     );
+    held.release();
   });
 
   it('continue as new in a long history and keep the requested run', async () => {
     stack = await startNoticeStack({ sync: '{ minInterval: 0s, pageSize: 1 }' });
     await stack.startWorker();
     const { post } = await stack.startReceiver();
-    stack.simulator.admin.faults.add({ match: { resource: 'tasks' }, fault: { kind: 'latency', ms: 1_000 } });
+    const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 0 });
     expect((await post(TASKS)).status).toBe(202);
-    await until(
-      async () => (await stack.mirror('tasks').catch(() => null))?.active != null,
-      'the run is in progress',
-    );
+    await until(held.isThere, 'the run is in progress');
     const first = (await notices('tasks').describe()).runId;
     // As many receivers would do.
     await flood(async () => (await notices('tasks').describe()).runId !== first);
@@ -187,7 +185,7 @@ describe('change notices', () => {
       ({ workflowExecutionSignaledEventAttributes: signal }) => signal?.signalName === 'requestRun',
     );
     expect(mirrored).toHaveLength(1);
-    stack.simulator.admin.faults.clear();
+    held.release();
     await ended('tasks');
     expect(await stack.runs('tasks')).toHaveLength(2);
     for await (const { workflowId, runId } of stack.workflows()) {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { writeBackWorkflowId } from '../../../src/core/contract/write-back.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
+import { holdAnswer } from '../../support/hold.js';
 import { runCommand, startCommand } from '../../support/processes.js';
 import { type Stack, until } from '../../support/stack.js';
 import {
@@ -191,14 +192,14 @@ describe('`worktrack write-back`', () => {
 
   it('leaves the batch running at Ctrl-C, and follows it again when started again', async () => {
     const before = recordsOf(stack, 'time-entries').length;
-    stack.simulator.admin.faults.add({ match: { method: 'POST' }, fault: { kind: 'latency', ms: 80 } });
+    const held = holdAnswer(stack.simulator, { method: 'POST' });
     const file = await fileIn(stack, timeEntriesCsv(900, 5000));
     const command = startCommand(stack, write('time-entries', file, '--no-read-back'));
     await until(() => recordsOf(stack, 'time-entries').length > before + 20, 'rows are written');
     command.child.kill('SIGTERM');
     expect(await command.exited).toBe(130);
     expect((await command.output()).stderr).toContain('To follow it again, run the same command.');
-    stack.simulator.admin.faults.clear();
+    held.release();
     const again = await run('time-entries', file, '--no-read-back', '--json');
     expect(again.code, again.stderr).toBe(0);
     expect(JSON.parse(again.stdout)).toMatchObject({ counts: { created: 900 } });

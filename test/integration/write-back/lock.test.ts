@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteBackProgress } from '../../../src/core/contract/write-back.js';
 import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
+import { holdAnswer } from '../../support/hold.js';
 import { type Stack, until } from '../../support/stack.js';
 import {
   fileIn,
@@ -57,9 +58,9 @@ describe('batches of one resource', () => {
   });
 
   it('continue after the previous one was terminated or cancelled', async () => {
-    stack.simulator.admin.faults.add({ match: { method: 'POST' }, fault: { kind: 'latency', ms: 100 } });
+    const held = holdAnswer(stack.simulator, { method: 'POST' });
     const first = await start(0, 1500);
-    await until(async () => (await stageOf(first)) === 'send', 'the first one sends');
+    await until(held.isThere, 'the first one sends');
     const second = await start(2000, 20);
     await until(async () => (await stageOf(second)) === 'wait', 'the second one waits');
     const third = await start(3000, 20);
@@ -74,5 +75,6 @@ describe('batches of one resource', () => {
       outcome: 'written',
     });
     expect(numbersWritten().filter((n) => n >= 2000 && n < 3000)).toEqual([]);
+    held.release();
   });
 });

@@ -6,6 +6,7 @@ import {
   describeSchedule,
   pauseSchedule,
   resumeSchedule,
+  scheduleId,
   triggerSchedule,
 } from '../../../src/temporal/schedule/schedule.js';
 import { readStatus } from '../../../src/temporal/status/status.js';
@@ -87,12 +88,15 @@ describe('the nightly Schedule', () => {
     await until(async () => (await described()).skipped >= 2, 'two runs are left out');
     await triggerSchedule(stack.temporal, stack.connection);
     await pauseSchedule(stack.temporal, stack.connection);
+    const { raw } = await stack.temporal.client.schedule.getHandle(scheduleId(stack.connection)).describe();
+    expect(raw.info!.bufferSize!.toNumber(), 'runs that wait for the long run').toBe(0);
+    expect((await described()).lastRuns).toHaveLength(1);
     held.release();
     await until(
       async () => (await stack.store.readIfExists('projects/latest.json' as never)) !== null,
       'it is published',
     );
-    // The pages of one reading, and of no second one: nothing was queued behind the long run.
+    // The pages of one reading, and of no second one.
     expect(stack.simulator.admin.stats().byRoute['GET projects']).toBe(12);
   });
 

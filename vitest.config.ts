@@ -20,8 +20,10 @@ export default defineConfig({
           isolate: false,
           unstubEnvs: true,
           restoreMocks: true,
-          testTimeout: 5_000,
-          hookTimeout: 5_000,
+          // Long enough for a machine that stalls for some seconds.
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
+          expect: { poll: { timeout: 20_000 } },
         },
       },
       {

@@ -12,6 +12,8 @@ export type S3Fault =
   | { readonly kind: 'reset'; readonly afterBytes: number }
   /** The request is carried out, and the connection is reset before the response. */
   | { readonly kind: 'lose-response' }
+  /** The request is carried out, and never answered. */
+  | { readonly kind: 'keep-response' }
   /** The response ends after this many bytes of its body. */
   | { readonly kind: 'cut'; readonly afterBytes: number }
   /** The response has neither a length nor a checksum, and ends after this many bytes: with a reset, or as if complete. */
@@ -143,6 +145,7 @@ function forward(
   };
   upstream.on('error', () => outgoing.destroy());
   upstream.on('response', (answer) => {
+    if (fault?.kind === 'keep-response') return void answer.resume();
     if (fault?.kind === 'lose-response') return void answer.resume().once('end', drop);
     if (fault?.kind === 'cut-chunked') return cutChunked(answer, outgoing, fault, drop);
     outgoing.writeHead(answer.statusCode ?? 502, answer.rawHeaders);

@@ -6,6 +6,7 @@ import {
   startWebhookServer,
   type WebhookHandlerOptions,
 } from '../../src/webhook/index.js';
+import { runsIn } from './snapshot.js';
 import { type Stack, type StackOptions, startStack } from './stack.js';
 
 /** A secret that no history, log or output may show. */
@@ -62,9 +63,10 @@ export async function startNoticeStack(
     async startReceiver(changed = {}) {
       const { handle } = createWebhookHandler({
         connections: stack.settings.connections,
-        send: createNoticeSender(stack.temporal, { taskQueue: stack.taskQueue }),
+        send: createNoticeSender(stack.temporal, { taskQueue: stack.taskQueue, timeoutMs: 60_000 }),
         ready: () => pingTemporal(stack.temporal),
         log: { info() {}, warn() {} },
+        waitMs: 60_000,
         ...changed,
       });
       const server = await startWebhookServer({ handle, listen: { host: '127.0.0.1', port: 0 } });
@@ -74,12 +76,7 @@ export async function startNoticeStack(
     },
     mirror: (resource) =>
       stack.temporal.client.workflow.getHandle(stack.mirrorId(resource)).query<MirrorStatus>('status'),
-    async runs(resource) {
-      const tree = `${resource}/snapshots/`;
-      const dates = await stack.store.listFolders(tree);
-      const found = await Promise.all(dates.map((date) => stack.store.listFolders(`${tree}${date}/`)));
-      return found.flat().sort();
-    },
+    runs: async (resource) => (await runsIn(stack.store, resource)).sort(),
     async stop() {
       for (const receiver of receivers) await receiver.close();
       for (const { name } of stack.settings.connections[0]!.resources) {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { type Stack, until } from './stack.js';
 
@@ -49,9 +50,15 @@ function start(
   });
   // The streams create their files later.
   for (const end of ['out', 'err']) writeFileSync(`${name}.${end}`, '');
-  child.stdout!.pipe(createWriteStream(`${name}.out`));
-  child.stderr!.pipe(createWriteStream(`${name}.err`));
-  const exited = once(child, 'close').then(([code]) => code as number | null);
+  const files = (['out', 'err'] as const).map((end) => createWriteStream(`${name}.${end}`));
+  child.stdout!.pipe(files[0]!);
+  child.stderr!.pipe(files[1]!);
+  // The last output is written after the child has ended.
+  const written = Promise.all(files.map((file) => finished(file)));
+  const exited = once(child, 'close').then(async ([code]) => {
+    await written;
+    return code as number | null;
+  });
   return {
     child,
     exited,

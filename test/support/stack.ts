@@ -149,7 +149,11 @@ ${options.yaml ?? ''}`;
     bucket,
     lakeFolder: url.startsWith('s3:') ? join(servers.s3DataFolder, bucket, 'lake') : fileURLToPath(url),
     async startWorker(changed = settings, more = {}) {
-      const worker = await createWorker({ settings: changed, taskQueue, address, dataConverter, ...more });
+      const worker = await createWorker({
+        ...{ settings: changed, taskQueue, address, dataConverter, ...more },
+        // By default, the second heartbeat follows only two seconds before the server gives an activity up.
+        worker: { maxHeartbeatThrottleInterval: '1 second', ...more.worker },
+      });
       const done = worker.run();
       const handle = {
         async stop() {

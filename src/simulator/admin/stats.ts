@@ -11,6 +11,8 @@ export interface RequestRecord {
   readonly page: number | null;
   /** The fault that was applied. */
   readonly fault: string | null;
+  /** Requests in flight when it arrived, itself included. */
+  readonly inFlight: number;
   /** The status sent; 0 while in flight, after a reset, and without a response. */
   status: number;
 }
@@ -40,20 +42,22 @@ export class RequestStats {
     this.#limit = bound;
   }
 
-  /** Counts a request in; call the answer once it is over. */
-  begin(request: RequestRecord): () => void {
+  /** Counts a request in. @returns its record, and what to call once it is over */
+  begin(arrived: Omit<RequestRecord, 'inFlight'>): { record: RequestRecord; end: () => void } {
     this.#requests++;
     this.#inFlight++;
+    const request = { ...arrived, inFlight: this.#inFlight };
     this.#maxConcurrent = Math.max(this.#maxConcurrent, this.#inFlight);
     const route = `${request.method} ${request.resource}`;
     this.#byRoute.set(route, (this.#byRoute.get(route) ?? 0) + 1);
     this.#recent.push(request);
     if (this.#recent.length >= 2 * this.#limit) this.#recent = this.#recent.slice(-this.#limit);
     let open = true;
-    return () => {
+    const end = (): void => {
       if (open) this.#inFlight--;
       open = false;
     };
+    return { record: request, end };
   }
 
   snapshot(): StatsSnapshot {

@@ -19,8 +19,7 @@ export async function handleApi(
 ): Promise<void> {
   const call = readCall(request.method ?? 'GET', request.url ?? '/', request.headers, service.codec);
   const { latencyMs, fault } = service.faults.plan(call);
-  const record = recordOf(call, fault, latencyMs);
-  const end = service.stats.begin(record);
+  const { record, end } = service.stats.begin(arrivalOf(call, fault, latencyMs));
   response.once('close', end);
   if (latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, latencyMs));
   await service.hooks.run(call);
@@ -46,7 +45,7 @@ export async function handleApi(
   record.status = await sendReply(response, reply, fault, choice);
 }
 
-function recordOf(call: Call, fault: Fault | null, latencyMs: number): RequestRecord {
+function arrivalOf(call: Call, fault: Fault | null, latencyMs: number): Omit<RequestRecord, 'inFlight'> {
   const key = call.headers['idempotency-key'];
   return {
     at: performance.timeOrigin + performance.now(),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommand, startWorkerProcess } from '../../support/processes.js';
-import { type Stack, startStack } from '../../support/stack.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
 
 interface Run {
   runId: string;
@@ -18,9 +18,7 @@ describe('worktrack history', () => {
   const target = (): string[] => ['--config', stack.configFile, '--task-queue', stack.taskQueue];
 
   async function history(...args: string[]) {
-    const { code, stdout, stderr } = await runCommand(stack, ['history', ...target(), '--json', ...args], {
-      WORKTRACK_REACH_TIMEOUT: '2s',
-    });
+    const { code, stdout, stderr } = await runCommand(stack, ['history', ...target(), '--json', ...args]);
     expect(code, stderr).toBe(0);
     const { resources } = JSON.parse(stdout) as { resources: { name: string; runs: Run[] }[] };
     return { stderr, runs: Object.fromEntries(resources.map(({ name, runs }) => [name, runs])) };
@@ -29,7 +27,6 @@ describe('worktrack history', () => {
   beforeAll(async () => {
     stack = await startStack({
       resources: '[projects, tasks]',
-      yaml: '    retries: { giveUpAfter: 1s }\n',
       simulator: { counts: { projects: 3, tasks: 2 } },
     });
     const worker = await startWorkerProcess(stack);
@@ -51,7 +48,11 @@ describe('worktrack history', () => {
   afterAll(() => stack?.stop());
 
   it('lists published and refused runs, newest first, without a worker', async () => {
-    const { runs } = await history();
+    let runs: Record<string, Run[]> = {};
+    await until(async () => {
+      ({ runs } = await history());
+      return runs.tasks?.[0]?.outcome === 'refused';
+    }, 'the server lists the ended run');
     expect(runs.projects?.map(({ outcome, mode, rows }) => [outcome, mode, rows])).toEqual([
       ['published', 'increment', 3],
       ['published', 'increment', 3],

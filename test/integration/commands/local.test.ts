@@ -58,6 +58,8 @@ describe('an interrupted export --local', () => {
     const second = exportLocal();
     expect(await second.exited, second.printed.stderr).toBe(0);
     expect(JSON.parse(second.printed.stdout)).toMatchObject({ outcome: 'published', runs: [{ rows: 100 }] });
+    const starts = stack.simulator.admin.stats().recent.filter(({ page }) => page === 0);
+    expect(starts.map(({ path }) => path)).toHaveLength(1);
   });
 
   it('is cancelled by a second Ctrl-C', async () => {

@@ -234,10 +234,14 @@ const CONFIGURATION: readonly Mistake[] = [
   },
 ];
 
+/** Servers that do not answer are given up soon. */
+const IMPATIENT = { WORKTRACK_REACH_TIMEOUT: '2s' };
+
 const SERVERS: readonly Mistake[] = [
   {
     of: 'Temporal out of reach',
     args: `export --address ${NOBODY}`,
+    env: IMPATIENT,
     code: 4,
     says: /Temporal at 127\.0\.0\.1:9 has been out of reach for 2 s/,
     remedy: CHECK,
@@ -245,6 +249,7 @@ const SERVERS: readonly Mistake[] = [
   {
     of: 'Temporal out of reach of a worker',
     args: `worker --address ${NOBODY}`,
+    env: IMPATIENT,
     code: 4,
     says: /Temporal at 127\.0\.0\.1:9 has been out of reach/,
     remedy: CHECK,
@@ -253,6 +258,7 @@ const SERVERS: readonly Mistake[] = [
     (args): Mistake => ({
       of: `a lake out of reach of ${args}`,
       args,
+      env: IMPATIENT,
       config: (yaml) => yaml.replace(/endpoint: "[^"]+"/, `endpoint: "http://${NOBODY}"`),
       code: 4,
       says: /The lake s3:\/\/\S+ has been out of reach for 2 s/,
@@ -286,10 +292,7 @@ describe('an error of the user has a message with what, where and what next, wit
     const target = ['--task-queue', stack.taskQueue];
     try {
       await writeFile(file, config(yaml));
-      const result = await runCommand(stack, [...words, ...target], {
-        WORKTRACK_REACH_TIMEOUT: '2s',
-        ...env,
-      });
+      const result = await runCommand(stack, [...words, ...target], env);
       const { stderr } = result;
       expect(stderr).toMatch(says);
       expect(stderr.trimEnd()).toMatch(remedy);

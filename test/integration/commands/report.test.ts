@@ -36,7 +36,7 @@ describe('the report of an export', () => {
   });
 
   it('is printed over all resources by `report`, and says so if Temporal does not answer', async () => {
-    const away = { TEMPORAL_ADDRESS: '127.0.0.1:1', WORKTRACK_REACH_TIMEOUT: '1s' };
+    const away = { TEMPORAL_ADDRESS: '127.0.0.1:1', WORKTRACK_REACH_TIMEOUT: '6s' };
     const { code, stdout, stderr } = await runCommand(stack, args(), away);
     expect(stderr).toContain('Showing published runs only.');
     expect(code).toBe(0);
@@ -119,7 +119,7 @@ describe('the report of an export', () => {
     const away = copy('away', (yaml) => yaml.replace(/endpoint: "[^"]*"/, 'endpoint: "http://127.0.0.1:9"'));
     await writeFile(file, `${own}\n${other}\n${away}\n`);
     const report = (...more: string[]) =>
-      runCommand(stack, ['report', '--config', file, ...more], { WORKTRACK_REACH_TIMEOUT: '2s' });
+      runCommand(stack, ['report', '--config', file, ...more], { WORKTRACK_REACH_TIMEOUT: '6s' });
 
     const all = await report('--all');
     expect(all.code, all.stderr).toBe(4);

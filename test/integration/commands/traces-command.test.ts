@@ -58,8 +58,8 @@ describe('`--traces`', () => {
 
   it('gives each export one trace, from the command through workflows and mirrors to the activities', async () => {
     // A page that is refused once, with the key in the answer, is in the trace as an attempt that failed.
-    stack.simulator.admin.faults.add({
-      match: { resource: 'projects', page: 1 },
+    const rule = stack.simulator.admin.faults.add({
+      match: { resource: 'projects', page: 0 },
       remaining: 6,
       fault: { kind: 'status', status: 503, body: `{"message":"no: Bearer ${KEY}"}` },
     });
@@ -68,6 +68,7 @@ describe('`--traces`', () => {
     const traces = await Promise.all(runIds.map(traceOf));
     await worker.signal('SIGTERM');
 
+    expect(stack.simulator.admin.faults.hits(rule)).toBe(6);
     expect(new Set(traces.map(([span]) => span!.traceId)).size).toBe(2);
     for (const [at, spans] of traces.entries()) {
       const names = spans.map(({ name }) => name);

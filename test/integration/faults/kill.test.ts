@@ -22,7 +22,7 @@ describe('a worker that is killed in the middle of an extraction', () => {
     const readWhenStaged = pagesRead();
     await until(() => pagesRead() > readWhenStaged + 20, 'reading has gone on');
     await first.signal('SIGKILL');
-    const staged = await stagedPages(stack);
+    const staged = await settled(() => stagedPages(stack));
     const before = pagesRead();
     expect(before).toBeLessThan(200);
 
@@ -65,6 +65,19 @@ describe('a worker that is killed in the middle of an extraction', () => {
     await second.signal('SIGTERM');
   });
 });
+
+/** What `read` gives once it has not changed for a second: the store may still carry out a request of a killed worker. */
+async function settled(read: () => Promise<number>): Promise<number> {
+  let value = await read();
+  let since = Date.now();
+  await until(async () => {
+    const next = await read();
+    if (next !== value) since = Date.now();
+    value = next;
+    return Date.now() - since > 1_000;
+  }, 'it has stayed the same for a second');
+  return value;
+}
 
 /** Pages up to the last position in the staging folder. */
 async function stagedPages(stack: Stack): Promise<number> {

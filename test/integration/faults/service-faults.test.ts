@@ -79,6 +79,7 @@ describe('records with difficult values', () => {
       `{"name":${JSON.stringify('x"\n,'.repeat(50_000))}}`,
       `{"name":"deep","deep":${deep}}`,
       '{"__proto__":"plain","constructor":1,"hasOwnProperty":true,"toString":null,"valueOf":{"a":1}}',
+      '{"__proto__":{"polluted":true}}',
       '{"":"without a name","a,b":"comma","c\\"d":"quote","e\\nf":"line"}',
       '{"varies":1}',
       '{"varies":"one"}',
@@ -92,6 +93,6 @@ describe('records with difficult values', () => {
     const result = await stack.export();
     expect(result.outcome, JSON.stringify(result.runs)).toBe('published');
     await expectMirrored(stack, 'tasks');
-    expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
+    expect('polluted' in {}).toBe(false);
   });
 });

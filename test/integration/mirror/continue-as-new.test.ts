@@ -3,6 +3,7 @@ import { verifySnapshot } from '../../../src/lake/verify/verify.js';
 import { holdAnswer } from '../../support/hold.js';
 import { mirrorOf, mirrorStatus } from '../../support/mirror-requests.js';
 import { runRequest } from '../../support/run-request.js';
+import { runsIn } from '../../support/snapshot.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 /** More events than a mirror collects before it continues as new. */
@@ -36,16 +37,16 @@ describe('a mirror whose history is full', () => {
     await mirror.signal('requestRun', nobodyWaits);
     await until(async () => (await mirrorStatus(stack, 'tasks')).waiting === 3, 'three requests wait');
     const running = (await mirrorStatus(stack, 'tasks')).active!.runId;
-    // A repeated request counts once, but each signal adds an event to the history.
-    for (let sent = 0; sent < SIGNALS; sent += 100) {
-      await Promise.all(Array.from({ length: 100 }, () => mirror.signal('requestRun', nobodyWaits)));
-    }
-    expect((await mirror.describe()).runId).toBe(history);
     const stopping = first.stop();
     held.release();
     await stopping;
     // The next worker reads the next page.
     expect(admin.stats().recent.at(-1)!.page).toBe(1);
+    // A repeated request counts once, but each signal adds an event to the history.
+    for (let sent = 0; sent < SIGNALS; sent += 100) {
+      await Promise.all(Array.from({ length: 100 }, () => mirror.signal('requestRun', nobodyWaits)));
+    }
+    expect((await mirror.describe()).runId).toBe(history);
     await stack.startWorker();
 
     const results = [await going, ...(await Promise.all(waiting))];
@@ -58,10 +59,7 @@ describe('a mirror whose history is full', () => {
     }, 'the mirror rests');
     expect((await mirror.describe()).runId).not.toBe(history);
     // One run each: the first export, the request after it, the current run, and the three waiting requests.
-    const runs: string[] = [];
-    for (const date of await stack.store.listFolders('tasks/snapshots/'))
-      runs.push(...(await stack.store.listFolders(`tasks/snapshots/${date}/`)));
-    expect(runs.length).toBe(6);
+    expect(await runsIn(stack.store, 'tasks')).toHaveLength(6);
     expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
     // The answers are carried into the next history.
     await mirror.signal('requestRun', answered);

@@ -138,9 +138,9 @@ describe('a run that finds little or nothing new', () => {
     const first = await startWorkerProcess(stack);
     stack.simulator.admin.touch(RESOURCE, { count: 3, pick: 'spread' });
     // The store carries out the request, and the worker does not learn of it.
-    const lost = s3.add({ method: 'PUT', path, fault: { kind: 'lose-response' } });
+    const kept = s3.add({ method: 'PUT', path, fault: { kind: 'keep-response' } });
     const exporting = stack.export();
-    await until(() => lost.hits > 0, 'the request has been sent');
+    await until(() => kept.hits > 0, 'the request has been sent');
     await first.signal('SIGKILL');
     s3.clear();
     const second = await startWorkerProcess(stack);

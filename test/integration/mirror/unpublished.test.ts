@@ -34,7 +34,7 @@ describe('the files of unpublished runs', () => {
   afterEach(() => faulty?.stop());
 
   it('are removed after a swap failed permanently with the manifests written', async () => {
-    faulty = await startFaultyStack('    retries: { giveUpAfter: 4s }\n');
+    faulty = await startFaultyStack('    retries: { giveUpAfter: 3m }\n');
     const { stack, s3 } = faulty;
     await stack.startWorker();
     expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
@@ -54,7 +54,7 @@ describe('the files of unpublished runs', () => {
   });
 
   it('are removed even if no run was ever published', async () => {
-    faulty = await startFaultyStack('    retries: { giveUpAfter: 4s }\n');
+    faulty = await startFaultyStack('    retries: { giveUpAfter: 3m }\n');
     const { stack, s3 } = faulty;
     await stack.startWorker();
     const fault = { kind: 'status', status: 503, code: 'SlowDown' } as const;
@@ -147,7 +147,7 @@ describe('the files of runs of an earlier day', () => {
   }
 
   it('are removed if the run failed', async () => {
-    faulty = await startFaultyStack('    retries: { giveUpAfter: 4s }\n');
+    faulty = await startFaultyStack('    retries: { giveUpAfter: 3m }\n');
     const { stack, s3 } = faulty;
     await stack.startWorker();
     expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');

@@ -4,6 +4,7 @@ import { pointerKey } from '../../../src/lake/published/layout.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { type Connections, openConnections } from '../../../src/temporal/worker/connections.js';
 import { IDLE_MS } from '../../../src/temporal/worker/idle-resource.js';
+import { holdAnswer } from '../../support/hold.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
 
@@ -52,26 +53,39 @@ describe('an idle connection of a worker', () => {
     await open(SHORT_MS);
     for (let times = 0; times < 2; times++) {
       await use();
-      expect(connections.isOpen(stack.connection)).toBe(true);
-      expect(sockets()).toEqual([1, 1]);
+      expect(proxies.map((proxy) => proxy.accepted())).toEqual([times + 1, times + 1]);
       await until(() => !connections.isOpen(stack.connection), 'the connection is closed');
       await until(() => sockets().every((open) => open === 0), 'the sockets are closed');
     }
   });
 
-  it('stays open while a request or a write is in progress, however long it takes', async () => {
-    await open(SHORT_MS);
-    const { store, client } = connections.connection(stack.connection);
-    const writer = store.openWriter('projects/snapshots/a' as never, { contentType: 'text/csv' });
-    stack.simulator.admin.faults.add({
-      match: { resource: 'projects' },
-      fault: { kind: 'latency', ms: 4 * SHORT_MS },
-    });
-    const request = { resource: 'projects', path: 'projects', limit: 2, cursor: null, updatedSince: null };
-    expect((await client.listPage(request, () => null)).status).toBe(200);
+  /** Waits for longer than an idle connection stays open, and checks that this one is. */
+  async function staysOpen(): Promise<void> {
+    const since = Date.now();
+    await until(() => Date.now() - since > 4 * SHORT_MS, 'an idle connection would be closed');
     expect(connections.isOpen(stack.connection)).toBe(true);
+  }
+
+  it('stays open while a write is in progress, however long it takes', async () => {
+    await open(SHORT_MS);
+    const { store } = connections.connection(stack.connection);
+    const writer = store.openWriter('projects/snapshots/a' as never, { contentType: 'text/csv' });
+    await staysOpen();
     await writer.write(Buffer.from('a'));
     expect((await writer.finish()).bytes).toBe(1);
+    await until(() => !connections.isOpen(stack.connection), 'the connection is closed');
+  });
+
+  it('stays open while a request is in progress, however long it takes', async () => {
+    await open(SHORT_MS);
+    const { client } = connections.connection(stack.connection);
+    const held = holdAnswer(stack.simulator, { resource: 'projects' });
+    const request = { resource: 'projects', path: 'projects', limit: 2, cursor: null, updatedSince: null };
+    const listing = client.listPage(request, () => null);
+    await until(held.isThere, 'the request is under way');
+    await staysOpen();
+    held.release();
+    expect((await listing).status).toBe(200);
     await until(() => !connections.isOpen(stack.connection), 'the connection is closed');
   });
 

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { afterEach, describe, expect, it } from 'vitest';
 import { shippedBundle } from '../../../src/temporal/worker/bundle.js';
+import { IDLE_MS } from '../../../src/temporal/worker/idle-resource.js';
 import { WorktrackPlugin } from '../../../src/temporal/worker/plugin.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
@@ -40,7 +41,8 @@ describe('WorktrackPlugin in a worker of the user', () => {
     expect(await openSockets(service)).toBeGreaterThan(0);
     workers[0].shutdown();
     await serving;
-    await until(async () => (await openSockets(service)) === 0, 'no connection is open');
+    // Sooner than idle connections are closed.
+    await until(async () => (await openSockets(service)) === 0, 'no connection is open', IDLE_MS / 2);
   });
 
   it('can be passed to the connection and to the worker, and keeps settings of the user', async () => {

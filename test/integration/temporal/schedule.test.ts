@@ -1,5 +1,6 @@
+import { ScheduleOverlapPolicy } from '@temporalio/client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { MINUTE_MS } from '../../../src/core/duration.js';
+import { DAY_MS, MINUTE_MS } from '../../../src/core/duration.js';
 import {
   applySchedule,
   deleteSchedule,
@@ -47,6 +48,17 @@ describe('the nightly Schedule', () => {
     const dates = lastRuns.map((run) => `dt=${run.scheduledAt.toISOString().slice(0, 10)}`);
     expect(dates.some((date) => snapshot.includes(date))).toBe(true);
     expect((await readSnapshot(stack.store, 'projects')).rows.length).toBe(6);
+
+    const yesterday = new Date(Date.now() - DAY_MS).toISOString().slice(0, 10);
+    const noon = Date.parse(`${yesterday}T12:00:00Z`);
+    await stack.temporal.client.schedule.getHandle(scheduleId(stack.connection)).backfill({
+      ...{ start: new Date(noon), end: new Date(noon + 1_000) },
+      overlap: ScheduleOverlapPolicy.ALLOW_ALL,
+    });
+    await until(
+      async () => (await stack.store.listFolders('projects/snapshots/')).includes(`dt=${yesterday}`),
+      'a run that is late is published under the date of its nominal time',
+    );
   });
 
   it('that starts runs on a task queue without a worker leaves the resource behind schedule', async () => {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { QUIET_MS } from '../../../src/core/notices.js';
 import { startTemporalDevServer } from '../../../src/servers/index.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
 import { connectTemporal } from '../../../src/temporal/client/connect.js';
@@ -37,6 +38,7 @@ describe('change notices', () => {
     stack.simulator.admin.touch('tasks', { count: 5, pick: 'newest' });
     let left = 2_000;
     const statuses = new Map<number, number>();
+    const begun = Date.now();
     await Promise.all(
       Array.from({ length: 400 }, async () => {
         while (left-- > 0) {
@@ -46,10 +48,12 @@ describe('change notices', () => {
       }),
     );
     expect([...statuses]).toEqual([[202, 2_000]]);
+    const lasted = Date.now() - begun;
     await ended('tasks');
     const runs = (await stack.runs('tasks')).length - before.length;
     expect(runs).toBeGreaterThanOrEqual(1);
-    expect(runs).toBeLessThanOrEqual(2);
+    // On a machine that stalls, a pause between notices may be the quiet time that starts a run.
+    expect(runs).toBeLessThanOrEqual(1 + Math.ceil(lasted / QUIET_MS));
     const sent = await signals('tasks');
     const history = (await events(stack.noticesId('tasks'))).length;
     console.log(`2,000 notices: ${sent} signals, ${runs} runs, ${history} events`);
@@ -188,11 +192,14 @@ describe('change notices', () => {
     held.release();
     await ended('tasks');
     expect(await stack.runs('tasks')).toHaveLength(2);
+    let histories = 0;
     for await (const { workflowId, runId } of stack.workflows()) {
       if (workflowId !== stack.noticesId('tasks')) continue;
       const { historyLength } = await stack.temporal.client.workflow.getHandle(workflowId, runId).describe();
       expect(historyLength).toBeLessThan(2_000);
+      histories++;
     }
+    expect(histories).toBeGreaterThan(0);
   });
 
   it('do not fill a history while no worker runs, and are not lost', async () => {
@@ -234,16 +241,17 @@ describe('change notices', () => {
         send: createNoticeSender(temporal, { taskQueue: stack.taskQueue }),
         ready: () => pingTemporal(temporal),
       });
-      const health = async () => (await fetch(`${url}/healthz`)).status;
+      const isHealthy = (status: number) =>
+        until(async () => (await fetch(`${url}/healthz`)).status === status, `/healthz answers ${status}`);
       expect((await post(TASKS)).status).toBe(202);
-      expect(await health()).toBe(200);
+      await isHealthy(200);
       await own.kill();
       const refused = await post(TASKS);
       expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5']);
-      expect(await health()).toBe(503);
+      await isHealthy(503);
       own = await start(own.port);
       await until(async () => (await post(TASKS)).status === 202, 'notices are accepted again');
-      expect(await health()).toBe(200);
+      await isHealthy(200);
       // A notice that got a 202 before Temporal was killed is not lost.
       const handle = temporal.client.workflow.getHandle(stack.noticesId('tasks'));
       const kept = (await handle.fetchHistory()).events!.filter(

@@ -189,7 +189,7 @@ describe('notifications of runs', () => {
     expect(sent[0]!.body).toMatchObject({ event: 'failure', resource: 'projects' });
   });
 
-  it('that cannot be sent neither fail nor delay a run or a continue-as-new', async () => {
+  it('that cannot be sent do not fail a run, and leave no address in histories', async () => {
     answers.push(404);
     await started(`{ url: "${url}" }`);
     const rule = refuse();

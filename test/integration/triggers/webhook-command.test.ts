@@ -76,7 +76,7 @@ describe('`worktrack webhook`', () => {
     const worker = await startWorkerProcess(stack);
     running.push(worker);
     const { receiver, url, said } = await receiving(command());
-    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    await until(async () => (await fetch(`${url}/healthz`)).status === 200, 'it is ready');
     const post = sender(url, stack.connection);
     expect((await post('{"resource":"tasks"}')).status).toBe(202);
     expect((await post('{"resource":"tasks"}', { 'X-Webhook-Signature': WEBHOOK_SECRET })).status).toBe(401);

@@ -37,15 +37,17 @@ describe('`worktrack write-back`', () => {
 
   it('is one workflow with one outcome if two machines run the same batch at once', async () => {
     const before = writesSeen(stack);
-    stack.simulator.admin.faults.add({ match: { method: 'POST' }, fault: { kind: 'latency', ms: 60 } });
+    const held = holdAnswer(stack.simulator, { method: 'POST' });
     const file = await fileIn(stack, timeEntriesCsv(600));
-    const [one, other] = await Promise.all([
-      run('time-entries', file, '--json'),
-      run('time-entries', file, '--json'),
-    ]);
-    stack.simulator.admin.faults.clear();
-    expect(one!.code, one!.stderr).toBe(0);
-    expect(other!.code, other!.stderr).toBe(0);
+    const commands = [1, 2].map(() => startCommand(stack, write('time-entries', file, '--json')));
+    await until(async () => {
+      const outputs = await Promise.all(commands.map((command) => command.output()));
+      return outputs.every(({ stderr }) => stderr.includes('Workflow:'));
+    }, 'both commands follow the batch');
+    held.release();
+    const codes = await Promise.all(commands.map((command) => command.exited));
+    const [one, other] = await Promise.all(commands.map((command) => command.output()));
+    expect(codes, one!.stderr + other!.stderr).toEqual([0, 0]);
     expect(one!.stdout).toBe(other!.stdout);
     const printed = JSON.parse(one!.stdout) as { batchId: string; results: ObjectKey };
     expect(printed).toEqual({

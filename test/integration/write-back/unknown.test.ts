@@ -1,30 +1,32 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../../src/core/duration.js';
+import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
+import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { idempotencyKey } from '../../../src/write-back/index.js';
 import { type Stack, until } from '../../support/stack.js';
 import {
   fileIn,
   readReceipts,
   recordsOf,
+  stage,
   startWriteBackStack,
   stopWriteBackStack,
   writeBack,
   writesSeen,
 } from '../../support/write-back.js';
 
-const UNKNOWN_AFTER_MS = 5_000;
 /** Rows that are written each time they are sent, and whose response never arrives. */
 const LOST = ['r3', 'r9', 'r20'];
 
 describe('rows with an unknown outcome', () => {
   let stack: Stack;
   let batch: { resource: string; file: string; batchId: string; keyColumn: string };
-  let lostAt: number;
+  let worker: { stop(): Promise<void> };
 
-  async function loseThree(unknownAfterMs: number): Promise<void> {
-    stack = await startWriteBackStack({
-      yaml: `    writeBack: { unknownAfter: ${unknownAfterMs}ms }\n    retries: { giveUpAfter: 3s }\n`,
-    });
-    await stack.startWorker();
+  /** A batch that is cancelled after all of its rows were written, and the responses of three are lost. */
+  async function loseThree(): Promise<void> {
+    stack = await startWriteBackStack();
+    worker = await stack.startWorker();
     const rows = Array.from({ length: 30 }, (_, n) => `r${n + 1},60,2026-11-20T08:00:00Z\n`);
     const file = await fileIn(stack, `ref,durationSeconds:integer,startedAt\n${rows.join('')}`);
     batch = { resource: 'time-entries', file, batchId: 'lossy', keyColumn: 'ref' };
@@ -32,25 +34,36 @@ describe('rows with an unknown outcome', () => {
       const match = { idempotencyKey: idempotencyKey(stack.connection, 'lossy', ref) };
       stack.simulator.admin.faults.add({ match, fault: { kind: 'lose-response' } });
     }
-    const result = await writeBack(stack, batch);
-    lostAt = Date.now();
-    expect(result.counts).toMatchObject({ created: 27, unknown: 3 });
-    expect(result.outcome).toBe(unknownAfterMs > UNKNOWN_AFTER_MS ? 'failed' : result.outcome);
-    expect(recordsOf(stack, 'time-entries').length).toBe(30);
+    const input = { ...(await stage(stack, batch)), readBack: false };
+    const { workflowId } = await startWriteBack(stack.temporal, input, { taskQueue: stack.taskQueue });
+    await until(() => recordsOf(stack, 'time-entries').length === 30, 'all rows are written');
+    await stack.temporal.client.workflow.getHandle(workflowId).cancel();
+    expect(await followWriteBack(stack.temporal, workflowId, { everyMs: 50 })).toMatchObject({
+      outcome: 'cancelled',
+      counts: { created: 27, unknown: 3 },
+    });
     stack.simulator.admin.faults.clear();
+  }
+
+  /** Replaces the worker by one that assumes that the service remembers keys for this time. */
+  async function assume(unknownAfterMs: number): Promise<void> {
+    await worker.stop();
+    const [connection] = stack.settings.connections;
+    const changed = { ...connection!, writeBack: { ...connection!.writeBack, unknownAfterMs } };
+    worker = await stack.startWorker({ ...stack.settings, connections: [changed] });
   }
   afterEach(() => stopWriteBackStack(stack));
 
   it('are sent again with the same keys while the service is assumed to remember them', async () => {
-    await loseThree(3_600_000);
+    await loseThree();
     const result = await writeBack(stack, batch);
     expect(result).toMatchObject({ outcome: 'written', counts: { created: 30 } });
     expect(recordsOf(stack, 'time-entries').length).toBe(30);
   });
 
   it('are listed after that, and sent again or left only by an option', async () => {
-    await loseThree(UNKNOWN_AFTER_MS);
-    await until(() => Date.now() > lostAt + UNKNOWN_AFTER_MS, 'the time is over');
+    await loseThree();
+    await assume(1);
     const seen = writesSeen(stack);
     const listed = await writeBack(stack, batch);
     expect(listed).toMatchObject({ outcome: 'incomplete', counts: { created: 27, unknown: 3 } });
@@ -61,14 +74,15 @@ describe('rows with an unknown outcome', () => {
     expect(unknown.length).toBe(3);
     expect(unknown[0]!.message).toMatch(/^sent at 20\d\d-.* or later; the outcome is unknown/);
 
+    await assume(HOUR_MS);
     const resent = await writeBack(stack, batch, { readBack: false, unknown: 'resend' });
     expect(resent).toMatchObject({ outcome: 'written', counts: { created: 30, unknown: 0 } });
     expect(writesSeen(stack)).toBe(seen + 3);
   });
 
   it('are left permanently by an option', async () => {
-    await loseThree(UNKNOWN_AFTER_MS);
-    await until(() => Date.now() > lostAt + UNKNOWN_AFTER_MS, 'the time is over');
+    await loseThree();
+    await assume(1);
     const seen = writesSeen(stack);
     const skipped = await writeBack(stack, batch, { readBack: false, unknown: 'skip' });
     expect(skipped).toMatchObject({ outcome: 'written', counts: { created: 27, skipped: 3 } });

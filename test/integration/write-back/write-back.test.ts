@@ -241,14 +241,15 @@ describe('writing time entries back', () => {
     const marker = 'Marker-91c7';
     const { admin } = stack.simulator;
     admin.configure({ echoAuthorization: true });
-    admin.faults.add({
-      match: { method: 'POST', every: 7 },
+    const rule = admin.faults.add({
+      match: { method: 'POST' },
       remaining: 3,
       fault: { kind: 'status', status: 503 },
     });
     const csv = `description,durationSeconds:integer,startedAt\n${marker},60,2026-11-20T08:00:00Z\n${marker},-1,x\n`;
     const result = await writeBack(stack, { resource: 'time-entries', file: await fileIn(stack, csv) });
     expect(result.counts).toMatchObject({ created: 1, rejected: 1 });
+    expect(admin.faults.hits(rule)).toBe(3);
     admin.keys.revoke('demo');
     const other = await writeBack(stack, {
       resource: 'time-entries',
@@ -259,15 +260,19 @@ describe('writing time entries back', () => {
       const receipts = JSON.stringify(await readReceipts(stack, batchId));
       expect(receipts).not.toContain(DEMO_KEY);
     }
-    let histories = 0;
-    for await (const { workflowId, runId } of stack.workflows()) {
-      histories++;
+    const workflows: { workflowId: string; runId: string }[] = [];
+    // The two batches and their lock. The server lists a workflow a moment later.
+    await until(async () => {
+      workflows.length = 0;
+      for await (const workflow of stack.workflows()) workflows.push(workflow);
+      return workflows.length === 3;
+    }, 'three workflows are listed');
+    for (const { workflowId, runId } of workflows) {
       const { events } = await stack.temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
       const text = payloadsOf(events!);
       expect(text).not.toContain(marker);
       expect(text).not.toContain(DEMO_KEY);
     }
-    expect(histories).toBe(3);
   });
 });
 

@@ -43,7 +43,7 @@ describe('retries', () => {
     // No other request is sent meanwhile either.
     const held = await rejection(one.listPage(TASKS, parseJson));
     expect(held).toMatchObject({ kind: 'transient', reason: 'hold', status: null });
-    expect((held as TransientError).retryAfterMs).toBeGreaterThan(58_000);
+    expect((held as TransientError).retryAfterMs).toBeGreaterThan(30_000);
     expect(seen).toHaveLength(1);
   });
 
@@ -308,7 +308,7 @@ describe('timeouts', () => {
       const drip = setInterval(() => socket.write('x'), 20);
       socket.on('close', () => clearInterval(drip));
     });
-    const http = { ...HTTP, responseTimeoutMs: 150 };
+    const http = { ...HTTP, responseTimeoutMs: 1_000 };
     const error = await rejection(client(url, { retry: ONCE, http }).listPage(TASKS, parseJson));
     expect(error).toMatchObject({ kind: 'refused', status: 403 });
   });

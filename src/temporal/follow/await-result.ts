@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowFailedError } from '@temporalio/client';
 import { OutageTimer, type ReachOptions } from '../../core/reach.js';
@@ -33,7 +34,7 @@ export async function awaitResult<T>(
   for (let isOut = false; ; isOut = true) {
     signal.throwIfAborted();
     try {
-      return await connection.withAbortSignal(signal, async () => {
+      return await connection.withAbortSignal(ofOneWait(signal), async () => {
         if (isOut) {
           // Unlike the result, this answers at once, and thereby ends the outage.
           await withCallTimeout(temporal, () => handle.describe());
@@ -55,11 +56,21 @@ export async function awaitResult<T>(
 export function endOf({ client }: TemporalClient, workflowId: string, signal: AbortSignal): Promise<void> {
   const result = () => client.workflow.getHandle(workflowId).result();
   return new Promise((resolve) => {
-    client.connection.withAbortSignal(signal, result).then(
+    client.connection.withAbortSignal(ofOneWait(signal), result).then(
       () => resolve(),
       (error) => error instanceof WorkflowFailedError && resolve(),
     );
   });
+}
+
+/**
+ * The signal for one wait. Temporal's client adds a listener for each of its requests, one about every twenty seconds, and
+ * leaves it there. From the eleventh on, Node would warn of a leak (MaxListenersExceededWarning).
+ */
+function ofOneWait(signal: AbortSignal): AbortSignal {
+  const own = AbortSignal.any([signal]);
+  setMaxListeners(0, own);
+  return own;
 }
 
 /** Waits for a time, or less if the workflow ends. */

@@ -9,8 +9,9 @@ const SEED = Number(process.env.WORKTRACK_SEED);
 const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 20);
 const GIVE_UP_MS = (5 + ROUNDS) * 60_000;
 const PEACE_EVERY = 5;
-/** Some 67 pages, each of which is a chunk that overlaps all others, so some are merged into a longer run. */
-const ROWS = 1340;
+const PAGE_SIZE = 20;
+/** Each page is larger than a part, so each is a chunk that overlaps all others, and some are merged into a longer run. */
+const ROWS = 67 * PAGE_SIZE;
 
 describe(`processes that are killed while chunks are merged into longer runs (seed ${SEED}, ${ROUNDS} rounds)`, () => {
   let world: World;
@@ -23,7 +24,7 @@ describe(`processes that are killed while chunks are merged into longer runs (se
       world = await startWorld(inject('servers'), {
         seed: SEED,
         counts: { tasks: ROWS },
-        yaml: '    sync: { pageSize: 20 }\n    csv: { partSize: 6KiB }\n',
+        yaml: `    sync: { pageSize: ${PAGE_SIZE} }\n    csv: { partSize: 2KiB }\n`,
         service: ['--order', 'random'],
       });
       await exportAll(world);
@@ -32,9 +33,10 @@ describe(`processes that are killed while chunks are merged into longer runs (se
         const began = Date.now();
         await change(world, random);
         const plan = drawPlan(random, LONG_OPERATIONS);
-        if (await carryOut(plan, world, random)) hits++;
+        const isHit = await carryOut(plan, world, random);
+        if (isHit) hits++;
         await checkMirrored(world);
-        console.log(`${round}: ${describePlan(plan)}, ${Date.now() - began} ms`);
+        console.log(`${round}: ${describePlan(plan)}${isHit ? '' : ', missed'}, ${Date.now() - began} ms`);
         if (round % PEACE_EVERY === 0 || round === ROUNDS) {
           await exportAll(world);
           await checkMirrored(world);

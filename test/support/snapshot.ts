@@ -18,11 +18,15 @@ export async function readPointer(store: ObjectStore, resource: string): Promise
   return decodePointer(await store.read(pointerKey(resource)));
 }
 
-/** The folders of all runs that have a snapshot, such as `run=20261121T020000Z-1a2b3c4d`. */
-export async function runsIn(store: ObjectStore, resource: string): Promise<string[]> {
-  const tree = `${resource}/snapshots/`;
-  const dates = await store.listFolders(tree);
-  return (await Promise.all(dates.map((date) => store.listFolders(`${tree}${date}/`)))).flat();
+/** The folders of all runs in a tree, such as `run=20261121T020000Z-1a2b3c4d`. */
+export async function runsIn(
+  store: ObjectStore,
+  resource: string,
+  tree: 'snapshots' | 'changes' = 'snapshots',
+): Promise<string[]> {
+  const root = `${resource}/${tree}/`;
+  const dates = await store.listFolders(root);
+  return (await Promise.all(dates.map((date) => store.listFolders(`${root}${date}/`)))).flat();
 }
 
 /** Follows `latest.json` to the snapshot and reads all of it. */

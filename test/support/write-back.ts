@@ -12,7 +12,7 @@ import { RowScanner, readRow } from '../../src/lake/rows/csv.js';
 import { startWriteBack } from '../../src/temporal/client/start-write-back.js';
 import { followWriteBack } from '../../src/temporal/follow/follow-write-back.js';
 import { stageWriteBack, type WriteBackSource } from '../../src/write-back/stage.js';
-import { type Stack, type StackOptions, startStack } from './stack.js';
+import { type Stack, type StackOptions, startStack, until } from './stack.js';
 
 /** A line of `results.csv`. */
 export interface Receipt {
@@ -44,6 +44,20 @@ export async function writeBack(
 ): Promise<WriteBackResult> {
   const input = { ...(await stage(stack, source)), ...options };
   const { workflowId } = await startWriteBack(stack.temporal, input, { taskQueue: stack.taskQueue });
+  return followWriteBack(stack.temporal, workflowId, { everyMs: 50 });
+}
+
+/** Starts a batch, and cancels it once `isDue` holds. */
+export async function cancelWriteBack(
+  stack: Stack,
+  source: WriteBackSource,
+  isDue: () => boolean,
+  what: string,
+): Promise<WriteBackResult> {
+  const input = { ...(await stage(stack, source)), readBack: false };
+  const { workflowId } = await startWriteBack(stack.temporal, input, { taskQueue: stack.taskQueue });
+  await until(isDue, what);
+  await stack.temporal.client.workflow.getHandle(workflowId).cancel();
   return followWriteBack(stack.temporal, workflowId, { everyMs: 50 });
 }
 

@@ -29,12 +29,13 @@ export async function awaitResult<T>(
 ): Promise<T> {
   const { connection } = temporal.client;
   const signal = options.signal ?? new AbortController().signal;
+  const waiting = ofOneWait(signal);
   const outage = new OutageTimer(`Temporal at ${temporal.address}`, options);
   const handle = temporal.client.workflow.getHandle(workflowId);
   for (let isOut = false; ; isOut = true) {
     signal.throwIfAborted();
     try {
-      return await connection.withAbortSignal(ofOneWait(signal), async () => {
+      return await connection.withAbortSignal(waiting, async () => {
         if (isOut) {
           // Unlike the result, this answers at once, and thereby ends the outage.
           await withCallTimeout(temporal, () => handle.describe());

@@ -5,7 +5,7 @@ import { type ExportResult, exportWorkflowId } from '../../../src/core/contract/
 import { folderOf, inFolder, REPORT } from '../../../src/lake/published/layout.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify.js';
 import { runCommand } from '../../support/processes.js';
-import { readPointer } from '../../support/snapshot.js';
+import { readPointer, runsIn } from '../../support/snapshot.js';
 import { resultOf, type Stack, startStack, until } from '../../support/stack.js';
 
 describe('the report of an export', () => {
@@ -162,10 +162,6 @@ describe('the report of an export', () => {
 
   /** Runs of the projects, oldest first. */
   async function runs(): Promise<string[]> {
-    const found: string[] = [];
-    for (const date of await stack.store.listFolders('projects/changes/')) {
-      for (const run of await stack.store.listFolders(`projects/changes/${date}/`)) found.push(run.slice(4));
-    }
-    return found.sort();
+    return (await runsIn(stack.store, 'projects', 'changes')).map((run) => run.slice('run='.length)).sort();
   }
 });

@@ -1,14 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { HOUR_MS } from '../../../src/core/duration.js';
-import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
-import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { idempotencyKey } from '../../../src/write-back/index.js';
-import { type Stack, until } from '../../support/stack.js';
+import type { Stack } from '../../support/stack.js';
 import {
+  cancelWriteBack,
   fileIn,
   readReceipts,
   recordsOf,
-  stage,
   startWriteBackStack,
   stopWriteBackStack,
   writeBack,
@@ -34,14 +32,10 @@ describe('rows with an unknown outcome', () => {
       const match = { idempotencyKey: idempotencyKey(stack.connection, 'lossy', ref) };
       stack.simulator.admin.faults.add({ match, fault: { kind: 'lose-response' } });
     }
-    const input = { ...(await stage(stack, batch)), readBack: false };
-    const { workflowId } = await startWriteBack(stack.temporal, input, { taskQueue: stack.taskQueue });
-    await until(() => recordsOf(stack, 'time-entries').length === 30, 'all rows are written');
-    await stack.temporal.client.workflow.getHandle(workflowId).cancel();
-    expect(await followWriteBack(stack.temporal, workflowId, { everyMs: 50 })).toMatchObject({
-      outcome: 'cancelled',
-      counts: { created: 27, unknown: 3 },
-    });
+    const areWritten = () => recordsOf(stack, 'time-entries').length === 30;
+    const cancelled = await cancelWriteBack(stack, batch, areWritten, 'all rows are written');
+    expect(cancelled).toMatchObject({ outcome: 'cancelled', counts: { created: 27, unknown: 3 } });
+    expect(recordsOf(stack, 'time-entries').length).toBe(30);
     stack.simulator.admin.faults.clear();
   }
 

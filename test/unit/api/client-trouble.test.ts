@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { RateBudget, TransientError } from '../../../src/api/index.js';
@@ -223,9 +224,11 @@ describe('broken responses', () => {
     let closed = false;
     const url = await rawService((socket) => {
       const block = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
-      socket.write(`${line}\r\nTransfer-Encoding: chunked\r\n\r\n${block}`);
-      socket.on('drain', () => socket.write(block));
-      while (socket.write(block));
+      function* endless() {
+        yield `${line}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+        for (;;) yield block;
+      }
+      Readable.from(endless()).pipe(socket);
       socket.on('close', () => {
         closed = true;
       });

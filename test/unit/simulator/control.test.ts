@@ -28,8 +28,13 @@ describe('control by HTTP', () => {
 
   it('counts requests by route, concurrency and keys, and never keeps the Authorization header', async () => {
     const simulator = await start();
-    simulator.admin.faults.add({ fault: { kind: 'latency', ms: 20 }, match: { resource: 'tasks' } });
-    await Promise.all([1, 2, 3].map(() => call(simulator, 'tasks?limit=1')));
+    simulator.admin.faults.add({ fault: { kind: 'hang' }, match: { resource: 'tasks' } });
+    const giveUp = new AbortController();
+    const hung = [1, 2, 3].map(() => call(simulator, 'tasks?limit=1', { signal: giveUp.signal }));
+    await expect.poll(() => simulator.admin.stats().inFlight).toBe(3);
+    giveUp.abort();
+    await Promise.allSettled(hung);
+    await expect.poll(() => simulator.admin.stats().inFlight).toBe(0);
     const headers = { 'idempotency-key': 'k-1' };
     await call(simulator, 'time-entries', { method: 'POST', body: '{}', headers });
     const stats = (await control(simulator, 'GET', 'stats')) as ReturnType<Simulator['admin']['stats']>;
@@ -40,7 +45,7 @@ describe('control by HTTP', () => {
     expect(stats.recent[0]).toMatchObject({
       page: 0,
       path: '/api/public/v2/tasks?limit=1',
-      fault: 'latency',
+      fault: 'hang',
     });
     expect(JSON.stringify(stats)).not.toContain(DEMO_KEY);
     await control(simulator, 'DELETE', 'stats');

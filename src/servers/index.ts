@@ -7,7 +7,6 @@ export { findExecutable, pathFolders } from './install/executables.js';
 export { ServerInstallError } from './install/install-error.js';
 export { serverSpec } from './install/kinds.js';
 export { resolveServer } from './install/resolve.js';
-export { freePort } from './start/ports.js';
 export { ensureBucket, type S3Access, s3ClientConfig } from './start/s3-access.js';
 export { ServerStartError } from './start/start-error.js';
 export { startTemporalDevServer, type TemporalDevServer } from './start/temporal-dev-server.js';

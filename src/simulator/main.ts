@@ -83,12 +83,12 @@ async function main(): Promise<void> {
   const simulator = await startSimulator(options);
   // Seeds the data before the URL is printed, so that the first request does not wait for it.
   for (const name of COUNTED) simulator.admin.prepare(name);
-  process.stdout.write(`${JSON.stringify({ url: simulator.url, port: simulator.port, pid: process.pid })}\n`);
   const stop = (): void => {
     void simulator.close().then(() => process.exit(0));
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
+  process.stdout.write(`${JSON.stringify({ url: simulator.url, port: simulator.port, pid: process.pid })}\n`);
 }
 
 main().catch((error: unknown) => {

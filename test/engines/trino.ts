@@ -1,9 +1,10 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { freePort, loopback } from '../../src/servers/start/ports.js';
+import { loopback } from '../../src/servers/start/ports.js';
 import { startProcess } from '../../src/servers/start/server-process.js';
 import { findTrino } from '../support/maven-artifacts.js';
+import { freePort } from '../support/ports.js';
 
 /** On two busy cores, the start takes minutes. */
 const START_MS = 8 * 60_000;

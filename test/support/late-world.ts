@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { expect } from 'vitest';
 import { parseSettings } from '../../src/config/index.js';
@@ -21,6 +22,8 @@ import { readPointer, readSnapshot } from './snapshot.js';
 
 export const RESOURCE = 'tasks';
 const BUCKET = 'late-requests';
+/** Of this process, because test files share the bucket. */
+const RUN = randomBytes(4).toString('hex');
 let lakes = 0;
 
 /** A mirror with its own service, lake and store proxy. */
@@ -52,7 +55,7 @@ export async function startLateWorld(
     WORKTRACK_API_KEY: DEMO_KEY,
   });
   if (lakes === 0) await ensureBucket(access, BUCKET);
-  const lake = `s3://${BUCKET}/${process.pid}-${lakes++}`;
+  const lake = `s3://${BUCKET}/${RUN}-${lakes++}`;
   const simulator = await startSimulator(simulatorOptions);
   const proxy = await startLateRequests(access.endpoint);
   const settings = (endpoint: string) =>

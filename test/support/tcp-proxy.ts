@@ -18,7 +18,7 @@ export interface TcpProxy {
   /** Number of connections so far. */
   accepted(): number;
   reset(): void;
-  /** Stalls all open connections: they stay open, but no more bytes arrive. */
+  /** Stalls all connections, also later ones: they stay open, but no more bytes arrive. */
   stall(): void;
   close(): Promise<void>;
 }
@@ -33,6 +33,7 @@ export async function startTcpProxy(target: string, listenOn = 0): Promise<TcpPr
   const open = new Set<Socket>();
   let count = { sent: 0, received: 0 };
   let accepted = 0;
+  let isStalled = false;
   const server = createServer((client) => {
     accepted++;
     const upstream = connect(Number(port), host);
@@ -42,7 +43,7 @@ export async function startTcpProxy(target: string, listenOn = 0): Promise<TcpPr
     upstream.on('data', (bytes) => {
       count.received += bytes.length;
     });
-    client.pipe(upstream).pipe(client);
+    if (!isStalled) client.pipe(upstream).pipe(client);
     for (const socket of [client, upstream]) {
       open.add(socket);
       socket.on('error', () => {
@@ -63,6 +64,7 @@ export async function startTcpProxy(target: string, listenOn = 0): Promise<TcpPr
       count = { sent: 0, received: 0 };
     },
     stall() {
+      isStalled = true;
       for (const socket of open) {
         socket.unpipe();
         socket.pause();

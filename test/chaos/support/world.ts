@@ -6,7 +6,6 @@ import type { Settings } from '../../../src/core/settings.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import {
   ensureBucket,
-  freePort,
   type S3Access,
   startTemporalDevServer,
   startVersitygw,
@@ -14,6 +13,7 @@ import {
 import { DEMO_KEY } from '../../../src/simulator/index.js';
 import { connectTemporal, type TemporalClient } from '../../../src/temporal/client/connect.js';
 import type { SharedServers } from '../../support/global-setup.js';
+import { freePort } from '../../support/ports.js';
 import { until } from '../../support/stack.js';
 import { Batches } from './batches.js';
 import { type Restartable, startModule } from './processes.js';

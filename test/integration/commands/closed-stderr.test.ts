@@ -24,7 +24,7 @@ function start(stack: Stack, args: readonly string[]) {
   stack.beforeStop(async () => void child.kill('SIGKILL'));
   return {
     child,
-    exited: once(child, 'exit').then(([code]) => code as number | null),
+    exited: once(child, 'close').then(([code]) => code as number | null),
     stdout: () => stdout,
     stderr: () => stderr,
     closeStderr: () => child.stderr!.destroy(),

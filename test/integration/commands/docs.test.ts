@@ -5,10 +5,10 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { startTemporalDevServer, type TemporalDevServer } from '../../../src/servers/index.js';
-import { freePort } from '../../../src/servers/start/ports.js';
 import { codeBlocks, PAGES, pageAt, shellCommands } from '../../support/docs.js';
 import { createDocsWorld, type DocsWorld, type ShellRun } from '../../support/docs-world.js';
 import { idOf } from '../../support/mirrored.js';
+import { freePort } from '../../support/ports.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { endLocks } from '../../support/write-back.js';
 

@@ -18,6 +18,7 @@ import {
   startVersitygw,
 } from '../../../src/servers/index.js';
 import { parentDeathPrefix } from '../../../src/servers/start/parent-death.js';
+import { freePort } from '../../support/ports.js';
 import {
   startTimeSkippingServer,
   TEST_SERVER,
@@ -50,6 +51,7 @@ describe('the Temporal dev server', { timeout: 120_000 }, () => {
     const options = {
       executable: await executable('temporal'),
       dbFile: join(folder, 'state', 'temporal.db'),
+      port: await freePort(),
       namespace: 'kept',
       logFile: join(folder, 'temporal.log'),
     };
@@ -66,7 +68,7 @@ describe('the Temporal dev server', { timeout: 120_000 }, () => {
     }
     expect(await isRunning(first.pid)).toBe(false);
 
-    const second = await startTemporalDevServer({ ...options, port: first.port });
+    const second = await startTemporalDevServer(options);
     try {
       expect(second.address).toBe(first.address);
       expect((await fetch(second.uiUrl ?? '')).status).toBe(200);
@@ -126,7 +128,7 @@ describe('the time-skipping test server', { timeout: 120_000 }, () => {
 });
 
 describe('the S3 server', { timeout: 60_000 }, () => {
-  const start = async (port?: number) =>
+  const start = async (port: number) =>
     startVersitygw({
       executable: await executable('versitygw'),
       dataDir: join(folder, 's3', 'data'),
@@ -136,7 +138,8 @@ describe('the S3 server', { timeout: 60_000 }, () => {
     });
 
   it('keeps objects as plain files after kill -9 and a restart, rejects other keys, and leaves no process', async () => {
-    const first = await start();
+    const port = await freePort();
+    const first = await start(port);
     try {
       await ensureBucket(first, 'lake');
       await ensureBucket(first, 'lake');
@@ -150,7 +153,7 @@ describe('the S3 server', { timeout: 60_000 }, () => {
     }
     expect(await readFile(join(folder, 's3', 'data', 'lake', 'a', 'b.txt'), 'utf8')).toBe('kept');
 
-    const second = await start(first.port);
+    const second = await start(port);
     try {
       const client = new S3Client(s3ClientConfig(second));
       const object = await client.send(new GetObjectCommand({ Bucket: 'lake', Key: 'a/b.txt' }));

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config/index.js';
+import { freePort } from '../../support/ports.js';
 import { runCommand, startCommand } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { startTcpProxy } from '../../support/tcp-proxy.js';
@@ -110,7 +111,8 @@ describe('commands on several connections', () => {
     await worker.stop();
     const id = (await run('export --connection b2 --no-wait')).stdout.trim();
     const target = stack.temporal.address;
-    const proxy = await startTcpProxy(target);
+    const port = await freePort();
+    const proxy = await startTcpProxy(target, port);
     const args = ['cancel', id, '--config', config];
     const cancel = startCommand(stack, args, { TEMPORAL_ADDRESS: proxy.address });
     await until(async () => {
@@ -123,7 +125,7 @@ describe('commands on several connections', () => {
       'the command reports the outage',
       240_000,
     );
-    const again = await startTcpProxy(target, Number(proxy.address.split(':')[1]));
+    const again = await startTcpProxy(target, port);
     await stack.startWorker(loadSettings({ file: config, env: {}, cwd: stack.folder }));
     expect(await cancel.exited).toBe(0);
     expect((await cancel.output()).stdout).toBe('The export was cancelled. Published data stays.\n');

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { freePort } from '../../../src/servers/start/ports.js';
 import { codeBlocks, pageAt } from '../../support/docs.js';
 import { createBin } from '../../support/docs-world.js';
+import { freePort } from '../../support/ports.js';
 
 let folder: string;
 beforeAll(async () => {

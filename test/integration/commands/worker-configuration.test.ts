@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readWorkers } from '../../../src/temporal/status/workers.js';
 import { publishConfig } from '../../../src/temporal/worker/publish-config.js';
+import { freePort } from '../../support/ports.js';
 import {
   type CommandProcess,
   runCommand,
@@ -121,19 +122,19 @@ describe('a worker', () => {
   });
 
   it('loads the configuration on SIGHUP also before Temporal can be reached', async () => {
-    const closed = await startTcpProxy('127.0.0.1:1');
-    await closed.close();
+    const port = await freePort();
+    const address = `127.0.0.1:${port}`;
     const args = ['worker', '--config', stack.configFile, '--task-queue', stack.taskQueue];
-    const worker = startCommand(stack, args, { TEMPORAL_ADDRESS: closed.address });
+    const worker = startCommand(stack, args, { TEMPORAL_ADDRESS: address });
     stack.beforeStop(() => worker.signal('SIGTERM'));
     const says = (text: string): Promise<void> =>
       until(async () => (await worker.output()).stderr.includes(text), `the worker says ${text}`);
-    await says(`Temporal at ${closed.address}`);
+    await says(`Temporal at ${address}`);
     const text = await readFile(stack.configFile, 'utf8');
     await writeFile(stack.configFile, text.replace('[projects]', '[projects, tasks]'));
     worker.child.kill('SIGHUP');
     await says('new resource tasks');
-    const proxy = await startTcpProxy(stack.temporal.address, Number(closed.address.split(':')[1]));
+    const proxy = await startTcpProxy(stack.temporal.address, port);
     stack.beforeStop(() => proxy.close());
     await says('(2 resources)');
     expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');

@@ -7,13 +7,14 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { DEMO_ORGANIZATION } from '../../../src/simulator/index.js';
 import { historyText } from '../../support/history-text.js';
 import { sender, startNoticeStack, WEBHOOK_SECRET } from '../../support/notices.js';
+import { freePort } from '../../support/ports.js';
 import {
   type CommandProcess,
   runCommand,
   startCommand,
   startWorkerProcess,
 } from '../../support/processes.js';
-import { freePort, scrape } from '../../support/prometheus.js';
+import { scrape } from '../../support/prometheus.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { watch } from '../../support/watch.js';
 import { endLocks, fileIn, timeEntriesCsv } from '../../support/write-back.js';

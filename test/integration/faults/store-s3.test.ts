@@ -353,9 +353,10 @@ function forward(
     let sent = 0;
     answer.on('data', (chunk: Buffer) => {
       if (spoil.flip && sent === 0) chunk[0] = (chunk[0] as number) ^ 1;
+      const room = (spoil.cutAfter ?? Number.POSITIVE_INFINITY) - sent;
       sent += chunk.length;
-      if (sent <= (spoil.cutAfter ?? Number.POSITIVE_INFINITY)) outgoing.write(chunk);
-      else outgoing.destroy();
+      if (chunk.length <= room) outgoing.write(chunk);
+      else outgoing.write(chunk.subarray(0, Math.max(0, room)), () => outgoing.destroy());
     });
     answer.on('end', () => outgoing.end());
   });

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { configFingerprint } from '../../../src/config/index.js';
 import { VERSION } from '../../../src/core/version.js';
+import { freePort } from '../../support/ports.js';
 import { runCommand, startWorkerProcess } from '../../support/processes.js';
-import { freePort } from '../../support/prometheus.js';
 import { type Stack, startStack } from '../../support/stack.js';
 import { endLocks, fileIn, timeEntriesCsv, writeBack } from '../../support/write-back.js';
 

@@ -2,8 +2,9 @@ import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { METRICS } from '../../../src/core/metrics.js';
 import { VERSION } from '../../../src/core/version.js';
+import { freePort } from '../../support/ports.js';
 import { startCommand, startWorkerProcess } from '../../support/processes.js';
-import { freePort, scrape } from '../../support/prometheus.js';
+import { scrape } from '../../support/prometheus.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 const ROWS = 25;

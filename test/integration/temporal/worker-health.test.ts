@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freePort } from '../../../src/servers/start/ports.js';
+import { freePort } from '../../support/ports.js';
 import { type CommandProcess, runCommand, startCommand } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 

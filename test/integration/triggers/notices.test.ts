@@ -6,6 +6,7 @@ import { connectTemporal } from '../../../src/temporal/client/connect.js';
 import { createNoticeSender, pingTemporal } from '../../../src/temporal/client/notices.js';
 import { holdAnswer } from '../../support/hold.js';
 import { type NoticeStack, startNoticeStack, WEBHOOK_SECRET } from '../../support/notices.js';
+import { freePort } from '../../support/ports.js';
 import { readSnapshot } from '../../support/snapshot.js';
 import { until } from '../../support/stack.js';
 
@@ -226,12 +227,13 @@ describe('change notices', () => {
   }
 
   it('get a 503 while Temporal is unreachable, and a 202 afterwards', async () => {
-    const start = (port?: number) =>
+    const port = await freePort();
+    const start = () =>
       startTemporalDevServer({
         executable: stack.servers.temporalCli,
         headless: true,
         dbFile: `${stack.folder}/state.db`,
-        ...(port === undefined ? {} : { port }),
+        port,
       });
     stack = await startNoticeStack();
     let own = await start();
@@ -249,7 +251,7 @@ describe('change notices', () => {
       const refused = await post(TASKS);
       expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5']);
       await isHealthy(503);
-      own = await start(own.port);
+      own = await start();
       await until(async () => (await post(TASKS)).status === 202, 'notices are accepted again');
       await isHealthy(200);
       // A notice that got a 202 before Temporal was killed is not lost.

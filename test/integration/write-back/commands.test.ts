@@ -198,6 +198,7 @@ describe('`worktrack write-back`', () => {
     const file = await fileIn(stack, timeEntriesCsv(900, 5000));
     const command = startCommand(stack, write('time-entries', file, '--no-read-back'));
     await until(() => recordsOf(stack, 'time-entries').length > before + 20, 'rows are written');
+    await until(async () => (await command.output()).stderr.includes('Workflow: '), 'the command follows');
     command.child.kill('SIGTERM');
     expect(await command.exited).toBe(130);
     expect((await command.output()).stderr).toContain('To follow it again, run the same command.');

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { WriteBackProgress } from '../../../src/core/contract/write-back.js';
+import { type WriteBackProgress, writeBackLockId } from '../../../src/core/contract/write-back.js';
 import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { holdAnswer } from '../../support/hold.js';
@@ -31,22 +31,26 @@ describe('batches of one resource', () => {
   }
   const stageOf = async (workflowId: string) =>
     (await stack.temporal.client.workflow.getHandle(workflowId).query<WriteBackProgress>('progress')).stage;
+  const requestsOfLock = async (): Promise<number> => {
+    const lock = writeBackLockId(stack.connection, 'time-entries');
+    const { events } = await stack.history(lock).catch(() => ({ events: [] }));
+    return events!.filter(
+      ({ workflowExecutionSignaledEventAttributes: signal }) => signal?.signalName === 'acquireLock',
+    ).length;
+  };
   const numbersWritten = (): number[] =>
     recordsOf(stack, 'time-entries')
       .sort((a, b) => String(a.id).localeCompare(String(b.id)))
       .map(({ description }) => Number(/\d+/.exec(String(description))![0]));
 
   it('are written one at a time, in the order of their arrival', async () => {
-    stack.simulator.admin.faults.add({ match: { method: 'POST' }, fault: { kind: 'latency', ms: 20 } });
+    const held = holdAnswer(stack.simulator, { method: 'POST' });
     const batches: string[] = [];
     for (const from of [2000, 1000, 0]) {
       batches.push(await start(from, 150));
-      const last = batches.at(-1)!;
-      await until(
-        async () => ['wait', 'send', 'results', 'done'].includes(await stageOf(last)),
-        'it is planned',
-      );
+      await until(async () => (await requestsOfLock()) === batches.length, 'it has requested the lock');
     }
+    held.release();
     for (const workflowId of batches) {
       expect(await followWriteBack(stack.temporal, workflowId, { everyMs: 50 })).toMatchObject({
         counts: { created: 150 },

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { downloadArchive } from '../../../src/servers/install/download.js';
 import { serverSpec } from '../../../src/servers/install/kinds.js';
-import { freePort } from '../../../src/servers/start/ports.js';
+import { freePort } from '../../support/ports.js';
 
 const spec = serverSpec('versitygw');
 const file = 'release.tar.gz';

@@ -7,7 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { examplesModule } from '../../support/public-api.js';
-import { type Stack, startStack } from '../../support/stack.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
 import { endLocks, fileIn, timeEntriesCsv } from '../../support/write-back.js';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
@@ -254,8 +254,13 @@ describe('the packed package', () => {
       it('on-published: each published run starts the workflow once', async () => {
         const { client } = stack.temporal;
         const query = `WorkflowId STARTS_WITH 'worktrack/${stack.connection}/on-published/tasks/'`;
-        const started: string[] = [];
-        for await (const { workflowId } of client.workflow.list({ query })) started.push(workflowId);
+        let started: string[] = [];
+        // The list is eventually consistent.
+        await until(async () => {
+          started = [];
+          for await (const { workflowId } of client.workflow.list({ query })) started.push(workflowId);
+          return started.length >= 2;
+        }, 'the workflows are listed');
         // One of each export above; the one that was refused published no tasks.
         expect(started).toHaveLength(2);
         for (const workflowId of started) await client.workflow.getHandle(workflowId).terminate();

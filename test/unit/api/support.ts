@@ -17,9 +17,9 @@ export const MAPPING: ErrorMapping = { refused: [401, 402, 403], transient: [408
 export const HTTP: HttpSettings = {
   concurrency: 4,
   requestsPerSecond: null,
-  connectTimeoutMs: 2_000,
-  headersTimeoutMs: 2_000,
-  bodyTimeoutMs: 2_000,
+  connectTimeoutMs: 10_000,
+  headersTimeoutMs: 10_000,
+  bodyTimeoutMs: 10_000,
   responseTimeoutMs: 10_000,
   maxBodyBytes: 1024 * 1024,
   allowPlainHttp: false,

@@ -2,7 +2,7 @@ import diagnostics from 'node:diagnostics_channel';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { PageChain } from '../../../activities/extract/page-chain.js';
 import { PageReader } from '../../../activities/extract/page-reader.js';
-import { client, json, service } from '../api/support.js';
+import { client, HTTP, json, service } from '../api/support.js';
 import { RUN } from './run.js';
 
 const PAGES = 6;
@@ -29,7 +29,8 @@ describe('The request for the next page', () => {
     } as PageReader;
     const chain = new PageChain(
       {
-        client: client(url),
+        // One connection, so that no request waits for another one to open.
+        client: client(url, { http: { ...HTTP, concurrency: 1 } }),
         run: RUN,
         reader: watched,
         signal: new AbortController().signal,

@@ -48,6 +48,8 @@ describe('A stager', () => {
   beforeEach(() => {
     // Its store is near, however slow the disk is.
     vi.spyOn(performance, 'now').mockReturnValue(0);
+    // And no chunk is staged because of its age, however slow the machine is.
+    vi.spyOn(Date, 'now').mockReturnValue(0);
     return () => vi.restoreAllMocks();
   });
 

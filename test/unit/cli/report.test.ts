@@ -16,6 +16,7 @@ describe('the report of an export', () => {
     const lines = publishedLines(
       { outcome: 'published', runs: [report({ counts: COUNTS })] },
       's3://lake/worktrack',
+      Number.POSITIVE_INFINITY,
     );
     expect(lines).toEqual([
       'tasks  published  10 rows  1,200 new, 1 changed',

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { screenLines, statusSummary } from '../../../src/cli/inspect/status-summary.js';
 import { resultSummary } from '../../../src/cli/runs/several.js';
 import { readWait } from '../../../src/cli/runs/wait.js';
@@ -168,6 +168,7 @@ describe('the status of many connections', () => {
 describe('the findings of doctor about many connections', () => {
   it('fit on one screen, with the first cause and remedy of each check', () => {
     const checks = ['key', 'service', 'lake', 'clock', 'page size', 'masking'] as const;
+    vi.stubEnv('NO_COLOR', '1');
     const findings = many.flatMap(({ name }, i) =>
       checks.map((check) => ({
         connection: name,

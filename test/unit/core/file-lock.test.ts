@@ -3,9 +3,11 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { withFileLock } from '../../../src/core/file-lock.js';
 
 vi.mock('node:fs/promises', { spy: true });
+// Another file of this process may have loaded it without the spies.
+vi.resetModules();
+const { withFileLock } = await import('../../../src/core/file-lock.js');
 
 let folder: string;
 beforeEach(async () => {
@@ -37,6 +39,7 @@ describe('a file lock', () => {
         await expect(locked(async () => 'never')).rejects.toThrow('busy');
       });
       expect(await readdir(join(folder, 'a'))).toEqual([]);
+      expect(fs.link).toHaveBeenCalled();
     } finally {
       vi.mocked(fs.link).mockRestore();
     }
@@ -47,7 +50,9 @@ describe('a file lock', () => {
       await rm(join(folder, 'a'), { recursive: true });
       throw Object.assign(new Error('no such folder'), { code: 'ENOENT' });
     });
+    vi.mocked(fs.open).mockClear();
     expect(await locked(async (stillHeld) => stillHeld())).toBe(true);
+    expect(fs.open).toHaveBeenCalledTimes(2);
   });
 
   it('is no longer held when another one has taken it', async () => {

@@ -21,12 +21,13 @@ afterEach(async () => {
 
 describe('the check of the lake', () => {
   it('reports expired credentials as a problem of the configuration', async () => {
+    vi.stubEnv('AWS_PROFILE', undefined);
     vi.stubEnv('AWS_ACCESS_KEY_ID', 'id');
     vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret');
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const lake = { url: 's3://lake', endpoint, region: 'us-east-1', forcePathStyle: true };
-    const findings = await checkLake({ lake } as unknown as ConnectionSettings, 4_000);
+    const findings = await checkLake({ lake } as unknown as ConnectionSettings, 60_000);
     const problems = findings.filter(({ state }) => state === 'problem');
     expect(problems).not.toEqual([]);
     for (const problem of problems) {

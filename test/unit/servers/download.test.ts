@@ -6,7 +6,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { downloadArchive } from '../../../src/servers/install/download.js';
 import { serverSpec } from '../../../src/servers/install/kinds.js';
 import { freePort } from '../../support/ports.js';
@@ -21,6 +21,7 @@ let archive: Buffer;
 let files: Map<string, Buffer | string>;
 
 beforeEach(async () => {
+  for (const name of ['NO_PROXY', 'no_proxy']) vi.stubEnv(name, '127.0.0.1');
   folder = await mkdtemp(join(tmpdir(), 'worktrack-download-'));
   target = join(folder, 'target');
   await mkdir(target);

@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os';
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { cacheRoot, versionFolder } from '../../../src/servers/install/cache.js';
 import { goEnvironment, goInstallArgs, isGoAtLeast } from '../../../src/servers/install/go-install.js';
 import { serverSpec } from '../../../src/servers/install/kinds.js';
@@ -130,6 +130,8 @@ describe('starting', () => {
 });
 
 describe('progress', () => {
+  beforeEach(() => void vi.spyOn(performance, 'now').mockReturnValue(0));
+
   it('is a line per step without a terminal, not per number', () => {
     const lines: string[] = [];
     const progress = startProgress({ write: (text) => lines.push(text) }, 'S3');

@@ -16,8 +16,8 @@ describe('the arguments of the start functions', () => {
 
   it('are plain strings: dates and times with a zone become whole seconds in UTC', () => {
     const sinceOf = (since: string) => checkBackfill({ connection, since }).since;
-    expect(sinceOf('2026-08-01')).toBe('2026-08-01T00:00:00Z');
-    expect(sinceOf('2026-08-01T12:00:00.5+02:00')).toBe('2026-08-01T10:00:00Z');
+    expect(sinceOf('2020-08-01')).toBe('2020-08-01T00:00:00Z');
+    expect(sinceOf('2020-08-01T12:00:00.5+02:00')).toBe('2020-08-01T10:00:00Z');
     expect(() => checkRollback({ connection, resource: 'tasks', to: RUN })).not.toThrow();
   });
 
@@ -25,7 +25,7 @@ describe('the arguments of the start functions', () => {
     [{ since: 'yesterday' }, 'since "yesterday" is not a time'],
     [{ since: '2026-02-30' }, 'since "2026-02-30" is not a time'],
     [{ since: '2999-01-01' }, 'since 2999-01-01T00:00:00Z is in the future'],
-    [{ since: '2026-08-01', reconcile: true }, 'since and reconcile exclude each other'],
+    [{ since: '2020-08-01', reconcile: true }, 'since and reconcile exclude each other'],
   ])('of a backfill are checked: %j', (input, message) => {
     expect(() => checkBackfill({ connection, ...input })).toThrow(message);
   });

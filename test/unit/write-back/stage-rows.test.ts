@@ -1,22 +1,21 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
 import { openStore } from '../../../src/lake/store/index.js';
 import { stageWriteBackRows } from '../../../src/write-back/stage-rows.js';
 
 describe('rows of an iterable', () => {
   let folder: string;
-  let before: string[];
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'worktrack-stage-'));
-    before = await leftovers();
+    await mkdir(join(folder, 'tmp'));
+    vi.stubEnv('TMPDIR', join(folder, 'tmp'));
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  const leftovers = async () =>
-    (await readdir(tmpdir())).filter((name) => name.startsWith('worktrack-rows-'));
+  const leftovers = () => readdir(tmpdir());
   const connectionOf = () =>
     parseSettings(
       `connections: { acme: { baseUrl: "http://127.0.0.1:1", apiKey: { env: K }, lake: { url: "file://${folder}" } } }`,
@@ -45,7 +44,7 @@ describe('rows of an iterable', () => {
         '{"description":"two\\nlines","at":"1970-01-01T00:00:01.000Z"}\n',
     );
     expect(input.format).toBe('ndjson');
-    expect(await leftovers()).toEqual(before);
+    expect(await leftovers()).toEqual([]);
   });
 
   it.each([
@@ -59,7 +58,7 @@ describe('rows of an iterable', () => {
     ['no rows', [], 'there are no rows'],
   ])('are rejected for %s, with nothing left behind', async (_, rows, message) => {
     await expect(stage(rows)).rejects.toThrow(message);
-    expect(await leftovers()).toEqual(before);
+    expect(await leftovers()).toEqual([]);
   });
 
   it('end with the error of the iterable', async () => {
@@ -68,6 +67,6 @@ describe('rows of an iterable', () => {
       throw new Error('the database is gone');
     };
     await expect(stage(failing())).rejects.toThrow('the database is gone');
-    expect(await leftovers()).toEqual(before);
+    expect(await leftovers()).toEqual([]);
   });
 });

@@ -37,7 +37,15 @@ describe('malformed signals', () => {
 
   it('are dropped and logged by a mirror, which answers the next valid request', async () => {
     stack = await startStack(SMALL);
-    await stack.startWorker();
+    const dropped: string[] = [];
+    const ignored = { fn: () => {} };
+    const warn = {
+      fn: (_: unknown, message: string, { signal }: { signal?: string } = {}) => {
+        if (message === 'dropped a malformed signal') dropped.push(String(signal));
+      },
+    };
+    const logger = { trace: ignored, debug: ignored, info: ignored, warn, error: ignored };
+    await stack.startWorker(stack.settings, { worker: { sinks: { defaultWorkerLogger: logger } } });
     expect((await stack.export()).outcome).toBe('published');
     const mirror = mirrorOf(stack, 'tasks');
     const before = (await mirrorStatus(stack, 'tasks')).lastRun!.runId;
@@ -55,6 +63,10 @@ describe('malformed signals', () => {
       lastRun: { runId: result.runs[0]!.runId },
     });
     expect(await runsIn(stack.store, 'tasks')).toHaveLength(2);
+    const logged = (name: string): number => dropped.filter((signal) => signal === name).length;
+    // A workflow task that is repeated logs again. A text can be the id of a request.
+    expect(logged('requestRun')).toBeGreaterThanOrEqual(MALFORMED.length);
+    expect(logged('withdrawRequest')).toBeGreaterThanOrEqual(MALFORMED.length - 1);
   });
 
   it('are dropped from the state that a mirror carries over a continue-as-new', async () => {

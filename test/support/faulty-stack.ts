@@ -4,6 +4,7 @@ import { type S3Access, s3ClientConfig } from '../../src/servers/index.js';
 import { type FaultyS3, startFaultyS3 } from './faulty-s3.js';
 import { seededRandom } from './random.js';
 import { sharedS3 } from './shared-s3.js';
+import { isStaged } from './snapshot.js';
 import { type Stack, startStack } from './stack.js';
 
 /** Together more than one upload of a part takes. */
@@ -58,5 +59,5 @@ export async function expectNothingLeft({ stack, client }: FaultyStack): Promise
   const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket: stack.bucket }));
   expect(Uploads).toEqual([]);
   for await (const { key } of stack.store.list('_staging/'))
-    if (!key.startsWith('_staging/_probe-')) expect.unreachable(`${key} is left`);
+    if (isStaged(key)) expect.unreachable(`${key} is left`);
 }

@@ -1,6 +1,13 @@
 import type { Client } from '@temporalio/client';
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 
+/** The signals of a name in a history. */
+export function signalsNamed(name: string, { events }: History): NonNullable<History['events']> {
+  return (events ?? []).filter(
+    ({ workflowExecutionSignaledEventAttributes: signal }) => signal?.signalName === name,
+  );
+}
+
 /** The newest history of a workflow and those from which it continued as new, oldest first. */
 export async function historiesOf(client: Client, workflowId: string, runId?: string): Promise<History[]> {
   const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();

@@ -2,23 +2,26 @@ import type { Simulator } from '../../src/simulator/index.js';
 
 type Match = Parameters<Simulator['admin']['beforeAnswer']>[0];
 
-/** A response that is held until it is released. */
+/** Responses that are held until they are released. */
 export interface HeldAnswer {
-  /** Whether its request has come. */
+  /** Whether its requests have come. */
   isThere(): boolean;
   release(): void;
 }
 
-/** Holds the answer to the next request that matches. */
-export function holdAnswer({ admin }: Simulator, match: Match): HeldAnswer {
-  let isThere = false;
+/** Holds the answer to the next request that matches, or to the next `count` ones. */
+export function holdAnswer({ admin }: Simulator, match: Match, count = 1): HeldAnswer {
+  let missing = count;
   let release!: () => void;
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
-  admin.beforeAnswer(match, () => {
-    isThere = true;
-    return released;
-  });
-  return { isThere: () => isThere, release };
+  const holdNext = (): void =>
+    admin.beforeAnswer(match, () => {
+      missing--;
+      if (missing > 0) holdNext();
+      return released;
+    });
+  holdNext();
+  return { isThere: () => missing === 0, release };
 }

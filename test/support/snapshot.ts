@@ -29,6 +29,11 @@ export async function runsIn(
   return (await Promise.all(dates.map((date) => store.listFolders(`${root}${date}/`)))).flat();
 }
 
+/** Whether a key is of a staged object. A probe of the bucket is none: a killed worker leaves its own for a day. */
+export function isStaged(key: string): boolean {
+  return key.startsWith('_staging/') && !key.startsWith('_staging/_probe-');
+}
+
 /** Follows `latest.json` to the snapshot and reads all of it. */
 export async function readSnapshot(store: ObjectStore, resource: string): Promise<ReadTree> {
   return readTree(store, (await readPointer(store, resource)).snapshot);

@@ -4,6 +4,7 @@ import { ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
 import { WRITABLE_RESOURCES } from '../../../src/core/contract/write-back.js';
 import { s3ClientConfig } from '../../../src/servers/index.js';
 import type { Random } from '../../support/random.js';
+import { isStaged } from '../../support/snapshot.js';
 import { exportAll, OPERATIONS, type Operation } from './operations.js';
 import { recordsOf } from './records.js';
 import { VICTIMS, type Victim, type World } from './world.js';
@@ -94,10 +95,7 @@ function isWritten(resource: string): boolean {
 /** Checks that a successful run leaves no staged objects, open uploads or folders of unpublished runs. */
 export async function checkTidy(world: World): Promise<void> {
   const left: string[] = [];
-  for await (const { key } of world.store.list('_staging/')) {
-    // A worker that is killed while it probes the bucket leaves its probe for a day.
-    if (!key.startsWith('_staging/_probe-')) left.push(key);
-  }
+  for await (const { key } of world.store.list('_staging/')) if (isStaged(key)) left.push(key);
   if (left.length > 0) throw new Error(`staging is left: ${left.join(', ')}`);
   const client = new S3Client(s3ClientConfig(world.s3));
   try {

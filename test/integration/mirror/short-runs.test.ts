@@ -7,7 +7,7 @@ import { type FaultyS3, startFaultyS3 } from '../../support/faulty-s3.js';
 import { expectMirrored } from '../../support/mirrored.js';
 import { startWorkerProcess } from '../../support/processes.js';
 import { sharedS3 } from '../../support/shared-s3.js';
-import { readPointer } from '../../support/snapshot.js';
+import { isStaged, readPointer } from '../../support/snapshot.js';
 import { type Stack, type StackOptions, startStack, until } from '../../support/stack.js';
 
 const RESOURCE = 'tasks';
@@ -49,8 +49,8 @@ describe('a run that finds little or nothing new', () => {
     for await (const run of runsOfChain()) published.push(`run=${run}/`);
     const left: string[] = [];
     for await (const { key } of stack.store.list('')) {
-      const isStaged = key.startsWith('_staging/') && !key.startsWith('_staging/_probe-');
-      if (isStaged || (key.includes('run=') && !published.some((run) => key.includes(run)))) left.push(key);
+      if (isStaged(key) || (key.includes('run=') && !published.some((run) => key.includes(run))))
+        left.push(key);
     }
     return left;
   }

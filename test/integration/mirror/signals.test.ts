@@ -5,6 +5,7 @@ import type { RunId } from '../../../src/core/brands.js';
 import { newMirror } from '../../../src/core/mirror.js';
 import { newNotices } from '../../../src/core/notices.js';
 import { parseRunDate } from '../../../src/core/run-id.js';
+import { signalsNamed } from '../../support/histories.js';
 import { holdAnswer } from '../../support/hold.js';
 import { mirrorOf, mirrorStatus } from '../../support/mirror-requests.js';
 import { runRequest } from '../../support/run-request.js';
@@ -171,10 +172,8 @@ describe('malformed signals', () => {
     });
     await lock.signal('acquireLock', { workflowId: batch.workflowId, token: 'mine' });
     await until(async () => {
-      const { events } = await handleOf(batch.workflowId).fetchHistory();
-      return (events ?? []).some(
-        (event) => event.workflowExecutionSignaledEventAttributes?.signalName === 'lockGranted',
-      );
+      const history = await handleOf(batch.workflowId).fetchHistory();
+      return signalsNamed('lockGranted', history).length > 0;
     }, 'the lock is granted to the batch');
     await Promise.all([lock.terminate(), batch.terminate()]);
   });

@@ -4,6 +4,7 @@ import { startTemporalDevServer } from '../../../src/servers/index.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
 import { connectTemporal } from '../../../src/temporal/client/connect.js';
 import { createNoticeSender, pingTemporal } from '../../../src/temporal/client/notices.js';
+import { signalsNamed } from '../../support/histories.js';
 import { holdAnswer } from '../../support/hold.js';
 import { type NoticeStack, startNoticeStack, WEBHOOK_SECRET } from '../../support/notices.js';
 import { freePort } from '../../support/ports.js';
@@ -26,9 +27,7 @@ describe('change notices', () => {
     );
   const events = async (workflowId: string) => (await stack.history(workflowId)).events!;
   const signals = async (resource: string) =>
-    (await events(stack.noticesId(resource))).filter(
-      ({ workflowExecutionSignaledEventAttributes: signal }) => signal?.signalName === 'changeNotice',
-    ).length;
+    signalsNamed('changeNotice', await stack.history(stack.noticesId(resource))).length;
 
   it('arriving in a burst of 2,000 lead to few signals, one or two runs and short histories', async () => {
     stack = await startNoticeStack();
@@ -186,10 +185,7 @@ describe('change notices', () => {
     const first = (await notices('tasks').describe()).runId;
     // As many receivers would do.
     await flood(async () => (await notices('tasks').describe()).runId !== first);
-    const mirrored = (await events(stack.mirrorId('tasks'))).filter(
-      ({ workflowExecutionSignaledEventAttributes: signal }) => signal?.signalName === 'requestRun',
-    );
-    expect(mirrored).toHaveLength(1);
+    expect(signalsNamed('requestRun', await stack.history(stack.mirrorId('tasks')))).toHaveLength(1);
     held.release();
     await ended('tasks');
     expect(await stack.runs('tasks')).toHaveLength(2);
@@ -256,10 +252,7 @@ describe('change notices', () => {
       await isHealthy(200);
       // A notice that got a 202 before Temporal was killed is not lost.
       const handle = temporal.client.workflow.getHandle(stack.noticesId('tasks'));
-      const kept = (await handle.fetchHistory()).events!.filter(
-        ({ workflowExecutionSignaledEventAttributes: signal }) => signal?.signalName === 'changeNotice',
-      );
-      expect(kept.length).toBeGreaterThanOrEqual(2);
+      expect(signalsNamed('changeNotice', await handle.fetchHistory()).length).toBeGreaterThanOrEqual(2);
     } finally {
       await temporal.close();
       await own.stop();

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type WriteBackProgress, writeBackLockId } from '../../../src/core/contract/write-back.js';
 import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
+import { signalsNamed } from '../../support/histories.js';
 import { holdAnswer } from '../../support/hold.js';
 import { type Stack, until } from '../../support/stack.js';
 import {
@@ -33,10 +34,8 @@ describe('batches of one resource', () => {
     (await stack.temporal.client.workflow.getHandle(workflowId).query<WriteBackProgress>('progress')).stage;
   const requestsOfLock = async (): Promise<number> => {
     const lock = writeBackLockId(stack.connection, 'time-entries');
-    const { events } = await stack.history(lock).catch(() => ({ events: [] }));
-    return events!.filter(
-      ({ workflowExecutionSignaledEventAttributes: signal }) => signal?.signalName === 'acquireLock',
-    ).length;
+    const history = await stack.history(lock).catch(() => ({}));
+    return signalsNamed('acquireLock', history).length;
   };
   const numbersWritten = (): number[] =>
     recordsOf(stack, 'time-entries')

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DEMO_KEY, type Simulator } from '../../../src/simulator/index.js';
+import { holdAnswer } from '../../support/hold.js';
 import { call, NOW, page, start } from './support.js';
 
 async function control(simulator: Simulator, method: string, path: string, body?: string): Promise<unknown> {
@@ -28,13 +29,12 @@ describe('control by HTTP', () => {
 
   it('counts requests by route, concurrency and keys, and never keeps the Authorization header', async () => {
     const simulator = await start();
-    simulator.admin.faults.add({ fault: { kind: 'hang' }, match: { resource: 'tasks' } });
-    const giveUp = new AbortController();
-    const hung = [1, 2, 3].map(() => call(simulator, 'tasks?limit=1', { signal: giveUp.signal }));
-    await expect.poll(() => simulator.admin.stats().inFlight).toBe(3);
-    giveUp.abort();
-    await Promise.allSettled(hung);
-    await expect.poll(() => simulator.admin.stats().inFlight).toBe(0);
+    simulator.admin.faults.add({ fault: { kind: 'latency', ms: 1 }, match: { resource: 'tasks' } });
+    const held = holdAnswer(simulator, { resource: 'tasks' }, 3);
+    const calls = [1, 2, 3].map(() => call(simulator, 'tasks?limit=1'));
+    await expect.poll(held.isThere).toBe(true);
+    held.release();
+    await Promise.all(calls);
     const headers = { 'idempotency-key': 'k-1' };
     await call(simulator, 'time-entries', { method: 'POST', body: '{}', headers });
     const stats = (await control(simulator, 'GET', 'stats')) as ReturnType<Simulator['admin']['stats']>;
@@ -45,7 +45,7 @@ describe('control by HTTP', () => {
     expect(stats.recent[0]).toMatchObject({
       page: 0,
       path: '/api/public/v2/tasks?limit=1',
-      fault: 'hang',
+      fault: 'latency',
     });
     expect(JSON.stringify(stats)).not.toContain(DEMO_KEY);
     await control(simulator, 'DELETE', 'stats');

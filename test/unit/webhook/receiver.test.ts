@@ -278,12 +278,13 @@ describe('the receiver of many notices', () => {
   it('answers 503 with Retry-After above its limit, and accepts notices again below it', async () => {
     const slow = gate();
     const clock = countingClock();
-    const { post } = await startReceiver({
+    const { post, sent } = await startReceiver({
       handler: { maxNotices: 2, now: clock.now },
       send: () => slow.passed,
     });
     const taken = [post(TASKS), post(TASKS)];
     await expect.poll(clock.reads).toBe(2);
+    await expect.poll(() => sent.length).toBe(1);
     const answers = await Promise.all([post(TASKS), post(TASKS)]);
     expect(answers.map(({ status }) => status)).toEqual([503, 503]);
     expect(answers[0]!.headers.get('retry-after')).toBe('5');

@@ -67,9 +67,11 @@ export async function withGiveUpAfter<T>(giveUpAfterMs: () => number, work: () =
 
 /** The final failure if the next attempt of a transient one would start too late, otherwise the failure itself. */
 export function finalIfLate(failure: unknown, age: ActivityAge, giveUpAfterMs: () => number): unknown {
-  if (!(failure instanceof ApplicationFailure) || failure.nonRetryable || failure.type !== 'Transient')
-    return failure;
+  if (!(failure instanceof ApplicationFailure) || failure.nonRetryable) return failure;
+  const { type } = failure;
+  // A refusal that is retried seems to be a limit.
+  if (type !== 'Transient' && type !== 'Refused') return failure;
   const wait = Number(failure.nextRetryDelay ?? 0);
   if (age.ms + wait < giveUpAfterMs()) return failure;
-  return finalFailure('Transient', `gave up: ${failure.message}`);
+  return finalFailure(type, `gave up: ${failure.message}`, failure.details?.[0] as object | undefined);
 }

@@ -1,5 +1,5 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
-import { ServiceError } from '../../src/api/index.js';
+import { type RefusedError, ServiceError, TransientError } from '../../src/api/index.js';
 import type { FailureType } from '../../src/core/contract/index.js';
 import { errorMessage, isAbort, WorktrackError } from '../../src/core/errors.js';
 
@@ -23,6 +23,20 @@ export function transientFailure(message: string, retryAfterMs: number | null = 
 }
 
 /**
+ * Creates a failure that Temporal retries, for a refusal that seems to be a limit. If it outlasts the retries, the run is
+ * refused by the service.
+ */
+function refusedForNow(error: TransientError, refusal: RefusedError): ApplicationFailure {
+  const { retryAfterMs } = error;
+  return ApplicationFailure.create({
+    type: 'Refused' satisfies FailureType,
+    message: error.describe(),
+    details: [refusal.failureDetail],
+    ...(retryAfterMs === null ? {} : { nextRetryDelay: Math.max(retryAfterMs, 1) }),
+  });
+}
+
+/**
  * Converts an error into a failure for Temporal. The code of the error decides the type, and with it whether Temporal
  * retries the activity. Causes are dropped, because only messages have been redacted. A cancellation is returned unchanged.
  */
@@ -30,6 +44,8 @@ export function toFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure || isAbort(error))
     return error;
   const service = error instanceof ServiceError ? error : null;
+  const refusal = error instanceof TransientError ? error.refusal : null;
+  if (error instanceof TransientError && refusal !== null) return refusedForNow(error, refusal);
   if (error instanceof WorktrackError && error.failureType !== null) {
     return error.retryable
       ? transientFailure(error.describe(), service?.retryAfterMs)

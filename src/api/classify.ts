@@ -1,7 +1,16 @@
 import type { ErrorMapping, StatusPattern } from '../core/settings.js';
 import type { RefusalScope } from './errors/refused-error.js';
+import {
+  asksToWait,
+  type Evidence,
+  isChallenge,
+  isLimitUsedUp,
+  isWebPage,
+  type ResponseSigns,
+  speaksOfLimit,
+} from './evidence.js';
 
-type StatusClass = 'success' | 'redirect' | 'refused' | 'transient' | 'not-found' | 'rejected';
+export type StatusClass = 'success' | 'redirect' | 'refused' | 'transient' | 'not-found' | 'rejected';
 
 /**
  * Classifies a status (docs/explanation/semantics.md#errors; the spec leaves the codes open). Order of precedence: a
@@ -31,6 +40,57 @@ function statusClassPattern(status: number): StatusPattern | null {
   if (status >= 400 && status < 500) return '4xx';
   if (status >= 500 && status < 600) return '5xx';
   return null;
+}
+
+/** A response other than 2xx, as far as its classification needs it. */
+export interface Classifiable extends ResponseSigns {
+  readonly status: number;
+}
+
+/** What a response means, and why. */
+export interface Classification {
+  readonly kind: StatusClass;
+  readonly evidence: Evidence;
+  /** What the status alone means. It counts if the evidence turns out to be wrong. */
+  readonly byStatus: StatusClass;
+}
+
+/** In a write, these statuses concern the content of the row, whatever else the response says. */
+const CONTENT_STATUSES: readonly number[] = [400, 409, 422];
+
+/**
+ * Classifies a response by its status and by evidence (docs/explanation/semantics.md#errors). Services and proxies report
+ * a limit as a refusal too. So a refusal is transient with `Retry-After`, with a rate header at zero, with words about a
+ * limit, or if it is a web page; 401 only with `Retry-After`. A status that is not registered, such as 420 or 430, means
+ * what its evidence says. A challenge page is transient with every status.
+ *
+ * @param purpose in a write, evidence never changes the meaning of 400, 409 and 422
+ */
+export function classifyResponse(
+  response: Classifiable,
+  mapping: ErrorMapping,
+  purpose: 'read' | 'write',
+): Classification {
+  const { status } = response;
+  const byStatus = classifyStatus(status, mapping);
+  const because = (evidence: Evidence): Classification =>
+    evidence === 'status'
+      ? { kind: byStatus, evidence, byStatus }
+      : { kind: 'transient', evidence, byStatus };
+  if (byStatus === 'success' || byStatus === 'redirect') return because('status');
+  if (purpose === 'write' && CONTENT_STATUSES.includes(status)) return because('status');
+  if (status === 401) return because(byStatus === 'refused' && asksToWait(response) ? 'header' : 'status');
+  if (isChallenge(response)) return because('challenge');
+  if (byStatus !== 'refused' && !isUnregistered(status)) return because('status');
+  if (asksToWait(response) || isLimitUsedUp(response)) return because('header');
+  if (byStatus === 'refused' && isWebPage(response.text)) return because('challenge');
+  return because(speaksOfLimit(response) ? 'words' : 'status');
+}
+
+/** 4xx without a meaning in the IANA registry of status codes. Some services use them for their limits. */
+function isUnregistered(status: number): boolean {
+  const registered = status <= 418 || (status >= 421 && status <= 431) || status === 451;
+  return status >= 400 && status < 500 && (!registered || status === 427 || status === 430);
 }
 
 const PLAN = /\b(?:plans?|subscriptions?|subscribe|upgrad(?:e|es|ed|ing))\b/i;

@@ -1,6 +1,6 @@
 import type { ErrorMapping } from '../core/settings.js';
 import { BodyError } from './body.js';
-import { classifyStatus, refusalScope } from './classify.js';
+import { classifyResponse, refusalScope } from './classify.js';
 import { BodyTooLargeError } from './errors/body-too-large-error.js';
 import { BrokenPromiseError } from './errors/broken-promise-error.js';
 import { NotFoundError } from './errors/not-found-error.js';
@@ -8,6 +8,7 @@ import { type RefusalScope, RefusedError } from './errors/refused-error.js';
 import { RejectedError } from './errors/rejected-error.js';
 import type { RequestContext, ServiceError } from './errors/service-error.js';
 import { TransientError, type TransientReason } from './errors/transient-error.js';
+import type { Evidence } from './evidence.js';
 import type { Redactor } from './redact.js';
 import type { HttpResponse } from './request.js';
 import { safeCause } from './safe-cause.js';
@@ -23,6 +24,15 @@ export const REFUSAL_REMEDY: Readonly<Record<RefusalScope, string>> = {
     'The API key seems to lack a grant: the grants of a key are fixed, so create a new key with this grant and revoke this one.',
 };
 
+/** What the evidence shows, for messages. */
+const READING: Readonly<Record<Exclude<Evidence, 'status'>, string>> = {
+  header: 'Its headers show a rate limit or a used-up quota, so the request is retried.',
+  words: 'Its words point to a rate limit or a used-up quota, so the request is retried.',
+  challenge:
+    'This is a challenge or block page of a proxy or firewall, and not an answer of the service, so the request is ' +
+    'retried. If it stays, have the address of the worker admitted.',
+};
+
 /** The error for a response other than 2xx (docs/explanation/semantics.md#errors). */
 export function statusError(
   response: Failure,
@@ -30,16 +40,31 @@ export function statusError(
   mapping: ErrorMapping,
   redact: Redactor,
 ): ServiceError {
-  const { status, retryAfterMs, location } = response.head;
-  const message = serviceMessage(response.text, redact);
-  const options = { request, status, retryAfterMs, serviceMessage: message?.shown ?? null };
+  const { status, retryAfterMs, location, headers, reason } = response.head;
+  const { text } = response;
+  const purpose = request.method === 'GET' ? 'read' : 'write';
+  const { kind, byStatus, evidence } = classifyResponse({ status, headers, reason, text }, mapping, purpose);
+  const message = evidence === 'challenge' ? null : serviceMessage(text, redact);
+  const options = { request, status, retryAfterMs, serviceMessage: message?.shown ?? null, evidence };
   const quoted = message === null ? '' : ` and says: ${message.shown}`;
   const what = `${subject(request)} answered ${status}${quoted}`;
-  switch (classifyStatus(status, mapping)) {
-    case 'refused': {
-      const scope = refusalScope(status, message?.raw ?? null);
-      return new RefusedError(`${what} (refused). ${REFUSAL_REMEDY[scope]}`, { ...options, scope });
-    }
+  const refused = (): RefusedError => {
+    const scope = refusalScope(status, message?.raw ?? null);
+    return new RefusedError(`${what} (refused). ${REFUSAL_REMEDY[scope]}`, { ...options, scope });
+  };
+  if (evidence !== 'status') {
+    const refusal = byStatus === 'refused' ? refused() : null;
+    const otherwise =
+      refusal === null ? '' : ` Otherwise the service refuses the request: ${REFUSAL_REMEDY[refusal.scope]}`;
+    return new TransientError(`${what}. ${READING[evidence]}${otherwise}`, {
+      ...options,
+      refusal,
+      reason: 'status',
+    });
+  }
+  switch (kind) {
+    case 'refused':
+      return refused();
     case 'not-found':
       return new NotFoundError(what, options);
     case 'rejected':

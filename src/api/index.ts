@@ -4,7 +4,14 @@ export { resolveSecret, SecretReader } from '../core/secrets.js';
 export { isUtcSeconds } from '../core/utc-time.js';
 export { BACKOFF_BASE_MS, backoffDelayMs } from './backoff.js';
 export { type Acquired, type Lease, RateBudget } from './budget.js';
-export { classifyStatus, isSuccess, refusalScope } from './classify.js';
+export {
+  type Classifiable,
+  type Classification,
+  classifyResponse,
+  classifyStatus,
+  isSuccess,
+  refusalScope,
+} from './classify.js';
 export { createServiceClient } from './client.js';
 export { BrokenPromiseError } from './errors/broken-promise-error.js';
 export { NotFoundError } from './errors/not-found-error.js';
@@ -12,6 +19,7 @@ export { RefusedError } from './errors/refused-error.js';
 export { RejectedError } from './errors/rejected-error.js';
 export { ServiceError } from './errors/service-error.js';
 export { TransientError } from './errors/transient-error.js';
+export type { Evidence } from './evidence.js';
 export { REFUSAL_REMEDY } from './failure.js';
 export { parseHttpDate } from './http-date.js';
 export { postJson } from './post-json.js';

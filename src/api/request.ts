@@ -27,6 +27,9 @@ interface ResponseHead {
   readonly retryAfterMs: number | null;
   readonly contentType: string | null;
   readonly location: string | null;
+  readonly headers: IncomingHttpHeaders;
+  /** The reason phrase of the status line. */
+  readonly reason: string;
 }
 
 /** 2xx with its whole body; any other status with the beginning of its body as text. */
@@ -93,7 +96,7 @@ function endIsMarked({ status, headers }: RawResponse): boolean {
   return header(headers, 'content-length') !== null || header(headers, 'transfer-encoding') !== null;
 }
 
-function readHead({ status, headers }: RawResponse, nowMs: number): ResponseHead {
+function readHead({ status, headers, reason }: RawResponse, nowMs: number): ResponseHead {
   const date = header(headers, 'date');
   const serviceDate = date === null ? null : parseHttpDate(date, nowMs);
   return {
@@ -102,6 +105,8 @@ function readHead({ status, headers }: RawResponse, nowMs: number): ResponseHead
     retryAfterMs: parseRetryAfter(header(headers, 'retry-after'), { serviceDateMs: serviceDate, nowMs }),
     contentType: header(headers, 'content-type'),
     location: header(headers, 'location'),
+    headers,
+    reason,
   };
 }
 

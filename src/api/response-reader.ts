@@ -8,12 +8,14 @@ import { isSuccess } from './classify.js';
 export interface RawResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  /** The reason phrase of the status line. */
+  readonly reason: string;
   readonly chunks: readonly Buffer[];
   /** Whether the body ended by itself. Only that of an error can be cut. */
   readonly isWhole: boolean;
 }
 
-type ResponseHead = Pick<RawResponse, 'status' | 'headers'>;
+type ResponseHead = Pick<RawResponse, 'status' | 'headers' | 'reason'>;
 
 interface ReaderOptions {
   /** Called just before the first byte is sent. Without this call, no part of the request has left the process. */
@@ -78,10 +80,15 @@ class ResponseReader implements Dispatcher.DispatchHandler {
     else this.#options.onSend?.();
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(
+    _: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+    reason = '',
+  ): void {
     // An interim response (RFC 9110 15.2).
     if (status < 200) return;
-    this.#head = { status, headers };
+    this.#head = { status, headers, reason };
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -116,8 +123,8 @@ class ResponseReader implements Dispatcher.DispatchHandler {
     else this.#reject(error);
   }
 
-  #response({ status, headers }: ResponseHead, isWhole: boolean): RawResponse {
-    return { status, headers, chunks: this.#chunks.chunks(), isWhole };
+  #response(head: ResponseHead, isWhole: boolean): RawResponse {
+    return { ...head, chunks: this.#chunks.chunks(), isWhole };
   }
 
   #isSuccess(): boolean {

@@ -1,5 +1,6 @@
 import type { Cursor } from '../../core/brands.js';
 import { WorktrackError } from '../../core/errors.js';
+import type { Evidence } from '../evidence.js';
 
 /** How a caller handles an error of the service (docs/explanation/semantics.md#errors). */
 export type ServiceErrorKind = 'refused' | 'transient' | 'broken-promise' | 'not-found' | 'rejected';
@@ -22,6 +23,8 @@ export interface ServiceErrorOptions {
   readonly serviceMessage?: string | null | undefined;
   /** Wait that the service requested, counted from when the error is thrown. */
   readonly retryAfterMs?: number | null | undefined;
+  /** What the classification of the response rests on. Default: `status`. */
+  readonly evidence?: Evidence | undefined;
   readonly cause?: unknown;
 }
 
@@ -36,6 +39,7 @@ export abstract class ServiceError extends WorktrackError {
   readonly status: number | null;
   readonly serviceMessage: string | null;
   readonly retryAfterMs: number | null;
+  readonly evidence: Evidence;
 
   constructor(message: string, options: ServiceErrorOptions = {}) {
     super(message, options);
@@ -48,6 +52,7 @@ export abstract class ServiceError extends WorktrackError {
     this.status = options.status ?? null;
     this.serviceMessage = options.serviceMessage ?? null;
     this.retryAfterMs = options.retryAfterMs ?? null;
+    this.evidence = options.evidence ?? 'status';
   }
 
   /** What the failure of an activity says besides the message. */

@@ -1,3 +1,4 @@
+import type { RefusedError } from './refused-error.js';
 import { ServiceError, type ServiceErrorOptions } from './service-error.js';
 
 /**
@@ -14,9 +15,21 @@ export class TransientError extends ServiceError {
   readonly code = 'SERVICE_TRANSIENT';
   override readonly kind = 'transient';
   readonly reason: TransientReason;
+  /**
+   * What the status means at its word, if evidence (see `evidence`) made a refusal transient; otherwise null. A caller
+   * that has waited long enough throws it instead: after 15 minutes if the evidence is only `words`.
+   */
+  readonly refusal: RefusedError | null;
 
-  constructor(message: string, options: ServiceErrorOptions & { readonly reason: TransientReason }) {
+  constructor(
+    message: string,
+    options: ServiceErrorOptions & {
+      readonly reason: TransientReason;
+      readonly refusal?: RefusedError | null | undefined;
+    },
+  ) {
     super(message, options);
     this.reason = options.reason;
+    this.refusal = options.refusal ?? null;
   }
 }

@@ -41,6 +41,14 @@ describe('the failure that an activity reports', () => {
     expect(toRunError(toFailure(error))).toEqual({ type: 'Refused', message: 'no', scope: 'grant' });
   });
 
+  it('of a refusal that seems to be a limit is retried, and is a refusal if the retries end', () => {
+    const refusal = new RefusedError('no', { request, scope: 'plan', status: 403 });
+    const options = { request, refusal, reason: 'status', evidence: 'words', retryAfterMs: 7000 } as const;
+    const failure = toFailure(new TransientError('a limit, or no', options));
+    expect(failure).toMatchObject({ type: 'Refused', nonRetryable: false, nextRetryDelay: 7000 });
+    expect(toRunError(failure)).toEqual({ type: 'Refused', message: 'a limit, or no', scope: 'plan' });
+  });
+
   it('of a broken promise names the resource', () => {
     expect(toFailure(new BrokenPromiseError('odd', { request }))).toMatchObject({
       type: 'BrokenPromise',

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
@@ -82,6 +83,37 @@ describe('retries', () => {
       ),
     );
     expect(await rejection(client(url).listPage(TASKS, parseJson))).toMatchObject({ retryAfterMs: 300_000 });
+  });
+});
+
+describe('limits under other names', () => {
+  const outcome = async (answer: (response: ServerResponse) => void) => {
+    const { url } = await service((_, response) => answer(response));
+    return rejection(client(url, { retry: { attempts: 1, maxDelayMs: 0 } }).listPage(TASKS, parseJson));
+  };
+
+  test('a refusal with words of a limit names both readings, and carries the refusal', async () => {
+    const error = await outcome((response) => json(response, 403, { message: 'Rate limit exceeded' }));
+    expect(error).toBeInstanceOf(TransientError);
+    expect(error).toMatchObject({ evidence: 'words', refusal: { kind: 'refused', scope: 'grant' } });
+    expect((error as Error).message).toMatch(
+      /answered 403 and says: Rate limit exceeded\. .*a rate limit or a used-up quota.*Otherwise .*lack a grant/,
+    );
+  });
+
+  test('a challenge page is named as such, and its HTML is not quoted', async () => {
+    const error = await outcome((response) => {
+      response.writeHead(403, { 'cf-mitigated': 'challenge', 'content-type': 'text/html' });
+      response.end('<!DOCTYPE html><title>Just a moment...</title>');
+    });
+    expect(error).toMatchObject({ kind: 'transient', evidence: 'challenge', serviceMessage: null });
+    expect((error as Error).message).toMatch(/answered 403\. This is a challenge or block page/);
+    expect((error as Error).message).not.toContain('<');
+  });
+
+  test('the reason phrase is evidence too', async () => {
+    const error = await outcome((response) => response.writeHead(403, 'rate limit exceeded').end());
+    expect(error).toMatchObject({ kind: 'transient', evidence: 'words' });
   });
 });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DAY_MS } from '../core/duration.js';
-import type { SignatureSettings, WebhookSettings } from '../core/settings.js';
+import type { HandshakeKind, SignatureSettings, WebhookSettings } from '../core/settings.js';
 import { readName, readPointer } from './names.js';
 import { byteSize, choice, duration, hasControls, parsedString } from './scalars.js';
 import { secretRef } from './secret-ref.js';
@@ -62,6 +62,18 @@ export const listen = parsedString(LISTEN, readListen, (value) =>
 /** `none`: the service does not sign notices. The spec does not show whether it does. */
 const unsigned = z.literal('none').transform(() => null);
 
+const HANDSHAKES = ['secret', 'challenge', 'token', 'probe'] as const;
+
+/** Handshakes; a service has one, as a rule. */
+const handshake = z.union(
+  [
+    z.literal('none').transform((): HandshakeKind[] => []),
+    z.enum(HANDSHAKES).transform((kind): HandshakeKind[] => [kind]),
+    z.array(choice(HANDSHAKES)).transform((kinds): HandshakeKind[] => [...new Set(kinds)]),
+  ],
+  { error: ({ input }) => invalidValue(input, `none, ${HANDSHAKES.join(', ')}, or a list of them`) },
+);
+
 /** `webhook` of a connection (docs/reference/configuration.md). */
 export const webhook = section({
   listen: listen
@@ -75,9 +87,16 @@ export const webhook = section({
     })
     .prefault({})
     .describe('How notices are signed. `none` accepts unsigned notices, on a loopback address only.'),
+  handshake: handshake
+    .prefault('none')
+    .describe(
+      'How the service checks the URL when a webhook is registered: one kind, or a list. `secret` sends the header `X-Hook-Secret` back, `challenge` a JSON `challenge`, `token` the query parameter `validationToken`; `probe` answers a GET.',
+    ),
   resource: parsedString('a JSON pointer such as /resource', readPointer)
     .prefault('/resource')
-    .describe('JSON pointer to the resource name, or to the event kind, in a notice.'),
+    .describe(
+      'JSON pointer to the resource name, or to the event kind, in a notice. `*` stands for every element of a list, as in `/events/*/type`.',
+    ),
   kinds: kinds
     .prefault({})
     .describe(

@@ -152,12 +152,20 @@ export interface TokenSettings {
 /** How the receiver authenticates a notice. The spec does not show the service's method. */
 export type SignatureSettings = HmacSettings | TokenSettings;
 
+/**
+ * How a service checks the URL before it registers a webhook: by a header that is sent back (`secret`), by a value in a
+ * JSON body or in the query of a GET (`challenge`), by a query parameter (`token`), or by any GET (`probe`).
+ */
+export type HandshakeKind = 'secret' | 'challenge' | 'token' | 'probe';
+
 export interface WebhookSettings {
   /** An IPv6 host has no brackets. */
   readonly listen: { readonly host: string; readonly port: number };
   /** `null`: notices are not signed (configured as `none`; requires a loopback `listen`). */
   readonly signature: SignatureSettings | null;
-  /** JSON pointer (RFC 6901) to the resource's name, or to the kind of event, in a notice. */
+  /** The handshakes that the receiver answers; empty: none. */
+  readonly handshake: readonly HandshakeKind[];
+  /** JSON pointer (RFC 6901) to the resource's name, or to the kind of event, in a notice. `*` is every element of a list. */
   readonly resource: string;
   /** Maps the text at the pointer to resources, unless it is a resource's name. A key that ends in `*` is a prefix. */
   readonly kinds: Readonly<Record<string, readonly string[]>>;

@@ -3,7 +3,8 @@ import type { ServerResponse } from 'node:http';
 /** The receiver's response to a request. Senders act on the status; the body is for people. */
 export interface Answer {
   readonly status: 200 | 202 | 401 | 404 | 405 | 413 | 503;
-  readonly body: Readonly<Record<string, unknown>>;
+  /** An object is sent as JSON, a text as it is. */
+  readonly body: Readonly<Record<string, unknown>> | string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Closes the connection, so that the rest of the request is not read. */
   readonly close?: true;
@@ -22,9 +23,10 @@ export function unavailable(message: string): Answer {
 
 export function write(response: ServerResponse, answer: Answer): void {
   if (response.headersSent || response.destroyed) return;
-  const text = `${JSON.stringify(answer.body)}\n`;
+  const isText = typeof answer.body === 'string';
+  const text = isText ? (answer.body as string) : `${JSON.stringify(answer.body)}\n`;
   response.writeHead(answer.status, {
-    'Content-Type': 'application/json',
+    'Content-Type': isText ? 'text/plain; charset=utf-8' : 'application/json',
     'Content-Length': Buffer.byteLength(text),
     'Cache-Control': 'no-store',
     ...(answer.close === true ? { Connection: 'close' } : {}),

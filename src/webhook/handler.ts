@@ -5,8 +5,9 @@ import type { ConnectionSettings } from '../core/settings.js';
 import { type Answer, refusal, unavailable, write } from './answer.js';
 import { BodyReader } from './body.js';
 import { Coalescer } from './coalescer.js';
-import { WarningLog, type WebhookLog } from './log.js';
-import { resourcesOf } from './notice.js';
+import { type Handshake, handshakeMethods, handshakeOf } from './handshake.js';
+import { NoticeCounter, WarningLog, type WebhookLog } from './log.js';
+import { namedResourcesOf } from './notice.js';
 import { Receiver } from './receiver.js';
 
 /** Longest wait for a signal, in milliseconds; after it, the sender gets a 503 and may retry. */
@@ -43,10 +44,12 @@ export interface WebhookHandler {
   readonly handle: RequestListener;
   /** Reads every secret once. @throws ConfigurationError for one that cannot be read */
   checkSecrets(): Promise<void>;
+  /** Logs the count of the notices that no line of the log has shown yet. Call it after the server has closed. */
+  close(): void;
 }
 
 /**
- * Receives change notices at `POST /hooks/<connection>`, and serves `GET /healthz`. The response is 202 only when a
+ * Receives change notices at `POST /hooks/<connection>`, answers the configured handshakes, and serves `GET /healthz`. The response is 202 only when a
  * signal that was sent after the notice arrived is durable. Replayed notices are harmless: a notice can only cause a
  * resource to be read again, and `sync.minInterval` limits how often.
  *
@@ -64,7 +67,15 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
   return {
     handle: (request, response) => void handler.handle(request, response),
     checkSecrets: () => handler.checkSecrets(),
+    close: () => handler.close(),
   };
+}
+
+/** A notice, a handshake, or both. */
+interface Received {
+  /** `null`: it is no notice. */
+  readonly resources: readonly string[] | null;
+  readonly handshake: Handshake | null;
 }
 
 class Handler {
@@ -72,6 +83,8 @@ class Handler {
   readonly #waitMs: number;
   readonly #maxNotices: number;
   readonly #warnings: WarningLog;
+  readonly #log: WebhookLog;
+  readonly #accepted: NoticeCounter;
   readonly #receivers: ReadonlyMap<string, Receiver>;
   readonly #bodies = new BodyReader(MAX_HELD_BYTES);
   readonly #coalescer: Coalescer;
@@ -83,6 +96,8 @@ class Handler {
     this.#ready = options.ready;
     this.#waitMs = options.waitMs ?? WAIT_MS;
     this.#maxNotices = options.maxNotices ?? MAX_NOTICES;
+    this.#log = options.log;
+    this.#accepted = new NoticeCounter(options.log);
     this.#warnings = new WarningLog(options.log, now);
     const context = { warn: (text: string) => this.#warnings.warn(text), now };
     const served = connections.filter(({ webhook }) => webhook !== null);
@@ -96,6 +111,10 @@ class Handler {
 
   async checkSecrets(): Promise<void> {
     for (const receiver of this.#receivers.values()) await receiver.checkSecret();
+  }
+
+  close(): void {
+    this.#accepted.close();
   }
 
   /** Never rejects. */
@@ -116,7 +135,7 @@ class Handler {
     const receiver = this.#receivers.get(/^\/hooks\/([^/]+)$/.exec(path)?.[1] ?? '');
     // The body is not read, so the connection must be closed.
     if (receiver === undefined) return { ...refusal(404, 'no such hook'), close: true };
-    if (request.method !== 'POST') return notAllowed('POST');
+    if (request.method !== 'POST') return this.#respondWithoutBody(request, receiver);
     if (this.#notices >= this.#maxNotices) {
       request.resume();
       this.#warnings.warn(`more than ${this.#maxNotices} concurrent notices; answered 503`);
@@ -124,35 +143,52 @@ class Handler {
     }
     this.#notices++;
     try {
-      const notice = await this.#readNotice(request, receiver);
-      return notice !== null && 'resources' in notice
-        ? await this.#forward(receiver.name, notice.resources)
-        : notice;
+      const read = await this.#readNotice(request, receiver);
+      if (read === null || 'status' in read) return read;
+      const { resources, handshake } = read;
+      const answer = resources === null ? null : await this.#forward(receiver.name, resources);
+      if (handshake === null || (answer !== null && answer.status !== 202)) return answer;
+      return this.#shake(receiver, handshake);
     } finally {
       this.#notices--;
     }
   }
 
+  /** A GET, for example, is a handshake or an error. */
+  #respondWithoutBody(request: IncomingMessage, receiver: Receiver): Answer {
+    const { handshake: kinds } = receiver.webhook;
+    const handshake = handshakeOf(request, Buffer.alloc(0), kinds);
+    if (handshake === null) return notAllowed(['POST', ...handshakeMethods(kinds)].join(', '));
+    return { ...this.#shake(receiver, handshake), close: true };
+  }
+
+  #shake({ name }: Receiver, { kind, answer }: Handshake): Answer {
+    // A probe is repeated every few minutes, as a rule.
+    if (kind !== 'probe') this.#log.info(`answered the handshake "${kind}"`, { connection: name });
+    return answer;
+  }
+
   /**
    * Reads and authenticates a notice. It is separate from the wait for Temporal, during which the body must not stay in
-   * memory.
+   * memory. A handshake need not be signed. One that also names resources is a notice, too, and must be signed as one:
+   * no notice may be lost because it looks like a handshake.
    *
    * @returns `null` if the sender has disconnected
    */
-  async #readNotice(
-    request: IncomingMessage,
-    receiver: Receiver,
-  ): Promise<{ readonly resources: readonly string[] } | Answer | null> {
-    const read = await this.#bodies.read(request, receiver.webhook.maxBodyBytes);
+  async #readNotice(request: IncomingMessage, receiver: Receiver): Promise<Received | Answer | null> {
+    const { webhook, rules } = receiver;
+    const read = await this.#bodies.read(request, webhook.maxBodyBytes);
     if ('failure' in read) {
       if (read.failure === 'disconnected') return null;
       if (read.failure === 'full') return { ...unavailable('too many concurrent notices'), close: true };
-      const message = `a notice can have at most ${receiver.webhook.maxBodyBytes} bytes`;
+      const message = `a notice can have at most ${webhook.maxBodyBytes} bytes`;
       return { ...refusal(413, message), close: true };
     }
+    const handshake = handshakeOf(request, read.body, webhook.handshake);
+    const named = namedResourcesOf(read.body, rules);
+    if (handshake !== null && (named === null || named.length === 0)) return { resources: null, handshake };
     const refused = await receiver.authenticate(request, read.body);
-    if (refused !== null) return refused;
-    return { resources: resourcesOf(read.body, receiver.rules) };
+    return refused ?? { resources: named ?? rules.resources, handshake };
   }
 
   async #forward(connection: string, resources: readonly string[]): Promise<Answer> {
@@ -162,6 +198,7 @@ class Handler {
     );
     try {
       await withTimeout(sent, this.#waitMs, () => late);
+      this.#accepted.accept(connection, resources);
       return { status: 202, body: { resources } };
     } catch (error) {
       if (error === late) {

@@ -1,9 +1,9 @@
 import { MINUTE_MS } from '../core/duration.js';
 
-/** The receiver's log. No message contains a secret, a signature or a body. */
+/** The receiver's log. No message or field contains a secret, a signature or a body. */
 export interface WebhookLog {
-  info(message: string): void;
-  warn(message: string): void;
+  info(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
 const EVERY_MS = MINUTE_MS;
@@ -31,5 +31,75 @@ export class WarningLog {
     if (this.#seen.size > 1_000) this.#seen.clear();
     this.#seen.set(message, { loggedAt: now, suppressed: 0 });
     this.#log.warn(message + more);
+  }
+}
+
+/** The accepted notices of one connection. */
+interface Accepted {
+  /** Since the receiver started. */
+  total: number;
+  /** Since the last line of the log, and their resources. */
+  recent: number;
+  readonly resources: Map<string, number>;
+  timer: NodeJS.Timeout | null;
+}
+
+/**
+ * Counts accepted notices, and logs the counts of each connection: the first notice at once, then at most one line a
+ * minute, and what is left at the end.
+ */
+export class NoticeCounter {
+  readonly #log: WebhookLog;
+  readonly #everyMs: number;
+  readonly #accepted = new Map<string, Accepted>();
+
+  constructor(log: WebhookLog, everyMs: number = EVERY_MS) {
+    this.#log = log;
+    this.#everyMs = everyMs;
+  }
+
+  /** Counts a notice that was answered with 202. */
+  accept(connection: string, resources: readonly string[]): void {
+    const accepted = this.#accepted.get(connection) ?? {
+      total: 0,
+      recent: 0,
+      resources: new Map(),
+      timer: null,
+    };
+    this.#accepted.set(connection, accepted);
+    accepted.total++;
+    accepted.recent++;
+    for (const name of resources) accepted.resources.set(name, (accepted.resources.get(name) ?? 0) + 1);
+    if (accepted.timer === null) this.#write(connection, accepted);
+  }
+
+  /** Logs what no line has shown yet. */
+  close(): void {
+    for (const [connection, accepted] of this.#accepted) {
+      if (accepted.timer !== null) clearTimeout(accepted.timer);
+      accepted.timer = null;
+      if (accepted.recent > 0) this.#logCount(connection, accepted);
+    }
+  }
+
+  #write(connection: string, accepted: Accepted): void {
+    this.#logCount(connection, accepted);
+    accepted.timer = setTimeout(() => {
+      accepted.timer = null;
+      if (accepted.recent > 0) this.#write(connection, accepted);
+    }, this.#everyMs);
+    accepted.timer.unref();
+  }
+
+  #logCount(connection: string, accepted: Accepted): void {
+    const { total, recent, resources } = accepted;
+    this.#log.info(`accepted ${recent} ${recent === 1 ? 'notice' : 'notices'}`, {
+      connection,
+      notices: recent,
+      total,
+      ...(resources.size === 0 ? {} : { resources: Object.fromEntries(resources) }),
+    });
+    accepted.recent = 0;
+    resources.clear();
   }
 }

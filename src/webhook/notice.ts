@@ -7,20 +7,19 @@ export interface NoticeRules extends Pick<WebhookSettings, 'resource' | 'kinds'>
 }
 
 /**
- * The resources of a notice, in the order of the configuration; empty if `kinds` maps it to no resource. A notice is only
- * a hint and the spec does not define its format, so nothing is an error: an unknown notice concerns all resources. If the body
- * is a list in which the pointer finds nothing, it is read as a list of notices.
+ * The resources that a notice names, in the order of the configuration; empty if `kinds` maps it to no resource. A notice
+ * with several events names the resources of all of them. A notice is only a hint and the spec does not define its format,
+ * so nothing is an error.
+ *
+ * @returns `null` if the notice, or one of its events, names no known resource; it then concerns all resources
  */
-export function resourcesOf(body: Buffer, rules: NoticeRules): readonly string[] {
+export function namedResourcesOf(body: Buffer, rules: NoticeRules): readonly string[] | null {
   const notice = parse(body);
-  if (notice === undefined) return rules.resources;
-  const whole = resourcesNamedIn(notice, rules);
-  if (whole !== null || !Array.isArray(notice)) return inConfiguredOrder(whole, rules);
-  if (notice.length === 0) return rules.resources;
-  return inConfiguredOrder(
-    flattenUnlessUnknown(notice.map((one: unknown) => resourcesNamedIn(one, rules))),
-    rules,
+  if (notice === undefined) return null;
+  const named = flattenUnlessUnknown(
+    [...new Set(valuesAt(notice, rules.resource))].map((found) => resourcesForText(found, rules)),
   );
+  return named === null ? null : rules.resources.filter((name) => named.includes(name));
 }
 
 function parse(body: Buffer): unknown {
@@ -31,16 +30,9 @@ function parse(body: Buffer): unknown {
   }
 }
 
-/** @returns `null` if the notice does not name its resources */
-function resourcesNamedIn(notice: unknown, rules: NoticeRules): readonly string[] | null {
-  const found = valueAt(notice, rules.resource);
-  if (Array.isArray(found) && found.length > 0)
-    return flattenUnlessUnknown(found.map((one) => resourcesForText(one, rules)));
-  return resourcesForText(found, rules);
-}
-
 function flattenUnlessUnknown(parts: readonly (readonly string[] | null)[]): readonly string[] | null {
-  return parts.some((part) => part === null) ? null : (parts as readonly (readonly string[])[]).flat();
+  if (parts.length === 0 || parts.some((part) => part === null)) return null;
+  return (parts as readonly (readonly string[])[]).flat();
 }
 
 /** Order of precedence: an exact kind, the name of a resource, the kind with the longest matching prefix. */
@@ -54,19 +46,36 @@ function resourcesForText(text: unknown, { kinds, resources }: NoticeRules): rea
   return longest === undefined ? null : kinds[longest]!;
 }
 
-function inConfiguredOrder(named: readonly string[] | null, { resources }: NoticeRules): readonly string[] {
-  return named === null ? resources : resources.filter((name) => named.includes(name));
-}
-
-/** The value at a JSON pointer (RFC 6901); `undefined` if there is none. */
-export function valueAt(document: unknown, pointer: string): unknown {
-  return pointer
+/**
+ * The values at a JSON pointer (RFC 6901) in all events of an envelope. Where the pointer meets a list, it continues in
+ * each element, for `*` and for a field's name. So it does for an index if all elements are objects: an index that selects
+ * the first of several events would lose the others. Any other index selects its element. `undefined` stands for an event
+ * without a value; a list at the end counts as its elements.
+ */
+export function valuesAt(document: unknown, pointer: string): unknown[] {
+  const parts = pointer
     .split('/')
     .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce<unknown>((at, part) => {
-      if (typeof at !== 'object' || at === null) return undefined;
-      if (Array.isArray(at) && !/^(0|[1-9]\d*)$/.test(part)) return undefined;
-      return Object.hasOwn(at, part) ? (at as Record<string, unknown>)[part] : undefined;
-    }, document);
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  let values: unknown[] = [document];
+  for (const part of parts) values = values.flatMap((value) => step(value, part));
+  return values.flatMap((value) => (Array.isArray(value) && value.length > 0 ? value : [value]));
+}
+
+function step(at: unknown, part: string): unknown[] {
+  if (!Array.isArray(at)) return [field(at, part)];
+  if (at.length === 0) return [undefined];
+  if (part === '*') return at;
+  if (!INDEX.test(part)) return at.map((element) => field(element, part));
+  return at.every(isObject) ? at : [at[Number(part)]];
+}
+
+const INDEX = /^(0|[1-9]\d*)$/;
+
+function field(at: unknown, name: string): unknown {
+  return isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

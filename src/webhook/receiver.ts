@@ -41,9 +41,22 @@ export class Receiver {
         : new SecretReader(webhook.signature.secret, { path, now: context.now });
   }
 
-  /** @throws ConfigurationError when the secret cannot be read */
+  /**
+   * Reads the secret once. A service with the handshake `secret` shows it only when the webhook is registered, for which
+   * this receiver must run. A missing file is then a warning, because it is read again for each notice.
+   *
+   * @throws ConfigurationError when the secret cannot be read
+   */
   async checkSecret(): Promise<void> {
-    await this.#readSecret();
+    try {
+      await this.#readSecret();
+    } catch (error) {
+      const { signature, handshake } = this.webhook;
+      if (!handshake.includes('secret') || signature === null || !('file' in signature.secret)) throw error;
+      this.#context.warn(
+        `${this.name}: ${errorMessage(error)}. Notices get the response 503 until the file contains the secret that the service shows when the webhook is registered`,
+      );
+    }
   }
 
   /** Checks the signature of a notice. @returns `null` if it is valid, otherwise the response */

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { ScheduleAction } from '../triggers/schedule.js';
 import { commandAdder, type OnEnd, withSeveral } from './add-command.js';
 
@@ -26,10 +26,14 @@ export function addTriggerCommands(program: Command, onEnd: OnEnd): void {
     'receive change notices until SIGTERM and start incremental runs for them',
     async (options) => (await import('../triggers/webhook.js')).runWebhook(options),
     'several',
-  ).option(
-    '--listen <host:port>',
-    'address for all connections (default: webhook.listen of each connection)',
-  );
+  )
+    .option(
+      '--listen <host:port>',
+      'address for all connections (default: webhook.listen of each connection)',
+    )
+    .addOption(
+      new Option('--log-format <format>', 'log format on stderr').choices(['text', 'json']).default('text'),
+    );
 }
 
 const SCHEDULE: Readonly<Record<ScheduleAction, string>> = {

@@ -12,26 +12,33 @@ export interface Output {
   /** Text for another program, such as SQL: unchanged, except on a terminal. */
   source(text: string): void;
   /** A line for the user on stderr; control characters are escaped. `fields` appear only in JSON (`logNotesAsJson`). */
-  note(line: string, level?: NoteLevel, fields?: Readonly<Record<string, unknown>>): void;
+  note(line: string, level?: NoteLevel, fields?: NoteFields): void;
 }
 
-type NoteLevel = 'info' | 'warn' | 'error';
+export type NoteLevel = 'info' | 'warn' | 'error';
+type NoteFields = Readonly<Record<string, unknown>>;
+type NoteFormat = (line: string, level: NoteLevel, fields: NoteFields) => string;
 
-let notesAreJson = false;
+/** The format of a log, instead of lines for a person at a terminal. */
+let logFormat: NoteFormat | null = null;
 
 /** From now on, everything that this process writes to stderr is one JSON object per line, like the log. */
 export function logNotesAsJson(): void {
-  notesAreJson = true;
+  logNotes(jsonNote);
 }
 
-function noteText(
-  line: string,
-  level: NoteLevel = 'info',
-  fields: Readonly<Record<string, unknown>> = {},
-): string {
-  if (!notesAreJson) return printable(line);
+/** From now on, everything that this process writes to stderr has the format of a log. */
+export function logNotes(format: NoteFormat): void {
+  logFormat = format;
+}
+
+function jsonNote(line: string, level: NoteLevel, fields: NoteFields): string {
   const base = { time: new Date().toISOString(), level, message: line };
   return printableJson(JSON.stringify({ ...base, ...fields, ...base }));
+}
+
+function noteText(line: string, level: NoteLevel = 'info', fields: NoteFields = {}): string {
+  return logFormat === null ? printable(line) : logFormat(line, level, fields);
 }
 
 export const output: Output = {
@@ -40,10 +47,7 @@ export const output: Output = {
   source: (text) => void process.stdout.write(`${process.stdout.isTTY ? printable(text) : text}\n`),
   note: (line, level, fields) =>
     void process.stderr.write(
-      notesAreJson
-        ? `${noteText(line, level, fields)}
-`
-        : fitted(line, process.stderr),
+      logFormat === null ? fitted(line, process.stderr) : `${noteText(line, level, fields)}\n`,
     ),
 };
 

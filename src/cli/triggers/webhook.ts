@@ -2,13 +2,21 @@ import { once } from 'node:events';
 import { ConfigurationError } from '../../core/configuration-error.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { createNoticeSender, pingTemporal } from '../../temporal/client/notices.js';
-import { createWebhookHandler, startWebhookServer, type WebhookServer } from '../../webhook/index.js';
+import {
+  createWebhookHandler,
+  startWebhookServer,
+  type WebhookHandler,
+  type WebhookLog,
+  type WebhookServer,
+} from '../../webhook/index.js';
 import { withTemporal } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { stopOnSignal } from '../shared/interrupt.js';
+import { textLine } from '../shared/log-line.js';
 import type { GlobalOptions } from '../shared/options.js';
-import { output } from '../shared/output.js';
+import { logNotes, output } from '../shared/output.js';
 import { readSettings } from '../shared/settings.js';
+import { terminalWidth } from '../shared/terminal.js';
 import {
   type Address,
   type Listener,
@@ -19,7 +27,15 @@ import {
 
 export interface WebhookOptions extends GlobalOptions {
   readonly listen?: string;
+  /** `json` is also known before the arguments are parsed (`wantsJsonLog`). */
+  readonly logFormat: 'text' | 'json';
 }
+
+/** The receiver's log, which contains everything that the command writes to stderr. */
+const LOG: WebhookLog = {
+  info: (message, fields) => output.note(message, 'info', fields),
+  warn: (message, fields) => output.note(message, 'warn', fields),
+};
 
 /** `worktrack webhook`: receives change notices until SIGTERM or Ctrl-C, then finishes those in flight. */
 export async function runWebhook(options: WebhookOptions): Promise<ExitCode> {
@@ -27,6 +43,7 @@ export async function runWebhook(options: WebhookOptions): Promise<ExitCode> {
     webhookConnections(readSettings(options), options.connections),
     options.listen,
   );
+  if (options.logFormat === 'text') logNotes(textNote);
   const stop = stopOnSignal(
     'accepting no more notices and finishing those in flight.',
     'Senders of notices in flight get no response.',
@@ -56,14 +73,16 @@ async function serve(
   { taskQueue, until }: Pick<GlobalOptions, 'taskQueue'> & { readonly until: Promise<unknown> },
 ): Promise<ExitCode> {
   const servers: WebhookServer[] = [];
+  const handlers: WebhookHandler[] = [];
   try {
     for (const { listen, connections } of listeners) {
       const handler = createWebhookHandler({
         connections,
         send: createNoticeSender(temporal, { taskQueue }),
         ready: () => pingTemporal(temporal),
-        log: { info: output.note, warn: output.note },
+        log: LOG,
       });
+      handlers.push(handler);
       await handler.checkSecrets();
       const server = await open(listen, handler.handle);
       servers.push(server);
@@ -72,6 +91,7 @@ async function serve(
     await until;
   } finally {
     await Promise.all(servers.map((server) => server.close()));
+    for (const handler of handlers) handler.close();
   }
   return EXIT.done;
 }
@@ -89,14 +109,26 @@ async function open(listen: Address, handle: Parameters<typeof startWebhookServe
   }
 }
 
+/** A line of the log with its time and its level, such as a worker's. */
+function textNote(message: string, level: string, fields: Readonly<Record<string, unknown>>): string {
+  const entry = {
+    timestampNanos: BigInt(Date.now()) * 1_000_000n,
+    level: level.toUpperCase() as 'INFO' | 'WARN' | 'ERROR',
+    message,
+    meta: fields,
+  };
+  return textLine(entry, process.stderr.isTTY ? terminalWidth(process.stderr) : undefined);
+}
+
 function announce({ url }: WebhookServer, connections: readonly WebhookConnection[]): void {
-  output.note(`Receiver on ${url}: GET /healthz`);
+  output.note(`receiver on ${url}: GET /healthz`);
   for (const { name, webhook } of connections) {
-    const { signature } = webhook;
+    const { signature, handshake } = webhook;
     const proof =
       signature === null
         ? 'not signed: any process on this machine can send notices'
         : `${signature.algorithm} in ${signature.header}`;
-    output.note(`  POST /hooks/${name} (${proof})`);
+    const answered = handshake.length === 0 ? '' : `; answers the handshake ${handshake.join(', ')}`;
+    output.note(`POST /hooks/${name} (${proof}${answered})`, 'info', { connection: name });
   }
 }

@@ -101,10 +101,47 @@ describe('`worktrack webhook`', () => {
     expect(await receiver.exited).toBe(0);
     expect(answer).toContain('HTTP/1.1 202');
     expect(answer).toContain('Connection: close');
+    // Each line has its time and its level, and the last one the count that no earlier line has shown.
+    const lines = (await said()).trimEnd().split('\n');
+    for (const line of lines) expect(line).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (INFO |WARN ) \S/);
+    expect(lines.filter((line) => line.includes('accepted 1 notice')).map((line) => line.slice(27))).toEqual([
+      `${stack.connection} accepted 1 notice notices=1 total=1 resources={"tasks":1}`,
+      `${stack.connection} accepted 1 notice notices=1 total=2 resources={"tasks":1}`,
+    ]);
     await worker.signal('SIGTERM');
     const printed = [await receiver.output(), await worker.output()].flatMap(Object.values).join('\n');
     expect(printed).toContain('POST /hooks/');
     expect(printed).not.toContain(WEBHOOK_SECRET);
+  });
+
+  it('writes only JSON to stderr with --log-format json', async () => {
+    stack = await startNoticeStack();
+    const { receiver, url, said } = await receiving(command('--log-format', 'json'));
+    expect((await sender(url, stack.connection)('{"resource":"tasks"}')).status).toBe(202);
+    expect((await sender(url, stack.connection)('{}', {})).status).toBe(401);
+    await receiver.signal('SIGTERM');
+    expect(await receiver.exited).toBe(0);
+    const lines = (await said())
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    for (const line of lines)
+      expect(line).toMatchObject({
+        time: expect.stringMatching(/Z$/),
+        level: expect.stringMatching(/^(info|warn)$/),
+      });
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        message: 'accepted 1 notice',
+        connection: stack.connection,
+        notices: 1,
+        total: 1,
+        resources: { tasks: 1 },
+      }),
+    );
+    await stack.temporal.client.workflow
+      .getHandle(`worktrack/${stack.connection}/notices/tasks`)
+      .terminate('end of the test');
   });
 
   it('serves every connection with a webhook section, on the address of each or on one for all', async () => {

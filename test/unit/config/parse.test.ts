@@ -66,6 +66,7 @@ describe('a valid configuration', () => {
         timestamp: null,
       },
       resource: '/resource',
+      handshake: [],
       kinds: {},
       maxBodyBytes: 1024 ** 2,
     });
@@ -287,6 +288,18 @@ resources:
     );
     expect(connection.sync.reconcileEveryMs).toBeNull();
     expect(connection.webhook).toMatchObject({ signature: null, listen: { host: '::1', port: 0 } });
+  });
+
+  it('accepts one handshake of a webhook, a list of them, or none', () => {
+    const handshakeOf = (value: string) =>
+      connectionOf(withLines(`webhook: { handshake: ${value} }`)).webhook?.handshake;
+    expect(handshakeOf('secret')).toEqual(['secret']);
+    expect(handshakeOf('[challenge, token, probe, token]')).toEqual(['challenge', 'token', 'probe']);
+    expect(handshakeOf('none')).toEqual([]);
+    for (const wrong of ['slack', '[secret, slack]', 'true', '{}'])
+      expect(() => handshakeOf(wrong), wrong).toThrow(
+        /allowed: (none, )?secret, challenge, token, (or )?probe/,
+      );
   });
 
   it('accepts a shared token, a timestamp and event kinds for a webhook', () => {

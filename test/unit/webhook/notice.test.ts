@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type NoticeRules, resourcesOf, valueAt } from '../../../src/webhook/notice.js';
+import { type NoticeRules, namedResourcesOf, valuesAt } from '../../../src/webhook/notice.js';
 
 const ALL = ['projects', 'tasks', 'time-entries'];
 const rules: NoticeRules = {
@@ -15,7 +15,7 @@ const rules: NoticeRules = {
   },
 };
 const of = (body: string, changed: Partial<NoticeRules> = {}) =>
-  resourcesOf(Buffer.from(body), { ...rules, ...changed });
+  namedResourcesOf(Buffer.from(body), { ...rules, ...changed }) ?? ALL;
 const typed = (type: unknown): string => JSON.stringify({ data: { type } });
 
 describe('the resources of a notice', () => {
@@ -75,25 +75,63 @@ describe('the resources of a notice', () => {
   });
 });
 
+describe('the events of an envelope', () => {
+  const typesAt = (resource: string, body: unknown) => of(JSON.stringify(body), { resource, kinds: {} });
+  const event = (type: unknown) => ({ at: 1, type, data: { type } });
+  const two = [event('tasks'), event('projects')];
+  it.each([
+    ['/events/*/type', { events: two }],
+    ['/events/type', { events: two }],
+    ['/events/0/type', { events: two }],
+    ['/events/*/data/type', { events: two }],
+    ['/*/type', two],
+    ['/0/type', two],
+    ['/type', two],
+    ['/batches/*/events/*/type', { batches: [{ events: [two[0]] }, { events: [two[1]] }] }],
+    ['/batches/events/type', { batches: [{ events: [two[0]] }, { events: [two[1]] }] }],
+    ['/batches/0/0/type', { batches: [{ 0: two[0] }, { 0: two[1] }] }],
+    ['/*/*/type', [[two[0]], [two[1]]]],
+    ['/names', { names: ['tasks', 'projects'] }],
+    ['/names/*', { names: ['tasks', 'projects'] }],
+    ['/*/names', [{ names: ['tasks'] }, { names: ['projects', 'tasks'] }]],
+  ])('are all found at %s', (pointer, body) => {
+    expect(typesAt(pointer, body)).toEqual(['projects', 'tasks']);
+  });
+
+  it('concern all resources if one of them is unknown', () => {
+    for (const odd of [event('gone'), event(7), {}, null, 'tasks', []])
+      expect(typesAt('/events/*/type', { events: [...two, odd] }), JSON.stringify(odd)).toEqual(ALL);
+    expect(typesAt('/events/*/type', { events: [] })).toEqual(ALL);
+    expect(typesAt('/events/*/type', { events: two[0] })).toEqual(ALL);
+  });
+
+  it('are not all read if a list has fields of several kinds', () => {
+    expect(typesAt('/0', ['tasks', { id: 'projects' }])).toEqual(['tasks']);
+    expect(typesAt('/event/1', { event: [17, 'tasks'] })).toEqual(['tasks']);
+  });
+});
+
 describe('a JSON pointer', () => {
   // RFC 6901, section 5.
-  const document = { foo: ['bar', 'baz'], '': 0, 'a/b': 1, 'm~n': 8, ' ': 7, 'k"l': 6, '~1': 5 };
+  const document = { foo: ['bar', 'baz'], '': 0, 'a/b': 1, 'm~n': 8, ' ': 7, 'k"l': 6, '~1': 5, '*': 4 };
   it.each([
-    ['', document],
+    ['', [document]],
     ['/foo', ['bar', 'baz']],
-    ['/foo/0', 'bar'],
-    ['/', 0],
-    ['/a~1b', 1],
-    ['/m~0n', 8],
-    ['/ ', 7],
-    ['/k"l', 6],
-    ['/~01', 5],
-    ['/foo/00', undefined],
-    ['/foo/-', undefined],
-    ['/foo/length', undefined],
-    ['/toString', undefined],
-    ['/foo/0/0', undefined],
-  ])('%j has the value that RFC 6901 defines', (pointer, value) => {
-    expect(valueAt(document, pointer)).toEqual(value);
+    ['/foo/0', ['bar']],
+    ['/', [0]],
+    ['/a~1b', [1]],
+    ['/m~0n', [8]],
+    ['/ ', [7]],
+    ['/k"l', [6]],
+    ['/~01', [5]],
+    ['/*', [4]],
+    ['/foo/2', [undefined]],
+    ['/foo/00', [undefined, undefined]],
+    ['/foo/-', [undefined, undefined]],
+    ['/foo/length', [undefined, undefined]],
+    ['/toString', [undefined]],
+    ['/foo/0/0', [undefined]],
+  ])('%j has the values that RFC 6901 defines', (pointer, values) => {
+    expect(valuesAt(document, pointer)).toEqual(values);
   });
 });

@@ -274,6 +274,26 @@ describe('the receiver', () => {
   });
 });
 
+describe('a notice that looks like a handshake', () => {
+  it('is taken only if it is signed, and is never lost', async () => {
+    let fails = false;
+    const { post, sent } = await startReceiver({
+      webhook: '      handshake: [secret, challenge, token]\n',
+      send: () => (fails ? Promise.reject(new Error('14 UNAVAILABLE')) : Promise.resolve()),
+    });
+    const body = '{"resource":"tasks","challenge":"x"}';
+    expect((await post(body, {})).status).toBe(401);
+    const answer = await post(body);
+    expect([answer.status, await answer.json()]).toEqual([200, { challenge: 'x' }]);
+    expect(sent).toEqual(['acme/tasks']);
+    fails = true;
+    expect((await post(body)).status).toBe(503);
+    expect((await post(TASKS, { ...sign(TASKS), 'X-Hook-Secret': 'x' })).status).toBe(503);
+    expect((await post(TASKS, sign(TASKS), '/hooks/acme?validationToken=x')).status).toBe(503);
+    expect((await post(TASKS, { 'X-Hook-Secret': 'x' })).status).toBe(401);
+  });
+});
+
 describe('the receiver of many notices', () => {
   it('answers 503 with Retry-After above its limit, and accepts notices again below it', async () => {
     const slow = gate();

@@ -7,7 +7,7 @@ const FIELDS = /^[\w*,/-]+(?:\s+[\w*,/-]+){4,6}$/;
 const NAMED = /^@(?:hourly|daily|midnight|weekly|monthly|yearly|annually|every \S+)$/;
 
 /**
- * Checks the form of a cron expression in Temporal's dialect. The server checks the values in `schedule apply`. It reads
+ * Checks a cron expression in Temporal's dialect: its form, and that each value can occur. The server reads
  * text after `#` as a comment, so `#` is not allowed here.
  *
  * @throws RangeError with the message for the file's author.
@@ -16,8 +16,68 @@ export function readCron(text: string): string {
   const cron = text.trim();
   if (/^(CRON_)?TZ=/.test(cron))
     throw new RangeError(`${invalidValue(text, ALLOWED)}. Set the time zone in schedule.timezone.`);
-  if (FIELDS.test(cron) || NAMED.test(cron)) return cron;
-  throw new RangeError(invalidValue(text, ALLOWED));
+  if (NAMED.test(cron)) return cron;
+  if (!FIELDS.test(cron)) throw new RangeError(invalidValue(text, ALLOWED));
+  const fields = cron.split(/\s+/);
+  const names = fields.length === 7 ? ALL_FIELDS : ALL_FIELDS.slice(1);
+  for (const [at, field] of fields.entries()) checkField(text, names[at]!, field);
+  const [day, month] = fields.length === 7 ? [fields[3]!, fields[4]!] : [fields[2]!, fields[3]!];
+  if (/^\d+$/.test(day) && /^\d+$/.test(month) && Number(day) > LONGEST[Number(month) - 1]!)
+    throw new RangeError(`${JSON.stringify(text)} never runs: month ${month} has no day ${day}`);
+  return cron;
+}
+
+interface CronField {
+  readonly name: string;
+  readonly min: number;
+  readonly max: number;
+  /** Names of values from `min` on. */
+  readonly words?: readonly string[];
+}
+
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
+/** Days of the months in a leap year. */
+const LONGEST = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+/** The fields of Temporal's dialect. Seconds and year are optional. */
+const ALL_FIELDS: readonly CronField[] = [
+  { name: 'second', min: 0, max: 59 },
+  { name: 'minute', min: 0, max: 59 },
+  { name: 'hour', min: 0, max: 23 },
+  { name: 'day of month', min: 1, max: 31 },
+  { name: 'month', min: 1, max: 12, words: MONTHS },
+  { name: 'day of week', min: 0, max: 7, words: DAYS },
+  { name: 'year', min: 2000, max: 2100 },
+];
+
+/** @throws RangeError for a value outside of the field, an empty range or a step of zero */
+function checkField(text: string, field: CronField, value: string): void {
+  const fail = (part: string, why: string): never => {
+    throw new RangeError(
+      `${JSON.stringify(text)} has ${field.name} ${JSON.stringify(part)}: ${why}; allowed: ${field.min} to ${field.max}` +
+        `${field.words === undefined ? '' : `, or names such as ${field.words[0]}`}, as values, ranges 1-5, lists 1,3 and steps */5`,
+    );
+  };
+  for (const part of value.split(',')) {
+    const match = /^(?:\*|(\w+)(?:-(\w+))?)(?:\/(\d+))?$/.exec(part);
+    if (match === null) fail(part, 'not a value of a cron expression');
+    const [, first, last, step] = match ?? [];
+    const [from, to] = [first, last].map((word) => (word === undefined ? null : numberOf(field, word)));
+    for (const number of [from, to])
+      if (number !== null && number !== undefined && !(number >= field.min && number <= field.max))
+        fail(part, 'out of range');
+    if (from != null && to != null && from > to) fail(part, 'the range ends before it begins');
+    if (step !== undefined && Number(step) < 1) fail(part, 'the step is zero');
+  }
+}
+
+/** NaN for a word that is neither a number nor a name of the field. */
+function numberOf({ words = [], min }: CronField, word: string): number {
+  if (/^\d+$/.test(word)) return Number(word);
+  // The server also accepts longer forms, such as `sunday`.
+  const at = words.findIndex((name) => word.toLowerCase().startsWith(name));
+  return at === -1 ? Number.NaN : at + min;
 }
 
 /** Checks the name of a time zone as Temporal's server does. @throws RangeError like `readCron`. */

@@ -60,7 +60,34 @@ export function formatDuration(ms: number): string {
   return text;
 }
 
+/** Spellings that people use, as parts of `5min`, `2 hours` or `1 Day`. */
+const SPELLINGS: Readonly<Record<string, readonly string[]>> = {
+  w: ['w', 'wk', 'wks', 'week', 'weeks'],
+  d: ['d', 'day', 'days'],
+  h: ['h', 'hr', 'hrs', 'hour', 'hours'],
+  m: ['m', 'min', 'mins', 'minute', 'minutes'],
+  s: ['s', 'sec', 'secs', 'second', 'seconds'],
+  ms: ['ms', 'msec', 'millisecond', 'milliseconds'],
+};
+
+/** The duration that a person probably meant, in the form that `parseDuration` reads; `null` if none is clear. */
+function meantDuration(text: string): string | null {
+  const steps = [...text.trim().matchAll(/(\d+)\s*([A-Za-z]+)[\s,]*/gy)];
+  if (steps.length === 0 || steps.map(([step]) => step).join('') !== text.trim()) return null;
+  const found = steps.map(([, number, word = '']) => {
+    // `5M` could be months.
+    const spelled = word.length === 1 ? word : word.toLowerCase();
+    const unit = Object.keys(SPELLINGS).find((one) => SPELLINGS[one]!.includes(spelled));
+    return unit === undefined ? null : { number, unit };
+  });
+  const ranks = found.map((step) => UNITS.findIndex(([unit]) => unit === step?.unit));
+  const isOrdered = ranks.every((rank, i) => rank !== -1 && (i === 0 || rank > ranks[i - 1]!));
+  return isOrdered ? found.map((step) => `${step!.number}${step!.unit}`).join('') : null;
+}
+
 function notADuration(text: string): RangeError {
+  const meant = meantDuration(text);
+  if (meant !== null) return new RangeError(`${shown(text)} is not a duration; write ${meant}`);
   return new RangeError(
     `${shown(text)} is not a duration; allowed: whole numbers with units, such as 90d, 6h, 5m, 30s, 500ms, 2w or 1h30m`,
   );

@@ -3,12 +3,14 @@ import { html, type Markup, NOTHING, raw } from './markup.js';
 import type { Coverage, Report } from './model.js';
 import { overview, summary } from './overview.js';
 import { resourceSection } from './resource.js';
-import { type Judged, judgeAll } from './state.js';
+import { type Judged, judgeAll, needsAttention } from './state.js';
 import { STYLE } from './style.js';
 import { count, time } from './text.js';
 
 /** Maximum number of resources with a section, which keeps a page of thousands of resources at a few megabytes. */
 const MAX_SECTIONS = 50;
+/** With fewer resources, every section is open. */
+const MANY_SECTIONS = 5;
 /** Maximum number of connections that a note names. */
 const MAX_NAMED = 5;
 
@@ -26,7 +28,10 @@ export function renderReport({ madeAt, maxAgeMs, connections, figures = null }: 
   const detailed = all.slice(0, MAX_SECTIONS);
   const anchors = new Map(detailed.map((one, at) => [one, `r${at}`]));
   const sections = detailed.map((one, at) =>
-    resourceSection(one, { id: `r${at}`, maxAgeMs, many, open: all.length === 1 }),
+    resourceSection(one, {
+      ...{ id: `r${at}`, maxAgeMs, many },
+      open: all.length < MANY_SECTIONS || needsAttention(one),
+    }),
   );
   const anchorOf = (one: Judged): string | null => anchors.get(one) ?? null;
   const rest =

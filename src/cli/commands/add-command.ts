@@ -1,5 +1,6 @@
-import type { Command } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import type { ExitCode } from '../shared/exit-code.js';
+import { collect } from '../shared/options.js';
 import { UsageError } from '../shared/usage-error.js';
 
 /** Receives the exit code of the command that ran. */
@@ -8,7 +9,7 @@ export type OnEnd = (code: ExitCode) => void;
 /** How many connections a command works on. */
 type Connections = 'one' | 'several';
 
-/** Adds a command without arguments to the program or to a parent command. */
+/** Adds a command without arguments, or with `resourceArguments`, to the program or to a parent command. */
 type AddCommand = <Options extends object>(
   parent: Command,
   name: string,
@@ -22,7 +23,10 @@ export function commandAdder(onEnd: OnEnd): AddCommand {
     parent
       .command(name)
       .description(text)
-      .action(async (_: object, command: Command) => onEnd(await run(optionsOf(command, connections))));
+      .action(async (...args: unknown[]) =>
+        // Commander passes the arguments, the options and the command.
+        onEnd(await run(optionsOf(args.at(-1) as Command, connections))),
+      );
 }
 
 /**
@@ -37,13 +41,35 @@ export function optionsOf<Options extends object>(command: Command, takes: Conne
     throw new UsageError(
       `${command.name()} works on one connection, but --connection names ${connections.length}`,
     );
-  return { ...options, connections, connection: connections.at(-1) } as unknown as Options;
+  const resource = resourcesOf(command, options.resource);
+  return { ...options, ...resource, connections, connection: connections.at(-1) } as unknown as Options;
+}
+
+const RESOURCES = 'resources';
+
+/** Resources as arguments of a command, such as `worktrack history tasks`; use it with `resourceOption`. */
+export function resourceArguments(): Argument {
+  return new Argument(`[${RESOURCES}...]`, 'only these resources (default: all)');
+}
+
+/** The same as `resourceArguments`, as an option. */
+export function resourceOption(): Option {
+  return new Option('--resource <name>', 'only this resource; repeatable').argParser(collect);
+}
+
+function resourcesOf(command: Command, named: readonly string[] = []): { resource?: readonly string[] } {
+  const takesThem = command.registeredArguments.some((argument) => argument.name() === RESOURCES);
+  if (!takesThem || named.length + command.args.length === 0) return {};
+  return { resource: [...new Set([...named, ...command.args])] };
 }
 
 /** Adds the options of a command that prints one line per connection. */
-export function withSeveral(command: Command): Command {
+export function withSeveral(
+  command: Command,
+  details = 'with several connections: print the details of each, not only of problems',
+): Command {
   return command
     .option('--all', 'all connections; to select several, repeat --connection')
     .option('--failing', 'with several connections: print only those with a problem')
-    .option('--details', 'with several connections: print the details of each, not only of problems');
+    .option('--details', details);
 }

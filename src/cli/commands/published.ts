@@ -1,6 +1,13 @@
 import { type Command, Option } from 'commander';
 import { collect } from '../shared/options.js';
-import { commandAdder, type OnEnd, optionsOf, withSeveral } from './add-command.js';
+import {
+  commandAdder,
+  type OnEnd,
+  optionsOf,
+  resourceArguments,
+  resourceOption,
+  withSeveral,
+} from './add-command.js';
 
 /** Commands on published data: inspect it, verify it, roll it back, and remove a record. */
 export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
@@ -14,6 +21,8 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
       'several',
     ),
   )
+    .addArgument(resourceArguments())
+    .addOption(resourceOption())
     .option('--check', 'exit with 0 only if every resource is fresh, for monitoring systems')
     .option('--max-age <duration>', 'age of the checkpoint up to which a resource is fresh', '26h')
     .option('--json', 'print one JSON object');
@@ -27,7 +36,8 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
       'several',
     ),
   )
-    .option('--resource <name>', 'only this resource; repeatable', collect)
+    .addArgument(resourceArguments())
+    .addOption(resourceOption())
     .option('--limit <n>', 'maximum number of runs per resource', '10')
     .option('--json', 'print one JSON object');
 
@@ -40,7 +50,8 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
       'several',
     ),
   )
-    .option('--resource <name>', 'only this resource; repeatable', collect)
+    .addArgument(resourceArguments())
+    .addOption(resourceOption())
     .option('--json', 'print one JSON object');
 
   add<import('../inspect/report.js').ReportOptions>(
@@ -51,7 +62,8 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
     'several',
   )
     .option('--all', 'report on all connections; to select several, repeat --connection')
-    .option('--resource <name>', 'only this resource; repeatable', collect)
+    .addArgument(resourceArguments())
+    .addOption(resourceOption())
     .option('--max-age <duration>', 'age from which data counts as stale', '26h')
     .option('--run <run>', 'report the state as of this run, such as 20261121T020000Z-1a2b3c4d')
     .option('--out <file>', 'write the report to a file (default: stdout)')
@@ -100,8 +112,10 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
         ])
         .default('duckdb'),
     )
+    .option('--setup', 'print the connection to the store as statements that run, not as comments')
     .option('--delta', 'register the Delta tables, instead of views of the CSV files')
-    .option('--resource <name>', 'only this resource; repeatable', collect)
+    .addArgument(resourceArguments())
+    .addOption(resourceOption())
     .addOption(
       new Option(
         '--numbers <type>',

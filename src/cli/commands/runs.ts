@@ -1,6 +1,14 @@
 import { type Command, Option } from 'commander';
-import { collect } from '../shared/options.js';
-import { commandAdder, type OnEnd, optionsOf, withSeveral } from './add-command.js';
+import {
+  commandAdder,
+  type OnEnd,
+  optionsOf,
+  resourceArguments,
+  resourceOption,
+  withSeveral,
+} from './add-command.js';
+
+const DETAILS = 'print the folder of each snapshot, also of connections without a problem';
 
 /** Commands that run the mirror: the worker, and manual exports and backfills. */
 export function addRunCommands(program: Command, onEnd: OnEnd): void {
@@ -51,8 +59,10 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
       async (options) => (await import('../runs/export.js')).runExport(options),
       'several',
     ),
+    DETAILS,
   )
-    .option('--resource <name>', 'only this resource; repeatable', collect)
+    .addArgument(resourceArguments())
+    .addOption(resourceOption())
     .option('--full', 'read everything, not only changes')
     .option(
       '--adopt',
@@ -76,8 +86,10 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
       async (options) => (await import('../runs/backfill.js')).runBackfill(options),
       'several',
     ),
+    DETAILS,
   )
-    .option('--resource <name>', 'only this resource; repeatable', collect)
+    .addArgument(resourceArguments())
+    .addOption(resourceOption())
     .option('--since <time>', 'only changes since this date or time (default: everything)')
     .option('--reconcile', 'read everything and detect deleted records')
     .option(

@@ -9,6 +9,8 @@ export interface DdlCommandOptions extends SeveralOptions {
   readonly resource?: readonly string[];
   readonly numbers: Numbers;
   readonly dt?: string;
+  /** Print the connection to the store as statements, not as comments. */
+  readonly setup?: boolean;
 }
 
 /** How to read one connection. */

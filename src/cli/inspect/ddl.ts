@@ -1,6 +1,6 @@
 import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { clashingResources, clashingTables, renderDdl } from '../../lake/ddl/ddl.js';
+import { clashingResources, clashingTables, renderDdl, type Statement } from '../../lake/ddl/ddl.js';
 import {
   type ConnectionSummary,
   connectionLines,
@@ -28,7 +28,8 @@ export async function runDdl(options: DdlCommandOptions): Promise<ExitCode> {
     options,
   );
   const { statements } = await statementsOf(connection, options, { dt });
-  output.source(renderDdl(statements).trimEnd());
+  output.source(renderDdl(statements, options).trimEnd());
+  noteSetup(statements, options);
   noteLifetime(options);
   return EXIT.done;
 }
@@ -57,9 +58,12 @@ async function ddlOfSeveral(
   const isShown = options.failing !== true;
   const statements = isShown ? ended.flatMap(({ result }) => result?.statements ?? []) : [];
   const lines = connectionLines(summaries, options).map((line) => `-- ${oneLine(line)}`.trimEnd());
-  output.source(`${lines.join('\n')}\n\n${renderDdl(statements)}`.trimEnd());
+  output.source(`${lines.join('\n')}\n\n${renderDdl(statements, options)}`.trimEnd());
   output.note(totalLine(summaries));
-  if (isShown) noteLifetime(options);
+  if (isShown) {
+    noteSetup(statements, options);
+    noteLifetime(options);
+  }
   return worstExitCode(summaries.map(({ code }) => code));
 }
 
@@ -72,6 +76,12 @@ async function statementsOf(
   if (options.delta === true)
     return (await import('./ddl-delta.js')).tableStatements(connection, options, scope);
   return (await import('./ddl-csv.js')).csvStatements(connection, options, scope);
+}
+
+/** Says why `--setup` adds no statement. */
+function noteSetup(statements: readonly Statement[], { setup, dialect }: DdlCommandOptions): void {
+  if (setup === true && !statements.some(({ kind }) => kind === 'setup'))
+    output.note(`--setup adds nothing: ${dialect} needs no statement to connect to this lake.`);
 }
 
 /** Says how long the printed statements stay valid. */

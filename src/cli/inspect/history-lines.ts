@@ -1,7 +1,7 @@
 import { formatDuration } from '../../core/duration.js';
 import type { LoggedRun } from '../../temporal/status/run-log.js';
 import { terminalWidth } from '../shared/terminal.js';
-import { age, clip, count, fittedTable } from '../shared/text.js';
+import { age, clip, count, fittedTables } from '../shared/text.js';
 import type { ResourceHistory } from './history.js';
 
 const HEADER = ['STARTED', 'MODE', 'OUTCOME', 'ROWS', 'NEW', 'CHANGED', 'GONE', 'TOOK', 'WARNINGS', 'RUN'];
@@ -44,16 +44,17 @@ export function historyLines(
   now: number,
   width: number = terminalWidth(),
 ): string[] {
+  const tables = fittedTables(
+    histories.map(({ runs }) => [HEADER, ...runs.map((run) => cells(run, now))]),
+    { right: NUMBERS, optional: OPTIONAL, width: width - INDENT },
+  );
   return histories.flatMap(({ name, runs }, i) => {
     const title = [...(i === 0 ? [] : ['']), name];
     if (runs.length === 0) return [...title, '  no runs yet'];
     const reasons = runs.flatMap(({ error, startedAt }) =>
       error === null ? [] : [`  ${age(now - startedAt)} ago: ${clip(error.message, LONGEST_REASON)}`],
     );
-    const lines = fittedTable([HEADER, ...runs.map((run) => cells(run, now))], {
-      ...{ right: NUMBERS, optional: OPTIONAL, width: width - INDENT },
-    });
-    return [...title, ...lines.map((line) => `  ${line}`), ...reasons];
+    return [...title, ...tables[i]!.map((line) => `  ${line}`), ...reasons];
   });
 }
 

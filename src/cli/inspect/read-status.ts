@@ -1,3 +1,4 @@
+import { selectResources } from '../../config/index.js';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
@@ -28,18 +29,26 @@ export async function openStatus(
   return { temporal, taskQueue, workers, source };
 }
 
-/** Reads the status of one connection. @param timeoutMs how long the lake may be out of reach */
+interface ConnectionStatusOptions {
+  /** Only these resources; default: all. */
+  readonly resource?: readonly string[] | undefined;
+  /** How long the lake may be out of reach. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Reads the status of one connection. */
 export async function readConnectionStatus(
   { temporal, taskQueue, workers, source }: StatusSource,
   connection: ConnectionSettings,
-  timeoutMs?: number,
+  { resource, timeoutMs }: ConnectionStatusOptions = {},
 ): Promise<ConnectionStatus> {
   const schedule = temporal === null ? null : await nextScheduled(temporal, connection.name);
   const hasWorker = workers === null ? null : workers.length > 0;
   const options = { hasWorker, lastScheduled: schedule?.last ?? null };
+  const shown = { ...connection, resources: selectResources(connection, resource) };
   const resources = await withLake(
     connection,
-    ({ store, retry }) => retry(() => readStatus(temporal, connection, store, options)),
+    ({ store, retry }) => retry(() => readStatus(temporal, shown, store, options)),
     timeoutMs,
   );
   const differences = workerDifferences(workers ?? [], [connection]);

@@ -61,10 +61,11 @@ export function statusJson(
 }
 
 function resourceJson(resource: ResourceStatus, { maxAgeMs, now }: Age): object {
-  const { name, state, checkpoint, rows, lastRun, warnings, pageSize, active, error } = resource;
+  const { name, state, checkpoint, dataAsOf, rows, lastRun, warnings, pageSize, active, error } = resource;
   return {
     name,
     checkpoint,
+    dataAsOf,
     rows,
     lastRun,
     warnings,
@@ -161,11 +162,11 @@ function scheduleLine(schedule: NextScheduled | null, now: number): string[] {
 }
 
 function cells(resource: ResourceStatus, now: number): string[] {
-  const { name, rows, checkpoint } = resource;
+  const { name, rows, dataAsOf } = resource;
   return [
     name,
     rows === null ? '-' : count(rows),
-    checkpoint === null ? '-' : `${age(now - Date.parse(checkpoint.updatedSince))} ago`,
+    dataAsOf === null ? '-' : `${age(now - Date.parse(dataAsOf))} ago`,
     stateText(resource, now),
   ];
 }

@@ -1,3 +1,4 @@
+import { selectResources } from '../../config/index.js';
 import { inParallel } from '../../core/in-parallel.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { connectionLines, summariesOf } from '../shared/connection-lines.js';
@@ -13,6 +14,7 @@ import { type Age, type ConnectionStatus, isAllFresh, statusJson, statusLines } 
 import { screenLines, statusSummary } from './status-summary.js';
 
 export interface StatusOptions extends SeveralOptions {
+  readonly resource?: readonly string[];
   readonly json?: boolean;
   /** Exits with 0 only if everything is fresh. */
   readonly check?: boolean;
@@ -26,12 +28,14 @@ const MAX_TABLES = 3;
 export async function runStatus(options: StatusOptions): Promise<ExitCode> {
   const settings = readSettings(options);
   const chosen = selectConnections(settings, options);
+  // A wrong name fails before anything is read.
+  for (const connection of chosen) selectResources(connection, options.resource);
   const maxAgeMs = duration('--max-age', options.maxAge, '26h or 8d');
   const temporal = await tryTemporal(options, 'Showing latest.json.');
   try {
     const from = await openStatus(temporal, settings.source, options.taskQueue);
     const read = (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionStatus> =>
-      readConnectionStatus(from, connection, timeoutMs);
+      readConnectionStatus(from, connection, { resource: options.resource, timeoutMs });
     const ended = chosen.length > MAX_TABLES ? await eachConnection(chosen, read) : null;
     const connections =
       ended === null

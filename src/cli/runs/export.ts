@@ -10,7 +10,13 @@ import { output, printJson } from '../shared/output.js';
 import { chooseConnections, readSettings } from '../shared/settings.js';
 import { UsageError } from '../shared/usage-error.js';
 import { followToEnd } from './follow.js';
-import { diagnosticLines, publishedLines, withConnection } from './result-lines.js';
+import {
+  detailedLines,
+  diagnosticLines,
+  publishedLines,
+  whereLines,
+  withConnection,
+} from './result-lines.js';
 import { runSeveral } from './several.js';
 import { type Start, startAndFollow, startOnly } from './start-and-follow.js';
 import { readWait, type WaitOptions } from './wait.js';
@@ -90,13 +96,18 @@ function inputOf(
 /** Prints the result of an export or backfill. */
 export function finish(
   result: ExportResult,
-  { json }: Pick<ExportOptions, 'json'>,
+  options: Pick<ExportOptions, 'json' | 'details' | 'config' | 'connection'>,
   { name, lake }: ConnectionSettings,
   what = 'export',
 ): ExitCode {
+  const { json, details } = options;
   if (json === true) printJson(withConnection(result, name));
-  else for (const line of publishedLines(result, lake.url)) output.out(line);
+  else {
+    const lines = details === true ? detailedLines(result, lake.url) : publishedLines(result);
+    for (const line of lines) output.out(line);
+  }
   for (const line of diagnosticLines(result)) output.note(line);
+  if (json !== true) for (const line of whereLines(result, lake.url, options)) output.note(line);
   if (result.outcome === 'cancelled') output.note(`The ${what} was cancelled. Published data stays.`);
   return exitCodeOf(result);
 }

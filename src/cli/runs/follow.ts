@@ -7,7 +7,7 @@ import type { TemporalClient } from '../../temporal/client/connect.js';
 import { followExport } from '../../temporal/follow/follow.js';
 import { progressOn } from '../progress/screen.js';
 import { listenForInterrupts } from '../shared/interrupt.js';
-import { type GlobalOptions, reachTimeoutMs } from '../shared/options.js';
+import { type GlobalOptions, optionWords, reachTimeoutMs, shellWord } from '../shared/options.js';
 import { output } from '../shared/output.js';
 import { watchStore } from '../shared/store-watch.js';
 import { DetachedError, UsageError } from '../shared/usage-error.js';
@@ -103,16 +103,7 @@ export function followCommand({
   options,
   connection,
 }: Pick<Followed, 'workflowId' | 'options' | 'connection'>): string {
-  const given = [
-    ['--config', options.config],
-    ['--connection', options.connection ?? connection.name],
-    ['--address', options.address],
-    ['--namespace', options.namespace],
-    ['--follow', workflowId],
-  ].flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${quoted(value)}`]));
-  return `worktrack export ${given.join(' ')}`;
-}
-
-function quoted(text: string): string {
-  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  const given = { ...options, connection: options.connection ?? connection.name };
+  const words = optionWords(given, ['config', 'connection', 'address', 'namespace']);
+  return `worktrack export${words} --follow ${shellWord(workflowId)}`;
 }

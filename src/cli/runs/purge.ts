@@ -43,8 +43,16 @@ export async function runPurge(options: PurgeOptions): Promise<ExitCode> {
       else output.out(`${resource}: ${heldText(held)}. Nothing was removed.`);
       return EXIT.done;
     }
+    if (held.snapshots + held.changeLogs === 0) {
+      if (options.json === true) printJson({ resource, found: held });
+      else output.out(`${resource}: ${heldText(held)}. Nothing was removed.`);
+      return EXIT.done;
+    }
     output.note(`${resource} of ${connection.name}: ${heldText(held)}. A purge cannot be undone.`);
-    await confirm(resource);
+    if (!(await isConfirmed(resource, key))) {
+      output.note('Nothing was removed.');
+      return EXIT.done;
+    }
   }
   const input = { connection: connection.name, resource, key };
   const followed = { what: 'purge', options, connection, resources: [resource] } as const;
@@ -77,15 +85,17 @@ function heldText({ snapshots, changeLogs }: PurgeCounts): string {
   return `${counted(snapshots, 'snapshot')} and ${counted(changeLogs, 'change log')} contain this record`;
 }
 
-/** @throws DetachedError unless the user confirms */
-async function confirm(resource: string): Promise<void> {
+/** Whether the user types the record's key again; an empty answer keeps the record. @throws DetachedError after Ctrl-C */
+async function isConfirmed(resource: string, key: readonly string[]): Promise<boolean> {
   const prompter = createPrompter({ input: process.stdin, output: process.stderr }, '\nNothing was removed.');
   try {
-    await prompter.ask({
-      text: `Type ${resource} to remove it`,
-      check: (answer) =>
-        answer === resource ? null : `type ${resource}, or press Ctrl-C to keep the record`,
+    const wanted = key.join(' ');
+    const answer = await prompter.ask({
+      text: `To remove the record ${wanted} of ${resource}, type its key; press Enter to keep it`,
+      fallback: '',
+      check: (text) => (text === '' || text === wanted ? null : `type ${wanted}, or press Enter`),
     });
+    return answer === wanted;
   } finally {
     prompter.close();
   }

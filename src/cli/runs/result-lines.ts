@@ -1,4 +1,5 @@
 import type { ExportResult, RunCounts, RunReport } from '../../core/contract/index.js';
+import { type GlobalOptions, optionWords } from '../shared/options.js';
 import { terminalWidth } from '../shared/terminal.js';
 import { count, counted, table } from '../shared/text.js';
 
@@ -12,20 +13,36 @@ export function snapshotUrl(lakeUrl: string, { snapshot }: RunReport): string | 
   return snapshot === null ? null : `${lakeUrl}/${snapshot.slice(0, snapshot.lastIndexOf('/') + 1)}`;
 }
 
-/**
- * The rows, counts and snapshot URL of each resource, for stdout. If a URL is wider than the terminal, the lines have the
- * folders within the lake, and the lake's URL comes last.
- *
- * @param width longest line
- */
-export function publishedLines({ runs }: ExportResult, lakeUrl: string, width = terminalWidth()): string[] {
+/** The rows and counts of each resource, for stdout. */
+export function publishedLines({ runs }: Pick<ExportResult, 'runs'>): string[] {
   const rows = runs.map((run) => [
     run.resource,
     run.outcome,
     run.rows === null ? '' : counted(run.rows, 'row'),
     countsText(run),
   ]);
-  const lines = table(rows, [2]);
+  return table(rows, [2]);
+}
+
+/** Where the published data are, and how to query them; nothing if no run was published. */
+export function whereLines(
+  { runs }: Pick<ExportResult, 'runs'>,
+  lakeUrl: string,
+  options: Pick<GlobalOptions, 'config' | 'connection'>,
+): string[] {
+  if (!runs.some(({ snapshot }) => snapshot !== null)) return [];
+  const ddl = `worktrack ddl${optionWords(options, ['config', 'connection'])} --setup`;
+  return [`Data: ${lakeUrl}/. Query it with DuckDB: ${ddl} > lake.sql; duckdb -init lake.sql`];
+}
+
+/**
+ * The lines of `publishedLines`, each with the folder of its snapshot below. If a URL is wider than the terminal, the lines
+ * have the folders within the lake, and the lake's URL comes last.
+ *
+ * @param width longest line
+ */
+export function detailedLines({ runs }: ExportResult, lakeUrl: string, width = terminalWidth()): string[] {
+  const lines = publishedLines({ runs });
   const urls = runs.map((run) => snapshotUrl(lakeUrl, run));
   const isWide = urls.some((url) => url !== null && url.length + INDENT.length > width);
   return [

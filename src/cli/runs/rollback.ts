@@ -41,6 +41,8 @@ export function rolledBackLines(connection: string, resource: string, run: RunRe
   const reached = `${resource}: latest.json points at run ${runId} (${counted(rows ?? 0, 'row')})`;
   const next = 'The next incremental run starts from its checkpoint.';
   if (from === undefined || from === runId) return [reached, `  ${next}`];
+  // A later target means that this rollback returns to a run that an earlier rollback had left.
+  if (from < runId!) return [reached, `  This undoes the rollback to run ${from}. ${next}`];
   const target = `--connection ${connection} --resource ${resource}`;
   return [
     reached,

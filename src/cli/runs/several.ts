@@ -14,7 +14,7 @@ import { output, printJson } from '../shared/output.js';
 import { counted } from '../shared/text.js';
 import { DetachedError } from '../shared/usage-error.js';
 import { checkDifferences, findDifferences } from '../shared/worker-config.js';
-import { countsText, diagnosticLines, publishedLines, withConnection } from './result-lines.js';
+import { countsText, detailedLines, diagnosticLines, withConnection } from './result-lines.js';
 import { openSeveralRuns, type SeveralRuns } from './several-progress.js';
 import { readWait, type WaitOptions } from './wait.js';
 
@@ -135,7 +135,7 @@ export function resultSummary(result: ExportResult, lakeUrl: string): Omit<Conne
   const failures = diagnostics.filter((line) => !line.startsWith('warning: '));
   const detail = outcome === 'published' ? figures.join(', ') : (failures[0] ?? '').replace(/^\w+: /, '');
   const problem = code !== EXIT.done;
-  const lines = [...publishedLines(result, lakeUrl), ...diagnostics];
+  const lines = [...detailedLines(result, lakeUrl), ...diagnostics];
   return { code, problem, state: outcome, detail, lines, notes: problem ? [] : diagnostics };
 }
 

@@ -70,13 +70,13 @@ const OPTIONAL_TEMPORAL_TIMEOUT_MS = 4_000;
  *
  * @param instead a sentence that says what the command shows without Temporal
  */
-export async function tryTemporal(options: GlobalOptions, instead: string): Promise<TemporalClient | null> {
+export async function tryTemporal(
+  options: GlobalOptions,
+  instead: string,
+  timeoutMs: number = OPTIONAL_TEMPORAL_TIMEOUT_MS,
+): Promise<TemporalClient | null> {
   try {
-    return await openTemporal(
-      options,
-      Math.min(OPTIONAL_TEMPORAL_TIMEOUT_MS, reachTimeoutMs(process.env)),
-      () => {},
-    );
+    return await openTemporal(options, Math.min(timeoutMs, reachTimeoutMs(process.env)), () => {});
   } catch (error) {
     if (!(error instanceof OutOfReachError)) throw error;
     output.note(`${error.message}. ${instead}`);
@@ -105,20 +105,31 @@ export async function withTemporal<T>(
   }
 }
 
+/** Whether the configuration has an API key or a client certificate for Temporal. */
+function hasTemporalCredentials(): boolean {
+  const { apiKey, tls } = temporalConfig().connectionOptions;
+  return apiKey !== undefined || (typeof tls === 'object' && tls?.clientCertPair !== undefined);
+}
+
 /** Converts an error of Temporal that the user can fix; returns any other error unchanged. */
 export function toUserError(error: unknown, target: { address: string; namespace: string }): unknown {
   if (error instanceof ScheduleNotFoundError) {
     return new ConfigurationError('There is no schedule yet; create it with: worktrack schedule apply');
   }
   if (isDenied(error)) {
-    return new ConfigurationError(
-      `Temporal at ${target.address} rejected the credentials: ${grpcMessage(error)}`,
-      {
-        remedy:
-          'Correct TEMPORAL_API_KEY or the TLS certificate, and check that it has access to the namespace.',
-        cause: error,
-      },
-    );
+    return hasTemporalCredentials()
+      ? new ConfigurationError(
+          `Temporal at ${target.address} rejected the credentials: ${grpcMessage(error)}`,
+          {
+            remedy:
+              'Correct TEMPORAL_API_KEY or the TLS certificate, and check that it has access to the namespace.',
+            cause: error,
+          },
+        )
+      : new ConfigurationError(
+          `Temporal at ${target.address} requires credentials, and none are configured: ${grpcMessage(error)}`,
+          { remedy: 'Set TEMPORAL_API_KEY, or a TLS certificate, or TEMPORAL_PROFILE.', cause: error },
+        );
   }
   if (isNamespaceMissing(error)) {
     return new ConfigurationError(`Temporal at ${target.address} has no namespace "${target.namespace}"`, {

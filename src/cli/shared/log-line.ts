@@ -22,7 +22,7 @@ export function jsonLine({ timestampNanos, level, message, meta }: Entry): strin
 }
 
 /**
- * A line for people: what it is about, the message, and the fields that say more. The cause of a failure follows on lines of
+ * A line for people: what it is about, the message, and the fields that say more, without counts that are zero. The cause of a failure follows on lines of
  * its own.
  *
  * @param width of the terminal; longer lines are wrapped. Default: no limit
@@ -35,7 +35,7 @@ export function textLine(
   const subject = connection === undefined ? [] : [[connection, resource].filter(Boolean).join('/'), phase];
   const own = connection === undefined ? { resource, phase } : {};
   const shown = Object.entries({ ...own, attempt: Number(attempt) > 1 ? attempt : undefined, ...more })
-    .filter(([name, value]) => value !== undefined && !OMITTED_IN_TEXT.includes(name))
+    .filter(([name, value]) => value !== undefined && value !== 0 && !OMITTED_IN_TEXT.includes(name))
     .map(([name, value]) => `${name}=${valueText(value)}`);
   const head = `${timeOf(timestampNanos).slice(0, 19)}Z ${level.padEnd(5)}`;
   const what = [...subject.filter(Boolean), message].join(' ');

@@ -37,6 +37,21 @@ export function wantsJsonLog(args: readonly string[]): boolean {
   return args.includes('--log-format=json') || (at !== -1 && args[at + 1] === 'json');
 }
 
+/** The given options as words of a command, with a space before each: ` --config other.yaml`. */
+export function optionWords(
+  options: Pick<GlobalOptions, 'config' | 'connection' | 'address' | 'namespace'>,
+  names: readonly ('config' | 'connection' | 'address' | 'namespace')[],
+): string {
+  return names
+    .flatMap((name) => (options[name] === undefined ? [] : [` --${name} ${shellWord(options[name])}`]))
+    .join('');
+}
+
+/** A word of a command line, quoted if the shell would change it. */
+export function shellWord(text: string): string {
+  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 /** Collects the values of a repeatable option. */
 export function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];

@@ -39,20 +39,23 @@ interface FittedOptions {
   readonly width: number;
 }
 
-/** A table that leaves out columns until it fits a width, if that is possible. */
-export function fittedTable(
-  rows: readonly (readonly string[])[],
+/** Tables of the same columns, which leave out columns until all of them fit a width, if that is possible. */
+export function fittedTables(
+  tables: readonly (readonly (readonly string[])[])[],
   { right, optional, width }: FittedOptions,
-): string[] {
+): string[][] {
   for (let left = 0; ; left++) {
     const without = new Set(optional.slice(0, left));
-    const kept = (rows[0] ?? []).map((_, at) => at).filter((at) => !without.has(at));
+    const columns = Math.max(0, ...tables.flatMap((rows) => rows.map((row) => row.length)));
+    const kept = Array.from({ length: columns }, (_, at) => at).filter((at) => !without.has(at));
     const aligned = right.flatMap((at) => (without.has(at) ? [] : [kept.indexOf(at)]));
-    const lines = table(
-      rows.map((row) => kept.map((at) => row[at] ?? '')),
-      aligned,
+    const fitted = tables.map((rows) =>
+      table(
+        rows.map((row) => kept.map((at) => row[at] ?? '')),
+        aligned,
+      ),
     );
-    if (left === optional.length || lines.every((line) => line.length <= width)) return lines;
+    if (left === optional.length || fitted.flat().every((line) => line.length <= width)) return fitted;
   }
 }
 

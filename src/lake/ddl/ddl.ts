@@ -1,11 +1,12 @@
 import type { ObjectKey } from '../../core/brands.js';
+import type { LakeSettings } from '../../core/settings.js';
 import { addLineBreaks, type Manifest } from '../published/manifest.js';
 import { athena } from './athena.js';
 import { clickhouse } from './clickhouse.js';
 import { duckdb, duckdbSetup } from './duckdb.js';
 import { viewName } from './quote.js';
 import { baseName, checkLineBreaks, logSource, type PublishedResource, runSource } from './sources.js';
-import { spark } from './spark.js';
+import { spark, sparkSetup } from './spark.js';
 import type { Engine, Statement, TableSource } from './table.js';
 import { trino } from './trino.js';
 import { viewsOf } from './views.js';
@@ -64,9 +65,8 @@ export function ddlStatements(input: DdlInput): Statement[] {
     changes: () => [logSource(input, 'log')],
     newest: () => [logSource(input, 'newest')],
   };
-  const setup = dialect === 'duckdb' ? duckdbSetup(lake) : [];
   return [
-    ...setup,
+    ...(SETUP[dialect]?.(lake) ?? []),
     ...(input.views ?? DDL_VIEWS)
       .flatMap((view) => sources[view]())
       .flatMap((source) => readable(ENGINES[dialect], source)),
@@ -138,23 +138,33 @@ export function clashingTables(names: readonly string[]): readonly [string, stri
   return null;
 }
 
+/** Statements that a session needs before it can read the lake. The other engines are configured outside of SQL. */
+const SETUP: Readonly<Partial<Record<Dialect, (lake: LakeSettings) => Statement[]>>> = {
+  duckdb: duckdbSetup,
+  spark: sparkSetup,
+};
+
 const ENGINES: Readonly<Record<Dialect, Engine>> = { duckdb, athena, trino, spark, clickhouse };
 
 /**
- * Renders a script of the statements with their comments, without duplicates. Only `define` statements are active.
- * Checks are commented out because each reads all the data; setup is commented out because the session may have it.
+ * Renders a script of the statements with their comments, without duplicates. Statements that define views or
+ * tables are active. Checks are comments because each reads all the data. Setup is a comment unless `setup` is set, because
+ * the session may have it.
  *
  * @example
  * const { pointer, manifest } = await readPublished(store, 'tasks');
  * const input = { dialect: 'trino', lake: connection.lake, resource: 'tasks', pointer, manifest } as const;
  * await writeFile('lake.sql', renderDdl(ddlStatements(input)));
  */
-export function renderDdl(statements: readonly Statement[]): string {
+export function renderDdl(
+  statements: readonly Statement[],
+  { setup = false }: { readonly setup?: boolean } = {},
+): string {
   const all = new Map(statements.map((statement) => [statement.sql, statement]));
   return [...all.values()]
     .map(({ kind, about, sql }) => {
       const comments = about.map(comment).join('');
-      return kind === 'define'
+      return kind === 'define' || (setup && kind === 'setup')
         ? `${comments}${sql};\n`
         : `${comments}${`${sql};`.split('\n').map(comment).join('')}`;
     })

@@ -65,7 +65,7 @@ export function duckdbSetup(lake: LakeSettings): Statement[] {
   return [
     {
       kind: 'setup',
-      about: ['Run this first, without the leading "--", in a session that cannot read from S3 yet:'],
+      about: ['A session needs this once to read from S3. `worktrack ddl --setup` prints it ready to run:'],
       sql: 'INSTALL httpfs; LOAD httpfs; INSTALL aws; LOAD aws',
     },
     {
@@ -76,9 +76,9 @@ export function duckdbSetup(lake: LakeSettings): Statement[] {
       sql: secret('SECRET'),
     },
     {
-      kind: 'setup',
+      kind: 'template',
       about: [
-        'Or, for all later sessions of this user, too. DuckDB stores it without encryption below ~/.duckdb/stored_secrets:',
+        'Or, for all later sessions of this user, too. DuckDB stores it without encryption under ~/.duckdb/stored_secrets:',
       ],
       sql: secret('PERSISTENT SECRET', ['REFRESH auto']),
     },

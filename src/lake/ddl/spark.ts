@@ -3,7 +3,7 @@ import { printable } from './aliases.js';
 import { failingCase } from './exact.js';
 import type { TableColumn, TypedKind } from './kinds.js';
 import { hiveName, hiveString } from './quote.js';
-import type { Engine, TableSource } from './table.js';
+import type { Engine, Statement, TableSource } from './table.js';
 import { textAbout } from './views.js';
 
 /** The text that Spark reads as null. With Spark's default, '', a quoted empty string would also become null. */
@@ -25,6 +25,26 @@ export const spark: Engine = {
   times: 'all',
   text,
 };
+
+/** Settings of Spark's S3 client for a lake in S3, as statements. Credentials come from the environment or a role. */
+export function sparkSetup({ url, region, endpoint, forcePathStyle }: LakeSettings): Statement[] {
+  if (!url.startsWith('s3://')) return [];
+  const settings = {
+    ...(endpoint === undefined
+      ? {}
+      : { endpoint, 'connection.ssl.enabled': String(endpoint.startsWith('https:')) }),
+    ...(region === undefined ? {} : { 'endpoint.region': region }),
+    ...(forcePathStyle === true ? { 'path.style.access': 'true' } : {}),
+  };
+  return Object.entries(settings).map(([name, value], at) => ({
+    kind: 'setup',
+    about:
+      at === 0
+        ? ['A session needs this once to read from S3. `worktrack ddl --setup` prints it ready to run:']
+        : [],
+    sql: `SET fs.s3a.${name} = ${value}`,
+  }));
+}
 
 function text(source: TableSource, columns: readonly TableColumn[]): ReturnType<Engine['text']> {
   const { name, csv, shape, lake, folder } = source;

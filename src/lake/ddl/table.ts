@@ -9,9 +9,9 @@ import type { Numbers, TableColumn, TypedKind } from './kinds.js';
 export interface Statement {
   /**
    * `define` creates a table or view and can be run again. `setup` must run first in a session that cannot read the lake
-   * yet. `check` is an optional query.
+   * yet, and runs as it is. `template` is an alternative, or has a name to replace first. `check` is an optional query.
    */
-  readonly kind: 'define' | 'setup' | 'check';
+  readonly kind: 'define' | 'setup' | 'template' | 'check';
   /** Comment lines, without line breaks. */
   readonly about: readonly string[];
   /** The statement, without a semicolon. */

@@ -11,6 +11,7 @@ import {
   sqlString,
   viewName,
 } from '../../lake/ddl/quote.js';
+import { sparkSetup } from '../../lake/ddl/spark.js';
 import type { Statement } from '../../lake/ddl/table.js';
 import { tablePrefix } from '../log/names.js';
 import type { DeltaDialect } from './statements.js';
@@ -43,7 +44,7 @@ const duckdb: RegisterEngine = {
   setup: ({ lake }) => [
     {
       kind: 'setup',
-      about: ['Run this first if the session has no reader of Delta tables yet:'],
+      about: ['A session needs this once to read Delta tables:'],
       sql: 'INSTALL delta; LOAD delta',
     },
     ...duckdbSetup(lake),
@@ -80,7 +81,7 @@ const trino: RegisterEngine = {
 };
 
 const spark: RegisterEngine = {
-  setup: () => [],
+  setup: ({ lake }) => sparkSetup(lake),
   register: (table) => ({
     sql: `CREATE TABLE IF NOT EXISTS ${hiveName(table.name)}\nUSING DELTA\nLOCATION ${hiveString(urlOf(table).replace(/^s3:/, 's3a:'))}`,
     query: selectFrom(table),
@@ -112,7 +113,7 @@ const databricks: RegisterEngine = {
   onlyAws: 'Databricks',
   setup: ({ lake }) => [
     {
-      kind: 'setup',
+      kind: 'template',
       about: ['Once, by an administrator of the metastore. Replace the name of the storage credential:'],
       sql: `CREATE EXTERNAL LOCATION IF NOT EXISTS ${lakeName(lake)}\nURL ${hiveString(lake.url)}\nWITH (STORAGE CREDENTIAL worktrack)`,
     },
@@ -128,7 +129,7 @@ const snowflake: RegisterEngine = {
   onlyAws: 'Snowflake',
   setup: ({ lake }) => [
     {
-      kind: 'setup',
+      kind: 'template',
       about: ['Once, by an administrator of the account. Replace the ARN of the role:'],
       sql:
         `CREATE EXTERNAL VOLUME IF NOT EXISTS ${lakeName(lake)}\n  STORAGE_LOCATIONS = ((\n    NAME = 'worktrack'\n` +
@@ -136,7 +137,7 @@ const snowflake: RegisterEngine = {
         "    STORAGE_AWS_ROLE_ARN = 'arn:aws:iam::111122223333:role/worktrack-snowflake'\n  ))\n  ALLOW_WRITES = FALSE",
     },
     {
-      kind: 'setup',
+      kind: 'template',
       about: [],
       sql:
         'CREATE CATALOG INTEGRATION IF NOT EXISTS worktrack_delta\n  CATALOG_SOURCE = OBJECT_STORE\n' +

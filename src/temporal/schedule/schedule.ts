@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   ScheduleAlreadyRunning,
   type ScheduleDescription,
@@ -125,6 +126,34 @@ export async function applySchedule(
     changes,
     nextRuns: after.info.nextActionTimes.slice(0, NEXT_RUNS),
   };
+}
+
+/**
+ * Asks the server whether it accepts the schedule of a connection, and when it would run: creates a paused Schedule with an
+ * id of its own, which starts nothing, and deletes it.
+ *
+ * @returns the next times; empty if the schedule never runs
+ * @throws ConfigurationError if the server rejects the cron expression or the time zone
+ * @example
+ * const [next] = await askForTimes(temporal, connection);
+ */
+export async function askForTimes(
+  temporal: TemporalClient,
+  connection: ConnectionSettings,
+): Promise<readonly Date[]> {
+  const handle = await specAccepted(
+    connection,
+    temporal.client.schedule.create({
+      ...scheduleOptions(connection, DEFAULT_TASK_QUEUE),
+      scheduleId: `worktrack/${connection.name}/config-check/${randomUUID()}`,
+      state: { paused: true, note: 'created by `worktrack config check`, which deletes it at once' },
+    }),
+  );
+  try {
+    return (await handle.describe()).info.nextActionTimes.slice(0, NEXT_RUNS);
+  } finally {
+    await handle.delete();
+  }
 }
 
 /** Waits for a call that sends the spec, which the server checks. */

@@ -53,6 +53,8 @@ export interface ResourceStatus {
   } | null;
   /** When the current snapshot was published, ISO 8601; a later failed run does not change it. */
   readonly snapshotAt: string | null;
+  /** Start of the run that published the current snapshot, ISO 8601: the snapshot shows the service as it was then. */
+  readonly dataAsOf: string | null;
   readonly warnings: readonly string[];
   /** Why the last run was not published, or why the resource cannot be written or read. */
   readonly error: RunError | null;
@@ -64,8 +66,8 @@ export interface ResourceStatus {
   readonly behindSince: string | null;
   /** `null` if the configured page size is in use, or if the page size is not known. */
   readonly pageSize: LearnedPageSize | null;
-  /** The source of this status. */
-  readonly from: 'mirror' | 'latest.json';
+  /** The source of this status; `null` if neither its mirror nor `latest.json` exists or answers. */
+  readonly from: 'mirror' | 'latest.json' | null;
 }
 
 export interface StatusOptions {
@@ -139,7 +141,7 @@ async function readResource(reading: Reading): Promise<ResourceStatus> {
     name,
     ...known,
     // The data of another owner is not that of this connection.
-    ...(foreign === null ? {} : { rows: null, snapshotAt: null, checkpoint: null }),
+    ...(foreign === null ? {} : { rows: null, snapshotAt: null, dataAsOf: null, checkpoint: null }),
     state: stateOf({
       unreadable: problem !== null,
       foreign: foreign !== null,
@@ -153,7 +155,7 @@ async function readResource(reading: Reading): Promise<ResourceStatus> {
     active,
     rolledBack,
     behindSince: behind === null ? null : new Date(behind).toISOString(),
-    from: status === null ? 'latest.json' : 'mirror',
+    from: status !== null ? 'mirror' : lake.pointer === null ? null : 'latest.json',
   };
 }
 
@@ -172,7 +174,7 @@ async function readBoth({ temporal, connection, store, name, options }: Reading)
 
 type Known = Pick<
   ResourceStatus,
-  'checkpoint' | 'rows' | 'lastRun' | 'snapshotAt' | 'warnings' | 'error' | 'pageSize'
+  'checkpoint' | 'rows' | 'lastRun' | 'snapshotAt' | 'dataAsOf' | 'warnings' | 'error' | 'pageSize'
 >;
 
 function withMirror(status: MirrorStatus, pointer: Pointer | null): Known {
@@ -183,6 +185,7 @@ function withMirror(status: MirrorStatus, pointer: Pointer | null): Known {
     checkpoint: status.checkpoint ?? pointer?.checkpoint ?? null,
     rows: current?.rows ?? null,
     snapshotAt,
+    dataAsOf: startTime(current?.runId ?? null),
     pageSize: pageSize ?? null,
   };
   // The run that the table does not show may not be the last one.
@@ -225,6 +228,7 @@ async function withoutMirror({ name, store, endedRuns }: Reading, pointer: Point
     rows: pointer?.rows ?? null,
     lastRun,
     snapshotAt: published?.publishedAt ?? null,
+    dataAsOf: startTime(published?.runId ?? null),
     warnings: pointer === null ? [] : await publishedWarnings(store, pointer),
     error: unpublished?.error ?? null,
     pageSize: null,
@@ -233,6 +237,10 @@ async function withoutMirror({ name, store, endedRuns }: Reading, pointer: Point
 
 function publishedRun({ runId, publishedAt }: Pointer) {
   return { runId, outcome: 'published', publishedAt } as const;
+}
+
+function startTime(runId: RunId | null): string | null {
+  return runId === null ? null : new Date(parseRunDate(runId)).toISOString();
 }
 
 function rolledBackOf(pointer: Pointer | null): ResourceStatus['rolledBack'] {

@@ -39,6 +39,12 @@ describe('a line of the log about a failed activity', () => {
     ]);
   });
 
+  it('as text leaves out counts that are zero, which JSON keeps', () => {
+    const meta = { connection: 'acme', created: 3, rejected: 0, unsent: 0 };
+    expect(textLine({ ...entry, meta }).split('\n')[0]).toMatch(/Activity failed created=3$/);
+    expect(JSON.parse(jsonLine({ ...entry, meta }))).toMatchObject({ rejected: 0, unsent: 0 });
+  });
+
   it('as text fits on the terminal, whatever its words', () => {
     const error = new Error(`${'word '.repeat(40)}${'x'.repeat(300)}`);
     error.stack = error.message;

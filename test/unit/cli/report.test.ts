@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { createdLines } from '../../../src/cli/demo/shell-commands.js';
 import { statusJson, statusLines } from '../../../src/cli/inspect/status-lines.js';
-import { countsText, diagnosticLines, publishedLines } from '../../../src/cli/runs/result-lines.js';
+import {
+  countsText,
+  detailedLines,
+  diagnosticLines,
+  publishedLines,
+  whereLines,
+} from '../../../src/cli/runs/result-lines.js';
 import { jsonLine, textLine } from '../../../src/cli/shared/log-line.js';
 import type { RunCounts } from '../../../src/core/contract/index.js';
 import { schemaChanges } from '../../../src/lake/rows/schema.js';
@@ -12,12 +18,19 @@ import { failed, report } from './support.js';
 const COUNTS = { fetched: 3, inserted: 1200, updated: 1, unchanged: 0, deleted: 0, rows: 10 } as RunCounts;
 
 describe('the report of an export', () => {
-  it('gives each resource with the full URL of its snapshot folder', () => {
-    const lines = publishedLines(
-      { outcome: 'published', runs: [report({ counts: COUNTS })] },
-      's3://lake/worktrack',
-      Number.POSITIVE_INFINITY,
-    );
+  const result = { outcome: 'published', runs: [report({ counts: COUNTS })] } as const;
+
+  it('gives a line for each resource, and says where the data are and how to query them', () => {
+    expect(publishedLines(result)).toEqual(['tasks  published  10 rows  1,200 new, 1 changed']);
+    expect(whereLines(result, 's3://lake/worktrack', { connection: 'acme' })).toEqual([
+      'Data: s3://lake/worktrack/. Query it with DuckDB: worktrack ddl --connection acme --setup > lake.sql; duckdb -init lake.sql',
+    ]);
+    const runs = [failed('Refused', 'the key is not valid')];
+    expect(whereLines({ runs }, 's3://lake/worktrack', {})).toEqual([]);
+  });
+
+  it('with --details gives each resource with the full URL of its snapshot folder', () => {
+    const lines = detailedLines(result, 's3://lake/worktrack', Number.POSITIVE_INFINITY);
     expect(lines).toEqual([
       'tasks  published  10 rows  1,200 new, 1 changed',
       '  s3://lake/worktrack/tasks/snapshots/dt=2026-11-21/run=20261121T020000Z-1a2b3c4d/',
@@ -56,6 +69,7 @@ describe('status', () => {
     lastRun: { runId: 'r1' as never, outcome: 'published', publishedAt: '2026-11-21T02:00:00.000Z' },
     warnings: ['a gap'],
     snapshotAt: '2026-11-21T02:00:00.000Z',
+    dataAsOf: '2026-11-21T01:58:00.000Z',
     state: 'published',
     rolledBack: null,
     behindSince: null,
@@ -72,6 +86,7 @@ describe('status', () => {
     rows: null,
     lastRun: null,
     snapshotAt: null,
+    dataAsOf: null,
     warnings: [],
     from: 'mirror',
   };
@@ -89,6 +104,7 @@ describe('status', () => {
             {
               name: 'tasks',
               checkpoint: { updatedSince: '2026-11-21T01:55:00Z' },
+              dataAsOf: '2026-11-21T01:58:00.000Z',
               rows: 1234,
               lastRun: { runId: 'r1', outcome: 'published', publishedAt: '2026-11-21T02:00:00.000Z' },
               warnings: ['a gap'],
@@ -118,6 +134,7 @@ describe('status', () => {
     expect(text).toContain('next scheduled run: 2026-11-22T02:00:00Z, in 21 h');
     expect(text).toMatch(/tasks +1,234 +3 h ago +published 3 h ago/);
     expect(text).toMatch(/new +- +- +never run/);
+    expect(text).not.toContain('mirrors of new');
     expect(text).toContain('warning: tasks: a gap');
     expect(text).toContain('The mirrors of tasks do not answer. The data comes from latest.json.');
   });
@@ -130,6 +147,7 @@ describe('the status of one connection', () => {
     rows: 3,
     lastRun: { runId: null, outcome: 'failed', publishedAt: null },
     snapshotAt: '2026-11-21T02:00:00.000Z',
+    dataAsOf: '2026-11-21T01:58:00.000Z',
     warnings: [],
     state: 'failed',
     rolledBack: null,
@@ -144,7 +162,7 @@ describe('the status of one connection', () => {
     statusLines([{ name: 'acme', resources: [{ ...base, ...status }], schedule }], now).join('\n');
 
   it('shows that the last run failed, and why', () => {
-    expect(text({}, null)).toMatch(/tasks +3 +- +failed\n {2}tasks: it broke/);
+    expect(text({}, null)).toMatch(/tasks +3 +3 h ago +failed\n {2}tasks: it broke/);
   });
 
   it('labels schema changes separately, and shows gaps', () => {

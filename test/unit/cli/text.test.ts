@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { terminalHeight, terminalWidth } from '../../../src/cli/shared/terminal.js';
-import { fittedTable, wrap } from '../../../src/cli/shared/text.js';
+import { fittedTables, wrap } from '../../../src/cli/shared/text.js';
 
 describe('a wrapped line', () => {
   it('is broken at spaces and indented below its beginning', () => {
@@ -36,8 +36,22 @@ describe('a table', () => {
       ['tasks', '10', '20261121T020000Z-1a2b3c4d'],
     ];
     const options = { right: [1], optional: [1] };
-    expect(fittedTable(rows, { ...options, width: 80 })[1]).toBe('tasks    10  20261121T020000Z-1a2b3c4d');
-    expect(fittedTable(rows, { ...options, width: 35 })[1]).toBe('tasks  20261121T020000Z-1a2b3c4d');
+    const lineAt = (width: number) => fittedTables([rows], { ...options, width })[0]![1];
+    expect(lineAt(80)).toBe('tasks    10  20261121T020000Z-1a2b3c4d');
+    expect(lineAt(35)).toBe('tasks  20261121T020000Z-1a2b3c4d');
+  });
+
+  it('has the same columns as the other tables of the output', () => {
+    const narrow = [
+      ['NAME', 'ROWS'],
+      ['tasks', '10'],
+    ];
+    const wide = [
+      ['NAME', 'ROWS'],
+      ['a-list-with-a-long-name', '10'],
+    ];
+    const tables = fittedTables([narrow, wide], { right: [1], optional: [1], width: 25 });
+    expect(tables.map(([head]) => head)).toEqual(['NAME', 'NAME']);
   });
 });
 

@@ -447,6 +447,19 @@ describe('A script for several resources', () => {
     expect(script).toMatch(/^-- CREATE OR REPLACE PERSISTENT SECRET/m);
   });
 
+  it('connects to the store with statements that run, if it is asked for', async () => {
+    const input = await publish([column('id', 'string')], []);
+    const script = renderDdl(ddlStatements({ ...input, lake: S3 }), { setup: true });
+    expect(script).toMatch(/^INSTALL httpfs; LOAD httpfs; INSTALL aws; LOAD aws;$/m);
+    expect(script).toMatch(/^CREATE OR REPLACE SECRET worktrack \(\n {2}TYPE s3,/m);
+    // One of the two ways is enough.
+    expect(script).toMatch(/^-- CREATE OR REPLACE PERSISTENT SECRET/m);
+    expect(script.indexOf('CREATE OR REPLACE SECRET')).toBeLessThan(script.indexOf('CREATE OR REPLACE VIEW'));
+    const spark = renderDdl(ddlStatements({ ...input, dialect: 'spark', lake: S3 }), { setup: true });
+    expect(spark).toMatch(/^SET fs\.s3a\.endpoint = http:\/\/127\.0\.0\.1:9000;$/m);
+    expect(spark).toMatch(/^SET fs\.s3a\.endpoint\.region = /m);
+  });
+
   it('contains only the requested views', async () => {
     const input = await publish([column('id', 'string')], []);
     const script = renderDdl(ddlStatements({ ...input, views: ['changes'] }));

@@ -40,10 +40,35 @@ function stateOf(newest: number | null, unpublished: UnpublishedRun[] = []) {
   return judged!;
 }
 
+/** How many sections of a page with these resources are open, and which of the first five. */
+function openSections(states: readonly ('fresh' | 'failed')[]): boolean[] {
+  const resources = states.map((state, at_) => {
+    const name = `list-${at_}`;
+    const unpublished = state === 'fresh' ? [] : [failedRun(name, 0, { outcome: 'failed' })];
+    return resourceReport(name, nightsFrom(state === 'fresh' ? 0 : 1), { at, unpublished });
+  });
+  const connections = [connectionReport({ resources })];
+  const page = renderReport({ madeAt: at, maxAgeMs: DEFAULT_MAX_AGE_MS, connections });
+  return [...page.matchAll(/<section><details( open)?>/g)].map(([, open]) => open !== undefined);
+}
+
 /** The page as a reader sees it. */
 function textOf(page: string): string {
   return page.slice(page.indexOf('<body>')).replace(/<[^>]*>/g, '');
 }
+
+describe('the sections of a report', () => {
+  it('are all open if there are fewer than five', () => {
+    expect(openSections(['fresh', 'fresh', 'failed', 'fresh'])).toEqual([true, true, true, true]);
+  });
+
+  it('are open only where something needs attention if there are more, those first', () => {
+    expect(openSections(['fresh', 'fresh', 'failed', 'fresh', 'fresh', 'failed'])).toEqual([
+      ...[true, true, false, false, false, false],
+    ]);
+    expect(openSections(Array(5).fill('fresh'))).toEqual(Array(5).fill(false));
+  });
+});
 
 describe('the state of a resource in a report', () => {
   it('is fresh if the last run was published in time', () => {

@@ -66,6 +66,7 @@ describe('the notes below the table', () => {
   const run = (hours: number) => `20261122T0${hours}0000Z-1a2b3c4d` as RunId;
   const status: ResourceStatus = {
     ...{ name: 'tasks', state: 'published', checkpoint: null, rows: 3, snapshotAt: null, warnings: [] },
+    dataAsOf: null,
     ...{ lastRun: null, error: null, active: null, rolledBack: null, behindSince: null, pageSize: null },
     from: 'mirror',
   };

@@ -51,6 +51,9 @@ const KINDS: Readonly<Record<string, StoreErrorKind>> = {
   NoSuchUpload: 'upload-gone',
 };
 
+/** Errors of the SDK's search for credentials: nothing was sent to the store. */
+const NO_CREDENTIALS: ReadonlySet<string> = new Set(['CredentialsProviderError', 'TokenProviderError']);
+
 const REGION_ERRORS: ReadonlySet<string> = new Set(['PermanentRedirect', 'AuthorizationHeaderMalformed']);
 
 /** Converts an SDK error to a StoreError. StoreErrors are returned unchanged. */
@@ -80,6 +83,8 @@ function judge(answer: S3Answer, context: S3Context): Verdict {
         remedy: `Create it at ${context.endpoint}, or correct lake.url.`,
       };
     case 'bad-credentials':
+      if (answer.status === null && NO_CREDENTIALS.has(answer.name))
+        return { kind, problem: `no credentials were found (${said})`, remedy: CREDENTIALS_REMEDY };
       return { kind, problem: `the credentials are not accepted (${said})`, remedy: CREDENTIALS_REMEDY };
     case 'expired-credentials':
       return {

@@ -9,4 +9,5 @@ export type { HookAction, HookMatch } from './faults/hooks.js';
 export { BASE_PATH } from './http/call.js';
 export type { ApiKey, KeyRing } from './http/keys.js';
 export { type Simulator, startSimulator } from './http/server.js';
+export { ODD_SERVICES, type OddBehaviour, type OddService } from './odd/index.js';
 export { DEMO_KEY, DEMO_ORGANIZATION, type SimulatorOptions, type TunableOptions } from './options.js';

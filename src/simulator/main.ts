@@ -25,6 +25,7 @@ const FLAGS = {
   now: { type: 'string' },
   key: { type: 'string' },
   state: { type: 'string' },
+  odd: { type: 'string', multiple: true },
 } as const;
 
 const COUNTED = [
@@ -72,6 +73,7 @@ function readOptions(args: string[], environment: NodeJS.ProcessEnv): SimulatorO
     gzip: choice('gzip', ['large', 'always', 'off']),
     now: number('now'),
     stateFile: values.state,
+    odd: values.odd,
     keys: [{ key: secret, name: 'main', organization: DEMO_ORGANIZATION, grants: ['*'] }],
   };
   const given = Object.entries(options).filter(([, value]) => value !== undefined);

@@ -77,6 +77,8 @@ export interface SimulatorOptions extends Partial<TunableOptions> {
   readonly recentRequests?: number;
   /** File that preserves writes if the process is killed. */
   readonly stateFile?: string;
+  /** Names of `ODD_SERVICES`: behaviours of less polite services. Default: none. */
+  readonly odd?: readonly string[];
 }
 
 const DEFAULTS: TunableOptions = {

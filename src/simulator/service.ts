@@ -8,6 +8,7 @@ import { Hooks } from './faults/hooks.js';
 import { CursorCodec } from './http/cursors.js';
 import { KeyRing } from './http/keys.js';
 import { CursorHistory } from './http/list-page.js';
+import { type OddBehaviour, oddBehaviours } from './odd/index.js';
 import {
   DEMO_KEY,
   DEMO_ORGANIZATION,
@@ -26,6 +27,7 @@ export class Service {
   readonly keys: KeyRing;
   readonly faults: FaultRules;
   readonly hooks = new Hooks();
+  readonly odd: readonly OddBehaviour[];
   readonly stats: RequestStats;
   readonly codec: CursorCodec;
   readonly cursorHistory = new CursorHistory();
@@ -33,8 +35,9 @@ export class Service {
   readonly #context: DatasetContext;
   #datasets = new Map<string, Dataset>();
 
-  /** Reads the state file, if configured. Throws if it was created with another seed. */
+  /** Reads the state file, if configured. Throws if it was created with another seed, and for an unknown odd service. */
   constructor(options: SimulatorOptions) {
+    this.odd = oddBehaviours(options.odd ?? []);
     const seed = options.seed ?? 1;
     const realistic = options.data === 'realistic';
     const definitions = [...BUILT_IN_RESOURCES, ...(options.resources ?? [])];
@@ -76,6 +79,7 @@ export class Service {
       this.dataset(entry.organization).replay(entry);
       if (entry.idempotency !== undefined) this.idempotency.add(entry.organization, entry.idempotency);
     }
+    for (const { start } of this.odd) start?.(this);
   }
 
   /** The data of an organization; a new organization gets its own seeded data. */

@@ -11,6 +11,16 @@ export function withOptions(page, program) {
   });
 }
 
+/** The page with the table of the simulator's odd services between its marks. @param services `ODD_SERVICES` */
+export function withOddServices(page, services) {
+  const rows = services.map(({ name, description }) => row(name, description));
+  const table = ['| name | what the service does |', '|---|---|', ...rows].join('\n');
+  return page.replace(
+    /<!-- odd services -->\n[\s\S]*?<!-- end of odd services -->/,
+    () => `<!-- odd services -->\n${table}\n<!-- end of odd services -->`,
+  );
+}
+
 /** The names in the marks, in their order. */
 export function namesOfOptions(page) {
   return [...page.matchAll(BLOCK)].map(([, name]) => name);

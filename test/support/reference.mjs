@@ -1,10 +1,11 @@
 // `npm run reference`: writes the generated parts of docs/reference.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { withOptions } from './command-reference.mjs';
+import { withOddServices, withOptions } from './command-reference.mjs';
 import { configReference, withReference } from './config-reference.mjs';
 
 const ROOT = new URL('../../', import.meta.url);
 const { configJsonSchema } = await import(new URL('dist/src/config/index.js', ROOT).href);
+const { ODD_SERVICES } = await import(new URL('dist/src/simulator/index.js', ROOT).href);
 const { createProgram } = await import(new URL('dist/src/cli/program.js', ROOT).href);
 
 rewrite('docs/reference/configuration.md', (page) =>
@@ -12,7 +13,7 @@ rewrite('docs/reference/configuration.md', (page) =>
 );
 rewrite('docs/reference/commands.md', (page) =>
   withOptions(
-    page,
+    withOddServices(page, ODD_SERVICES),
     createProgram(() => {}),
   ),
 );

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { RequestRecord } from '../admin/stats.js';
-import type { Fault } from '../faults/fault-types.js';
+import type { Fault, FaultPlan } from '../faults/fault-types.js';
 import { pageOf } from '../faults/faults.js';
 import type { Service } from '../service.js';
 import { handleCall, withEcho } from './api.js';
@@ -17,8 +17,9 @@ export async function handleApi(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const call = readCall(request.method ?? 'GET', request.url ?? '/', request.headers, service.codec);
-  const { latencyMs, fault } = service.faults.plan(call);
+  const received = readCall(request.method ?? 'GET', request.url ?? '/', request.headers, service.codec);
+  const call = service.odd.reduce((changed, odd) => odd.request?.(changed) ?? changed, received);
+  const { latencyMs, fault } = planFaults(service, call);
   const { record, end } = service.stats.begin(arrivalOf(call, fault, latencyMs));
   response.once('close', end);
   if (latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, latencyMs));
@@ -34,15 +35,27 @@ export async function handleApi(
   else response.sendDate = false;
   const now = service.clock.now();
   const instead = fault === null ? null : faultReply(fault, now, withEcho(service, call, 'Simulated fault.'));
-  const reply =
+  const normal =
     instead ??
     (body === null ? errorReply(413, 'The body is too large.') : handleCall(service, call, body, fault));
+  const reply = service.odd.reduce((changed, odd) => odd.reply?.(changed, received) ?? changed, normal);
   const choice = { mode: service.options.gzip, accepted: request.headers['accept-encoding'] };
   // Ends the request in the statistics before the last byte is sent, so that a client that has received the response does
   // not find the request still in flight.
   record.status = reply.status;
   if (fault === null) end();
   record.status = await sendReply(response, reply, fault, choice);
+}
+
+/** The faults of the rules, else the fault of an odd service. */
+function planFaults(service: Service, call: Call): FaultPlan {
+  const { latencyMs, fault } = service.faults.plan(call);
+  for (const odd of fault === null ? service.odd : []) {
+    const own = odd.fault?.(call) ?? null;
+    if (own?.kind === 'latency') return { latencyMs: latencyMs + own.ms, fault: null };
+    if (own !== null) return { latencyMs, fault: own };
+  }
+  return { latencyMs, fault };
 }
 
 function arrivalOf(call: Call, fault: Fault | null, latencyMs: number): Omit<RequestRecord, 'inFlight'> {

@@ -57,13 +57,14 @@ export async function sendReply(
     headers['content-encoding'] = 'gzip';
     body = Buffer.from(await gzip(body));
     body.fill(0xff, body.length >> 1);
-  } else if (wantsGzip(choice, body.length)) {
+  } else if (headers['content-encoding'] === undefined && wantsGzip(choice, body.length)) {
     headers['content-encoding'] = 'gzip';
     headers.vary = 'accept-encoding';
     // The lowest level takes about 3 ms for a page of 1,000 time entries, in the thread pool.
     body = await gzip(body, { level: constants.Z_BEST_SPEED });
   }
-  headers['content-length'] = String(body.length);
+  // 204 has no body, and no length of one (RFC 9110 8.6).
+  if (reply.status !== 204) headers['content-length'] ??= String(body.length);
   response.writeHead(reply.status, headers);
   if (fault?.kind === 'reset-mid-body') {
     // Resets after the first half is written. Otherwise the client would not receive the status.

@@ -1,0 +1,19 @@
+/** The ways in which the simulator can behave like a less polite service (`worktrack simulator --odd NAME`). */
+
+import { ODD_LIMITS } from './limits.js';
+import type { OddBehaviour, OddService } from './odd-service.js';
+
+export type { OddBehaviour, OddService } from './odd-service.js';
+
+/** All odd services, by topic. */
+export const ODD_SERVICES: readonly OddService[] = [...ODD_LIMITS];
+
+/** The behaviours for the given names, in their order. Throws an error that lists all names for an unknown one. */
+export function oddBehaviours(names: readonly string[]): OddBehaviour[] {
+  return names.map((name) => {
+    const odd = ODD_SERVICES.find((one) => one.name === name);
+    if (odd !== undefined) return odd.create();
+    const known = ODD_SERVICES.map((one) => `  ${one.name.padEnd(26)}${one.description}`).join('\n');
+    throw new Error(`there is no odd service ${JSON.stringify(name)}. The odd services are:\n${known}`);
+  });
+}

@@ -3,6 +3,7 @@ import { TransientError } from '../../src/api/index.js';
 import { type ByteString, fromByteString, type ObjectKey } from '../../src/core/brands.js';
 import type { Activities, ConfirmDeletesInput } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
+import { parseStored } from '../../src/core/stored-json.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { ActivityAge, SHARE_OF_TIME, withHeartbeat } from '../shared/activity-context.js';
@@ -87,7 +88,7 @@ async function readProgress(
 ): Promise<Progress> {
   for (let earlier = attempt - 1; earlier > 0; earlier--) {
     const found = await store.readIfExists(progressKey(input, earlier));
-    if (found !== null) return JSON.parse(found.body.toString('utf8')) as Progress;
+    if (found !== null) return parseStored(found.body) as Progress;
   }
   return { gone: [], unproven: 0, open: await readDocument<SortKey[]>(store, input.among), rounds: 0 };
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { finalFailure, toFailure } from './failures.js';
 
@@ -25,6 +26,15 @@ export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
   } finally {
     clearInterval(timer);
   }
+}
+
+/**
+ * A name that only this attempt of an activity has, for objects that only it may write. It holds the whole run id: run ids
+ * of current servers are UUIDv7, and those of one minute begin with the same digits.
+ */
+export function attemptToken(): string {
+  const { workflowExecution, activityId, attempt } = Context.current().info;
+  return `${workflowExecution?.runId ?? randomUUID()}-${activityId}-${attempt}`;
 }
 
 /** Whether this attempt replaces an earlier one, whose delayed requests may still arrive, as a field of its result. */

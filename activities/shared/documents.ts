@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { RunRef } from '../../src/core/contract/index.js';
+import { parseStored } from '../../src/core/stored-json.js';
 import { inFolder, stagingFolder } from '../../src/lake/published/layout.js';
 import { RUN_FILE, type RunFile } from '../../src/lake/run/run-file.js';
 import type { Stage } from '../../src/lake/run/stage.js';
@@ -12,7 +13,7 @@ export async function writeDocument(store: ObjectStore, key: ObjectKey, value: o
 }
 
 export async function readDocument<T>(store: ObjectStore, key: ObjectKey): Promise<T> {
-  return JSON.parse((await store.read(key)).toString('utf8')) as T;
+  return parseStored(await store.read(key)) as T;
 }
 
 export function stagedKey(ref: RunRef, name: string): ObjectKey {
@@ -28,7 +29,7 @@ export async function writeRun(store: ObjectStore, ref: RunRef, run: RunFile): P
 
 export async function readRunIfThere(store: ObjectStore, ref: RunRef): Promise<RunFile | null> {
   const found = await store.readIfExists(stagedKey(ref, RUN_FILE));
-  return found === null ? null : (JSON.parse(found.body.toString('utf8')) as RunFile);
+  return found === null ? null : (parseStored(found.body) as RunFile);
 }
 
 /** @throws a final failure when the run's staging folder is missing */

@@ -53,7 +53,7 @@ export function toFailure(error: unknown): unknown {
   }
   // Only the message is kept: the error's other fields have not been redacted.
   const message = errorMessage(error);
-  // A document in the lake is not valid JSON.
+  // A document in the lake is not valid. The messages of our own parsers quote nothing (`parseStored`).
   if (error instanceof SyntaxError) return finalFailure('Lake', message);
   if (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError) {
     const defect = `Unexpected error in the connector (${error.name}: ${message}). Please report it.`;

@@ -5,17 +5,18 @@ import {
   type ChunkRow,
   chunkKey,
   decodeChunk,
+  decodeSealed,
   logsPrefix,
   mergeLogs,
   parseLogKey,
   type RowState,
 } from '../../src/write-back/index.js';
-import { readDocument } from '../shared/documents.js';
+import type { StoredPlan } from './stored-plans.js';
 
 /** The keys of one chunk's logs. */
 interface ChunkLogKeys {
-  /** The log with a receipt for every row; `null` while the chunk is incomplete. */
-  readonly done: ObjectKey | null;
+  /** Logs with a receipt for every row. There is more than one if a replaced attempt completed the chunk as well. */
+  readonly done: readonly ObjectKey[];
   readonly open: readonly ObjectKey[];
 }
 
@@ -24,13 +25,12 @@ export type LogIndex = ReadonlyMap<number, ChunkLogKeys>;
 
 /** Lists the logs of a plan. */
 export async function readLogIndex(store: ObjectStore, plan: ObjectKey): Promise<LogIndex> {
-  const index = new Map<number, { done: ObjectKey | null; open: ObjectKey[] }>();
+  const index = new Map<number, Record<'done' | 'open', ObjectKey[]>>();
   for await (const { key } of store.list(logsPrefix(plan))) {
     const log = parseLogKey(key);
     if (log === null) continue;
-    const known = index.get(log.chunk) ?? { done: null, open: [] };
-    if (log.state === 'done') known.done = key;
-    else known.open.push(key);
+    const known = index.get(log.chunk) ?? { done: [], open: [] };
+    known[log.state].push(key);
     index.set(log.chunk, known);
   }
   return index;
@@ -43,18 +43,23 @@ export interface LoadedChunk {
   readonly states: ReadonlyMap<number, RowState>;
 }
 
+/** @throws DamagedError if the chunk or a log is not exactly what was written; StoreError */
 export async function loadChunk(
   store: ObjectStore,
-  plan: ObjectKey,
+  plan: StoredPlan,
   number: number,
   index: LogIndex,
 ): Promise<LoadedChunk> {
-  const logs = index.get(number);
-  const keys = logs === undefined ? [] : logs.done === null ? logs.open : [logs.done];
-  const [chunk, ...documents] = await Promise.all([
-    store.read(chunkKey(plan, number)),
-    ...keys.map((key) => readDocument<ChunkLog>(store, key)),
+  const { done, open } = index.get(number) ?? { done: [], open: [] };
+  const [rows, ...logs] = await Promise.all([
+    readChunk(store, plan, number),
+    ...(done.length > 0 ? done : open).map(async (key) => decodeSealed<ChunkLog>(key, await store.read(key))),
   ]);
-  const rows = decodeChunk(chunk);
-  return { number, rows, states: mergeLogs(documents, rows.length) };
+  return { number, rows, states: mergeLogs(logs, rows.length) };
+}
+
+/** The rows of a chunk of a plan. @throws as `loadChunk` */
+export async function readChunk(store: ObjectStore, plan: StoredPlan, number: number): Promise<ChunkRow[]> {
+  const key = chunkKey(plan.key, plan.file.writer, number);
+  return decodeChunk(key, await store.read(key), plan.file.chunks[number]!);
 }

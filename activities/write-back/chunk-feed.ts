@@ -1,14 +1,15 @@
 import type { SendRowsInput } from '../../src/core/contract/write-back.js';
-import { isPending, type PlanFile } from '../../src/write-back/index.js';
+import { isPending } from '../../src/write-back/index.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { type LoadedChunk, type LogIndex, loadChunk } from './attempt-logs.js';
 import { OpenChunk, type RowTask } from './open-chunk.js';
+import type { StoredPlan } from './stored-plans.js';
 
 export interface SendAttemptOptions {
   readonly deps: ActivityDeps;
   readonly connection: OpenConnection;
   readonly input: SendRowsInput;
-  readonly plan: PlanFile;
+  readonly plan: StoredPlan;
   readonly logs: LogIndex;
   /** Makes the log names of this attempt unique. */
   readonly token: string;
@@ -43,7 +44,7 @@ export class ChunkFeed {
     const { plan, logs } = options;
     this.#options = options;
     this.#events = events;
-    this.todo = plan.pending.filter((chunk) => (logs.get(chunk)?.done ?? null) === null);
+    this.todo = plan.file.pending.filter((chunk) => (logs.get(chunk)?.done ?? []).length === 0);
   }
 
   /** Whether all rows were taken. */
@@ -95,10 +96,10 @@ export class ChunkFeed {
   }
 
   async #open(number: number): Promise<readonly RowTask[]> {
-    const { deps, connection, input, logs, token } = this.#options;
+    const { deps, connection, plan, logs, token } = this.#options;
     const { store } = connection;
-    const loaded = await loadChunk(store, input.plan, number, logs);
-    const chunk = new OpenChunk({ store, plan: input.plan, chunk: loaded, token, at: deps.now() });
+    const loaded = await loadChunk(store, plan, number, logs);
+    const chunk = new OpenChunk({ store, plan: plan.key, chunk: loaded, token, at: deps.now() });
     const tasks = this.#selectRows(loaded, chunk);
     if (tasks.length === 0) {
       await chunk.conclude();

@@ -5,6 +5,7 @@ import {
   CHUNK_BYTES,
   type ChunkRow,
   chunkKey,
+  encodeChunk,
   encodeChunkRow,
   isPending,
 } from '../../src/write-back/index.js';
@@ -16,6 +17,8 @@ const CONCURRENCY = 4;
 export class ChunkWriter {
   readonly #store: ObjectStore;
   readonly #plan: ObjectKey;
+  /** Names the attempt that writes the chunks. */
+  readonly name: string;
   readonly #rowsAChunk: number;
   readonly #chunks: number[] = [];
   readonly #pending: number[] = [];
@@ -24,9 +27,10 @@ export class ChunkWriter {
   #bytes = 0;
   #hasPending = false;
 
-  constructor(store: ObjectStore, plan: ObjectKey, rowsAChunk: number) {
+  constructor(store: ObjectStore, plan: ObjectKey, name: string, rowsAChunk: number) {
     this.#store = store;
     this.#plan = plan;
+    this.name = name;
     this.#rowsAChunk = rowsAChunk;
   }
 
@@ -50,12 +54,12 @@ export class ChunkWriter {
   async #next(): Promise<void> {
     const number = this.#chunks.push(this.#lines.length) - 1;
     if (this.#hasPending) this.#pending.push(number);
-    const body = Buffer.concat(this.#lines);
+    const body = encodeChunk(this.#lines);
     this.#lines = [];
     this.#bytes = 0;
     this.#hasPending = false;
     const writing: Promise<void> = this.#store
-      .write(chunkKey(this.#plan, number), body, { contentType: 'application/x-ndjson' })
+      .write(chunkKey(this.#plan, this.name, number), body, { contentType: 'application/x-ndjson' })
       .then(() => void this.#writing.delete(writing));
     writing.catch(() => {});
     this.#writing.add(writing);

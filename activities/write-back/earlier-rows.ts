@@ -2,14 +2,12 @@ import { inParallel } from '../../src/core/in-parallel.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import {
   type ChunkRow,
-  chunkKey,
-  decodeChunk,
   HashTable,
   type PlannedRow,
   type RowReceipt,
   textHash,
 } from '../../src/write-back/index.js';
-import { type LoadedChunk, type LogIndex, loadChunk, readLogIndex } from './attempt-logs.js';
+import { type LoadedChunk, type LogIndex, loadChunk, readChunk, readLogIndex } from './attempt-logs.js';
 import type { StoredPlan } from './stored-plans.js';
 
 /** The result of a row in earlier plans of its batch. */
@@ -48,13 +46,10 @@ export class EarlierRows {
       for (let from = 0; from < numbers.length; from += CACHED_CHUNKS) {
         signal.throwIfAborted();
         const some = numbers.slice(from, from + CACHED_CHUNKS);
-        const chunks = await inParallel(some, CACHED_CHUNKS, (number) =>
-          store.read(chunkKey(plan.key, number)),
-        );
-        for (const [at, chunk] of chunks.entries()) {
+        const chunks = await inParallel(some, CACHED_CHUNKS, (number) => readChunk(store, plan, number));
+        for (const [at, rows] of chunks.entries()) {
           known.#chunks.push({ plan, logs, number: some[at]! });
-          for (const [index, row] of decodeChunk(chunk).entries())
-            known.#index(row, known.#chunks.length, index);
+          for (const [index, row] of rows.entries()) known.#index(row, known.#chunks.length, index);
         }
       }
     }
@@ -88,7 +83,7 @@ export class EarlierRows {
     const cached = this.#cache.get(at);
     if (cached !== undefined) return cached;
     const { plan, number, logs } = this.#chunks[at]!;
-    const loaded = await loadChunk(this.#store, plan.key, number, logs);
+    const loaded = await loadChunk(this.#store, plan, number, logs);
     if (this.#cache.size >= CACHED_CHUNKS) this.#cache.delete(this.#cache.keys().next().value!);
     this.#cache.set(at, loaded);
     return loaded;

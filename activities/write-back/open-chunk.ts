@@ -9,8 +9,8 @@ import {
   logKey,
   type RowReceipt,
 } from '../../src/write-back/index.js';
-import { writeDocument } from '../shared/documents.js';
 import type { LoadedChunk } from './attempt-logs.js';
+import { LogFile } from './log-file.js';
 
 interface OpenChunkOptions {
   readonly store: ObjectStore;
@@ -30,6 +30,8 @@ export class OpenChunk {
   readonly number: number;
   readonly at: number;
   readonly #options: OpenChunkOptions;
+  readonly #open: LogFile;
+  readonly #done: LogFile;
   readonly #rows = new Map<number, LoggedRow>();
   #dirty = false;
   #writing: Promise<void> = Promise.resolve();
@@ -37,6 +39,9 @@ export class OpenChunk {
   constructor(options: OpenChunkOptions) {
     this.#options = options;
     this.number = options.chunk.number;
+    const { store, plan, token } = options;
+    this.#open = new LogFile(store, logKey(plan, this.number, token, 'open'));
+    this.#done = new LogFile(store, logKey(plan, this.number, token, 'done'));
     this.at = options.at;
   }
 
@@ -105,9 +110,8 @@ export class OpenChunk {
 
   /** Writes one log at a time, in order. */
   #write(state: 'open' | 'done', log: ChunkLog): Promise<void> {
-    const { store, plan, token } = this.#options;
-    const key = logKey(plan, this.number, token, state);
-    const writing = this.#writing.then(() => writeDocument(store, key, log));
+    const file = state === 'open' ? this.#open : this.#done;
+    const writing = this.#writing.then(() => file.write(log));
     this.#writing = writing.catch(() => {});
     return writing;
   }

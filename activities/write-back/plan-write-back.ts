@@ -1,14 +1,18 @@
+import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities } from '../../src/core/contract/index.js';
 import type { PlanWriteBackInput, WrittenResults } from '../../src/core/contract/write-back.js';
+import { damagedObject } from '../../src/lake/damaged-error.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import {
   BatchPlanner,
   checkBatch,
   chunkRows,
+  decodeSealed,
   type InputColumn,
   type InputRow,
+  inputSha256,
   kindOf,
   type PlanFile,
   planKey,
@@ -21,12 +25,11 @@ import {
   textColumns,
   typesOf,
 } from '../../src/write-back/index.js';
-import { withHeartbeat } from '../shared/activity-context.js';
+import { attemptToken, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { writeDocument } from '../shared/documents.js';
 import { ChunkWriter } from './chunk-writer.js';
 import { EarlierRows, withEarlierOutcome } from './earlier-rows.js';
-import { readStoredPlans, type StoredPlan, writeBatchFile } from './stored-plans.js';
+import { readStoredPlans, type StoredPlan, writeBatchFile, writePlan } from './stored-plans.js';
 
 /**
  * Reads the input of a batch and decides which rows are sent, with which idempotency key and body. Nothing is sent here,
@@ -58,7 +61,7 @@ async function finalResults(
 ): Promise<WrittenResults | null> {
   const found = await store.readIfExists(summaryKey(batchId));
   if (found === null) return null;
-  const summary = JSON.parse(found.body.toString('utf8')) as Summary;
+  const summary = decodeSealed<Summary>(summaryKey(batchId), found.body);
   return summary.plan === plan && summary.complete ? summary.written : null;
 }
 
@@ -76,17 +79,18 @@ async function makePlan(
   const sequence = (before.at(-1)?.file.sequence ?? 0) + 1;
   const rowsAChunk = chunkRows(planner.rows);
   const key = planKey(input.batchId, planName(sequence, input.input, rowsAChunk));
-  const writer = new ChunkWriter(store, key, rowsAChunk);
+  // Attempts can find different receipts of earlier plans, so each has its own chunks.
+  const writer = new ChunkWriter(store, key, attemptToken(), rowsAChunk);
   await eachRow(store, input, signal, (row) => {
     const planned = planner.plan(row);
     if (known === null) return writer.add({ ...planned, receipt: null, sentAt: null });
     return withEarlierOutcome(planned, known).then((one) => writer.add(one));
   });
   const { chunks, pending } = await writer.finish();
-  const file: PlanFile = { sequence, input: input.input, rows: planner.rows, chunks, pending };
+  const { rows } = planner;
+  const file: PlanFile = { sequence, input: input.input, rows, chunks, pending, writer: writer.name };
   signal.throwIfAborted();
-  await writeDocument(store, key, file);
-  return { key, file };
+  return writePlan(store, key, file);
 }
 
 /** Reads the input and visits each row. Returns the columns of a CSV input. */
@@ -105,11 +109,27 @@ async function eachRow(
   const onColumns = (found: readonly InputColumn[]): void => {
     columns = found;
   };
-  for await (const rows of readRows(store.stream(input, { signal }), { format, types, onColumns })) {
+  for await (const rows of readRows(unchanged(store, input, signal), { format, types, onColumns })) {
     for (const row of rows) {
       const visited = visit(row);
       if (visited !== undefined) await visited;
     }
   }
   return columns;
+}
+
+/** Reads an input. @throws DamagedError at its end if its bytes are not those that were copied into the lake */
+async function* unchanged(
+  store: ObjectStore,
+  input: ObjectKey,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const hash = createHash('sha256');
+  for await (const chunk of store.stream(input, { signal })) {
+    hash.update(chunk);
+    yield chunk;
+  }
+  const expected = inputSha256(input);
+  if (expected !== null && hash.digest('hex') !== expected)
+    throw damagedObject(input, 'its content does not match the checksum in its name');
 }

@@ -48,8 +48,8 @@ export class SendAttempt {
       onSettled: () => void this.rows++,
       mustEnd: () => this.#halted !== null || deps.now() > endBefore || deps.draining(),
     });
-    this.#answered = this.#feed.todo.length < plan.pending.length;
-    this.rows = plan.rows - this.#feed.todo.reduce((rows, chunk) => rows + plan.chunks[chunk]!, 0);
+    this.#answered = this.#feed.todo.length < plan.file.pending.length;
+    this.rows = plan.file.rows - this.#feed.todo.reduce((rows, chunk) => rows + plan.file.chunks[chunk]!, 0);
   }
 
   /** Starts no further row. Requests in flight get a short time to finish. Only the first reason counts. */

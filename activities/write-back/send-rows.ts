@@ -2,12 +2,11 @@ import { Context } from '@temporalio/activity';
 import type { Activities } from '../../src/core/contract/index.js';
 import type { SendHeartbeat } from '../../src/core/contract/write-back.js';
 import { HOUR_MS } from '../../src/core/duration.js';
-import type { PlanFile } from '../../src/write-back/index.js';
-import { HEARTBEAT_MS } from '../shared/activity-context.js';
+import { attemptToken, HEARTBEAT_MS } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { readDocument } from '../shared/documents.js';
 import { readLogIndex } from './attempt-logs.js';
 import { SendAttempt } from './send-attempt.js';
+import { readPlan } from './stored-plans.js';
 
 const MAX_CALL_MS = HOUR_MS;
 
@@ -18,7 +17,7 @@ const MAX_CALL_MS = HOUR_MS;
 export function createSendRows(deps: ActivityDeps): Activities['worktrack.sendRows'] {
   return async (input) => {
     const context = Context.current();
-    const { cancellationSignal, info } = context;
+    const { cancellationSignal } = context;
     const connection = deps.connection(input.connection);
     const beat = (run: SendAttempt | null): void => {
       if (run === null) return;
@@ -27,12 +26,11 @@ export function createSendRows(deps: ActivityDeps): Activities['worktrack.sendRo
     let run: SendAttempt | null = null;
     const timer = setInterval(() => (run === null ? context.heartbeat() : beat(run)), HEARTBEAT_MS);
     try {
-      const plan = await readDocument<PlanFile>(connection.store, input.plan);
+      const plan = await readPlan(connection.store, input.plan);
       const logs = await readLogIndex(connection.store, input.plan);
-      const token = `${info.workflowExecution?.runId.slice(0, 8)}-${info.activityId}-${info.attempt}`;
       const { giveUpAfterMs } = connection.settings.retries;
       const endBefore = deps.now() + Math.min(MAX_CALL_MS, giveUpAfterMs / 2);
-      run = new SendAttempt({ deps, connection, input, plan, logs, token, endBefore });
+      run = new SendAttempt({ deps, connection, input, plan, logs, token: attemptToken(), endBefore });
       const stop = (): void => run?.halt(cancellationSignal.reason);
       if (cancellationSignal.aborted) stop();
       else cancellationSignal.addEventListener('abort', stop, { once: true });

@@ -1,11 +1,14 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { PlanWriteBackInput } from '../../src/core/contract/write-back.js';
+import { writeIfUnchanged } from '../../src/lake/published/rewrite.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import {
   type BatchFile,
   batchKey,
   type CellTypes,
   checkBatch,
+  decodeSealed,
+  encodeSealed,
   kindOf,
   type PlanFile,
   planKey,
@@ -20,13 +23,28 @@ export interface StoredPlan {
   readonly file: PlanFile;
 }
 
-/** The plans of a batch, oldest first. */
+/** @throws DamagedError if the plan is not exactly what was written; StoreError */
+export async function readPlan(store: ObjectStore, key: ObjectKey): Promise<StoredPlan> {
+  return { key, file: decodeSealed<PlanFile>(key, await store.read(key)) };
+}
+
+/**
+ * Writes a plan after its chunks. Of several attempts, the first one counts: rows may already be sent by its plan.
+ *
+ * @returns the plan that counts
+ */
+export async function writePlan(store: ObjectStore, key: ObjectKey, file: PlanFile): Promise<StoredPlan> {
+  const outcome = await writeIfUnchanged(store, key, encodeSealed(file), 'absent');
+  return outcome === 'written' ? { key, file } : readPlan(store, key);
+}
+
+/** The plans of a batch, oldest first. @throws as `readPlan` */
 export async function readStoredPlans(store: ObjectStore, batchId: string): Promise<StoredPlan[]> {
   const plans: StoredPlan[] = [];
   for (const name of await store.listFolders(plansPrefix(batchId))) {
     const key = planKey(batchId, name);
     const found = await store.readIfExists(key);
-    if (found !== null) plans.push({ key, file: JSON.parse(found.body.toString('utf8')) as PlanFile });
+    if (found !== null) plans.push({ key, file: decodeSealed<PlanFile>(key, found.body) });
   }
   return plans;
 }
@@ -52,7 +70,7 @@ export async function writeBatchFile(
     if (found !== null && Object.keys(types).every((name) => Object.hasOwn(known, name))) return;
     const file: BatchFile = { layout: 1, ...fixed, types: { ...types, ...known } };
     const expected = found === null ? 'absent' : { etag: found.etag };
-    const { outcome } = await store.swap(batchKey(batchId), Buffer.from(JSON.stringify(file)), expected);
+    const { outcome } = await store.swap(batchKey(batchId), encodeSealed(file), expected);
     if (outcome === 'written') return;
   }
   throw finalFailure(

@@ -3,7 +3,7 @@ import type { Activities } from '../../src/core/contract/index.js';
 import { noRows } from '../../src/core/contract/write-back.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import {
-  type PlanFile,
+  encodeSealed,
   resultLines,
   resultOf,
   resultsHeader,
@@ -13,8 +13,8 @@ import {
 } from '../../src/write-back/index.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { readDocument, writeDocument } from '../shared/documents.js';
 import { loadChunk, readLogIndex } from './attempt-logs.js';
+import { readPlan } from './stored-plans.js';
 
 /** Number of chunks that are read at the same time. */
 const CONCURRENCY = 8;
@@ -29,7 +29,7 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
       const { store, settings } = deps.connection(input.connection);
       const lineOptions = { escapeFormulas: settings.writeBack.escapeFormulas[input.resource] };
       const { cancellationSignal: signal } = Context.current();
-      const plan = await readDocument<PlanFile>(store, input.plan);
+      const plan = await readPlan(store, input.plan);
       const logs = await readLogIndex(store, input.plan);
       const key = resultsKey(input.batchId);
       const writer = store.openWriter(key, { contentType: 'text/csv', signal });
@@ -37,10 +37,11 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
       let unsent = 0;
       try {
         await writer.write(Buffer.from(resultsHeader(), 'latin1'));
-        for (let from = 0; from < plan.chunks.length; from += CONCURRENCY) {
-          const numbers = [...plan.chunks.keys()].slice(from, from + CONCURRENCY);
+        const { chunks: all } = plan.file;
+        for (let from = 0; from < all.length; from += CONCURRENCY) {
+          const numbers = [...all.keys()].slice(from, from + CONCURRENCY);
           const chunks = await inParallel(numbers, CONCURRENCY, (number) =>
-            loadChunk(store, input.plan, number, logs),
+            loadChunk(store, plan, number, logs),
           );
           for (const { rows, states } of chunks) {
             const results = rows.flatMap((row, index) => {
@@ -63,7 +64,8 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
       const written = { results: key, counts, unsent };
       const complete = unsent === 0 && counts.unknown === 0;
       const summary: Summary = { plan: input.plan, complete, written };
-      await writeDocument(store, summaryKey(input.batchId), summary);
+      const body = encodeSealed(summary);
+      await store.write(summaryKey(input.batchId), body, { contentType: 'application/json' });
       return written;
     });
 }

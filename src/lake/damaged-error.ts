@@ -18,6 +18,9 @@ export function recoveryOf(key: ObjectKey): string {
   if (tree === 'latest.json') {
     return 'Restore it from a backup or an earlier version of the object. The snapshots are not affected.';
   }
+  if (resource === '_write-back') {
+    return 'Restore it from a backup or an earlier version of the object. Until then, its batch sends no row.';
+  }
   if (resource?.startsWith('_')) return 'Restore it from a backup or an earlier version of the object.';
   if (tree === 'changes') {
     return 'Restore it from a backup or an earlier version of the object. The snapshot and later runs are not affected.';

@@ -3,15 +3,16 @@ import type { ObjectStore } from '../lake/store/index.js';
 import { InputError } from './input-error.js';
 import { batchKey } from './layout.js';
 import type { BatchFile } from './plan-file.js';
+import { decodeSealed } from './sealed.js';
 
-/** Reads `batch.json` and its ETag; `null` if the batch has not started. */
+/** Reads `batch.json` and its ETag; `null` if the batch has not started. @throws DamagedError, StoreError */
 export async function readBatch(
   store: ObjectStore,
   batchId: string,
 ): Promise<{ file: BatchFile; etag: string } | null> {
   const found = await store.readIfExists(batchKey(batchId));
   if (found === null) return null;
-  return { file: JSON.parse(found.body.toString('utf8')) as BatchFile, etag: found.etag };
+  return { file: decodeSealed<BatchFile>(batchKey(batchId), found.body), etag: found.etag };
 }
 
 /** @throws InputError if the batch with this id was started with other settings */

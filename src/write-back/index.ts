@@ -19,6 +19,7 @@ export {
   checkBatchId,
   chunkKey,
   inputKey,
+  inputSha256,
   logKey,
   logsPrefix,
   parseLogKey,
@@ -34,6 +35,7 @@ export {
   type ChunkRow,
   chunkRows,
   decodeChunk,
+  encodeChunk,
   encodeChunkRow,
   isPending,
   kindOf,
@@ -44,5 +46,6 @@ export { BatchPlanner, type PlannedRow } from './planner.js';
 export { responseId, toRequest } from './request.js';
 export { resultLines, resultOf, resultsHeader } from './results.js';
 export { type InputRow, readRows } from './rows.js';
+export { decodeSealed, encodeSealed } from './sealed.js';
 export { type InputSource, openSource } from './source.js';
 export { type Summary, type WrittenBatch, writtenBatch } from './written.js';

@@ -10,7 +10,12 @@ const folder = (batchId: string): string => `_write-back/${batchId}`;
 
 /** A batch can have several inputs under one id; the hash keeps them apart. @param sha256 of the content */
 export function inputKey(batchId: string, sha256: string, format: InputFormat): ObjectKey {
-  return key(`${folder(batchId)}/input.${sha256.slice(0, 16)}.${format}`);
+  return key(`${folder(batchId)}/input.${sha256}.${format}`);
+}
+
+/** The SHA-256 of an input's content, from its name; `null` for a name of another form. */
+export function inputSha256(input: ObjectKey): string | null {
+  return /\/input\.([0-9a-f]{64})\.[a-z]+$/.exec(input)?.[1] ?? null;
 }
 
 export function resultsKey(batchId: string): ObjectKey {
@@ -39,16 +44,16 @@ export function planName(sequence: number, input: ObjectKey, rowsAChunk: number)
   return `${String(sequence).padStart(6, '0')}-${inputHash(input)}-${rowsAChunk}`;
 }
 
-/** Whether a plan is one of an input. The names of older plans end with the hash. @param plan key of `plan.json` */
+/** Whether a plan is one of an input. @param plan key of `plan.json` */
 export function isPlanOf(plan: ObjectKey, input: ObjectKey): boolean {
-  return /\/\d+-([0-9a-z]+)(?:-\d+)?\/plan\.json$/.exec(plan)?.[1] === inputHash(input);
+  return /\/\d+-([0-9a-z]+)-\d+\/plan\.json$/.exec(plan)?.[1] === inputHash(input);
 }
 
 function inputHash(input: ObjectKey): string {
-  return /input\.([0-9a-f]+)\./.exec(input)?.[1] ?? 'input';
+  return inputSha256(input) ?? 'input';
 }
 
-/** The plan itself, written after its chunks. */
+/** The plan itself, written after its chunks and only once: the first attempt to finish decides which chunks count. */
 export function planKey(batchId: string, plan: string): ObjectKey {
   return key(`${plansPrefix(batchId)}${plan}/plan.json`);
 }
@@ -58,8 +63,9 @@ function planFolder(plan: ObjectKey): string {
   return plan.slice(0, plan.lastIndexOf('/'));
 }
 
-export function chunkKey(plan: ObjectKey, chunk: number): ObjectKey {
-  return key(`${planFolder(plan)}/rows/${pad(chunk)}.ndjson`);
+/** @param writer names the attempt that wrote the chunks of the plan */
+export function chunkKey(plan: ObjectKey, writer: string, chunk: number): ObjectKey {
+  return key(`${planFolder(plan)}/rows/${writer}/${pad(chunk)}.ndjson`);
 }
 
 /** Logs of all chunks of a plan. */
@@ -67,9 +73,13 @@ export function logsPrefix(plan: ObjectKey): string {
   return `${planFolder(plan)}/log/`;
 }
 
-/** `open`: one attempt's intent and its results; `done`: the outcome of every row of the chunk. */
-export function logKey(plan: ObjectKey, chunk: number, token: string, state: 'open' | 'done'): ObjectKey {
-  return key(`${logsPrefix(plan)}${pad(chunk)}-${token}.${state}.json`);
+/**
+ * `open`: one attempt's intent and its results; `done`: the outcome of every row of the chunk.
+ *
+ * @param writer names the attempt that writes the log
+ */
+export function logKey(plan: ObjectKey, chunk: number, writer: string, state: 'open' | 'done'): ObjectKey {
+  return key(`${logsPrefix(plan)}${pad(chunk)}-${writer}.${state}.json`);
 }
 
 /** Chunk and state in a log's key; `null` for other objects. */

@@ -2,6 +2,7 @@ import { type ByteString, fromByteString, type ObjectKey, toByteString } from '.
 import type { InputFormat, RowOutcome, WritableResource } from '../core/contract/write-back.js';
 import type { CellTypes } from './columns.js';
 import type { PlannedRow, Verdict } from './planner.js';
+import { readSealedLines, sealLine } from './sealed.js';
 
 /** `batch.json`: the settings of all runs of a batch. */
 export interface BatchFile {
@@ -29,6 +30,8 @@ export interface PlanFile {
   readonly chunks: readonly number[];
   /** Numbers of the chunks that have rows to send. */
   readonly pending: readonly number[];
+  /** The attempt that wrote the chunks. Chunks of other attempts do not count. */
+  readonly writer: string;
 }
 
 /** The final result of a row. */
@@ -76,9 +79,18 @@ export function encodeChunkRow(chunkRow: ChunkRow): Buffer {
   return Buffer.from(`${JSON.stringify(line)}\n`);
 }
 
-export function decodeChunk(chunk: Buffer): ChunkRow[] {
-  const lines = chunk.toString('utf8').split('\n').slice(0, -1);
-  return lines.map((text) => {
+/** Ends the lines of a chunk. */
+export function encodeChunk(lines: readonly Buffer[]): Buffer {
+  const body = Buffer.concat(lines);
+  return Buffer.concat([body, sealLine(body, lines.length)]);
+}
+
+/**
+ * @param rows the number of rows that the plan says
+ * @throws DamagedError if the chunk is not exactly what was written
+ */
+export function decodeChunk(key: ObjectKey, chunk: Buffer, rows: number): ChunkRow[] {
+  return readSealedLines(key, chunk, rows).map((text) => {
     const { r, k, u, c, p, b, v, d, s } = JSON.parse(text) as EncodedRow;
     return {
       row: r,

@@ -2,6 +2,7 @@ import type { ObjectKey } from '../core/brands.js';
 import type { WrittenResults } from '../core/contract/write-back.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { isPlanOf, summaryKey } from './layout.js';
+import { decodeSealed } from './sealed.js';
 
 /** The content of `summary.json`. */
 export interface Summary {
@@ -27,6 +28,6 @@ export async function writtenBatch(
   const key = summaryKey(batchId);
   const [found, info] = await Promise.all([store.readIfExists(key), store.head(key)]);
   if (found === null || info === null) return null;
-  const { plan, complete, written } = JSON.parse(found.body.toString('utf8')) as Summary;
+  const { plan, complete, written } = decodeSealed<Summary>(key, found.body);
   return complete && isPlanOf(plan, input) ? { at: info.modifiedAt, written } : null;
 }

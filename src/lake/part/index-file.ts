@@ -1,4 +1,5 @@
 import type { ObjectKey } from '../../core/brands.js';
+import { parseStored } from '../../core/stored-json.js';
 import type { SortKey } from '../rows/row.js';
 import type { Framing } from './framing.js';
 
@@ -49,7 +50,7 @@ export function encodeIndex(index: PartIndex): Buffer {
 
 /** @throws SyntaxError if the object is not a block index */
 export function decodeIndex(body: Buffer): PartIndex {
-  const { columns, blocks } = JSON.parse(body.toString('utf8')) as { columns: number; blocks: BlockTuple[] };
+  const { columns, blocks } = parseStored(body) as { columns: number; blocks: BlockTuple[] };
   if (!Array.isArray(blocks) || !blocks.every(Array.isArray))
     throw new SyntaxError('it has no list of blocks');
   return {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ObjectKey } from '../../core/brands.js';
+import { parseStored } from '../../core/stored-json.js';
 import { DamagedError, damagedObject } from '../damaged-error.js';
 import type { ObjectStore } from '../store/index.js';
 
@@ -77,7 +78,7 @@ export function encodeReplacement(before: Buffer, manifest: { readonly worktrack
 export function matchesNamedChecksum(sha256: string, body: Buffer): boolean {
   if (sha256Of(body) === sha256) return true;
   try {
-    const manifest = JSON.parse(body.toString('utf8')) as ChecksummedManifest;
+    const manifest = parseStored(body) as ChecksummedManifest;
     return (
       manifestChecksumState(manifest) === 'intact' && (manifest.worktrack.replaces ?? []).includes(sha256)
     );

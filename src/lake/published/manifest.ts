@@ -2,6 +2,7 @@ import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type { RunCounts, RunMode } from '../../core/contract/index.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
+import { parseStored } from '../../core/stored-json.js';
 import { DamagedError, damagedObject } from '../damaged-error.js';
 import { headerNames } from '../rows/header.js';
 import type { Profile } from '../rows/profile.js';
@@ -260,7 +261,7 @@ function decoded(body: Buffer, folder: ObjectKey, checksum: 'checked' | 'uncheck
   const key = inFolder(folder, MANIFEST);
   let manifest: { worktrack?: Encoded } | null;
   try {
-    manifest = JSON.parse(body.toString('utf8')) as { worktrack?: Encoded } | null;
+    manifest = parseStored(body) as { worktrack?: Encoded } | null;
   } catch (cause) {
     throw damagedObject(key, `it cannot be read: ${errorMessage(cause)}`, cause);
   }

@@ -1,4 +1,5 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
+import { parseStored } from '../../core/stored-json.js';
 import type { ObjectStore } from '../store/index.js';
 import { checksumState, type ManifestChecksums, withChecksum } from './checksums.js';
 import { pointerKey } from './layout.js';
@@ -46,7 +47,7 @@ export function encodePointer(pointer: Pointer): Buffer {
 
 /** @throws SyntaxError if the object is not a pointer or does not match its checksum */
 export function decodePointer(body: Buffer): Pointer {
-  const found = JSON.parse(body.toString('utf8')) as Partial<Pointer> | null;
+  const found = parseStored(body) as Partial<Pointer> | null;
   const complete =
     typeof found?.runId === 'string' &&
     typeof found.snapshot === 'string' &&

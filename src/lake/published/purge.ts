@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ByteString, RunId } from '../../core/brands.js';
 import { toByteString } from '../../core/brands.js';
 import { parseRunDate } from '../../core/run-id.js';
+import { parseStored } from '../../core/stored-json.js';
 import { cellRule, type Profile } from '../rows/profile.js';
 import { type SortKey, sortKey } from '../rows/row.js';
 import { columnName } from '../rows/schema.js';
@@ -95,7 +96,7 @@ export function recountRows(body: Buffer, rows: number): Buffer {
 }
 
 function decode(body: Buffer): ManifestJson {
-  return JSON.parse(body.toString('utf8')) as ManifestJson;
+  return parseStored(body) as ManifestJson;
 }
 
 /** Total number of rows that purges removed from a tree. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import { isRunId } from '../../core/run-id.js';
+import { parseStored } from '../../core/stored-json.js';
 import { DamagedError } from '../damaged-error.js';
 import { checksumState, manifestChecksumState, matchesNamedChecksum } from '../published/checksums.js';
 import { folderOf, nameOf, type Tree, treePrefix } from '../published/layout.js';
@@ -142,7 +143,7 @@ function checksumFieldProblems(
   checksum: string | undefined,
   pointer: Pointer,
 ): string[] {
-  const fields = JSON.parse(body.toString('utf8')) as object;
+  const fields = parseStored(body) as object;
   if (checksum === undefined) {
     const known = new Set<string>(Object.keys(pointerShape.shape));
     const unknown = Object.keys(fields).filter((name) => !known.has(name));
@@ -207,7 +208,7 @@ export function checkManifest(
     }
   }
   try {
-    const fields = Object.entries(JSON.parse(body.toString('utf8')).worktrack as object);
+    const fields = Object.entries((parseStored(body) as { worktrack: object }).worktrack);
     const shared = Object.fromEntries(fields.filter(([name]) => !OWN_FIELDS.has(name)));
     const { connection, baseUrl } = worktrack;
     return { value: { ...decodeUnchecked(body, folderOf(at)), connection, baseUrl, shared }, problems };
@@ -222,7 +223,7 @@ function checksumProblems(body: Buffer, at: ObjectKey, sha256: string | null | u
   if (typeof sha256 === 'string' && !matchesNamedChecksum(sha256, body))
     problems.push(`${at}: its SHA-256 does not match latest.json`);
   try {
-    const manifest = JSON.parse(body.toString('utf8')) as { worktrack: object };
+    const manifest = parseStored(body) as { worktrack: object };
     if (manifestChecksumState(manifest) === 'broken')
       problems.push(`${at}: its content does not match its checksum`);
   } catch {
@@ -234,7 +235,7 @@ function checksumProblems(body: Buffer, at: ObjectKey, sha256: string | null | u
 function parse<T>(body: Buffer, shape: z.ZodType<T>, at: ObjectKey): Decoded<T> {
   let json: unknown;
   try {
-    json = JSON.parse(body.toString('utf8'));
+    json = parseStored(body);
   } catch (error) {
     return { problems: [`${at} is not JSON: ${errorMessage(error)}`] };
   }

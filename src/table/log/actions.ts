@@ -1,3 +1,5 @@
+import { parseStored } from '../../core/stored-json.js';
+
 /** The actions of a Delta log that the connector reads and writes (PROTOCOL.md, "Actions"). */
 
 export interface Protocol {
@@ -75,11 +77,11 @@ export function encodeCommit(actions: readonly Action[]): Buffer {
 /** @throws SyntaxError if a line is not JSON */
 export function decodeCommit(body: Buffer): Action[] {
   const lines = body.toString('utf8').split('\n');
-  return lines.filter((line) => line.trim() !== '').map((line) => JSON.parse(line) as Action);
+  return lines.filter((line) => line.trim() !== '').map((line) => parseStored(line) as Action);
 }
 
 export function rowsOf({ stats }: AddFile): number | null {
   if (stats === undefined) return null;
-  const { numRecords } = JSON.parse(stats) as { readonly numRecords?: number };
+  const { numRecords } = parseStored(stats) as { readonly numRecords?: number };
   return numRecords ?? null;
 }

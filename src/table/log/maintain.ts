@@ -1,3 +1,4 @@
+import { parseStored } from '../../core/stored-json.js';
 import { rewrite, writeIfUnchanged } from '../../lake/published/rewrite.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import {
@@ -128,7 +129,7 @@ async function writeHint(store: ObjectStore, resource: string, hint: CheckpointH
 
 function versionIn(hint: Buffer): number {
   try {
-    return (JSON.parse(hint.toString('utf8')) as { readonly version?: number }).version ?? -1;
+    return (parseStored(hint) as { readonly version?: number }).version ?? -1;
   } catch {
     return -1;
   }

@@ -1,5 +1,6 @@
 import type { RunId } from '../../core/brands.js';
 import { isRunId, parseRunDate } from '../../core/run-id.js';
+import { parseStored } from '../../core/stored-json.js';
 import type { Unfit } from '../errors.js';
 import {
   type Action,
@@ -113,6 +114,6 @@ export function shownBy({ commitInfo }: Action, version: number): Shown | null {
     ...(typeof manifest === 'string' ? { manifest } : {}),
     version,
     committedAt: commitInfo?.timestamp ?? 0,
-    unfit: typeof unfit === 'string' ? (JSON.parse(unfit) as Unfit[]) : [],
+    unfit: typeof unfit === 'string' ? (parseStored(unfit) as Unfit[]) : [],
   };
 }

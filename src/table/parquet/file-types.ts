@@ -1,4 +1,5 @@
 import type { ObjectKey } from '../../core/brands.js';
+import { parseStored } from '../../core/stored-json.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { ColumnType } from '../rules/column-type.js';
 import { parquetLibrary } from './library.js';
@@ -28,5 +29,5 @@ export async function readFileTypes(
   const found = new Map(metadata.key_value_metadata?.map(({ key: name, value }) => [name, value]));
   const [types, unfit] = [found.get(TYPES_KEY), found.get(UNFIT_KEY)];
   if (types === undefined || unfit === undefined) return null;
-  return { types: JSON.parse(types) as ColumnType[], unfit: JSON.parse(unfit) as (number | null)[] };
+  return { types: parseStored(types) as ColumnType[], unfit: parseStored(unfit) as (number | null)[] };
 }

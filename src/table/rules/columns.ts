@@ -1,3 +1,4 @@
+import { parseStored } from '../../core/stored-json.js';
 import { columnAliases } from '../../lake/ddl/aliases.js';
 import { type Column, META_COLUMNS } from '../../lake/rows/schema.js';
 import { type ColumnType, startType } from './column-type.js';
@@ -91,7 +92,7 @@ export function encodeSchema(columns: readonly TableColumn[]): string {
 }
 
 export function decodeSchema(schemaString: string): TableColumn[] {
-  const { fields } = JSON.parse(schemaString) as { readonly fields: readonly Field[] };
+  const { fields } = parseStored(schemaString) as { readonly fields: readonly Field[] };
   return fields.map(({ name, type, metadata = {} }) => ({
     name: typeof metadata[NAME] === 'string' ? metadata[NAME] : name,
     alias: name,

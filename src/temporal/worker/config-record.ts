@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { type ConfigDigest, configDigest } from '../../config/index.js';
 import type { Settings } from '../../core/settings.js';
+import { parseStored } from '../../core/stored-json.js';
 import { VERSION } from '../../core/version.js';
 
 /** What a worker publishes about its configuration: hashes and names, no values and no secrets. */
@@ -45,5 +46,5 @@ export function encodeRecord(record: ConfigRecord): EncodedRecord {
 
 /** @throws Error if it is not a record */
 export function decodeRecord({ gzip }: EncodedRecord): ConfigRecord {
-  return JSON.parse(gunzipSync(Buffer.from(gzip, 'base64')).toString('utf8')) as ConfigRecord;
+  return parseStored(gunzipSync(Buffer.from(gzip, 'base64'))) as ConfigRecord;
 }

@@ -1,20 +1,34 @@
 import { expect, it } from 'vitest';
-import { inputKey, planKey, planName } from '../../../src/write-back/index.js';
+import { inputKey, inputSha256, logKey, planKey, planName } from '../../../src/write-back/index.js';
 import { isPlanOf } from '../../../src/write-back/layout.js';
 
 const input = inputKey('batch-1', 'ab12'.repeat(16), 'csv');
-const other = inputKey('batch-1', 'cd34'.repeat(16), 'csv');
 
-it('recognizes the plans of an input, also those of versions whose names have no size of the chunks', () => {
+it('recognizes the plans of an input by the whole hash of its content', () => {
+  const others = [`${'ab12'.repeat(15)}ab13`, `cd34${'ab12'.repeat(15)}`, 'cd34'.repeat(16)];
   const plan = planKey('batch-1', planName(7, input, 250));
-  const older = planKey('batch-1', '000007-ab12ab12ab12ab12');
-  expect([plan, older].map((one) => isPlanOf(one, input))).toEqual([true, true]);
-  expect([plan, older].map((one) => isPlanOf(one, other))).toEqual([false, false]);
+  expect(isPlanOf(plan, input)).toBe(true);
+  for (const hash of others) {
+    const other = inputKey('batch-1', hash, 'csv');
+    expect(isPlanOf(plan, other), hash).toBe(false);
+    expect(inputSha256(other)).toBe(hash);
+    expect(other).not.toBe(input);
+  }
 });
 
 it('keeps plans with chunks of different sizes in different folders, the newer name last', () => {
-  const names = [planName(1, input, 1000), planName(1, input, 250), '000001-ab12ab12ab12ab12'];
-  expect(new Set(names).size).toBe(3);
-  expect(names.sort()[0]).toBe('000001-ab12ab12ab12ab12');
+  const names = [planName(1, input, 1000), planName(1, input, 250)];
+  expect(new Set(names).size).toBe(2);
   expect([planName(2, input, 250), ...names].sort().at(-1)).toBe(planName(2, input, 250));
+});
+
+it('gives logs of different writers different names, however similar the names of the writers are', () => {
+  const plan = planKey('batch-1', planName(1, input, 250));
+  // Run ids of one second: UUIDv7 begins with the time.
+  const runs = ['0199f0a1-7c3b-7000-8000-000000000001', '0199f0a1-7c3b-7000-8000-000000000002'];
+  const names = runs.flatMap((run) => ['5-1', '5-2', '51-1'].map((rest) => `${run}-${rest}`));
+  const keys = names.flatMap((name) =>
+    (['open', 'done'] as const).map((state) => logKey(plan, 3, name, state)),
+  );
+  expect(new Set(keys).size).toBe(keys.length);
 });

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { toByteString } from '../../../src/core/brands.js';
+import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
 import {
   type ChunkRow,
+  chunkKey,
   decodeChunk,
+  encodeChunk,
   encodeChunkRow,
   mergeLogs,
   responseId,
@@ -90,8 +92,9 @@ describe('a result', () => {
 describe('a planned row', () => {
   it('survives the round trip through its chunk', () => {
     const other: ChunkRow = { ...ROW, pair: ['a', 'b'], receipt: CREATED, body: toByteString('{}') };
-    const chunk = Buffer.concat([ROW, { ...ROW, sentAt: 5 }, other].map(encodeChunkRow));
-    expect(decodeChunk(chunk)).toEqual([ROW, { ...ROW, sentAt: 5 }, other]);
+    const rows = [ROW, { ...ROW, sentAt: 5 }, other];
+    const chunk = encodeChunk(rows.map(encodeChunkRow));
+    expect(decodeChunk(chunkKey('p/plan.json' as ObjectKey, 'w', 0), chunk, 3)).toEqual(rows);
   });
 
   it('becomes a request in the configured style', () => {

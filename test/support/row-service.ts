@@ -1,0 +1,108 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A write that the service has received. */
+export interface Write {
+  /** From 1, in the order of arrival. */
+  readonly number: number;
+  readonly method: string;
+  readonly path: string;
+  readonly idempotencyKey: string | null;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly authorization: string | null;
+}
+
+/** A response that is sent as it is. */
+export interface Answer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+  /** Whether the service writes the record before it answers. Default: false. */
+  readonly writes?: boolean;
+}
+
+/** A record that the service has written. */
+export interface ServiceRecord {
+  readonly id: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** What a write gets instead of the usual response; `null`: the usual one; `drop`: written, but the connection breaks. */
+export type Respond = (write: Write) => Answer | 'drop' | null | Promise<Answer | 'drop' | null>;
+
+/**
+ * A service for writes, independent of the simulator. It keeps its own records: each accepted write is one, unless its
+ * idempotency key was used within `retentionMs`. It does not know how the connector decides.
+ */
+export class RowService {
+  readonly writes: Write[] = [];
+  readonly records: ServiceRecord[] = [];
+  /** How long a key is remembered. */
+  retentionMs = Number.POSITIVE_INFINITY;
+  respond: Respond = () => null;
+  readonly #keys = new Map<string, { readonly at: number; readonly record: ServiceRecord }>();
+  readonly #server = createServer((request, response) => {
+    this.#serve(request, response).catch(() => response.destroy());
+  });
+
+  static async start(): Promise<RowService> {
+    const service = new RowService();
+    await new Promise<void>((resolve) => service.#server.listen(0, '127.0.0.1', () => resolve()));
+    return service;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    if (request.method === 'GET') {
+      send(response, { status: 200, body: '{"data":[],"page":{"limit":1000,"nextCursor":null}}' });
+      return;
+    }
+    const header = request.headers['idempotency-key'];
+    const write: Write = {
+      number: this.writes.length + 1,
+      method: request.method ?? '',
+      path: request.url ?? '',
+      idempotencyKey: typeof header === 'string' ? header : null,
+      body: JSON.parse(Buffer.concat(chunks).toString('utf8')) as Record<string, unknown>,
+      authorization: request.headers.authorization ?? null,
+    };
+    this.writes.push(write);
+    const answer = await this.respond(write);
+    if (answer !== null && answer !== 'drop') {
+      if (answer.writes === true) this.#write(write);
+      send(response, answer);
+      return;
+    }
+    const { id, body } = this.#write(write);
+    if (answer === 'drop') response.destroy();
+    else send(response, { status: 201, body: JSON.stringify({ id, ...body }) });
+  }
+
+  #write({ idempotencyKey, body }: Write): ServiceRecord {
+    const known = idempotencyKey === null ? undefined : this.#keys.get(idempotencyKey);
+    if (known !== undefined && Date.now() - known.at <= this.retentionMs) return known.record;
+    const record = { id: `r${this.records.length + 1}`, body };
+    this.records.push(record);
+    if (idempotencyKey !== null) this.#keys.set(idempotencyKey, { at: Date.now(), record });
+    return record;
+  }
+}
+
+function send(response: ServerResponse, { status, headers = {}, body = '' }: Answer): void {
+  response.writeHead(status, {
+    ...(body.length > 0 ? { 'content-type': 'application/json' } : {}),
+    ...(status === 204 || status === 304 ? {} : { 'content-length': Buffer.byteLength(body) }),
+    ...headers,
+  });
+  response.end(body);
+}

@@ -7,6 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { codeBlocks, pageAt } from './docs.js';
 import type { Stack } from './stack.js';
 
+/** The page with the smallest configuration and the commands that all others build on. */
+export const FIRST_PAGE = 'docs/how-to/first-export.md';
+
 const CLI = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 const DUCKDB = createRequire(import.meta.url).resolve('@duckdb/node-api');
 
@@ -42,7 +45,7 @@ export interface ShellRun {
 export interface DocsWorld {
   readonly folder: string;
   shell(text: string, env?: NodeJS.ProcessEnv): ShellRun;
-  /** Writes the configuration that a page shows, else that of the README, for the stack's service and store. */
+  /** Writes the configuration that a page shows, else that of `FIRST_PAGE`, for the stack's service and store. */
   writeConfig(name: string, wanted: WantedConfig): Promise<string>;
 }
 
@@ -92,8 +95,8 @@ export async function createDocsWorld(stack: Stack): Promise<DocsWorld> {
       const exited = once(child, 'close').then(([code]) => code as number | null);
       return { child, exited, printed: () => printed };
     },
-    async writeConfig(name, { lake, more = '', page = 'README.md' }) {
-      const whole = codeBlocks([pageAt(page), pageAt('README.md')]);
+    async writeConfig(name, { lake, more = '', page = FIRST_PAGE }) {
+      const whole = codeBlocks([pageAt(page), pageAt(FIRST_PAGE)]);
       const shown = whole.find(({ text }) => text.startsWith('connections:'))!;
       const { s3Endpoint, s3Region } = stack.servers;
       const yaml = shown.text

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { startTemporalDevServer, type TemporalDevServer } from '../../../src/servers/index.js';
 import { codeBlocks, PAGES, pageAt, shellCommands } from '../../support/docs.js';
-import { createDocsWorld, type DocsWorld, type ShellRun } from '../../support/docs-world.js';
+import { createDocsWorld, type DocsWorld, FIRST_PAGE, type ShellRun } from '../../support/docs-world.js';
 import { idOf } from '../../support/mirrored.js';
 import { freePort } from '../../support/ports.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
@@ -14,8 +14,8 @@ import { endLocks } from '../../support/write-back.js';
 
 /** Commands that cannot run in this test, and the test that covers them instead. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  'npx temporal-worktrack demo':
-    'the demo, below, and from the package in test/integration/temporal/package.test.ts',
+  'npm ci': 'CI begins with it',
+  'npm run demo': 'the demo, below',
   'npm ci && npm test': 'this very run',
   'docker build -t temporal-worktrack .': 'needs Docker; what follows the image is parsed in test/unit/docs',
   'docker run -v ./worktrack.yaml:/etc/worktrack/worktrack.yaml:ro --env-file worktrack.env --stop-timeout 60 temporal-worktrack':
@@ -29,7 +29,10 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 
 /** Pages whose commands are run elsewhere: test/integration/commands/tutorial.test.ts, and what CI does. */
 const OTHER_PAGES = ['docs/tutorial.md', 'CONTRIBUTING.md'];
-const TYPED = PAGES.filter(({ path }) => !OTHER_PAGES.includes(path));
+const TYPED = [
+  pageAt(FIRST_PAGE),
+  ...PAGES.filter(({ path }) => ![FIRST_PAGE, ...OTHER_PAGES].includes(path)),
+];
 
 /** Commands that run until they are stopped. */
 const LASTING = /^worktrack (worker|webhook|simulator)\b/;

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { anchorsOf, PAGES, type Page, proseOf } from '../../support/docs.js';
+import { anchorsOf, PAGES, type Page, pageAt, proseOf } from '../../support/docs.js';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 
@@ -21,8 +21,24 @@ describe('the pages', () => {
     ).toEqual([]);
   });
 
-  it('start with a README of at most 250 lines', () => {
-    expect(PAGES[0]!.text.split('\n').length).toBeLessThanOrEqual(250);
+  it('start with a README of at most 700 words', () => {
+    expect(PAGES[0]!.text.split(/\s+/).filter((word) => word !== '').length).toBeLessThanOrEqual(700);
+  });
+
+  it('tell nobody to install what is not published: the changelog has a date for each published version', () => {
+    const [, published] = /^## \[\d+\.\d+\.\d+\].*\d{4}-\d\d-\d\d/m.exec(pageAt('CHANGELOG.md').text) ?? [];
+    if (published !== undefined) return;
+    expect(
+      installs('Run `npm install --global temporal-worktrack`, or npx temporal-worktrack demo'),
+    ).toHaveLength(2);
+    expect(installs('docker build -t temporal-worktrack . and npm install hyparquet')).toEqual([]);
+    const texts = readdirSync(join(ROOT, 'examples'), { recursive: true, encoding: 'utf8' })
+      .filter((path) => !path.includes('node_modules') && /\.(md|ya?ml|json|ts)$/.test(path))
+      .map((path) => ({ path, text: readFileSync(join(ROOT, 'examples', path), 'utf8') }));
+    const found = [...PAGES, ...texts].flatMap(({ path, text }) =>
+      installs(text).map((what) => ({ path, what })),
+    );
+    expect(found).toEqual([]);
   });
 });
 
@@ -62,6 +78,15 @@ describe('comments', () => {
     expect(texts.filter(({ text }) => /\bDESIGN [0-9]/.test(text)).map(({ path }) => path)).toEqual([]);
   });
 });
+
+/** Commands that take this package from a registry. */
+function installs(text: string): string[] {
+  return [
+    ...text.matchAll(
+      /\b(?:npx(?: --?\S+)*|(?:npm|pnpm|yarn) (?:i|install|add|exec|dlx)(?: --?\S+)*|docker pull) temporal-worktrack(?:@\S+)?\b(?![/-])/g,
+    ),
+  ].map(([command]) => command);
+}
 
 /** Relative links and images of a page. */
 function linksOf({ text }: Page): string[] {

@@ -163,7 +163,7 @@ async function mergeChunks(
       runId: run.runId,
       deletedAt: toUtcSeconds(run.startedAt),
       delimiter: csv.delimiter,
-      isNewer: newerByField(updatedAtField, names, csv.delimiter),
+      isNewer: newerByField(updatedAtField, names, csv),
       onProgress: () => {
         if (draining()) ended.abort();
         signal.throwIfAborted();

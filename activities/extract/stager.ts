@@ -226,7 +226,7 @@ export class Stager {
       const begun = performance.now();
       const written = await writeChunk(store, stagedKey(input, name), buffer, known, {
         profile: run.resource,
-        isNewer: newerByField(updatedAtField, reader.columns.names, csv.delimiter),
+        isNewer: newerByField(updatedAtField, reader.columns.names, csv),
       });
       if (framing === plainFraming && isFar(written.chunk.bytes, performance.now() - begun))
         this.#isNear = false;

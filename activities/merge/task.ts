@@ -58,7 +58,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
       runId: run.runId,
       deletedAt: toUtcSeconds(run.startedAt),
       delimiter,
-      isNewer: newerByField(resource.updatedAtField, names, delimiter),
+      isNewer: newerByField(resource.updatedAtField, names, resource.csv),
       signs: input.signs,
       onProgress: () => input.signal.throwIfAborted(),
     });

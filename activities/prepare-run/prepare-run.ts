@@ -156,7 +156,7 @@ function checkKey(resource: ResourceSettings, before: BaseSnapshot): void {
   if (keyFingerprint(resource) === keyFingerprint(before.profile)) return;
   throw finalFailure(
     'Configuration',
-    `${resource.name}: the key (${resource.key.join(', ')}), its masking or \`masking.secret\`, or \`csv.escapeFormulas\` differs from ` +
+    `${resource.name}: the key (${resource.key.join(', ')}), its masking or \`masking.secret\` differs from ` +
       `the snapshot of run ${before.runId} (key ${before.profile.key.join(', ')}). Restore the setting, or give the ` +
       'connection a new lake URL to start with an empty lake.',
   );

@@ -2,6 +2,7 @@ import type { CsvSettings } from '../core/settings.js';
 import { readPartRows } from '../lake/part/rows.js';
 import type { PublishedPart } from '../lake/published/manifest.js';
 import { readRow } from '../lake/rows/csv.js';
+import { cellDecoder } from '../lake/rows/escaping.js';
 import { type Column, META_COLUMNS } from '../lake/rows/schema.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { TableError, type Unfit, unfitMessage } from './errors.js';
@@ -32,6 +33,7 @@ export async function checkValues(store: ObjectStore, input: ValuesToCheck): Pro
     return [{ name, type, at: META_COLUMNS.length + at, encode: encoderOf(type, 'all') }];
   });
   if (checks.length === 0) return;
+  const decode = cellDecoder(input.csv);
   for (const part of input.parts) {
     const { compression, delimiter } = input.csv;
     for await (const rows of readPartRows(store, part, { compression, signal: input.signal })) {
@@ -39,7 +41,7 @@ export async function checkValues(store: ObjectStore, input: ValuesToCheck): Pro
         const cells = readRow(row, delimiter);
         for (const { name, type, at, encode } of checks) {
           const cell = cells[at] ?? null;
-          if (cell === null || encode(cell) !== undefined) continue;
+          if (cell === null || encode(decode === null ? cell : decode(cell)) !== undefined) continue;
           unfit.set(name, { name, type, count: 1 + (unfit.get(name)?.count ?? 0) });
         }
       }

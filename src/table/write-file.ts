@@ -71,7 +71,7 @@ export async function writeFile(
     const { outcome, types, unfit, file } = await convertPart(store, {
       ...{ part, signal },
       job: {
-        csv: { compression: csv.compression, delimiter: csv.delimiter, lineBreaks: csv.lineBreaks },
+        csv,
         columns: ofPart.map((column) => ({ ...column, kind: kinds.get(column.name) ?? 'text' })),
       },
       keyOf: (inFile) => dataKey(resource, pathOf(inFile)),

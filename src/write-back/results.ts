@@ -1,7 +1,7 @@
 import { type ByteString, toByteString } from '../core/brands.js';
 import type { RowOutcome } from '../core/contract/write-back.js';
 import { writeRows } from '../lake/rows/csv.js';
-import { escapeFormula } from '../lake/rows/profile.js';
+import { escapeFormula } from '../lake/rows/escaping.js';
 import type { RowState } from './chunk-log.js';
 import type { ChunkRow } from './plan-file.js';
 

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,11 +8,12 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { parseSettings } from '../../src/config/index.js';
 import type { RunId } from '../../src/core/brands.js';
-import type { LakeSettings } from '../../src/core/settings.js';
+import type { CsvSettings, LakeSettings } from '../../src/core/settings.js';
 import { type PublishedSnapshot, readPublished } from '../../src/lake/published/read-published.js';
 import { readTableColumns, type TableColumn } from '../../src/table/index.js';
 import { startRollback } from '../../src/temporal/client/start.js';
 import { reconcile } from '../support/mirror-requests.js';
+import { assertCellsEqual, expectedCells, restored } from '../support/oracle.js';
 import { type ReadTree, readSnapshot } from '../support/snapshot.js';
 import { type Stack, startStack } from '../support/stack.js';
 
@@ -60,6 +62,8 @@ export const LAKES: readonly LakeSpec[] = [
 
 /** What a reader must find after a step. */
 export interface Expected {
+  /** The values of each record by the name of the column, as the service sent them last; masked where the settings say so. */
+  readonly served: ReadonlyMap<string, ReadonlyMap<string, string | null>>;
   readonly published: PublishedSnapshot;
   readonly tree: ReadTree;
   readonly columns: readonly TableColumn[];
@@ -105,12 +109,13 @@ async function record(spec: LakeSpec, folder: string, rows: number): Promise<Rec
       const to = join(copies, String(steps.length));
       // Unlike Node's copy, it copies extended attributes, in which the S3 server keeps metadata.
       await run('sh', ['-c', 'mkdir -p "$1" && cp -a "$0/." "$1"', stack.lakeFolder, to]);
-      steps.push({
-        published: await readPublished(stack.store, resource),
-        tree: await readSnapshot(stack.store, resource),
-        columns: (await readTableColumns(stack.store, resource)) ?? [],
-        masked: steps.length >= 3 && spec.changed.includes('title: hash') ? ['title'] : [],
-      });
+      const published = await readPublished(stack.store, resource);
+      const tree = await readSnapshot(stack.store, resource);
+      const masked = steps.length >= 3 && spec.changed.includes('title: hash') ? ['title'] : [];
+      const served = servedBy(stack, spec, masked);
+      checkTree(tree, served, published.manifest.csv);
+      const columns = (await readTableColumns(stack.store, resource)) ?? [];
+      steps.push({ served, published, tree, columns, masked });
     }
     const restore = async (step: number): Promise<void> => {
       const from = join(copies, String(step));
@@ -119,6 +124,36 @@ async function record(spec: LakeSpec, folder: string, rows: number): Promise<Rec
     return { spec, lake: stack.settings.connections[0]!.lake, steps, restore };
   } finally {
     await stack.stop();
+  }
+}
+
+/** The newest version of every record, deleted ones included: each step publishes all changes. */
+function servedBy({ simulator }: Stack, { csv }: LakeSpec, masked: readonly string[]): Expected['served'] {
+  const separator = csv.includes('flatten') ? '.' : null;
+  return new Map(
+    simulator.admin.records('tasks', 'ever').map((record) => {
+      const cells = expectedCells(record, separator);
+      for (const name of masked) {
+        const value = cells.get(name) ?? null;
+        if (value !== null) cells.set(name, createHash('sha256').update(value).digest('hex'));
+      }
+      return [cells.get('id')!, cells];
+    }),
+  );
+}
+
+/** Checks that the files have the service's values, once the documented escapes are undone. */
+function checkTree(
+  { header, rows }: ReadTree,
+  served: Expected['served'],
+  { lineBreaks }: Pick<CsvSettings, 'lineBreaks'>,
+): void {
+  for (const row of rows) {
+    const values = header.map((name): [string, string | null] => {
+      const cell = row[name] ?? null;
+      return [restored(name, { lineBreaks }), cell === null ? null : restored(cell, { lineBreaks })];
+    });
+    assertCellsEqual(Object.fromEntries(values), served.get(row.id!)!);
   }
 }
 

@@ -21,11 +21,6 @@ function canonical(text: string): string {
 
 const TIME = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d+))?(Z| UTC|[+-]\d\d(?::\d\d)?)?$/;
 
-/** The original of a cell that `lineBreaks: escape` wrote. */
-export function unescaped(text: string): string {
-  return text.replace(/\\([nr\\])/g, (_, code: string) => ({ n: '\n', r: '\r' })[code] ?? '\\');
-}
-
 /** A time with at most three digits after the second, as Trino rounds it; other texts unchanged. */
 export function roundedToMillis(text: string | null): string | null {
   const found = text === null ? null : TIME.exec(text);

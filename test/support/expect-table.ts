@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { ObjectKey } from '../../src/core/brands.js';
 import { type DeltaTable, readDelta } from './delta-rs.js';
+import { expectedCells, isSameCell } from './oracle.js';
 import { type ReadTree, readPointer, readTree } from './snapshot.js';
 import type { Stack } from './stack.js';
 
@@ -23,12 +24,15 @@ export async function expectTable(
     readonly version?: number;
     readonly snapshot?: ObjectKey;
     readonly rowsOf?: () => Promise<DeltaTable['rows']>;
+    /** The JSON texts of the records, if the table must also have the service's own values. */
+    readonly records?: readonly string[];
   } = {},
 ): Promise<{ readonly table: DeltaTable; readonly cells: number }> {
   const snapshot = of.snapshot ?? (await readPointer(stack.store, resource)).snapshot;
   const tree = await readTree(stack.store, snapshot);
   const table = await readTableOf(stack, resource, of.version);
   const cells = compare(tree, table);
+  if (of.records !== undefined) compareRecords(of.records, table);
   if (of.rowsOf !== undefined) compare(tree, { ...table, rows: await of.rowsOf() });
   return { table, cells };
 }
@@ -45,6 +49,20 @@ function compare(tree: ReadTree, table: DeltaTable): number {
   // Columns that the snapshot of a rolled-back run does not have.
   for (const row of table.rows) for (const name of extra) expect(row[name] ?? null).toBeNull();
   return ofSnapshot.length * names.length;
+}
+
+function compareRecords(records: readonly string[], { names, types, rows }: DeltaTable): void {
+  const byId = new Map(rows.map((row) => [row[names.id!], row]));
+  expect(byId.size).toBe(records.length);
+  for (const record of records) {
+    const cells = expectedCells(record);
+    const row = byId.get(cells.get('id')!)!;
+    for (const [name, cell] of cells) {
+      const type = types[names[name]!]!;
+      const found = normal(row[names[name]!] ?? null, type);
+      expect(isSameCell(found, normal(cell, type)), `${name}: ${found} instead of ${cell}`).toBe(true);
+    }
+  }
 }
 
 /** One text for equal values of a type. It is independent of the code that writes the table. */

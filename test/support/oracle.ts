@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert/strict';
+import { isDeepStrictEqual } from 'node:util';
 
 /** Marks a number's literal in text that has been through `JSON.parse`. */
 const MARK = '\u0001number:';
@@ -57,12 +58,7 @@ export function assertCellsEqual(
 ): void {
   for (const [name, cell] of expected) {
     const found = row[name] ?? null;
-    if (found === cell) continue;
-    if (cell !== null && found !== null && /^[[{]/.test(cell)) {
-      deepStrictEqual(JSON.parse(quoteNumbers(found)), JSON.parse(cell), `${row.id}: ${name}`);
-    } else {
-      deepStrictEqual(found, cell, `${row.id}: ${name}`);
-    }
+    if (!isSameCell(found, cell)) deepStrictEqual(found, cell, `${row.id}: ${name}`);
   }
   for (const [name, cell] of Object.entries(row)) {
     if (!META.includes(name) && !expected.has(name))
@@ -70,9 +66,37 @@ export function assertCellsEqual(
   }
 }
 
+/** Whether a text is an expected cell; nested values are compared as values. */
+export function isSameCell(found: string | null, expected: string | null): boolean {
+  if (found === expected) return true;
+  if (found === null || expected === null || !isNested(expected) || !isNested(found)) return false;
+  return isDeepStrictEqual(JSON.parse(quoteNumbers(found)), JSON.parse(expected));
+}
+
 /** Puts numbers outside strings in quotes, behind the mark. */
 function quoteNumbers(json: string): string {
   return json.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs, (token) =>
     token.startsWith('"') ? token : JSON.stringify(MARK + token),
   );
+}
+
+/** The escapes of a resource, as in `csv`. */
+export interface Escapes {
+  readonly lineBreaks?: 'keep' | 'escape';
+  readonly escapeFormulas?: boolean;
+}
+
+/** Restores a value from its cell as docs/explanation/semantics.md tells readers to (line breaks, formulas). */
+export function restored(cell: string, { lineBreaks = 'keep', escapeFormulas = false }: Escapes): string {
+  const text = escapeFormulas && /^'+[=+\-@\t\r＝＋－＠]/.test(cell) ? cell.slice(1) : cell;
+  if (lineBreaks === 'keep' || isNested(text)) return text;
+  return text.replace(/\\(.)/gs, (_, code: string) => ({ n: '\n', r: '\r' })[code] ?? code);
+}
+
+function isNested(text: string): boolean {
+  try {
+    return /^[{[]/.test(text) && typeof JSON.parse(text) === 'object';
+  } catch {
+    return false;
+  }
 }

@@ -1,7 +1,8 @@
 import { type ByteString, type RunId, toByteString } from '../../core/brands.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
 import { type Cell, readRow, writeRows } from '../rows/csv.js';
-import { cellRule, isWanted, type Profile } from '../rows/profile.js';
+import { cellDecoder } from '../rows/escaping.js';
+import { cellRule, isWanted, maskedColumns, type Profile } from '../rows/profile.js';
 import { type Column, META_COLUMNS } from '../rows/schema.js';
 
 /** The header width and profile that a part's rows were written with. */
@@ -14,7 +15,7 @@ export interface Written {
 /**
  * Returns a function that converts a part's rows to the current header and profile; `null` if they need no conversion.
  * Each column added since then appends one delimiter. With another profile, every cell is read and written again.
- * Masked values, and values with formula escaping, cannot be restored and stay as they are.
+ * Masked values cannot be restored and stay as they are.
  *
  * @param runId becomes the `_run_id` of each row that has a new value; `null` keeps it
  */
@@ -38,9 +39,15 @@ function rewriter(
   runId: RunId | null,
 ): (row: ByteString) => ByteString {
   const wanted = isWanted(profile);
-  const rules = columns.map((column) =>
-    wanted(column.name) ? (cellRule(profile, column.name, before) ?? keep) : drop,
-  );
+  const decode = cellDecoder(before.csv) ?? keep;
+  const names = columns.map(({ name }) => name);
+  const masked = new Set(maskedColumns(before, names));
+  const rules = names.map((name) => {
+    if (!wanted(name)) return drop;
+    const rule = cellRule(profile, name);
+    if (!masked.has(name)) return (cell: ByteString): Cell => (rule ?? keep)(decode(cell));
+    return profile.columns.mask[name] === 'redact' ? (rule ?? keep) : keep;
+  });
   return (row) => {
     const cells: Cell[] = readRow(row, before.csv.delimiter);
     const offset = META_COLUMNS.length;
@@ -59,14 +66,14 @@ function rewriter(
   };
 }
 
-/** Rows are found by the text of their key, so a new rule for line breaks must not change it. */
+/** Rows are found by the text of their key, so other escapes must not change it. */
 function keyChanged({ key }: Profile): ConfigurationError {
   return new ConfigurationError(
-    `a value of the key (${key.join(', ')}) has a backslash or a line break, so \`csv.lineBreaks\` cannot change for the ` +
-      'rows that are in the lake. Nothing was published.',
+    `a value of the key (${key.join(', ')}) has a backslash or a line break, or begins like a formula, so \`csv.lineBreaks\` or ` +
+      '`csv.escapeFormulas` cannot change for the rows that are in the lake. Nothing was published.',
     { remedy: 'Restore the setting, or give the connection a new lake URL to start with an empty lake.' },
   );
 }
 
-const keep = (cell: ByteString): Cell => cell;
+const keep = (cell: ByteString): ByteString => cell;
 const drop = (): Cell => null;

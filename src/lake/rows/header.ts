@@ -2,7 +2,7 @@ import type { ByteString } from '../../core/brands.js';
 import { fromByteString } from '../../core/brands.js';
 import type { CsvSettings } from '../../core/settings.js';
 import { writeRows } from './csv.js';
-import { escapeLineBreaks } from './line-breaks.js';
+import { escapeLineBreaks } from './escaping.js';
 import { type Column, headerCells } from './schema.js';
 
 type HeaderFormat = Pick<CsvSettings, 'delimiter' | 'lineBreaks'>;

@@ -1,6 +1,8 @@
 import type { ByteString } from '../../core/brands.js';
+import type { CsvSettings } from '../../core/settings.js';
 import { parseIsoTime } from '../../core/utc-time.js';
 import { cellEnd, readCell } from './csv.js';
+import { cellDecoder, type Escaping } from './escaping.js';
 import { payloadAt } from './row.js';
 
 const NUMBER = /^-?\d+(\.\d+)?$/;
@@ -23,12 +25,18 @@ function instant(value: string | null | undefined): { kind: 'number' | 'date'; a
   return at === null ? null : { kind: 'date', at };
 }
 
-/** Returns a function that reads one data column of a row. @param column position among the data columns, from 0 */
-export function columnReader(column: number, delimiter: string): (row: ByteString) => ByteString | null {
+/** How values are written in a row. */
+type CellFormat = Escaping & Pick<CsvSettings, 'delimiter'>;
+
+/** Returns a function that reads the value of one data column of a row. @param column position among the data columns, from 0 */
+export function columnReader(column: number, csv: CellFormat): (row: ByteString) => ByteString | null {
+  const { delimiter } = csv;
+  const decode = cellDecoder(csv);
   return (row) => {
     let at = payloadAt(row);
     for (let left = column; left > 0; left--) at = cellEnd(row, at, delimiter) + 1;
-    return readCell(row.slice(at, cellEnd(row, at, delimiter)));
+    const cell = readCell(row.slice(at, cellEnd(row, at, delimiter)));
+    return cell === null || decode === null ? cell : decode(cell);
   };
 }
 
@@ -36,17 +44,14 @@ export function columnReader(column: number, delimiter: string): (row: ByteStrin
 export function newerByField(
   field: string | null,
   names: readonly string[],
-  delimiter: string,
+  csv: CellFormat,
 ): ReturnType<typeof newerRows> | null {
   const column = field === null ? -1 : names.indexOf(field);
-  return column === -1 ? null : newerRows(column, delimiter);
+  return column === -1 ? null : newerRows(column, csv);
 }
 
 /** Returns a function that compares CSV rows by a field. @param column position of the field among the data columns */
-export function newerRows(
-  column: number,
-  delimiter: string,
-): (a: ByteString, b: ByteString) => boolean | null {
-  const value = columnReader(column, delimiter);
+export function newerRows(column: number, csv: CellFormat): (a: ByteString, b: ByteString) => boolean | null {
+  const value = columnReader(column, csv);
   return (a, b) => isLater(value(a), value(b));
 }

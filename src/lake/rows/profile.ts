@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ByteString } from '../../core/brands.js';
-import { fromByteString, toByteString } from '../../core/brands.js';
+import { toByteString } from '../../core/brands.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
-import { escapeLineBreaks, restoreLineBreaks } from './line-breaks.js';
+import { cellEncoder } from './escaping.js';
 import type { MaskingKey } from './masking-key.js';
 import { columnName } from './schema.js';
 
@@ -19,7 +19,7 @@ export interface Profile {
 }
 
 /** Version of the rules by which cells are written. Parts of an earlier version are rewritten once. */
-const CELL_RULES = 2;
+const CELL_RULES = 3;
 
 /** A hash of all that determines the bytes of rows. The part size is excluded, because it does not change rows. */
 export function profileFingerprint({ key, csv, columns }: Profile): string {
@@ -40,12 +40,12 @@ function sorted(record: object): [string, unknown][] {
  * The settings that determine the text of a row's key. They must not change while a resource is mirrored, because rows
  * are identified and sorted by key.
  */
-export function keyFingerprint({ key, csv, columns }: Profile): string {
+export function keyFingerprint({ key, columns }: Profile): string {
   const masks = key.map((field) => {
     const mask = maskOf(columns, [columnName(field)]);
     return mask === 'hash' && columns.maskedWith !== undefined ? `hash:${columns.maskedWith}` : mask;
   });
-  return JSON.stringify([key, masks, csv.escapeFormulas]);
+  return JSON.stringify([key, masks]);
 }
 
 /** Whether the sort key is the record's id as the service writes it, so that the record can be requested by it. */
@@ -107,38 +107,14 @@ export function maskedColumns(profile: Profile, names: readonly string[]): strin
 }
 
 /** Converts the values of a column (masking, escaping); `null`, the common case, for no conversion. */
-type CellRule = ((cell: ByteString) => ByteString) | null;
+export type CellRule = ((cell: ByteString) => ByteString) | null;
 
-type RuleName = 'hash' | 'redact' | 'restore' | 'lineBreaks' | 'formulas';
-
-/** Rules of one column, in order: either masking, or escaping of line breaks and then of formulas. */
-function ruleNames(profile: Profile, column: string): RuleName[] {
+/** Returns the rule for one column, which makes cells of the service's values. It is created once for each run. */
+export function cellRule(profile: Profile, column: string): CellRule {
   const mask = maskOf(profile.columns, nameAndAncestors(profile, column));
-  if (mask !== undefined) return [mask];
-  const names: RuleName[] = [];
-  if (profile.csv.lineBreaks === 'escape') names.push('lineBreaks');
-  if (profile.csv.escapeFormulas) names.push('formulas');
-  return names;
-}
-
-/**
- * Returns the rule for one column. It is created once for each run.
- *
- * @param before the profile that the cells were already written with; its rules are not applied again, and escaped line
- *   breaks are restored
- */
-export function cellRule(profile: Profile, column: string, before?: Profile): CellRule {
-  const done = before === undefined ? [] : ruleNames(before, column);
   // A masked value needs no escaping.
-  if (done[0] === 'redact' || (done[0] === 'hash' && !ruleNames(profile, column).includes('redact')))
-    return null;
-  const wanted = ruleNames(profile, column);
-  const isRestored = done.includes('lineBreaks') && !wanted.includes('lineBreaks');
-  const rules = [...(isRestored ? ['restore' as const] : []), ...wanted]
-    .filter((name) => !done.includes(name))
-    .map((name) => (name === 'hash' ? hashRule(profile) : RULES[name]));
-  if (rules.length === 0) return null;
-  return (cell) => rules.reduce((value, rule) => rule(value), cell);
+  if (mask === 'redact') return () => REDACTED;
+  return mask === 'hash' ? hashRule(profile) : cellEncoder(profile.csv);
 }
 
 const REDACTED = toByteString('[redacted]');
@@ -156,21 +132,3 @@ function hashRule({ columns, maskingKey }: Profile): (cell: ByteString) => ByteS
 function plainHash(cell: ByteString): ByteString {
   return createHash('sha256').update(cell, 'latin1').digest('hex') as string as ByteString;
 }
-
-/** Characters that start a formula in a spreadsheet, including full-width forms (OWASP, "CSV Injection"). */
-const FORMULA = /^(?:[=+\-@\t\r]|\uff1d|\uff0b|\uff0d|\uff20)/;
-
-/** Puts a `'` before a cell that a spreadsheet would evaluate as a formula. */
-export function escapeFormula(cell: ByteString): ByteString {
-  const first = cell.charCodeAt(0);
-  const plain = first !== 0xef && first !== 0x09 && first !== 0x0d && !(first >= 0x2b && first <= 0x40);
-  if (Number.isNaN(first) || plain) return cell;
-  return FORMULA.test(fromByteString(cell)) ? (`'${cell}` as ByteString) : cell;
-}
-
-const RULES: Readonly<Record<Exclude<RuleName, 'hash'>, (cell: ByteString) => ByteString>> = {
-  redact: () => REDACTED,
-  restore: restoreLineBreaks,
-  lineBreaks: escapeLineBreaks,
-  formulas: escapeFormula,
-};

@@ -31,7 +31,7 @@ export function isEligible(
   if (windowMs === null) return () => true;
   const at = columns.findIndex((column) => column.name === windowField);
   if (at === -1) return () => false;
-  const read = columnReader(at, csv.delimiter);
+  const read = columnReader(at, csv);
   const edge = now - windowMs + EDGE_MS;
   return (row) => {
     const date = Date.parse(read(row) ?? '');

@@ -1,6 +1,7 @@
 import type { ParquetWriter } from 'hyparquet-writer';
 import type { CsvSettings } from '../../core/settings.js';
 import { readCell } from '../../lake/rows/csv.js';
+import { cellDecoder, type Escaping } from '../../lake/rows/escaping.js';
 import type { ColumnType } from '../rules/column-type.js';
 import { CellScanner } from './cell-scanner.js';
 import { ColumnWriter, type PartColumn } from './column-writer.js';
@@ -22,7 +23,7 @@ export const UNFIT_KEY = 'worktrack.unfit';
 
 export interface ConversionJob {
   readonly columns: readonly PartColumn[];
-  readonly csv: Pick<CsvSettings, 'compression' | 'delimiter' | 'lineBreaks'>;
+  readonly csv: Pick<CsvSettings, 'compression' | 'delimiter'> & Escaping;
 }
 
 /** The result of a conversion. */
@@ -51,6 +52,7 @@ export class PartConverter {
   readonly #job: ConversionJob;
   readonly #events: ConversionEvents;
   readonly #scanner: CellScanner;
+  readonly #decode: ReturnType<typeof cellDecoder>;
   readonly #columns: readonly ColumnWriter[];
   readonly #bytes: InstanceType<ParquetLibrary['writer']['ByteWriter']>;
   /** Rows of the first row group, until it has decided the types. */
@@ -66,6 +68,7 @@ export class PartConverter {
     this.#job = job;
     this.#events = events;
     this.#columns = job.columns.map((column) => new ColumnWriter(column));
+    this.#decode = cellDecoder(job.csv);
     this.#scanner = new CellScanner(job.csv.delimiter, job.columns.length);
     this.#bytes = new library.writer.ByteWriter();
   }
@@ -132,7 +135,7 @@ export class PartConverter {
 
   /** Passes the cells of a row to their columns, until one rejects its cell. @returns whether none did */
   #each(bytes: Buffer, visit: Visit, { bounds } = this.#scanner): boolean {
-    const isPlain = this.#job.csv.lineBreaks === 'keep';
+    const isPlain = this.#decode === null;
     for (let at = 0; at < this.#columns.length; at++) {
       const column = this.#columns[at]!;
       const [start, end] = [bounds[2 * at]!, bounds[2 * at + 1]!];
@@ -151,7 +154,7 @@ export class PartConverter {
   /** The value of a cell without its quotes and escapes. */
   #value(bytes: Buffer, start: number, end: number): Buffer {
     const cell = readCell(bytes.toString('latin1', start, end))!;
-    return Buffer.from(this.#job.csv.lineBreaks === 'escape' ? unescaped(cell) : cell, 'latin1');
+    return Buffer.from(this.#decode === null ? cell : this.#decode(cell), 'latin1');
   }
 
   #writeGroup(): void {
@@ -204,9 +207,3 @@ const add: Visit = (column, bytes, start, end) => {
   column.addNull();
   return true;
 };
-
-/** Restores what `csv.lineBreaks: escape` wrote as two characters. */
-function unescaped(cell: string): string {
-  if (!cell.includes('\\')) return cell;
-  return cell.replace(/\\([\\nr])/g, (_, code: string) => (code === 'n' ? '\n' : code === 'r' ? '\r' : '\\'));
-}

@@ -33,7 +33,8 @@ describe('a Delta table', () => {
     expect(
       exported.runs.flatMap(({ warnings }) => warnings.filter((text) => text.startsWith('table'))),
     ).toEqual([]);
-    const { table, cells } = await expectTable(stack, 'time-entries');
+    const records = (resource: string) => stack.simulator.admin.records(resource, 'listed');
+    const { table, cells } = await expectTable(stack, 'time-entries', { records: records('time-entries') });
     expect(cells).toBeGreaterThan(5000);
     expect(table.types).toMatchObject({
       ...{ _run_id: 'string', _synced_at: 'timestamp', id: 'string', durationSeconds: 'long' },
@@ -46,7 +47,7 @@ describe('a Delta table', () => {
       },
     });
     for (const resource of ['projects', 'tasks', 'calendar-entries', 'members'])
-      await expectTable(stack, resource);
+      await expectTable(stack, resource, { records: records(resource) });
     for (const resource of ['projects', 'tasks']) expect(await checkTable(stack.store, resource)).toEqual([]);
   });
 

@@ -22,7 +22,7 @@ import {
   updatedSinceAfterSetback,
   windowGap,
 } from '../../../src/lake/run/watermark.js';
-import { NEW_RUN, OLD_RUN, OLD_TIME, rowText } from './data-plane.js';
+import { NEW_RUN, OLD_RUN, OLD_TIME, profileOf, rowText } from './data-plane.js';
 
 const anyTime = fc.integer({ min: Date.parse('1971-01-01'), max: Date.parse('2100-01-01') });
 const anyCheckpoint = fc.option(anyTime.map(toUtcSeconds));
@@ -300,7 +300,7 @@ describe('The newer of two rows', () => {
   it('is found in fetched records and in rows of CSV alike', () => {
     const row = (...cells: (string | null)[]) =>
       rowText({ runId: OLD_RUN, syncedAt: OLD_TIME, deletedAt: null, cells }, ';');
-    const newer = newerRows(2, ';');
+    const newer = newerRows(2, { ...profileOf().csv, delimiter: ';' });
     expect(newer(row('a;1', 'x\n"', '2', 'y'), row('a;1', null, '1', 'y'))).toBe(true);
     expect(newer(row('a', '', '1'), row('a', 'z', '2'))).toBe(false);
     expect(newer(row('a', '', null), row('a', 'z', '2'))).toBeNull();

@@ -421,7 +421,7 @@ describe('A staged chunk', () => {
   });
 
   it('keeps the row that is newer by its "updated at" field, or the later one if the field does not decide', async () => {
-    const isNewer = newerRows(1, CSV.delimiter);
+    const isNewer = newerRows(1, profileOf().csv);
     const rows = [
       ['a', '2', 'x'],
       ['a', '1', 'y'],

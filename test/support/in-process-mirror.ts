@@ -1,0 +1,222 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import { createActivities } from '../../activities/index.js';
+import { parseSettings } from '../../src/config/index.js';
+import type { RunId, UtcSeconds } from '../../src/core/brands.js';
+import type { Activities, ExtractResult, PublishedRun, RunRef } from '../../src/core/contract/index.js';
+import { newRunId } from '../../src/core/run-id.js';
+import { type PublishedSnapshot, readPublished } from '../../src/lake/published/read-published.js';
+import { type ObjectStore, openStore } from '../../src/lake/store/index.js';
+import {
+  DEMO_KEY,
+  type Simulator,
+  type SimulatorOptions,
+  startSimulator,
+} from '../../src/simulator/index.js';
+import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
+
+type Input<N extends keyof Activities> = Parameters<Activities[N]>[0];
+type Output<N extends keyof Activities> = Awaited<ReturnType<Activities[N]>>;
+
+interface Options {
+  readonly simulator: SimulatorOptions;
+  /** The resource that is mirrored, and its settings as YAML, such as `{ name: tasks }`. */
+  readonly resource: string;
+  readonly yaml: string;
+  /** More keys of the connection, with an indentation of four spaces. */
+  readonly connection?: string;
+}
+
+export interface RunOptions {
+  readonly full?: boolean;
+  readonly reconcile?: boolean;
+  readonly allowDeletes?: boolean;
+  readonly adopt?: boolean;
+  /** Whether the run may be a short one. Default: it may. */
+  readonly short?: boolean;
+}
+
+const SILENT = new DefaultLogger('ERROR', () => {});
+
+export type Ended = PublishedRun & { readonly runId: RunId; readonly short: boolean };
+
+/**
+ * A mirror in this process: the real activities in the order in which the workflow requests them, a real simulator and a
+ * lake in a folder, but no Temporal, so that hundreds of runs take seconds.
+ */
+export class InProcessMirror {
+  readonly simulator: Simulator;
+  readonly store: ObjectStore;
+  readonly folder: string;
+  readonly #resource: string;
+  #connections: Connections;
+  /** Temporal's clock, milliseconds since 1970. */
+  clock = Date.now();
+  published: RunId | null = null;
+  checkpoint: { readonly updatedSince: UtcSeconds } | null = null;
+
+  private constructor(simulator: Simulator, folder: string, { resource, yaml, connection }: Options) {
+    this.simulator = simulator;
+    this.folder = folder;
+    this.#resource = resource;
+    this.store = openStore({ url: pathToFileURL(join(folder, 'lake')).href });
+    this.#connections = this.#open(yaml, connection);
+  }
+
+  static async start(options: Options): Promise<InProcessMirror> {
+    process.env.WORKTRACK_API_KEY = DEMO_KEY;
+    const folder = await mkdtemp(join(tmpdir(), 'worktrack-mirror-'));
+    return new InProcessMirror(await startSimulator(options.simulator), folder, options);
+  }
+
+  #open(yaml: string, connection = ''): Connections {
+    const text = `connections:
+  acme:
+    baseUrl: ${this.simulator.url}
+    apiKey: { env: WORKTRACK_API_KEY }
+    lake: { url: "${pathToFileURL(join(this.folder, 'lake')).href}" }
+    resources: [${yaml}]
+${connection}`;
+    return openConnections(parseSettings(text, 'worktrack.yaml'));
+  }
+
+  /** Uses other settings from the next run on. */
+  async configure(yaml: string, connection?: string): Promise<void> {
+    const before = this.#connections;
+    this.#connections = this.#open(yaml, connection);
+    await before.close();
+  }
+
+  /** A run from its beginning to its end, as short as it can be. @throws the failure that ended it */
+  async run({ allowDeletes = false, short = true, ...request }: RunOptions = {}): Promise<Ended> {
+    const { full = false, reconcile = allowDeletes, adopt = false } = request;
+    const input = this.#preparation({
+      mode: full || reconcile ? 'full' : 'increment',
+      reconcile,
+      adopt,
+      allowDeletes,
+    });
+    const mayBeShort = short && this.published !== null && input.mode === 'increment' && !adopt;
+    const done = mayBeShort ? await this.#shortRun(input) : null;
+    const ended = done ?? (await this.#steps(input, allowDeletes));
+    this.published = ended.runId;
+    this.checkpoint = ended.checkpoint;
+    return ended;
+  }
+
+  async #shortRun(input: Input<'worktrack.prepareRun'>): Promise<Ended | null> {
+    const result = await this.step('worktrack.shortRun', { ...input, allowDeletes: false, pageSize: null });
+    if (result.kind === 'handed-over') return null;
+    return { ...result.run, runId: result.runId, short: true };
+  }
+
+  async #steps(input: Input<'worktrack.prepareRun'>, allowDeletes: boolean): Promise<Ended> {
+    const { connection, resource, runId } = input;
+    const ref: RunRef = { connection, resource, runId };
+    const prepared = await this.step('worktrack.prepareRun', input);
+    let last: ExtractResult | null = prepared.restoreRolledBack
+      ? await this.step('worktrack.restoreRolledBack', ref)
+      : null;
+    let call = 0;
+    let number = 0;
+    const read = async (kind: 'list' | 'catch-up'): Promise<number> => {
+      const reading = { number: number++, kind };
+      do {
+        const after = last?.stage ?? null;
+        last = await this.step('worktrack.extractPages', {
+          ...{ ...ref, call: call++, after, pageSize: null, read: reading },
+        });
+      } while (!last.done);
+      return reading.number;
+    };
+    await read('list');
+    let gone: Input<'worktrack.planMerge'>['gone'] = null;
+    if (prepared.reconcile) {
+      await read('catch-up');
+      const first = await this.step('worktrack.findAbsent', {
+        ...{ ...ref, stage: last!.stage, sinceRead: 0, among: null },
+      });
+      if (first.count > 0) {
+        const sinceRead = await read('list');
+        await read('catch-up');
+        const among = first.keys;
+        const second = await this.step('worktrack.findAbsent', {
+          ...{ ...ref, stage: last!.stage, sinceRead, among },
+        });
+        if (second.count > 0) gone = second.keys;
+      }
+    }
+    const { stage } = last!;
+    const { plan, batches } = await this.step('worktrack.planMerge', {
+      ...{ ...ref, stage, pass: 0, gone, allowDeletes },
+    });
+    const results = [];
+    for (let batch = 0; batch < batches; batch++)
+      results.push((await this.step('worktrack.mergeParts', { ...ref, plan, pass: 0, batch })).result);
+    const published = await this.step('worktrack.publish', {
+      ...{ ...ref, stage, plan, results, shifted: false, unproven: 0 },
+    });
+    if (prepared.table) {
+      const { warnings } = await this.step('worktrack.followTable', ref);
+      if (warnings.length > 0) throw new Error(warnings.join('\n'));
+    }
+    return { ...published, runId, short: false };
+  }
+
+  /** Points `latest.json` at an earlier run. */
+  async rollBack(to: RunId): Promise<void> {
+    const { connection, resource, runId, ...fence } = this.#fenced();
+    const input = { connection, resource, runId, ...fence, to };
+    const { checkpoint, table } = await this.step('worktrack.rollBack', input);
+    this.published = to;
+    this.checkpoint = checkpoint;
+    if (table) await this.step('worktrack.followTable', { connection, resource, runId });
+  }
+
+  #preparation(
+    request: Pick<Input<'worktrack.prepareRun'>, 'mode' | 'reconcile' | 'adopt'> & { allowDeletes: boolean },
+  ): Input<'worktrack.prepareRun'> {
+    const fenced = this.#fenced();
+    const { checkpoint, clock } = this;
+    return {
+      ...{ ...fenced, ...request, since: null, checkpoint, resumable: null },
+      ...{ startedAt: clock, nominalStart: clock },
+    };
+  }
+
+  /** Each request has a second of its own, as in a mirror. */
+  #fenced() {
+    this.clock += 1000;
+    const runId = newRunId(this.clock, this.published, randomBytes(4).toString('hex'));
+    return {
+      ...{ connection: 'acme', resource: this.#resource, runId, publishedRunId: this.published },
+      ...{ publishingRunId: null, rollbackRunId: null, displaced: false },
+    };
+  }
+
+  async step<N extends keyof Activities>(name: N, input: Input<N>): Promise<Output<N>> {
+    const environment = new MockActivityEnvironment(
+      { scheduledTimestampMs: this.clock, currentAttemptScheduledTimestampMs: this.clock },
+      { logger: SILENT },
+    );
+    const activity = createActivities(this.#connections)[name] as (given: Input<N>) => Promise<Output<N>>;
+    return (await environment.run(activity, input)) as Output<N>;
+  }
+
+  /** The published snapshot. */
+  current(): Promise<PublishedSnapshot> {
+    return readPublished(this.store, this.#resource);
+  }
+
+  async close(): Promise<void> {
+    await this.#connections.close();
+    this.store.close();
+    await this.simulator.close();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}

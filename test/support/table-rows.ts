@@ -1,0 +1,36 @@
+import { gunzipSync } from 'node:zlib';
+import { parquetMetadata, parquetReadObjects } from 'hyparquet';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { dataKey, readTableColumns } from '../../src/table/index.js';
+import { readTable } from '../../src/table/log/read-table.js';
+
+/** The rows of a resource's table, by the name of the column in the snapshot, as the library hyparquet reads its files. */
+export async function readTableRows(
+  store: ObjectStore,
+  resource: string,
+): Promise<Record<string, unknown>[]> {
+  const { state } = await readTable(store, resource);
+  const columns = (await readTableColumns(store, resource)) ?? [];
+  const rows: Record<string, unknown>[] = [];
+  for (const { path } of state.files.values()) {
+    const bytes = await store.read(dataKey(resource, path));
+    const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
+    const found = await parquetReadObjects({
+      ...{ file, metadata: parquetMetadata(file) },
+      compressors: { GZIP: (input) => new Uint8Array(gunzipSync(input)) },
+    });
+    for (const row of found)
+      rows.push(Object.fromEntries(columns.map(({ name, alias }) => [name, row[alias] ?? null])));
+  }
+  return rows;
+}
+
+/** Whether a value of a table is the one that a text of the service or of the lake stands for. */
+export function isValueOf(value: unknown, text: string | null): boolean {
+  if (value === null || text === null) return value === text;
+  if (typeof value === 'string') return value === text;
+  if (typeof value === 'bigint') return /^-?\d+$/.test(text) && BigInt(text) === value;
+  if (typeof value === 'number') return Number(text) === Number(value.toFixed(9));
+  if (value instanceof Date) return Date.parse(text) === value.getTime();
+  return String(value) === text;
+}

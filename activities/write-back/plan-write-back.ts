@@ -96,20 +96,21 @@ async function makePlan(
 /** Reads the input and visits each row. Returns the columns of a CSV input. */
 async function eachRow(
   store: ObjectStore,
-  { batchId, resource, format, input }: PlanWriteBackInput,
+  { batchId, resource, format, input, reading, keyColumn }: PlanWriteBackInput,
   signal: AbortSignal,
   visit: (row: InputRow) => Promise<void> | undefined,
 ): Promise<readonly InputColumn[]> {
   let columns: readonly InputColumn[] = [];
   const types = {
-    published: format === 'csv' ? await publishedColumns(store, resource) : [],
+    published: await publishedColumns(store, resource),
     fixed: (await readBatch(store, batchId))?.file.types ?? {},
     text: textColumns(resource),
   };
   const onColumns = (found: readonly InputColumn[]): void => {
     columns = found;
   };
-  for await (const rows of readRows(unchanged(store, input, signal), { format, types, onColumns })) {
+  const options = { format, types, reading, keyColumn, onColumns };
+  for await (const rows of readRows(unchanged(store, input, signal), options)) {
     for (const row of rows) {
       const visited = visit(row);
       if (visited !== undefined) await visited;

@@ -1,9 +1,13 @@
-import { type ByteString, fromByteString } from '../core/brands.js';
-import { readManifest } from '../lake/published/manifest.js';
+import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
+import type { InputReading } from '../core/contract/write-back.js';
+import { type Manifest, readManifest } from '../lake/published/manifest.js';
 import { readPointer } from '../lake/published/pointer.js';
-import { type Column, columnName, typeNames } from '../lake/rows/schema.js';
+import { cellDecoder } from '../lake/rows/escaping.js';
+import { type Column, columnName, fieldName, META_COLUMNS, typeNames } from '../lake/rows/schema.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { InputError } from './input-error.js';
+import { formOf, type PublishedForm } from './published-form.js';
+import { PLAIN_READING } from './reading.js';
 
 /** The JSON type of a CSV column's cells in requests. */
 const CELL_TYPES = ['string', 'integer', 'number', 'boolean', 'json'] as const;
@@ -13,10 +17,18 @@ type CellType = (typeof CELL_TYPES)[number];
 export type CellTypes = Readonly<Record<string, CellType>>;
 
 export interface InputColumn {
+  /** The field's name. */
   readonly name: ByteString;
   readonly type: CellType;
   /** Where the type comes from, for messages. */
   readonly from: 'header' | 'batch' | 'published' | 'pair' | 'nothing';
+  /**
+   * `field`: sent. `metadata`: a column that the lake has added. `dropped`: left out on request. `unnamed`: a last column
+   * without a name, which must be empty.
+   */
+  readonly role: 'field' | 'metadata' | 'dropped' | 'unnamed';
+  /** What all published values are, if a cell must be the same. */
+  readonly form: PublishedForm | null;
 }
 
 export interface TypeSources {
@@ -28,9 +40,12 @@ export interface TypeSources {
   readonly text: readonly string[];
 }
 
+type ColumnReading = Pick<InputReading, 'drop' | 'text' | 'escaped'>;
+
 /**
- * The columns of a CSV. A type comes from a suffix in the header (`durationSeconds:integer`), from the batch, or from the
- * published snapshot. An unknown column, or one with several types, is text.
+ * The columns of a CSV. Names lose the spaces around them. A type comes from a suffix in the header
+ * (`durationSeconds:integer`), from the batch, or from the published snapshot. An unknown column, or one with several types,
+ * is text.
  *
  * @throws InputError for an empty name, a duplicate name, an unknown type, and a type that differs from the batch's
  */
@@ -38,42 +53,86 @@ export function inputColumns(
   header: readonly (ByteString | null)[],
   line: number,
   sources: TypeSources,
+  reading: ColumnReading = PLAIN_READING,
 ): InputColumn[] {
-  const published = new Map(sources.published.map((column) => [column.name, column.types]));
-  const columns = header.map((cell, at): InputColumn => {
-    const { name, suffix } = headerCell(cell, at, line, {
-      isName: (name) => published.has(columnName(name)) || Object.hasOwn(sources.fixed, name),
+  const published = new Map(sources.published.map((column) => [column.name, column]));
+  const cells = header.map((cell) => (cell === null ? '' : fromByteString(cell).trim()));
+  const named = cells.findLastIndex((text) => text !== '') + 1;
+  const isExport = isExported(cells);
+  const columns = cells.map((cell, at): InputColumn => {
+    if (at >= named) return { ...UNNAMED, role: 'unnamed' };
+    const text = isExport ? restoredName(cell, reading) : cell;
+    if ((META_COLUMNS as readonly string[]).includes(text))
+      return {
+        ...UNNAMED,
+        name: toByteString(text),
+        role: reading.drop.includes(text) ? 'dropped' : 'metadata',
+      };
+    const { column, suffix } = headerCell(text, at, line, {
+      isName: (name) => published.has(name) || Object.hasOwn(sources.fixed, name),
     });
-    const text = fromByteString(name);
-    const fixed = Object.hasOwn(sources.fixed, text) ? sources.fixed[text] : undefined;
-    if (suffix !== null && fixed !== undefined && fixed !== suffix)
-      throw changedType(text, fixed, suffix, line);
-    if (sources.text.includes(text)) return { name, type: 'string', from: 'pair' };
-    if (suffix !== null) return { name, type: suffix, from: 'header' };
-    if (fixed !== undefined) return { name, type: fixed, from: 'batch' };
-    const seen = publishedType(published.get(columnName(text)) ?? 0);
-    return seen === null
-      ? { name, type: 'string', from: 'nothing' }
-      : { name, type: seen, from: 'published' };
+    const field = fieldName(column);
+    const name = toByteString(field);
+    const role = reading.drop.includes(field) || reading.drop.includes(column) ? 'dropped' : 'field';
+    const known = published.get(columnName(field));
+    return { name, role, ...typeOf(field, suffix, known, sources, reading, line) };
   });
   checkNames(columns, line);
   return columns;
 }
 
+const UNNAMED = { name: '' as ByteString, type: 'string', from: 'nothing', form: null } as const;
+
+/** Names of columns are escaped only for line breaks. */
+function restoredName(cell: string, { escaped }: ColumnReading): string {
+  const decode = cellDecoder({ lineBreaks: escaped.lineBreaks, escapeFormulas: false });
+  return decode === null ? cell : fromByteString(decode(toByteString(cell)));
+}
+
+/** Whether a header is that of an export of the lake, which has metadata columns. */
+function isExported(names: readonly string[]): boolean {
+  return names.includes(META_COLUMNS[0]);
+}
+
+/** Whether columns are those of an export of the lake. */
+export function isExportOf(columns: readonly InputColumn[]): boolean {
+  return isExported(columns.map(({ name }) => name));
+}
+
+function typeOf(
+  field: string,
+  suffix: CellType | null,
+  known: Column | undefined,
+  sources: TypeSources,
+  reading: ColumnReading,
+  line: number,
+): Pick<InputColumn, 'type' | 'from' | 'form'> {
+  const fixed = Object.hasOwn(sources.fixed, field) ? sources.fixed[field] : undefined;
+  const given = reading.text.includes(field) ? 'string' : suffix;
+  if (given !== null && fixed !== undefined && fixed !== given) throw changedType(field, fixed, given, line);
+  if (sources.text.includes(field)) return { type: 'string', from: 'pair', form: null };
+  if (given !== null) return { type: given, from: 'header', form: null };
+  const form = known === undefined ? null : formOf(known);
+  if (fixed !== undefined) return { type: fixed, from: 'batch', form };
+  const seen = publishedType(known?.types ?? 0);
+  return seen === null
+    ? { type: 'string', from: 'nothing', form: null }
+    : { type: seen, from: 'published', form };
+}
+
 function headerCell(
-  cell: ByteString | null,
+  text: string,
   at: number,
   line: number,
   { isName }: { readonly isName: (name: string) => boolean },
-): { name: ByteString; suffix: CellType | null } {
-  if (cell === null || cell === '')
-    throw new InputError(`column ${at + 1} has no name in the header`, { line });
-  const colon = cell.lastIndexOf(':');
-  const text = fromByteString(cell);
+): { column: string; suffix: CellType | null } {
+  if (text === '') throw new InputError(`column ${at + 1} has no name in the header`, { line });
+  const colon = text.lastIndexOf(':');
   // The name of a field can contain a colon.
-  if (colon <= 0 || isName(text)) return { name: cell, suffix: null };
-  const suffix = CELL_TYPES.find((type) => type === cell.slice(colon + 1));
-  if (suffix !== undefined) return { name: cell.slice(0, colon) as ByteString, suffix };
+  if (colon <= 0 || isName(text)) return { column: text, suffix: null };
+  const type = text.slice(colon + 1).trim();
+  const suffix = CELL_TYPES.find((one) => one === type);
+  if (suffix !== undefined) return { column: text.slice(0, colon).trim(), suffix };
   throw new InputError(
     `column ${at + 1}, ${JSON.stringify(text)}, has an unknown type after the colon`,
     { line },
@@ -93,7 +152,8 @@ function publishedType(bits: number): CellType | null {
 
 function checkNames(columns: readonly InputColumn[], line: number): void {
   const seen = new Map<string, number>();
-  for (const [at, { name }] of columns.entries()) {
+  for (const [at, { name, role }] of columns.entries()) {
+    if (role !== 'field') continue;
     const before = seen.get(name);
     if (before !== undefined) {
       throw new InputError(
@@ -115,7 +175,8 @@ function changedType(name: string, fixed: CellType, suffix: CellType, line: numb
 
 /** The types to fix for the rest of the batch. */
 export function typesOf(columns: readonly InputColumn[]): CellTypes {
-  return Object.fromEntries(columns.map(({ name, type }) => [fromByteString(name), type]));
+  const fields = columns.filter(({ role }) => role === 'field');
+  return Object.fromEntries(fields.map(({ name, type }) => [fromByteString(name), type]));
 }
 
 /** Columns that no published row has had, such as misspelled ones; empty without a snapshot. They are sent as they are. */
@@ -125,11 +186,19 @@ export function unpublishedColumns(
 ): readonly string[] {
   if (published.length === 0) return [];
   const known = new Set(published.map(({ name }) => name));
-  return columns.map(({ name }) => fromByteString(name)).filter((name) => !known.has(columnName(name)));
+  return columns
+    .filter(({ role }) => role === 'field')
+    .map(({ name }) => fromByteString(name))
+    .filter((name) => !known.has(columnName(name)));
+}
+
+/** The published snapshot of a resource; `null` if nothing is published. */
+export async function publishedSnapshotOf(store: ObjectStore, resource: string): Promise<Manifest | null> {
+  const pointer = await readPointer(store, resource);
+  return pointer && readManifest(store, pointer.snapshot);
 }
 
 /** Columns of a resource's published snapshot with the JSON types of their values; empty without a snapshot. */
 export async function publishedColumns(store: ObjectStore, resource: string): Promise<readonly Column[]> {
-  const pointer = await readPointer(store, resource);
-  return (pointer && (await readManifest(store, pointer.snapshot)))?.columns ?? [];
+  return (await publishedSnapshotOf(store, resource))?.columns ?? [];
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { type ByteString, fromByteString } from '../core/brands.js';
+import { sepLine, shownDelimiter } from './delimiter.js';
 import { InputError } from './input-error.js';
 
 /** A row of the file. */
@@ -11,9 +12,9 @@ export interface CsvRecord {
 }
 
 const QUOTE = 0x22;
-const COMMA = 0x2c;
 const LF = 0x0a;
 const CR = 0x0d;
+const SPACE = 0x20;
 
 /** Longest record in bytes. A longer one usually has an unclosed quotation mark. */
 export const MAX_RECORD_BYTES = 8 * 1024 * 1024;
@@ -22,13 +23,14 @@ export const MAX_RECORD_BYTES = 8 * 1024 * 1024;
 const INCOMPLETE = Symbol('more');
 
 /**
- * A strict streaming CSV parser (RFC 4180: commas, double quotes; LF or CRLF). It holds one record in memory, so a file
- * can have any size. It skips empty lines.
+ * A strict streaming CSV parser (RFC 4180: one delimiter, double quotes). LF, CRLF and CR end a record, also mixed. It holds
+ * one record in memory, so a file can have any size. It skips empty lines, and a line such as `sep=;` before the header. In
+ * the header, spaces around a quoted cell are ignored.
  *
  * Text has one byte per character. Invalid CSV throws InputError with line and column.
  *
- * It replaces csv-parse (7.0.3), which gives no column, counts a CRLF inside quotes as two lines, accepts a bare carriage
- * return and a NUL after a closing quotation mark, does not limit a row of empty cells, and is 50 times slower when it must
+ * It replaces csv-parse (7.0.3), which gives no column, counts a CRLF inside quotes as two lines, accepts a NUL after a closing
+ * quotation mark, does not limit a row of empty cells, and is 50 times slower when it must
  * tell an empty cell from `""`.
  */
 export class CsvParser {
@@ -39,6 +41,14 @@ export class CsvParser {
   /** Offset of the current line of the current record. */
   #lineStart = 0;
   #lines = 0;
+  #part: 'header' | 'rows' = 'header';
+  /** Whether lines end with CR, so that CR also separates lines inside quotes. */
+  #crLines = false;
+  readonly #delimiter: number;
+
+  constructor(delimiter = ',') {
+    this.#delimiter = delimiter.charCodeAt(0);
+  }
 
   /** Adds a chunk of text and returns the records that it completes. */
   push(chunk: string): CsvRecord[] {
@@ -65,7 +75,10 @@ export class CsvParser {
       const end = this.#record(text, at, state === 'end', cells);
       if (end === INCOMPLETE) break;
       this.#checkText(text, at, end);
-      if (cells.length > 1 || cells[0] !== null) records.push({ line: this.#line, cells });
+      if (cells.length > 1 || cells[0] !== null) {
+        if (this.#part === 'rows') records.push({ line: this.#line, cells });
+        else if (this.#isHeader(text.slice(at, end), cells)) records.push({ line: this.#line, cells });
+      }
       this.#line += this.#lines + 1;
       at = end;
     }
@@ -81,43 +94,56 @@ export class CsvParser {
     return records;
   }
 
+  /** Whether a record is the header, and not a line without any value or a `sep=` line before it. */
+  #isHeader(record: string, cells: readonly (ByteString | null)[]): boolean {
+    if (cells.every((cell) => cell === null || cell.trim() === '')) return false;
+    if (sepLine(record.replace(/[\r\n]+$/, '')) !== null) return false;
+    this.#part = 'rows';
+    this.#crLines = record.endsWith('\r');
+    return true;
+  }
+
   /** Parses the record at `at` into `cells`. Returns the offset of the next one. */
   #record(text: string, at: number, last: boolean, cells: (ByteString | null)[]): number | typeof INCOMPLETE {
     for (let pos = at; ; pos++) {
+      const isLenient = this.#part === 'header' && this.#delimiter !== SPACE;
+      if (isLenient) pos = this.#toQuote(text, pos);
       const quoted = text.charCodeAt(pos) === QUOTE;
       const end = quoted ? this.#quoted(text, pos, last, cells) : this.#plain(text, pos, cells);
       if (end === INCOMPLETE) return INCOMPLETE;
-      pos = end;
+      pos = quoted && isLenient ? spacesEnd(text, end) : end;
       if (pos >= text.length) return last ? pos : INCOMPLETE;
       const code = text.charCodeAt(pos);
-      if (code === COMMA) {
-        // A comma at the end of the input is followed by an empty cell.
+      if (code === this.#delimiter) {
+        // A delimiter at the end of the input is followed by an empty cell.
         if (pos + 1 < text.length || !last) continue;
         cells.push(null);
         return pos + 1;
       }
       if (code === LF) return pos + 1;
       if (code === CR) {
+        // The next character decides whether this is CRLF.
         if (pos + 1 >= text.length) return last ? pos + 1 : INCOMPLETE;
-        if (text.charCodeAt(pos + 1) === LF) return pos + 2;
-        throw this.#error(
-          text,
-          pos,
-          'a carriage return without a line feed',
-          'Save the file with LF or CRLF line endings, or quote the value.',
-        );
+        return text.charCodeAt(pos + 1) === LF ? pos + 2 : pos + 1;
       }
-      throw this.#error(text, pos, 'text after the closing quotation mark', QUOTING_RULE);
+      throw this.#error(text, pos, 'text after the closing quotation mark', this.#quotingRule());
     }
   }
 
+  /** Skips spaces before a quoted cell; returns `pos` if none follows. */
+  #toQuote(text: string, pos: number): number {
+    const end = spacesEnd(text, pos);
+    return text.charCodeAt(end) === QUOTE ? end : pos;
+  }
+
   #plain(text: string, start: number, cells: (ByteString | null)[]): number {
+    const delimiter = this.#delimiter;
     let end = start;
     for (; end < text.length; end++) {
       const code = text.charCodeAt(end);
-      if (code === COMMA || code === LF || code === CR) break;
+      if (code === delimiter || code === LF || code === CR) break;
       if (code === QUOTE)
-        throw this.#error(text, end, 'a quotation mark inside an unquoted cell', QUOTING_RULE);
+        throw this.#error(text, end, 'a quotation mark inside an unquoted cell', this.#quotingRule());
     }
     cells.push(end === start ? null : (text.slice(start, end) as ByteString));
     return end;
@@ -135,14 +161,15 @@ export class CsvParser {
       doubled = true;
       end = text.indexOf('"', end + 2);
     }
-    if (end === -1 && last) throw this.#error(text, start, 'an unclosed quotation mark', QUOTING_RULE);
+    if (end === -1 && last) throw this.#error(text, start, 'an unclosed quotation mark', this.#quotingRule());
     // The next character decides whether this mark closes the cell.
     if (end === -1 || (end + 1 >= text.length && !last)) return INCOMPLETE;
     const value = text.slice(start + 1, end);
     cells.push((doubled ? value.replaceAll('""', '"') : value) as ByteString);
-    for (let lf = text.indexOf('\n', start); lf !== -1 && lf < end; lf = text.indexOf('\n', lf + 1)) {
+    const mark = this.#crLines ? '\r' : '\n';
+    for (let at = text.indexOf(mark, start); at !== -1 && at < end; at = text.indexOf(mark, at + 1)) {
       this.#lines++;
-      this.#lineStart = lf + 1;
+      this.#lineStart = at + 1;
     }
     return end + 1;
   }
@@ -151,7 +178,12 @@ export class CsvParser {
     const record = text.slice(from, to);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds bytes outside ASCII
     if (!/[^\x00-\x7f]/.test(record) || isUtf8(Buffer.from(record, 'latin1'))) return;
-    throw new InputError('the text is not UTF-8', { line: this.#line }, 'Save the file as UTF-8.');
+    throw new InputError('the text is not UTF-8', { line: this.#line }, NOT_UTF8_REMEDY);
+  }
+
+  #quotingRule(): string {
+    const delimiter = shownDelimiter(String.fromCharCode(this.#delimiter));
+    return `Put a cell with quotation marks, line breaks or the delimiter (${delimiter}) in quotes, and double the quotes inside it.`;
   }
 
   #error(text: string, at: number, problem: string, remedy: string): InputError {
@@ -160,5 +192,15 @@ export class CsvParser {
   }
 }
 
-const QUOTING_RULE =
-  'Put a cell with quotation marks, commas or line breaks in quotes, and double the quotes inside it.';
+export const NOT_UTF8_REMEDY =
+  'Save the file as UTF-8 ("CSV UTF-8" in Excel), or set its encoding with --encoding, such as windows-1252.';
+
+/** The end of the spaces at `pos`, no-break spaces included. */
+function spacesEnd(text: string, pos: number): number {
+  let at = pos;
+  for (;;) {
+    if (text.charCodeAt(at) === SPACE) at++;
+    else if (text.startsWith('\xc2\xa0', at)) at += 2;
+    else return at;
+  }
+}

@@ -47,8 +47,13 @@ export class BatchHash {
     this.#content.update(chunk);
   }
 
-  /** Must be called only once. */
-  finish(): { batchId: string; contentSha256: string } {
+  /**
+   * Must be called only once.
+   *
+   * @param settings the settings that change what is sent, as text; `''` without any
+   */
+  finish(settings = ''): { batchId: string; contentSha256: string } {
+    if (settings !== '') this.#batch.update(`\n${settings}`);
     return { batchId: this.#batch.digest('hex'), contentSha256: this.#content.digest('hex') };
   }
 }

@@ -6,10 +6,13 @@ export {
   type CellTypes,
   type InputColumn,
   publishedColumns,
+  publishedSnapshotOf,
   type TypeSources,
   typesOf,
   unpublishedColumns,
 } from './columns.js';
+export { delimiterOf, findDelimiter } from './delimiter.js';
+export { decodeInput, encodingOf } from './encoding.js';
 export { formatOf } from './format.js';
 export { HashTable } from './hash-table.js';
 export { BatchHash, idempotencyKey, textHash, uuidV5 } from './identity.js';
@@ -43,9 +46,10 @@ export {
   type RowReceipt,
 } from './plan-file.js';
 export { BatchPlanner, type PlannedRow } from './planner.js';
+export { InputFacts, PLAIN_READING } from './reading.js';
 export { responseId, toRequest } from './request.js';
 export { resultLines, resultOf, resultsHeader } from './results.js';
-export { type InputRow, readRows } from './rows.js';
+export { type InputRow, type ReadRowsOptions, readRows } from './rows.js';
 export { decodeSealed, encodeSealed } from './sealed.js';
 export { type InputSource, openSource } from './source.js';
 export { type Summary, type WrittenBatch, writtenBatch } from './written.js';

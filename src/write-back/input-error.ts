@@ -7,18 +7,37 @@ interface InputPosition {
   readonly column?: number | null;
 }
 
+/** What an error says beside its message. */
+interface InputErrorDetails {
+  /** The text of a cell. */
+  readonly value?: string;
+}
+
 /**
  * An input with an error; no row of it was sent. The message never quotes a value, because it may be stored in a workflow
- * history.
+ * history. `value` has it, for a person at a terminal.
  */
 export class InputError extends ConfigurationError {
   readonly line: number | null;
   readonly column: number | null;
+  /** Private, so that an error that is logged as an object does not show it. */
+  readonly #value: string | null;
 
-  constructor(problem: string, position: InputPosition | null = null, remedy: string | null = null) {
+  constructor(
+    problem: string,
+    position: InputPosition | null = null,
+    remedy: string | null = null,
+    details: InputErrorDetails = {},
+  ) {
     super(position === null ? problem : `${where(position)}: ${problem}`, { remedy });
     this.line = position?.line ?? null;
     this.column = position?.column ?? null;
+    this.#value = details.value ?? null;
+  }
+
+  /** The text of the cell with the error; `null` if the error is not about one cell. */
+  get value(): string | null {
+    return this.#value;
   }
 }
 

@@ -74,6 +74,8 @@ abstract class JsonText {
 
 /** Parses one JSON object per line and skips blank lines. Throws InputError with line and column. */
 export class NdjsonParser extends JsonText {
+  readonly isExport = false;
+
   push(chunk: string): JsonRecord[] {
     this.append(chunk);
     const records: JsonRecord[] = [];
@@ -100,9 +102,14 @@ export class NdjsonParser extends JsonText {
   }
 }
 
-/** Parses an array of objects, one object at a time. Throws InputError with line and column. */
+/**
+ * Parses an array of objects, one object at a time; also the array `rows` in the output of `worktrack cat --json`. Throws
+ * InputError with line and column.
+ */
 export class JsonArrayParser extends JsonText {
-  #next: 'array' | 'first' | 'object' | 'comma' | 'nothing' = 'array';
+  #next: 'array' | 'first' | 'object' | 'comma' | 'after' | 'nothing' = 'array';
+  /** Whether the array is that of `worktrack cat --json`, whose values are the texts of cells. */
+  isExport = false;
   /** An incomplete object is read again when the text has doubled, so that the time does not grow with the square. */
   #readAt = 0;
 
@@ -137,18 +144,24 @@ export class JsonArrayParser extends JsonText {
     const code = this.text[pos];
     switch (this.#next) {
       case 'array':
+        if (code === '{') return this.#exportHead(scanner);
         if (code !== '[') throw this.error('expected an array of objects', pos, NDJSON_HINT);
         this.#next = 'first';
         break;
+      case 'after':
+        // Members behind `rows` are not part of the output, so only its end can follow.
+        if (code !== '}') throw this.error('expected "}"', pos);
+        this.#next = 'nothing';
+        break;
       case 'comma':
         if (code !== ',' && code !== ']') throw this.error('expected "," or "]"', pos);
-        this.#next = code === ',' ? 'object' : 'nothing';
+        this.#next = code === ',' ? 'object' : this.#end();
         break;
       case 'nothing':
         throw this.error('text after the end of the array', pos, NDJSON_HINT);
       default: {
         if (this.#next === 'first' && code === ']') {
-          this.#next = 'nothing';
+          this.#next = this.#end();
           break;
         }
         const record = this.object(scanner, 0);
@@ -161,6 +174,34 @@ export class JsonArrayParser extends JsonText {
     scanner.pos++;
     return true;
   }
+
+  #end(): 'after' | 'nothing' {
+    return this.isExport ? 'after' : 'nothing';
+  }
+
+  /** Reads the output of `worktrack cat --json` up to the array of its rows; `false` if it is incomplete. */
+  #exportHead(scanner: JsonScanner): boolean {
+    const { pos: start } = scanner;
+    try {
+      for (const [name] of scanner.members()) {
+        if (name === 'rows' && scanner.peek() === 0x5b) {
+          scanner.pos++;
+          this.isExport = true;
+          this.#next = 'first';
+          return true;
+        }
+        if (!EXPORT_HEAD.includes(name)) break;
+        scanner.skip();
+      }
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      if (scanner.pos >= this.text.length) return false;
+    }
+    throw this.error('expected an array of objects', start, NDJSON_HINT);
+  }
 }
+
+/** The members of `worktrack cat --json` before its rows. */
+const EXPORT_HEAD: readonly string[] = ['resource', 'runId', 'columns'];
 
 const NDJSON_HINT = 'For one object per line, use --format ndjson.';

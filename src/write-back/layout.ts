@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../core/brands.js';
 import type { InputFormat } from '../core/contract/write-back.js';
+import { textHash } from './identity.js';
 import { InputError } from './input-error.js';
 
 /** The objects of a batch in the lake (docs/reference/lake.md). Objects below `_batch/` are internal. */
@@ -8,14 +9,26 @@ const key = (text: string): ObjectKey => text as ObjectKey;
 
 const folder = (batchId: string): string => `_write-back/${batchId}`;
 
-/** A batch can have several inputs under one id; the hash keeps them apart. @param sha256 of the content */
-export function inputKey(batchId: string, sha256: string, format: InputFormat): ObjectKey {
-  return key(`${folder(batchId)}/input.${sha256}.${format}`);
+/** What keeps the inputs of a batch apart. */
+interface InputName {
+  /** Of the content. */
+  readonly sha256: string;
+  readonly format: InputFormat;
+  /** The settings that change what is sent, as text; `''` without any. */
+  readonly settings: string;
 }
+
+/** A batch can have several inputs under one id; the hashes of their content and settings keep them apart. */
+export function inputKey(batchId: string, { sha256, format, settings }: InputName): ObjectKey {
+  const suffix = settings === '' ? '' : `.${textHash(settings).toString('hex')}`;
+  return key(`${folder(batchId)}/input.${sha256}${suffix}.${format}`);
+}
+
+const INPUT_NAME = /\/input\.([0-9a-f]{64})(?:\.([0-9a-f]{64}))?\.[a-z]+$/;
 
 /** The SHA-256 of an input's content, from its name; `null` for a name of another form. */
 export function inputSha256(input: ObjectKey): string | null {
-  return /\/input\.([0-9a-f]{64})\.[a-z]+$/.exec(input)?.[1] ?? null;
+  return INPUT_NAME.exec(input)?.[1] ?? null;
 }
 
 export function resultsKey(batchId: string): ObjectKey {
@@ -50,7 +63,8 @@ export function isPlanOf(plan: ObjectKey, input: ObjectKey): boolean {
 }
 
 function inputHash(input: ObjectKey): string {
-  return inputSha256(input) ?? 'input';
+  const [, content, settings = ''] = INPUT_NAME.exec(input) ?? [];
+  return content === undefined ? 'input' : `${content}${settings}`;
 }
 
 /** The plan itself, written after its chunks and only once: the first attempt to finish decides which chunks count. */

@@ -111,7 +111,7 @@ export class BatchPlanner {
   }
 
   #keyOf(row: InputRow, name: ByteString): string {
-    const field = row.fields.find((one) => one.name === name);
+    const field = row.key ?? row.fields.find((one) => one.name === name);
     const text = field === undefined ? null : (textOf(field) ?? scalarOf(field));
     if (text !== null && text !== '') return text;
     throw new InputError(

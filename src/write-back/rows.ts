@@ -1,29 +1,45 @@
-import { fromByteString } from '../core/brands.js';
-import type { InputFormat } from '../core/contract/write-back.js';
-import { type InputColumn, inputColumns, type TypeSources } from './columns.js';
-import { CsvParser, type CsvRecord } from './csv-parser.js';
-import { decodeInput } from './format.js';
-import { InputError } from './input-error.js';
+import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
+import type { InputFormat, InputReading } from '../core/contract/write-back.js';
+import type { CellReaderOptions } from './cell-reader.js';
+import type { InputColumn, TypeSources } from './columns.js';
+import { CsvRows } from './csv-rows.js';
+import type { DateReader } from './dates.js';
+import { decodeInput } from './encoding.js';
 import type { Field } from './json-fields.js';
-import { JsonArrayParser, type JsonRecord, NdjsonParser } from './json-parser.js';
-import { typedCell } from './typed-cell.js';
+import { JsonRows } from './json-rows.js';
+import { InputFacts, PLAIN_READING } from './reading.js';
 
 /** A row of an input in any format. */
 export interface InputRow {
   /** Its first line in the file, from 1. */
   readonly line: number;
   readonly fields: readonly Field[];
+  /** The field of the key column, if it is not one of `fields`: it is left out, or part of an object. */
+  readonly key?: Field;
 }
 
-interface ReadRowsOptions {
+export interface ReadRowsOptions {
   readonly format: InputFormat;
   readonly types: TypeSources;
-  /** Called with a CSV's columns before the first row. */
+  /** Default: UTF-8, commas, and cells as they are. */
+  readonly reading?: InputReading | undefined;
+  readonly keyColumn?: string | null | undefined;
+  /** Called with a CSV's columns before the first row, and with those of an export in JSON at the end. */
   readonly onColumns?: ((columns: readonly InputColumn[]) => void) | undefined;
+  /** Collects what is seen, and also compares cells with the published form. */
+  readonly facts?: InputFacts | undefined;
+}
+
+/** The options with their defaults, and the reader of dates. */
+export interface RowContext extends Omit<CellReaderOptions, 'isEscaped'> {
+  readonly types: TypeSources;
+  readonly keyColumn: ByteString | null;
+  readonly onColumns: (columns: readonly InputColumn[]) => void;
 }
 
 /**
- * Parses the rows of an input and yields those of each chunk. An empty cell omits its field.
+ * Parses the rows of an input and yields those of each chunk. An empty cell omits its field. Lines without any value, and
+ * rows of an export that are deleted, are not rows.
  *
  * @throws InputError for an input that does not match its format, with line and column
  */
@@ -31,8 +47,15 @@ export async function* readRows(
   chunks: AsyncIterable<Uint8Array>,
   options: ReadRowsOptions,
 ): AsyncGenerator<readonly InputRow[]> {
-  const parser = parserOf(options);
-  for await (const text of decodeInput(chunks)) yield parser.push(text);
+  const { types, onColumns = () => {} } = options;
+  const { facts = new InputFacts() } = options;
+  const compares = options.facts !== undefined;
+  const reading = options.reading ?? PLAIN_READING;
+  const keyColumn = options.keyColumn == null ? null : toByteString(options.keyColumn);
+  const context = { types, reading, keyColumn, onColumns, facts, compares, dates: await datesOf(reading) };
+  const parser: RowParser =
+    options.format === 'csv' ? new CsvRows(context) : new JsonRows(options.format, context);
+  for await (const text of decodeInput(chunks, reading.encoding)) yield parser.push(text);
   yield parser.finish();
 }
 
@@ -41,70 +64,15 @@ interface RowParser {
   finish(): readonly InputRow[];
 }
 
-function parserOf(options: ReadRowsOptions): RowParser {
-  if (options.format === 'csv') return new CsvRows(options);
-  const parser: { push(text: string): JsonRecord[]; finish(): JsonRecord[] } =
-    options.format === 'json' ? new JsonArrayParser() : new NdjsonParser();
-  return parser;
-}
-
-/** Converts CSV records to rows. The first record is the header. */
-class CsvRows implements RowParser {
-  readonly #parser = new CsvParser();
-  readonly #options: ReadRowsOptions;
-  #columns: InputColumn[] | null = null;
-
-  constructor(options: ReadRowsOptions) {
-    this.#options = options;
-  }
-
-  push(text: string): InputRow[] {
-    return this.#rows(this.#parser.push(text));
-  }
-
-  finish(): InputRow[] {
-    return this.#rows(this.#parser.finish());
-  }
-
-  #rows(records: readonly CsvRecord[]): InputRow[] {
-    const rows: InputRow[] = [];
-    for (const record of records) {
-      if (this.#columns === null) this.#columns = this.#header(record);
-      else rows.push(toRow(record, this.#columns));
-    }
-    return rows;
-  }
-
-  #header({ cells, line }: CsvRecord): InputColumn[] {
-    const columns = inputColumns(cells, line, this.#options.types);
-    const [only] = columns;
-    if (columns.length === 1 && only !== undefined && /[;\t]/.test(only.name)) {
-      throw new InputError('the header has no comma', { line }, 'Save the file with commas as separators.');
-    }
-    this.#options.onColumns?.(columns);
-    return columns;
-  }
-}
-
-function toRow({ cells, line }: CsvRecord, columns: readonly InputColumn[]): InputRow {
-  if (cells.length !== columns.length) {
-    throw new InputError(
-      `the row has ${cells.length} cells, but the header has ${columns.length}`,
-      { line },
-      'Check for a missing or extra comma, and for an unquoted value with a comma.',
-    );
-  }
-  const fields: Field[] = [];
-  for (const [at, column] of columns.entries()) {
-    const cell = cells[at]!;
-    if (cell === null) continue;
-    fields.push({ name: column.name, content: cell, json: typedCell(cell, column, line) });
-  }
-  return { line, fields };
+/** Loads the library for dates only if it is needed. */
+async function datesOf({ dates }: InputReading): Promise<DateReader | null> {
+  if (dates === null) return null;
+  const { DateReader } = await import('./dates.js');
+  return new DateReader(dates.formats, dates.timezone);
 }
 
 /** The text of a string field, for keys and pairs; `null` for any other value. */
-export function textOf({ json }: Field): string | null {
+export function textOf({ json }: { readonly json: ByteString }): string | null {
   if (!json.startsWith('"')) return null;
   return JSON.parse(fromByteString(json)) as string;
 }

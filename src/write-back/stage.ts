@@ -1,6 +1,8 @@
+import { isAscii as bufferIsAscii } from 'node:buffer';
 import { fromByteString } from '../core/brands.js';
 import {
   type InputFormat,
+  type InputReading,
   WRITABLE_RESOURCES,
   type WritableResource,
   type WriteBackInput,
@@ -14,20 +16,28 @@ import {
   formatOf,
   type InputColumn,
   InputError,
+  InputFacts,
   type InputRow,
   type InputSource,
   inputKey,
   kindOf,
   openSource,
-  publishedColumns,
+  publishedSnapshotOf,
   readBatch,
   readRows,
   textColumns,
   unpublishedColumns,
   writtenBatch,
 } from './index.js';
+import { PublishedChecks, PublishedIds } from './published-checks.js';
+import {
+  type LakeCsv,
+  type ReadingOptions,
+  type ResolvedReading,
+  resolveReading,
+} from './resolve-reading.js';
 
-export interface WriteBackSource {
+export interface WriteBackSource extends ReadingOptions {
   readonly resource: string;
   /** A path, a `file://` or an `s3://` URL. */
   readonly file: string;
@@ -48,9 +58,18 @@ export interface CheckedInput {
   readonly rows: number;
   /** Columns of a CSV, with the types of their cells in requests. */
   readonly columns: readonly InputColumn[];
+  /** How the input is read. */
+  readonly reading: InputReading;
+  /** Lines without any value, which are not rows. */
+  readonly blankLines: number;
+  /** Rows of an export that are deleted in the service, which are left out. */
+  readonly deletedRows: number;
   /** Columns of a CSV that no published row has had; empty if nothing is published. */
   readonly unpublished: readonly string[];
+  /** Of the content. */
   readonly sha256: string;
+  /** The settings that change what is sent, as text; `''` without any. */
+  readonly settings: string;
   readonly source: InputSource;
   /** Reads the rows again. */
   eachRow(): AsyncGenerator<readonly InputRow[]>;
@@ -102,35 +121,69 @@ async function checkSource(
 ): Promise<CheckedInput> {
   const { resource, batchId: given, keyColumn = null } = request;
   const format = request.format ?? formatOf(source.name);
-  const hashed = await hashOf(source, resource);
+  const published = await publishedSnapshotOf(store, resource);
+  const known = { published: published?.columns ?? [], fixed: {}, text: textColumns(resource) };
+  const csv = published?.csv ?? connection.resources.find(({ name }) => name === resource)?.csv ?? PLAIN_CSV;
+  const resolved = await resolveReading(source, request, { format, types: known, csv, keyColumn });
+  const { reading } = resolved;
+  const hashed = await hashOf(source, resource, resolved);
   const batchId = given ?? hashed.batchId;
   const existing = await readBatch(store, batchId);
   const identity = { connection: connection.name, resource, kind: kindOf(format), keyColumn };
   if (existing !== null) checkBatch(batchId, existing.file, identity);
-  const types = {
-    published: format === 'csv' ? await publishedColumns(store, resource) : [],
-    fixed: existing?.file.types ?? {},
-    text: textColumns(resource),
-  };
+  const types = { ...known, fixed: existing?.file.types ?? {} };
+  const facts = new InputFacts();
+  const checks = published === null ? null : new PublishedChecks(store, published, facts);
+  const ids = published === null || resource !== 'time-entries' ? null : new PublishedIds(store, published);
   let columns: readonly InputColumn[] = [];
   const onColumns = (found: readonly InputColumn[]): void => {
     columns = found;
-    checkColumns(found, resource, keyColumn);
+    checkColumns(found, resource, keyColumn, reading.drop);
+    checks?.checkMasks(found);
   };
+  const options = { format, types, reading, keyColumn, onColumns, facts };
   let rows = 0;
-  for await (const some of readRows(source.open(), { format, types, onColumns })) rows += some.length;
+  for await (const some of readRows(source.open(), options)) {
+    rows += some.length;
+    ids?.add(some);
+    if (facts.unlike.size > 0) await checks?.checkForms();
+  }
+  const notFound = reading.drop.find((name) => rows > 0 && !facts.dropped.has(name));
+  if (notFound !== undefined) throw noColumnToDrop(notFound);
+  await ids?.check(resource);
   return {
     resource,
     batchId,
     format,
     keyColumn,
     rows,
+    reading,
     columns,
+    blankLines: facts.blankLines,
+    deletedRows: facts.deletedRows,
     unpublished: unpublishedColumns(columns, types.published).filter((name) => name !== keyColumn),
     sha256: hashed.contentSha256,
+    settings: hashed.settings,
     source,
-    eachRow: () => readRows(source.open(), { format, types }),
+    eachRow: () => readRows(source.open(), { format, types, reading, keyColumn }),
   };
+}
+
+/** For a resource that is not mirrored. */
+const PLAIN_CSV: LakeCsv = {
+  delimiter: ',',
+  nested: 'json',
+  separator: '.',
+  lineBreaks: 'keep',
+  escapeFormulas: false,
+};
+
+function noColumnToDrop(name: string): InputError {
+  return new InputError(
+    `there is no column ${JSON.stringify(name)} to leave out`,
+    null,
+    'Correct --drop-column, or leave it out.',
+  );
 }
 
 /** The header must have all columns that every row needs. */
@@ -138,9 +191,14 @@ function checkColumns(
   columns: readonly InputColumn[],
   resource: WritableResource,
   keyColumn: string | null,
+  drop: readonly string[],
 ): void {
-  const names = columns.map(({ name }) => fromByteString(name));
-  const needed = [...textColumns(resource), ...(keyColumn === null ? [] : [keyColumn])];
+  const names = columns.filter(({ role }) => role === 'field').map(({ name }) => fromByteString(name));
+  // A key column can be left out of what is sent.
+  const needed = [
+    ...textColumns(resource),
+    ...(keyColumn === null || drop.includes(keyColumn) ? [] : [keyColumn]),
+  ];
   const missing = needed.find((name) => !names.includes(name));
   if (missing === undefined) return;
   throw new InputError(
@@ -150,10 +208,19 @@ function checkColumns(
   );
 }
 
-async function hashOf(source: InputSource, resource: WritableResource) {
+async function hashOf(
+  source: InputSource,
+  resource: WritableResource,
+  { reading, settingsOf }: ResolvedReading,
+) {
   const hash = new BatchHash(resource);
-  for await (const chunk of source.open()) hash.update(chunk);
-  return hash.finish();
+  let isAscii = true;
+  for await (const chunk of source.open()) {
+    hash.update(chunk);
+    if (reading.encoding !== null) isAscii &&= bufferIsAscii(chunk);
+  }
+  const settings = settingsOf({ isAscii });
+  return { ...hash.finish(settings), settings };
 }
 
 /**
@@ -167,8 +234,8 @@ export async function copyInput(
   store: ObjectStore,
   input: CheckedInput,
 ): Promise<WriteBackInput> {
-  const { resource, batchId, format, keyColumn, sha256, source } = input;
-  const key = inputKey(batchId, sha256, format);
+  const { resource, batchId, format, reading, keyColumn, sha256, source } = input;
+  const key = inputKey(batchId, input);
   if ((await store.head(key)) === null) {
     const writer = store.openWriter(key, { contentType: CONTENT_TYPES[format] });
     try {
@@ -186,15 +253,12 @@ export async function copyInput(
       throw error;
     }
   }
-  return { connection, resource, batchId, input: key, format, keyColumn };
+  return { connection, resource, batchId, input: key, format, reading, keyColumn };
 }
 
 /** The results of a checked input if all of its rows already have a final outcome; else `null`. */
-export function alreadyWritten(
-  store: ObjectStore,
-  { batchId, sha256, format }: CheckedInput,
-): ReturnType<typeof writtenBatch> {
-  return writtenBatch(store, batchId, inputKey(batchId, sha256, format));
+export function alreadyWritten(store: ObjectStore, input: CheckedInput): ReturnType<typeof writtenBatch> {
+  return writtenBatch(store, input.batchId, inputKey(input.batchId, input));
 }
 
 const CONTENT_TYPES: Readonly<Record<InputFormat, string>> = {

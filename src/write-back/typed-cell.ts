@@ -17,18 +17,18 @@ export function typedCell(cell: ByteString, column: InputColumn, line: number): 
       return JSON.stringify(cell) as ByteString;
     case 'integer':
       if (INTEGER.test(cell)) return cell;
-      throw mistyped(column, line, 'an integer');
+      throw mistyped(cell, column, line, 'an integer');
     case 'number':
       if (NUMBER.test(cell)) return cell;
-      throw mistyped(column, line, 'a JSON number');
+      throw mistyped(cell, column, line, 'a JSON number');
     case 'boolean': {
       // Spreadsheets write TRUE and FALSE.
       const word = cell.toLowerCase();
       if (word === 'true' || word === 'false') return word as ByteString;
-      throw mistyped(column, line, 'true or false');
+      throw mistyped(cell, column, line, 'true or false');
     }
     case 'json':
-      return compactJson(cell) ?? fail(mistyped(column, line, 'JSON'));
+      return compactJson(cell) ?? fail(mistyped(cell, column, line, 'JSON'));
   }
 }
 
@@ -53,16 +53,25 @@ const TYPE_ORIGINS: Readonly<Record<InputColumn['from'], string>> = {
   nothing: '',
 };
 
-function mistyped({ name, type, from }: InputColumn, line: number, wanted: string): InputError {
+/** An error about a cell that does not match its column's type. */
+export function mistyped(
+  cell: ByteString,
+  { name, type, from }: Pick<InputColumn, 'name' | 'type' | 'from'>,
+  line: number,
+  wanted: string,
+): InputError {
   const text = fromByteString(name);
+  const value = fromByteString(cell);
+  const comma = /^-?[\d.]+,\d+$/.test(value) ? ' If the file has decimal commas, set --decimal-comma.' : '';
   const remedy =
     from === 'published'
-      ? `Correct the cell, or name the column \`${text}:string\` to send it as text.`
-      : 'Correct the cell.';
+      ? `Correct the cell, or name the column \`${text}:string\` to send it as text.${comma}`
+      : `Correct the cell.${comma}`;
   return new InputError(
     `the cell of ${text} is not ${wanted}, ${TYPE_ORIGINS[from]} (${type})`.trim(),
     { line },
     `${remedy} An empty unquoted cell omits the field.`,
+    { value },
   );
 }
 

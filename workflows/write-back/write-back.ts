@@ -105,10 +105,14 @@ class WriteBackBatch {
 
   /** Plans the batch, sends its rows, writes the receipts, and lets the mirror read the written rows. */
   async write(): Promise<WriteBackResult> {
-    const { input, format, keyColumn, readBack = true } = this.#input;
+    const { input, format, reading, keyColumn, readBack = true } = this.#input;
     const planned =
       this.#planned ??
-      (await this.#work['worktrack.planWriteBack']({ ...this.#ref, input, format, keyColumn }));
+      (await this.#work['worktrack.planWriteBack']({
+        ...this.#ref,
+        ...{ input, format, keyColumn },
+        ...(reading === undefined ? {} : { reading }),
+      }));
     this.#planned = planned;
     // An earlier run of the batch has already sent every row.
     if (planned.results !== null) return this.#conclude(outcomeOf(planned.results), planned.results);

@@ -20,6 +20,23 @@ export function addWriteBackCommand(program: Command, onEnd: OnEnd): void {
         'ndjson',
       ]),
     )
+    .option(
+      '--delimiter <character>',
+      'delimiter of a CSV: "," ";" "|" or tab (default: found in the header)',
+    )
+    .option(
+      '--encoding <name>',
+      'encoding, such as windows-1252 (default: a byte order mark decides, else UTF-8)',
+    )
+    .option('--decimal-comma', 'the numbers of a CSV have a decimal comma: 1.234,50')
+    .option(
+      '--date-format <format>',
+      "format of the dates in a CSV, such as 'dd.MM.yyyy HH:mm'; they are sent in ISO 8601 (repeatable)",
+      repeated,
+    )
+    .option('--timezone <zone>', 'time zone of these dates, such as Europe/Berlin')
+    .option('--drop-column <name>', 'column that is not sent (repeatable)', repeated)
+    .option('--text-column <name>', 'column that is text, whatever is published (repeatable)', repeated)
     .addOption(
       new Option(
         '--unknown <what>',
@@ -32,4 +49,8 @@ export function addWriteBackCommand(program: Command, onEnd: OnEnd): void {
       const { runWriteBack } = await import('../write-back/write-back.js');
       onEnd(await runWriteBack(resource, file, optionsOf(command)));
     });
+}
+
+function repeated(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }

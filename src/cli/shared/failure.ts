@@ -1,6 +1,8 @@
 import { CommanderError } from 'commander';
 import { errorMessage, WorktrackError } from '../../core/errors.js';
+import { InputError } from '../../write-back/input-error.js';
 import { EXIT, type ExitCode } from './exit-code.js';
+import { clip } from './text.js';
 
 export interface Failure {
   readonly code: ExitCode;
@@ -10,11 +12,23 @@ export interface Failure {
   readonly errorCode?: string;
 }
 
+/** Characters of a cell in a message. */
+const VALUE_WIDTH = 80;
+
 /**
  * Converts an error to an exit code and a message. Only an unexpected error shows a stack trace, and only with
  * WORKTRACK_DEBUG.
  */
 export function failureOf(error: unknown, env: Readonly<Record<string, string | undefined>>): Failure {
+  if (error instanceof InputError && error.value !== null) {
+    // Only here: a terminal may show what a history must not hold.
+    const found = `${error.message}; found ${JSON.stringify(clip(error.value, VALUE_WIDTH))}`;
+    return {
+      code: error.exitCode,
+      message: [found, error.remedy ?? ''].join('\n').trim(),
+      errorCode: error.code,
+    };
+  }
   if (error instanceof WorktrackError) {
     return { code: error.exitCode, message: error.describe('\n'), errorCode: error.code };
   }

@@ -14,6 +14,7 @@ import {
   type CheckedInput,
   checkWriteBack,
   copyInput,
+  type WriteBackSource,
   writableResource,
 } from '../../write-back/stage.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
@@ -32,6 +33,13 @@ interface WriteBackOptions extends GlobalOptions {
   readonly keyColumn?: string;
   readonly batchId?: string;
   readonly format?: InputFormat;
+  readonly delimiter?: string;
+  readonly encoding?: string;
+  readonly decimalComma?: boolean;
+  readonly dateFormat?: readonly string[];
+  readonly timezone?: string;
+  readonly dropColumn?: readonly string[];
+  readonly textColumn?: readonly string[];
   readonly unknown?: 'resend' | 'skip';
   readonly readBack?: boolean;
   readonly json?: boolean;
@@ -47,12 +55,11 @@ export async function runWriteBack(
   return withInputFile(file, options.format, async (path) => {
     const store = openStore(connection.lake);
     try {
-      const { format, keyColumn, batchId } = options;
       await reachLake(connection, store, writableResource(resource));
       const input = await withLake(() =>
-        checkWriteBack(connection, store, { resource, file: path, format, keyColumn, batchId }),
+        checkWriteBack(connection, store, { resource, file: path, ...sourceOptions(options) }),
       );
-      for (const warning of columnWarnings(input)) output.note(warning);
+      for (const note of inputNotes(input)) output.note(note);
       const before = await withLake(() => alreadyWritten(store, input));
       if (before !== null && options.dryRun !== true)
         return finishWritten(input, before, connection, options);
@@ -118,12 +125,29 @@ function finishWritten(
   return finish({ batchId, outcome, counts, results, rows, unsent, ...nothing }, connection, options);
 }
 
-function columnWarnings({ unpublished, resource }: CheckedInput): string[] {
-  return unpublished.map(
+function sourceOptions(options: WriteBackOptions): Omit<WriteBackSource, 'resource' | 'file'> {
+  const { format, keyColumn, batchId, delimiter, encoding, decimalComma, timezone } = options;
+  return {
+    ...{ format, keyColumn, batchId, delimiter, encoding, decimalComma, timezone },
+    dateFormats: options.dateFormat,
+    dropColumns: options.dropColumn,
+    textColumns: options.textColumn,
+  };
+}
+
+/** What the user should know about an input before it is sent. */
+function inputNotes({ unpublished, resource, blankLines, deletedRows }: CheckedInput): string[] {
+  const notes = unpublished.map(
     (name) =>
       `warning: no published row of ${resource} has the column ${JSON.stringify(name)}. ` +
       'It is sent as it is; correct the header if the name is wrong.',
   );
+  if (blankLines > 0) notes.push(`${counted(blankLines, 'line')} without any value: skipped`);
+  if (deletedRows > 0)
+    notes.push(
+      `${counted(deletedRows, 'row')} with _deleted_at: not sent, because the service has deleted the record`,
+    );
+  return notes;
 }
 
 /** Waits until the lake answers, for at most a minute (docs/reference/commands.md). */

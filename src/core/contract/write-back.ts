@@ -27,6 +27,35 @@ export type UnknownPolicy = 'report' | 'resend' | 'skip';
  */
 export type WriteBackOutcome = 'written' | 'incomplete' | 'failed' | 'refused' | 'cancelled';
 
+/**
+ * How the text of an input becomes rows. `stageWriteBack` finds it, so that every worker reads an input in the same way. Left
+ * out: UTF-8, commas, and cells as they are.
+ */
+export interface InputReading {
+  /** Name in the WHATWG Encoding Standard; `null`: a byte order mark decides, else UTF-8. */
+  readonly encoding: string | null;
+  readonly delimiter: string;
+  /** Whether cells of numbers have a decimal comma. */
+  readonly decimalComma: boolean;
+  /** Columns whose cells are converted to ISO 8601. */
+  readonly dates: InputDates | null;
+  /** Columns that are left out. */
+  readonly drop: readonly string[];
+  /** Columns that are text, whatever is published. */
+  readonly text: readonly string[];
+  /** Separator in the names of flattened columns, which become objects again; `null`: columns are not flattened. */
+  readonly flattened: string | null;
+  /** How an export of the lake has changed its cells; they are restored. */
+  readonly escaped: { readonly lineBreaks: 'keep' | 'escape'; readonly escapeFormulas: boolean };
+}
+
+export interface InputDates {
+  readonly formats: readonly string[];
+  /** IANA name of the zone of times without one. */
+  readonly timezone: string | null;
+  readonly columns: readonly string[];
+}
+
 export interface WriteBackInput {
   readonly connection: string;
   readonly resource: WritableResource;
@@ -34,6 +63,7 @@ export interface WriteBackInput {
   /** The input in the lake, written by `stageWriteBack`. */
   readonly input: ObjectKey;
   readonly format: InputFormat;
+  readonly reading?: InputReading;
   /** The column that identifies a row; `null`: the content identifies it. */
   readonly keyColumn: string | null;
   /** Default: `report`. */
@@ -85,6 +115,7 @@ export interface BatchRef {
 export interface PlanWriteBackInput extends BatchRef {
   readonly input: ObjectKey;
   readonly format: InputFormat;
+  readonly reading?: InputReading;
   readonly keyColumn: string | null;
 }
 

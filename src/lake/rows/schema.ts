@@ -36,6 +36,13 @@ export function columnName(field: string): string {
   return /^_(?:run_id|synced_at|deleted_at)(?:__field)*$/.test(field) ? `${field}__field` : field;
 }
 
+/** The field of a column: the reverse of `columnName`. */
+export function fieldName(column: string): string {
+  return /^_(?:run_id|synced_at|deleted_at)(?:__field)+$/.test(column)
+    ? column.slice(0, -'__field'.length)
+    : column;
+}
+
 /**
  * The most data columns of a resource. At this width, a page takes seconds to read and a manifest has about a megabyte.
  * More columns are probably a mistake, such as flattened objects whose field names are record ids.

@@ -6,7 +6,6 @@ const AWKWARD =
   '[ {"a" : "}]\\"{[" , "b":[1, {"c":2.50}]},\r\n\t{}, {"ключ":"\\ud800\\\\","n":9007199254740993} ]\n';
 const EXPECTED = [
   { a: '"}]\\"{["', b: '[1,{"c":2.50}]' },
-  {},
   { ключ: '"\\ud800\\\\"', n: '9007199254740993' },
 ];
 
@@ -25,7 +24,9 @@ describe('a JSON input', () => {
         const array = await rowsOf(JSON.stringify(values, null, 1), 'json', piece);
         const lines = values.map((value) => JSON.stringify(value)).join('\n');
         const ndjson = lines === '' ? [] : await rowsOf(lines, 'ndjson', piece);
-        const expected = values.map((value) =>
+        // An object without any value is not a row.
+        const withValue = values.filter((value) => Object.values(value).some((one) => one !== null));
+        const expected = withValue.map((value) =>
           Object.fromEntries(Object.entries(value).map(([k, v]) => [k.toWellFormed(), JSON.stringify(v)])),
         );
         expect(array.map(fieldsOf)).toEqual(expected);

@@ -2,14 +2,14 @@ import { expect, it } from 'vitest';
 import { inputKey, inputSha256, logKey, planKey, planName } from '../../../src/write-back/index.js';
 import { isPlanOf } from '../../../src/write-back/layout.js';
 
-const input = inputKey('batch-1', 'ab12'.repeat(16), 'csv');
+const input = inputKey('batch-1', { sha256: 'ab12'.repeat(16), format: 'csv', settings: '' });
 
 it('recognizes the plans of an input by the whole hash of its content', () => {
   const others = [`${'ab12'.repeat(15)}ab13`, `cd34${'ab12'.repeat(15)}`, 'cd34'.repeat(16)];
   const plan = planKey('batch-1', planName(7, input, 250));
   expect(isPlanOf(plan, input)).toBe(true);
   for (const hash of others) {
-    const other = inputKey('batch-1', hash, 'csv');
+    const other = inputKey('batch-1', { sha256: hash, format: 'csv', settings: '' });
     expect(isPlanOf(plan, other), hash).toBe(false);
     expect(inputSha256(other)).toBe(hash);
     expect(other).not.toBe(input);

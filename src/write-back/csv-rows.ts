@@ -1,0 +1,145 @@
+import { type ByteString, fromByteString } from '../core/brands.js';
+import { type CellReader, cellReader } from './cell-reader.js';
+import { type InputColumn, inputColumns, isExportOf } from './columns.js';
+import { CsvParser, type CsvRecord } from './csv-parser.js';
+import { InputError } from './input-error.js';
+import type { Field } from './json-fields.js';
+import { type FlatField, nestedFields } from './nested-fields.js';
+import type { InputFacts } from './reading.js';
+import type { InputRow, RowContext } from './rows.js';
+
+/** Converts CSV records to rows. The first record is the header. */
+export class CsvRows {
+  readonly #parser: CsvParser;
+  readonly #context: RowContext;
+  #cells: CellsReader | null = null;
+
+  constructor(context: RowContext) {
+    this.#parser = new CsvParser(context.reading.delimiter);
+    this.#context = context;
+  }
+
+  push(text: string): InputRow[] {
+    return this.#rows(this.#parser.push(text));
+  }
+
+  finish(): InputRow[] {
+    return this.#rows(this.#parser.finish());
+  }
+
+  #rows(records: readonly CsvRecord[]): InputRow[] {
+    const rows: InputRow[] = [];
+    for (const { cells, line } of records) {
+      if (this.#cells === null) {
+        this.#cells = this.#header({ cells, line });
+      } else if (!hasValue(cells)) {
+        this.#context.facts.blankLines++;
+      } else {
+        const row = this.#cells.row(cells, line);
+        if (row !== null) rows.push(row);
+      }
+    }
+    return rows;
+  }
+
+  #header({ cells, line }: CsvRecord): CellsReader {
+    const { types, reading, onColumns } = this.#context;
+    const columns = inputColumns(cells, line, types, reading);
+    const isEscaped = isExportOf(columns);
+    const reader = new CellsReader(
+      columns.map((column) => cellReader(column, { ...this.#context, isEscaped })),
+      this.#context,
+    );
+    noteDropped(columns, this.#context.facts);
+    onColumns(columns);
+    return reader;
+  }
+}
+
+/** Notes the columns that are left out on request. */
+export function noteDropped(columns: readonly InputColumn[], facts: InputFacts): void {
+  for (const { name, role } of columns) if (role === 'dropped') facts.dropped.add(fromByteString(name));
+}
+
+/** Makes rows of cells. */
+export class CellsReader {
+  readonly #readers: readonly CellReader[];
+  readonly #context: RowContext;
+  readonly #isNested: boolean;
+  /** Index of the column `_deleted_at`; -1 without one. */
+  readonly #deletedAt: number;
+
+  constructor(readers: readonly CellReader[], context: RowContext) {
+    this.#readers = readers;
+    this.#context = context;
+    this.#isNested = readers.some(({ path, column }) => column.role === 'field' && path.length > 1);
+    this.#deletedAt = readers.findIndex(
+      ({ column }) => column.role === 'metadata' && column.name === '_deleted_at',
+    );
+  }
+
+  /** The row of some cells; `null` for a row that is deleted in the service. @throws InputError */
+  row(cells: readonly (ByteString | null)[], line: number): InputRow | null {
+    const readers = this.#readers;
+    const { facts, keyColumn } = this.#context;
+    if (cells.length !== readers.length && !this.#isFilledUp(cells)) throw wrongLength(cells, readers, line);
+    if (this.#deletedAt !== -1 && cells[this.#deletedAt] !== null) {
+      facts.deletedRows++;
+      return null;
+    }
+    const fields: Field[] = [];
+    let key: Field | undefined;
+    for (let at = 0; at < readers.length; at++) {
+      const cell = cells[at]!;
+      if (cell === null) continue;
+      const reader = readers[at]!;
+      const { role, name } = reader.column;
+      if (role === 'field') {
+        const { content, json } = reader.read(cell, line);
+        const field = this.#isNested ? { name, content, json, path: reader.path } : { name, content, json };
+        fields.push(field);
+        if (name === keyColumn && reader.path.length > 1) key = field;
+      } else if (role === 'dropped') {
+        if (name === keyColumn) key = { name, ...reader.read(cell, line) };
+      } else if (role === 'unnamed' && cell.trim() !== '') {
+        throw unnamedValue(at, line);
+      }
+    }
+    const sent = this.#isNested ? nestedFields(fields as FlatField[], line) : fields;
+    return key === undefined ? { line, fields: sent } : { line, fields: sent, key };
+  }
+
+  /** Whether a row has more cells than the header, and these are empty. */
+  #isFilledUp(cells: readonly (ByteString | null)[]): boolean {
+    const { length } = this.#readers;
+    return cells.length > length && !hasValue(cells.slice(length));
+  }
+}
+
+/** Whether a line has a value: a cell that is neither empty nor only white space. `""` is a value, the empty string. */
+export function hasValue(cells: readonly (ByteString | null)[]): boolean {
+  for (const cell of cells) {
+    if (cell === null) continue;
+    const code = cell.charCodeAt(0);
+    // Almost every line ends here. The rest may be a no-break space, which has two bytes.
+    if (code > 0x20 && code < 0x80) return true;
+    if (cell === '' || fromByteString(cell).trim() !== '') return true;
+  }
+  return false;
+}
+
+function wrongLength(cells: readonly unknown[], columns: readonly unknown[], line: number): InputError {
+  return new InputError(
+    `the row has ${cells.length} cells, but the header has ${columns.length}`,
+    { line },
+    'Check for a missing or extra delimiter, and for an unquoted value that contains it.',
+  );
+}
+
+function unnamedValue(at: number, line: number): InputError {
+  return new InputError(
+    `the row has a value in column ${at + 1}, which has no name in the header`,
+    { line },
+    'Name the column in the header, or remove its values.',
+  );
+}

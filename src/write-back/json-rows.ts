@@ -1,0 +1,172 @@
+import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
+import { fieldName, META_COLUMNS } from '../lake/rows/schema.js';
+import { cellReader } from './cell-reader.js';
+import { type InputColumn, inputColumns } from './columns.js';
+import { CellsReader, hasValue, noteDropped } from './csv-rows.js';
+import { InputError } from './input-error.js';
+import type { Field } from './json-fields.js';
+import { JsonArrayParser, type JsonRecord, NdjsonParser } from './json-parser.js';
+import { FORM_NAMES, formOf, isIso, type PublishedForm } from './published-form.js';
+import type { InputRow, RowContext } from './rows.js';
+import { textOf } from './rows.js';
+
+/** Converts JSON records to rows: objects as they are, and the cells of an export (`worktrack cat --json`) like those of a CSV. */
+export class JsonRows {
+  readonly #parser: JsonArrayParser | NdjsonParser;
+  readonly #context: RowContext;
+  readonly #forms: ReadonlyMap<ByteString, PublishedForm>;
+  readonly #drop: ReadonlySet<ByteString>;
+  #exported: ExportedRows | null = null;
+
+  constructor(format: 'json' | 'ndjson', context: RowContext) {
+    this.#parser = format === 'json' ? new JsonArrayParser() : new NdjsonParser();
+    this.#context = context;
+    const { types, reading } = context;
+    this.#drop = new Set(reading.drop.map(toByteString));
+    this.#forms = new Map(
+      (context.compares ? types.published : []).flatMap((column) => {
+        const form = formOf(column);
+        const field = fieldName(column.name);
+        const isText = reading.text.includes(field) || types.text.includes(field);
+        return form === null || isText ? [] : [[toByteString(field), form] as const];
+      }),
+    );
+  }
+
+  push(text: string): InputRow[] {
+    return this.#rows(this.#parser.push(text));
+  }
+
+  finish(): InputRow[] {
+    const rows = this.#rows(this.#parser.finish());
+    if (this.#exported !== null) this.#context.onColumns(this.#exported.columns);
+    return rows;
+  }
+
+  #rows(records: readonly JsonRecord[]): InputRow[] {
+    const rows: InputRow[] = [];
+    for (const record of records) {
+      const row = this.#parser.isExport ? this.#exportedRow(record) : this.#row(record);
+      if (row !== null) rows.push(row);
+    }
+    return rows;
+  }
+
+  #exportedRow(record: JsonRecord): InputRow | null {
+    this.#exported ??= new ExportedRows(this.#context);
+    return this.#exported.row(record);
+  }
+
+  #row({ line, fields }: JsonRecord): InputRow | null {
+    const { reading, facts, keyColumn } = this.#context;
+    if (reading.decimalComma || reading.dates !== null) throw onlyForCells(line);
+    if (fields.every(({ json }) => json === 'null')) {
+      facts.blankLines++;
+      return null;
+    }
+    let isDeleted = false;
+    let key: Field | undefined;
+    const sent: Field[] = [];
+    for (const field of fields) {
+      const { name, json } = field;
+      if (this.#drop.has(name)) {
+        facts.dropped.add(fromByteString(name));
+        if (name === keyColumn) key = field;
+      } else if (name.charCodeAt(0) === UNDERSCORE && (META_COLUMNS as readonly string[]).includes(name)) {
+        isDeleted ||= name === '_deleted_at' && json !== 'null';
+      } else {
+        this.#check(field, line);
+        sent.push(
+          name.charCodeAt(0) === UNDERSCORE
+            ? { ...field, name: toByteString(fieldName(fromByteString(name))) }
+            : field,
+        );
+      }
+    }
+    if (isDeleted) {
+      facts.deletedRows++;
+      return null;
+    }
+    return key === undefined ? { line, fields: sent } : { line, fields: sent, key };
+  }
+
+  #check({ name, json }: Field, line: number): void {
+    const form = this.#forms.get(name);
+    if (form === undefined || json === 'null' || hasForm(json, form)) return;
+    const { unlike } = this.#context.facts;
+    const column = fromByteString(name);
+    if (unlike.has(column)) return;
+    unlike.set(column, { line, value: textOf({ json }) ?? fromByteString(json), wanted: FORM_NAMES[form] });
+  }
+}
+
+const UNDERSCORE = 0x5f;
+const QUOTE = 0x22;
+
+function hasForm(json: ByteString, form: PublishedForm): boolean {
+  const first = json.charCodeAt(0);
+  if (form === 'boolean') return json === 'true' || json === 'false';
+  if (form === 'number') return first === 0x2d || (first >= 0x30 && first <= 0x39);
+  return first === QUOTE && isIso(json.slice(1, -1), form);
+}
+
+/** The rows of `worktrack cat --json`, whose values are the texts of cells. */
+class ExportedRows {
+  readonly #context: RowContext;
+  readonly #indexes = new Map<ByteString, number>();
+  readonly columns: InputColumn[] = [];
+  #reader: CellsReader;
+
+  constructor(context: RowContext) {
+    this.#context = context;
+    this.#reader = new CellsReader([], context);
+  }
+
+  row({ line, fields }: JsonRecord): InputRow | null {
+    const known = this.columns.length;
+    const cells: (ByteString | null)[] = [];
+    for (const { name, json } of fields) cells[this.#indexOf(name, line)] = cellOf(json);
+    for (let at = 0; at < this.columns.length; at++) cells[at] ??= null;
+    if (!hasValue(cells)) {
+      this.#context.facts.blankLines++;
+      return null;
+    }
+    if (this.columns.length > known) {
+      const options = { ...this.#context, isEscaped: false };
+      this.#reader = new CellsReader(
+        this.columns.map((column) => cellReader(column, options)),
+        this.#context,
+      );
+    }
+    return this.#reader.row(cells, line);
+  }
+
+  #indexOf(name: ByteString, line: number): number {
+    const known = this.#indexes.get(name);
+    if (known !== undefined) return known;
+    const { types, reading } = this.#context;
+    // Each name is a header of its own, so that a name cannot be repeated.
+    const [column] = inputColumns([name], line, types, { ...reading, escaped: NOT_ESCAPED });
+    noteDropped([column!], this.#context.facts);
+    const at = this.columns.push(column!) - 1;
+    this.#indexes.set(name, at);
+    return at;
+  }
+}
+
+/** `cat --json` writes names and values as they are. */
+const NOT_ESCAPED = { lineBreaks: 'keep', escapeFormulas: false } as const;
+
+function cellOf(json: ByteString): ByteString | null {
+  if (json === 'null') return null;
+  const text = textOf({ json });
+  return text === null ? json : toByteString(text);
+}
+
+function onlyForCells(line: number): InputError {
+  return new InputError(
+    'decimal commas and date formats are settings of a CSV',
+    { line },
+    'Leave --decimal-comma and --date-format out: JSON values are sent as written.',
+  );
+}

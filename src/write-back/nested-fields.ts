@@ -1,0 +1,60 @@
+import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
+import { InputError } from './input-error.js';
+import type { Field } from './json-fields.js';
+
+/** A field with the names of the objects around it. */
+export interface FlatField extends Field {
+  readonly path: readonly ByteString[];
+}
+
+type Tree = Map<ByteString, Field | Tree>;
+
+/**
+ * The path of a flattened column: `project.id` is the field `id` of the object `project`
+ * (docs/reference/configuration.md, `csv.nested`). A name with an empty part is not a path.
+ */
+export function pathOf(name: ByteString, separator: string | null): readonly ByteString[] {
+  if (separator === null) return [name];
+  const parts = fromByteString(name).split(separator);
+  return parts.every((part) => part !== '') ? parts.map(toByteString) : [name];
+}
+
+/** Makes objects of flattened fields again. @throws InputError if a field is both a value and an object */
+export function nestedFields(flat: readonly FlatField[], line: number): Field[] {
+  const root: Tree = new Map();
+  for (const field of flat) {
+    let tree = root;
+    for (const part of field.path.slice(0, -1)) {
+      const inner = tree.get(part) ?? new Map();
+      if (!(inner instanceof Map)) throw conflict(field, inner, line);
+      tree.set(part, inner);
+      tree = inner;
+    }
+    const name = field.path.at(-1)!;
+    const before = tree.get(name);
+    if (before !== undefined) throw conflict(field, before, line);
+    tree.set(name, field);
+  }
+  return [...root].map(([name, value]) => {
+    if (!(value instanceof Map)) return { name, content: value.content, json: value.json };
+    const json = jsonOf(value);
+    return { name, content: json, json };
+  });
+}
+
+function jsonOf(tree: Tree): ByteString {
+  const members = [...tree].map(
+    ([name, value]) => `${JSON.stringify(name)}:${value instanceof Map ? jsonOf(value) : value.json}`,
+  );
+  return `{${members.join(',')}}` as ByteString;
+}
+
+function conflict(field: Field, before: Field | Tree, line: number): InputError {
+  const other =
+    before instanceof Map ? 'fields of the same object' : JSON.stringify(fromByteString(before.name));
+  return new InputError(
+    `the row has a value in ${JSON.stringify(fromByteString(field.name))}, and also in ${other}`,
+    { line },
+    'Leave one of these cells empty, or remove a column with --drop-column.',
+  );
+}

@@ -1,0 +1,132 @@
+import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
+import type { Manifest } from '../lake/published/manifest.js';
+import { maskedColumns } from '../lake/rows/profile.js';
+import { readRows as readPublishedRows } from '../lake/rows/read-rows.js';
+import { columnName, META_COLUMNS } from '../lake/rows/schema.js';
+import type { ObjectStore } from '../lake/store/index.js';
+import { type InputColumn, isExportOf } from './columns.js';
+import { HashTable } from './hash-table.js';
+import { textHash } from './identity.js';
+import { InputError } from './input-error.js';
+import type { InputFacts } from './reading.js';
+import { type InputRow, textOf } from './rows.js';
+
+/** With so many published values, their form is not a coincidence. */
+const ENOUGH_VALUES = 20;
+
+/**
+ * Compares an input with the published snapshot of its resource. Rows of the snapshot are only read if a cell differs from the
+ * published form, or if the input has ids, so that a common input costs nothing.
+ */
+export class PublishedChecks {
+  readonly #store: ObjectStore;
+  readonly #published: Manifest;
+  readonly #facts: InputFacts;
+  /** Columns with too few published values to judge a cell. */
+  readonly #waived = new Set<string>();
+
+  constructor(store: ObjectStore, published: Manifest, facts: InputFacts) {
+    this.#store = store;
+    this.#published = published;
+    this.#facts = facts;
+  }
+
+  /** @throws InputError for a cell that has another form than all of at least 20 published values of its column */
+  async checkForms(): Promise<void> {
+    for (const [column, { line, value, wanted }] of this.#facts.unlike) {
+      if (this.#waived.has(column)) continue;
+      if (await this.#hasEnoughValues(column)) {
+        const other = wanted.includes('ISO') ? ' For another date format, set --date-format.' : '';
+        throw new InputError(
+          `the cell of ${column} is not ${wanted}, as all published values of the column are`,
+          { line },
+          `Correct the cell, or send it as text: in a CSV, name the column \`${column}:string\`; in JSON, set --text-column ${column}.${other}`,
+          { value },
+        );
+      }
+      this.#waived.add(column);
+    }
+  }
+
+  async #hasEnoughValues(column: string): Promise<boolean> {
+    const index = this.#published.columns.findIndex(({ name }) => name === columnName(column));
+    if (index === -1) return false;
+    let values = 0;
+    for await (const cells of readPublishedRows(this.#store, this.#published))
+      if (cells[META_COLUMNS.length + index] !== null && ++values >= ENOUGH_VALUES) return true;
+    return false;
+  }
+
+  /** @throws InputError for an export with masked columns: their cells are not the service's values */
+  checkMasks(columns: readonly InputColumn[]): void {
+    if (!isExportOf(columns)) return;
+    const { key, csv, selection } = this.#published;
+    const sent = columns
+      .filter(({ role }) => role === 'field')
+      .map(({ name }) => columnName(fromByteString(name)));
+    const [masked] = maskedColumns({ key, csv, columns: selection }, sent);
+    if (masked === undefined) return;
+    throw new InputError(
+      `the column ${JSON.stringify(masked)} of this export is masked, so its cells are not the values of the service`,
+      { line: 1 },
+      `Leave it out: --drop-column ${masked}`,
+    );
+  }
+}
+
+/** Finds rows of a file of creates whose ids are those of published records, as in an export that was edited. */
+export class PublishedIds {
+  readonly #store: ObjectStore;
+  readonly #published: Manifest;
+  readonly #key: readonly ByteString[];
+  /** By id: the row's line. */
+  readonly #lines = new HashTable();
+
+  constructor(store: ObjectStore, published: Manifest) {
+    this.#store = store;
+    this.#published = published;
+    this.#key = published.key.map(toByteString);
+  }
+
+  add(rows: readonly InputRow[]): void {
+    for (const { fields, line } of rows) {
+      const parts: string[] = [];
+      for (const name of this.#key) {
+        const field = fields.find((one) => one.name === name);
+        if (field === undefined || field.json === 'null') break;
+        parts.push(textOf(field) ?? fromByteString(field.json));
+      }
+      if (parts.length < this.#key.length) continue;
+      const entry = this.#lines.entry(idHash(parts));
+      if (this.#lines.get(entry) === 0) this.#lines.set(entry, 0, line);
+    }
+  }
+
+  /** @throws InputError if an id is published */
+  async check(resource: string): Promise<void> {
+    if (this.#lines.size === 0) return;
+    const { key, columns } = this.#published;
+    const indexes = key.map((field) => columns.findIndex(({ name }) => name === columnName(field)));
+    let first = Number.POSITIVE_INFINITY;
+    let found = 0;
+    for await (const cells of readPublishedRows(this.#store, this.#published)) {
+      const parts = indexes.map((index) => cells[META_COLUMNS.length + index] ?? '');
+      const entry = this.#lines.find(idHash(parts));
+      if (entry === -1) continue;
+      found++;
+      first = Math.min(first, this.#lines.get(entry));
+    }
+    if (found === 0) return;
+    const names = key.join(' and ');
+    throw new InputError(
+      `the row has the ${names} of a published record, as ${found} of ${this.#lines.size} rows with ${names} do. ` +
+        `${resource} can only be created, not changed: these rows would become further records`,
+      { line: first },
+      `To create them as further records, leave the ids out: ${key.map((name) => `--drop-column ${name}`).join(' ')}`,
+    );
+  }
+}
+
+function idHash(parts: readonly string[]): Buffer {
+  return textHash(JSON.stringify(parts));
+}

@@ -1,0 +1,41 @@
+import type { InputReading } from '../core/contract/write-back.js';
+
+/** UTF-8, commas, and cells as they are. */
+export const PLAIN_READING: InputReading = {
+  encoding: null,
+  delimiter: ',',
+  decimalComma: false,
+  dates: null,
+  drop: [],
+  text: [],
+  flattened: null,
+  escaped: { lineBreaks: 'keep', escapeFormulas: false },
+};
+
+/** A cell that has another form than all published values of its column. */
+export interface UnlikeCell {
+  readonly line: number;
+  readonly value: string;
+  /** What all published values are, such as `a time in ISO 8601`. */
+  readonly wanted: string;
+}
+
+/** What was seen while an input was read. */
+export class InputFacts {
+  /** Lines without any value. They are not rows. */
+  blankLines = 0;
+  /** Rows of an export that are deleted in the service (`_deleted_at`). They are not rows. */
+  deletedRows = 0;
+  /** Cells in which a decimal comma or a group mark was replaced. */
+  decimalCommas = 0;
+  /** Cells that were converted by a date format. */
+  dates = 0;
+  /** Cells of date columns that have ISO 8601 already. */
+  isoDates = 0;
+  /** Columns that were found and left out. */
+  readonly dropped = new Set<string>();
+  /** Columns of no known type with a cell in a date format. */
+  readonly dateLike = new Set<string>();
+  /** By column: the first cell that is not like the published values. */
+  readonly unlike = new Map<string, UnlikeCell>();
+}

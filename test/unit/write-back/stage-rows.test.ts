@@ -13,7 +13,10 @@ describe('rows of an iterable', () => {
     await mkdir(join(folder, 'tmp'));
     vi.stubEnv('TMPDIR', join(folder, 'tmp'));
   });
-  afterEach(() => rm(folder, { recursive: true, force: true }));
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    return rm(folder, { recursive: true, force: true });
+  });
 
   const leftovers = () => readdir(tmpdir());
   const connectionOf = () =>

@@ -3,10 +3,13 @@ import { Context } from '@temporalio/activity';
 import type { Activities, ExtractHeartbeat } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { turns } from '../../src/core/turns.js';
+import { describeRepetition, readBounds } from '../../src/lake/run/read-progress.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
 import { toExtractResult } from '../../src/lake/run/stage.js';
 import { ActivityAge, HEARTBEAT_MS } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readRun } from '../shared/documents.js';
+import { finalFailure } from '../shared/failures.js';
 import { withMaskingKey } from '../shared/masking.js';
 import { hasShifted } from './check-shift.js';
 import { withLongerRuns } from './longer-runs.js';
@@ -37,6 +40,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
     let { key } = position;
     const resource = await withMaskingKey(settings, run.resource);
     const reader = new PageReader({ ...run, resource }, position.stage.columns);
+    const now = (): number => scheduledAt + deps.now() - begunAt;
     let waitingUntil: number | null = null;
     const stager = new Stager(
       {
@@ -45,6 +49,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
         input,
         attempt,
         reader,
+        now,
         onStaged: (staged) => {
           key = staged;
           beat();
@@ -65,10 +70,16 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
         run,
         reader,
         signal: context.cancellationSignal,
-        now: () => scheduledAt + deps.now() - begunAt,
+        now,
         onWait: (until) => {
           waitingUntil = until;
         },
+        onShrink: (from, to, error) =>
+          context.log.warn('the service fails at pages of this size, so a smaller one is used', {
+            from,
+            to,
+            error,
+          }),
         mustEnd,
       },
       position.stage,
@@ -79,7 +90,8 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
     try {
       // An earlier attempt may have read everything.
       if (key === null || !position.stage.done) {
-        await stagePages(chain, stager, ({ received }) => {
+        const checkEnd = (): void => throwIfEndless(run, stager, now());
+        await stagePages(chain, stager, checkEnd, ({ received }) => {
           waitingUntil = null;
           deps.meter.record('pages', 1, labels);
           deps.meter.record('rows', received.value.records, labels);
@@ -117,6 +129,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
 async function stagePages(
   chain: PageChain,
   stager: Stager,
+  checkEnd: () => void,
   onPage: (page: FetchedPage) => void,
 ): Promise<void> {
   let coming = chain.next();
@@ -134,5 +147,23 @@ async function stagePages(
     await turns.next();
     await stager.add(page, cursor === null ? null : cursorHash(cursor));
     if (last) return;
+    checkEnd();
   }
+}
+
+/** @throws a final failure if the list does not end (docs/explanation/semantics.md#lists-that-do-not-end) */
+function throwIfEndless(run: RunFile, { ahead, progress }: Stager, now: number): void {
+  const { pageSize, fullRead, updatedSince, readPages } = ahead;
+  const isPartial = ahead.kind === 'catch-up' || run.mode === 'increment';
+  const bounds = readBounds(isPartial, fullRead, { pageSize, giveUpAfterMs: run.giveUpAfterMs });
+  const repetition = progress.endless(bounds, now);
+  if (repetition === null) return;
+  const { name } = run.resource;
+  throw finalFailure(
+    'BrokenPromise',
+    `${name}: the list does not end (updatedSince ${updatedSince ?? 'absent'}, ${readPages} pages read): ` +
+      `${describeRepetition(repetition)}. Nothing was published. Report it to the service's support. If the service filters ` +
+      'its lists after paging, a larger `sync.pageSize` gives fewer such pages.',
+    { resource: name },
+  );
 }

@@ -1,16 +1,30 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { NotFoundError, type Received, RejectedError, type ServiceClient } from '../../src/api/index.js';
+import {
+  isTooLarge,
+  mayBeTooHeavy,
+  NotFoundError,
+  type Received,
+  RejectedError,
+  type ServiceClient,
+  ServiceError,
+} from '../../src/api/index.js';
 import { peekNextCursor } from '../../src/api/json/page.js';
-import type { ByteString, UtcSeconds } from '../../src/core/brands.js';
+import type { ByteString, Cursor, UtcSeconds } from '../../src/core/brands.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import { updatedSinceAfterSetback } from '../../src/lake/run/watermark.js';
-import { finalFailure } from '../shared/failures.js';
+import { finalFailure, transientFailure } from '../shared/failures.js';
 import type { Page, PageReader } from './page-reader.js';
 import { cursorHash } from './position.js';
 import { type ChainPosition, PrefetchedPage } from './prefetched-page.js';
 
 /** How often a list is read again from its beginning because a cursor expired. */
 const MAX_RESTARTS = 2;
+/** How often a list is read again from its beginning because one of its later pages was too heavy. */
+const MAX_SHRINKS = 5;
+/** Failures of one page before a smaller one is tried. */
+const MAX_FAILURES = 3;
+/** A longer cursor does not fit into the first line of a request (RFC 9112 section 3 recommends 8,000 octets). */
+const MAX_CURSOR_BYTES = 64 * 1024;
 /**
  * Event loop turns until a request is sent: in one turn undici sees that a connection is free, in another it checks that
  * the connection is still usable. One more is a margin.
@@ -27,8 +41,18 @@ export interface PageOptions {
   /** The workflows' clock, milliseconds since 1970. */
   readonly now: () => number;
   readonly onWait: (until: number) => void;
+  /** Called when the page size was reduced. */
+  readonly onShrink?: (from: number, to: number, error: string) => void;
   /** Whether the call must end, for example because the worker is shutting down. The next call then reads the next page. */
   readonly mustEnd: () => boolean;
+}
+
+interface Ask {
+  /** Resolves when the page may be read. Reading it earlier would add the columns of a page that is dropped. */
+  readonly turn?: Promise<void>;
+  readonly onPrefetchWait?: () => void;
+  /** `single`: without a retry, and without a request for the page after it. */
+  readonly attempt?: 'single';
 }
 
 /** A page and the position of the page after it. */
@@ -77,7 +101,7 @@ export class PageChain {
   async next(): Promise<FetchedPage> {
     for (;;) {
       try {
-        const received = await this.#request();
+        const received = await this.#request().catch((error: unknown) => this.#lighten(error));
         const earlier = this.#earlierStart(received);
         if (earlier === null) return this.#accept(received);
         this.#at = { ...this.#at, updatedSince: earlier };
@@ -94,13 +118,14 @@ export class PageChain {
     this.#prefetched = null;
     if (prefetched?.isFor(this.#at)) return prefetched.take();
     prefetched?.discard();
-    return this.#ask(this.#at, null);
+    return this.#ask(this.#at, {});
   }
 
-  /** @param turn resolves when the page may be read. Reading it earlier would add the columns of a page that is dropped. */
-  #ask(at: ChainPosition, turn: Promise<void> | null, onPrefetchWait?: () => void): Promise<Received<Page>> {
+  #ask(at: ChainPosition, { turn, onPrefetchWait, attempt }: Ask): Promise<Received<Page>> {
     const { client, run, reader, onWait } = this.#options;
     const { name, path } = run.resource;
+    let failures = 0;
+    const mostFailures = attempt === 'single' ? 1 : MAX_FAILURES;
     return client.listPage(
       {
         resource: name,
@@ -113,10 +138,11 @@ export class PageChain {
           onPrefetchWait?.();
           onWait(until);
         },
+        mayRetry: (error) => !mayBeTooHeavy(error) || ++failures < mostFailures,
       },
       async (body) => {
         await turn;
-        if (this.#prefetch(at, body)) await letRequestLeave();
+        if (attempt !== 'single' && this.#prefetch(at, body)) await letRequestLeave();
         return reader.read(body);
       },
     );
@@ -134,7 +160,9 @@ export class PageChain {
     if (this.#prefetched?.isFor(next)) return false;
     // The previous body was truncated and the request was repeated: its prefetched page has a different cursor.
     this.#prefetched?.discard();
-    this.#prefetched = new PrefetchedPage(next, (turn, onWait) => this.#ask(next, turn, onWait));
+    this.#prefetched = new PrefetchedPage(next, (turn, onPrefetchWait) =>
+      this.#ask(next, { turn, onPrefetchWait }),
+    );
     return true;
   }
 
@@ -152,9 +180,67 @@ export class PageChain {
     return updatedSinceAfterSetback(updatedSince, now() - run.before.startedAt, serviceDate, run.sync);
   }
 
+  /**
+   * After a failure that a smaller page may avoid, looks for a size that works, and continues with it. A page in the middle
+   * of the list is then read again from the list's beginning, because the limit stays the same within a chain.
+   *
+   * In an outage every size fails, and the request is repeated later as it is. If a smaller page works, the outage may just
+   * have ended, so the page that failed is requested once more. Only if it fails again, its size is the cause.
+   *
+   * @returns the page to continue with; the position of the chain is then that of this page
+   * @throws the failure, with a hint at `sync.pageSize` if a smaller page may help
+   */
+  async #lighten(error: unknown): Promise<Received<Page>> {
+    const tooLarge = isTooLarge(error);
+    if (!tooLarge && !mayBeTooHeavy(error)) throw error;
+    const from = this.#at;
+    if (from.pageSize <= 1 || (from.cursor !== null && from.shrinks >= MAX_SHRINKS)) throw this.#heavy(error);
+    for (let pageSize = Math.floor(from.pageSize / 2); pageSize >= 1; pageSize = Math.floor(pageSize / 2)) {
+      const smaller =
+        from.cursor === null
+          ? { ...from, pageSize }
+          : { ...from, cursor: null, pageSize, chain: from.chain + 1, shrinks: from.shrinks + 1 };
+      const page = await this.#try(smaller);
+      if (page === null) continue;
+      const again = tooLarge ? null : await this.#try(from);
+      if (again !== null) {
+        this.#options.reader.release(page.value);
+        return again;
+      }
+      if (from.cursor !== null) this.#seen.clear();
+      this.#at = smaller;
+      this.#options.onShrink?.(from.pageSize, pageSize, (error as Error).message);
+      return page;
+    }
+    throw this.#heavy(error);
+  }
+
+  /** Requests a page once. Returns `null` if it may be too heavy, or has a size that the service rejects. */
+  async #try(at: ChainPosition): Promise<Received<Page> | null> {
+    try {
+      return await this.#ask(at, { attempt: 'single' });
+    } catch (error) {
+      if (mayBeTooHeavy(error) || isTooLarge(error) || error instanceof RejectedError) return null;
+      throw error;
+    }
+  }
+
+  #heavy(error: unknown): unknown {
+    if (!(error instanceof ServiceError) || !error.retryable) return error;
+    const { pageSize } = this.#at;
+    if (pageSize <= 1) return error;
+    return transientFailure(
+      `${error.message} If this goes on, pages of ${pageSize} records may be too large for the service, or for a gateway ` +
+        'before it: reduce `sync.pageSize`.',
+      error.retryAfterMs,
+    );
+  }
+
   #accept(received: Received<Page>): FetchedPage {
     const { nextCursor } = received.value;
     this.#retried = false;
+    if (nextCursor !== null && Buffer.byteLength(nextCursor) > MAX_CURSOR_BYTES)
+      throw this.#longCursor(nextCursor);
     if (nextCursor !== null) {
       const hash = cursorHash(nextCursor);
       if (this.#seen.has(hash)) throw this.#loops();
@@ -162,6 +248,16 @@ export class PageChain {
     }
     this.#at = { ...this.#at, cursor: nextCursor };
     return { received, next: this.#at, done: nextCursor === null };
+  }
+
+  #longCursor(cursor: Cursor): Error {
+    const { name } = this.#options.run.resource;
+    return finalFailure(
+      'BrokenPromise',
+      `${name}: the service returned a nextCursor of ${Buffer.byteLength(cursor)} bytes; at most ${MAX_CURSOR_BYTES} can be ` +
+        "sent back. Nothing was published. Report it to the service's support.",
+      { resource: name },
+    );
   }
 
   #loops(): Error {

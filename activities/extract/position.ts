@@ -3,6 +3,7 @@ import type { Cursor, ObjectKey } from '../../src/core/brands.js';
 import type { ExtractInput } from '../../src/core/contract/index.js';
 import { nameOf } from '../../src/lake/published/layout.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
+import type { ChainProgress } from '../../src/lake/run/read-progress.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import { firstStage, type Stage, type StagedChunk } from '../../src/lake/run/stage.js';
 import { runStart, updatedSinceFor } from '../../src/lake/run/watermark.js';
@@ -89,9 +90,19 @@ async function lastStaged(store: ObjectStore, input: ExtractInput): Promise<Stag
 function firstPosition(input: ExtractInput, run: RunFile, before: Stage | undefined): Stage {
   if (before !== undefined) {
     const stage = { ...before, previous: input.after, chunks: [], seen: [], done: false };
-    return before.read === input.read.number ? stage : nextRead(input, run, stage);
+    if (before.read !== input.read.number) return nextRead(input, run, stage);
+    return input.call > 0 || run.resumed === null ? stage : { ...stage, progress: resumed(stage.progress) };
   }
   return firstStage(run, input.pageSize);
+}
+
+/** The time between two runs is no time of reading. The pages without a new key still count. */
+function resumed(progress: ChainProgress | null): ChainProgress | null {
+  return progress === null ? null : { ...progress, repetition: { ...progress.repetition, since: null } };
+}
+
+function lengthOf({ readPages: pages, pageSize }: Stage): Stage['fullRead'] {
+  return { pages, pageSize };
 }
 
 /** Starts a new reading: of the whole list, or of the changes since the last reading began. */
@@ -107,6 +118,9 @@ function nextRead(input: ExtractInput, run: RunFile, before: Stage): Stage {
     readPages: 0,
     readStart: null,
     restarts: 0,
+    shrinks: 0,
+    progress: null,
+    fullRead: before.kind === 'list' && run.mode === 'full' ? lengthOf(before) : before.fullRead,
     shifted: false,
     marks: [],
     chain: before.chain + 1,

@@ -6,6 +6,7 @@ export interface ChainPosition {
   readonly updatedSince: UtcSeconds | null;
   readonly chain: number;
   readonly restarts: number;
+  readonly shrinks: number;
   readonly pageSize: number;
 }
 

@@ -7,7 +7,9 @@ import { framingOf, plainFraming } from '../../src/lake/part/framing.js';
 import { quarantineKey } from '../../src/lake/published/layout.js';
 import { newerByField } from '../../src/lake/rows/newer.js';
 import { writeQuarantine } from '../../src/lake/rows/quarantine.js';
+import type { SortKey } from '../../src/lake/rows/row.js';
 import { type Mark, withMark } from '../../src/lake/run/marks.js';
+import { ReadProgress } from '../../src/lake/run/read-progress.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { Stage } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -16,6 +18,7 @@ import { finalFailure } from '../shared/failures.js';
 import type { FetchedPage } from './page-chain.js';
 import type { Page, PageReader } from './page-reader.js';
 import { keyHash, stageKey } from './position.js';
+import { RepeatedRows } from './repeated-rows.js';
 import { runSpace } from './run-space.js';
 import { isFar } from './store-rate.js';
 
@@ -41,7 +44,16 @@ interface StagerOptions {
   readonly input: ExtractInput;
   readonly attempt: number;
   readonly reader: PageReader;
+  /** The workflows' clock, milliseconds since 1970. */
+  readonly now: () => number;
   readonly onStaged: (key: ObjectKey, stage: Stage) => void;
+}
+
+/** What a chunk is made of. */
+interface Buffered {
+  readonly buffer: RowBuffer;
+  readonly quarantine: readonly Cells[];
+  readonly dropped: number;
 }
 
 /**
@@ -50,6 +62,10 @@ interface StagerOptions {
  */
 export class Stager {
   readonly #options: StagerOptions;
+  readonly #progress: ReadProgress;
+  readonly #repeated = new RepeatedRows();
+  /** Rows that were dropped since the last chunk, because the reading has returned them before, unchanged. */
+  #dropped = 0;
   #stage: Stage;
   #key: ObjectKey | null;
   #buffer = new RowBuffer();
@@ -68,6 +84,7 @@ export class Stager {
 
   constructor(options: StagerOptions, stage: Stage, key: ObjectKey | null) {
     this.#options = options;
+    this.#progress = new ReadProgress(stage.progress);
     this.#stage = stage;
     this.#ahead = stage;
     this.#key = key;
@@ -76,6 +93,11 @@ export class Stager {
   /** Pages and rows read so far, staged or not. */
   get ahead(): Stage {
     return this.#ahead;
+  }
+
+  /** Whether the list still returns new keys, up to the last added page. */
+  get progress(): Pick<ReadProgress, 'endless'> {
+    return this.#progress;
   }
 
   /** Whether the call must end, because the stage document of a call must stay small. */
@@ -87,9 +109,10 @@ export class Stager {
   async add({ received, next, done }: FetchedPage, newCursorHash: string | null): Promise<void> {
     const chainChanged = next.chain !== this.#ahead.chain;
     // A repeated key within one chain shows that the list shifted, so a chunk never mixes chains.
-    if (chainChanged && this.#buffer.rows > 0) await this.#flush();
+    if (chainChanged && (this.#buffer.rows > 0 || this.#dropped > 0)) await this.#flush();
     const marks = this.#marks(received.value, chainChanged);
-    this.#take(received.value);
+    if (chainChanged) this.#progress.restart();
+    const kept = this.#take(received.value);
     this.#ahead = {
       ...this.#ahead,
       cursor: next.cursor,
@@ -97,6 +120,7 @@ export class Stager {
       done,
       chain: next.chain,
       restarts: next.restarts,
+      shrinks: next.shrinks,
       shifted: !chainChanged && this.#ahead.shifted,
       marks,
       pageSize: next.pageSize,
@@ -110,7 +134,7 @@ export class Stager {
       readStart: this.#ahead.readPages === 0 ? received.serviceDate : this.#ahead.readStart,
       readPages: this.#ahead.readPages + 1,
     };
-    this.#bodyBytes += received.bytes;
+    if (kept > 0) this.#bodyBytes += received.bytes;
     if (done || this.#isChunk() || Date.now() - this.#since >= CHUNK_MS) await this.#flush();
   }
 
@@ -163,7 +187,8 @@ export class Stager {
     return withMark(marks, { page: readPages, cursor, first: keyHash(key) });
   }
 
-  #take(page: Page): void {
+  /** Buffers the rows of a page. Returns how many of its records were buffered. */
+  #take(page: Page): number {
     const { run, reader } = this.#options;
     const { name, key, badRecords } = run.resource;
     if (page.firstKeyless !== null && badRecords === 'stop') {
@@ -176,15 +201,24 @@ export class Stager {
       );
     }
     this.#quarantine.push(...page.keyless);
-    this.#buffer.addAll(page.rows);
+    const { rows } = page;
+    const keyless = page.keyless.map((cells) => cells.join('\0') as SortKey);
+    const dropped = this.#progress.add([...rows.keys, ...keyless], this.#options.now())
+      ? this.#repeated.addNew(this.#buffer, rows)
+      : this.#repeated.addKnown(this.#buffer, rows);
+    this.#dropped += dropped;
     reader.release(page);
+    return page.records - dropped;
   }
 
   async #flush(): Promise<void> {
     // One chunk at a time: the next one fills in the meantime, so a slow store slows down reading.
     await this.#writing;
     const buffer = this.#buffer;
+    this.#ahead = { ...this.#ahead, progress: this.#progress.toStage() };
     const ahead = this.#ahead;
+    const dropped = this.#dropped;
+    this.#dropped = 0;
     const sequence = this.#sequence++;
     const quarantine = this.#quarantine;
     this.#quarantine = [];
@@ -192,21 +226,17 @@ export class Stager {
     this.#spare = null;
     this.#bodyBytes = 0;
     this.#since = Date.now();
-    this.#writing = this.#write(buffer, quarantine, ahead, sequence);
+    this.#writing = this.#write({ buffer, quarantine, dropped }, ahead, sequence);
     // Awaited at the next flush; until then a failure must not count as unhandled.
     this.#writing.catch(() => {});
   }
 
-  async #write(
-    buffer: RowBuffer,
-    quarantine: readonly Cells[],
-    ahead: Stage,
-    sequence: number,
-  ): Promise<void> {
+  async #write({ buffer, quarantine, dropped }: Buffered, ahead: Stage, sequence: number): Promise<void> {
     const { store, run, input, attempt, reader } = this.#options;
     const known = reader.columns.toColumns();
     let { chunks, duplicates } = this.#stage;
-    let { shifted } = ahead;
+    let shifted = ahead.shifted || dropped > 0;
+    duplicates += dropped;
     if (quarantine.length > 0) {
       const name = `${input.call}-${attempt}-${sequence}`;
       await writeQuarantine(

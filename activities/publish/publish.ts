@@ -46,7 +46,7 @@ export function createPublish(deps: ActivityDeps): Activities['worktrack.publish
       const stage = stages.at(-1)!;
       const { shifted, unproven } = input;
       // Catch-up readings have their own `updatedSince`; the manifest records that of the last reading of the list.
-      const asked = stages.findLast(({ kind }) => kind !== 'catch-up')!.updatedSince;
+      const list = stages.findLast(({ kind }) => kind !== 'catch-up')!;
       const sum = addUp(
         results.flatMap((result) => result.tasks),
         {
@@ -60,15 +60,15 @@ export function createPublish(deps: ActivityDeps): Activities['worktrack.publish
       if ('problem' in sum) throw inconsistentFailure(run, sum.problem);
       const signal = Context.current().cancellationSignal;
       const checkedTypes = await checkTableTypes(store, run, { plan, results, signal });
-      return publish(store, run, { stage, asked, shifted, unproven, plan, sum, now, checkedTypes });
+      return publish(store, run, { stage, list, shifted, unproven, plan, sum, now, checkedTypes });
     });
 }
 
 interface ToPublish extends Pick<PublishInput, 'shifted' | 'unproven'> {
   /** The last stage. */
   readonly stage: Stage;
-  /** The `updatedSince` of the list request. It is earlier than planned if the service's clock was set back. */
-  readonly asked: RunFile['updatedSince'];
+  /** The end of the last reading of the list. Its `updatedSince` is earlier than planned if the service's clock was set back. */
+  readonly list: Stage;
   readonly plan: MergePlan;
   readonly sum: AddedUp;
   readonly now: () => number;
@@ -138,14 +138,15 @@ async function checkedParts(store: ObjectStore, run: RunFile, { plan, sum }: ToP
 /** What the manifests of the snapshot and of the change log have in common. */
 function manifestFields(
   run: RunFile,
-  { stage, asked, shifted, unproven, plan, sum, checkedTypes }: ToPublish,
+  { stage, list, shifted, unproven, plan, sum, checkedTypes }: ToPublish,
   changes: readonly PublishedPart[],
 ): Omit<ManifestInput, 'tree' | 'parts' | 'publishedAt'> {
   const { resource } = run;
   const clocks = { startedAt: run.readSince, serviceStart: stage.serviceStart };
   const gap = windowGap(run.checkpoint, resource.windowMs, clocks);
   const schema = run.before === null ? [] : schemaChanges(run.columns, plan.columns);
-  const read = { mode: run.mode, startedAt: run.readSince, shifted };
+  const { readPages: pages, pageSize, updatedSince: asked } = list;
+  const read = { mode: run.mode, startedAt: run.readSince, shifted, pages, pageSize };
   return {
     ...{ connection: run.connection, baseUrl: run.baseUrl, resource: resource.name, runId: run.runId },
     previousRunId: run.before?.runId ?? null,

@@ -4,7 +4,7 @@ import { type ErrorCode, WorktrackError } from '../core/errors.js';
 import { ACCEPTED_CODING, decoderOf, isIdentity } from './content-coding.js';
 
 /** Why a body cannot be read. A retry can help for all of them except `too-large`. */
-type BodyFault = 'too-large' | 'too-slow' | 'truncated' | 'unknown-coding' | 'undecodable';
+export type BodyFault = 'too-large' | 'too-slow' | 'truncated' | 'unknown-coding' | 'undecodable';
 
 export class BodyError extends WorktrackError {
   readonly code: ErrorCode;

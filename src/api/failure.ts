@@ -1,5 +1,6 @@
 import type { ErrorMapping } from '../core/settings.js';
-import { BodyError } from './body.js';
+import { AT_THE_END } from '../json/scanner.js';
+import { BodyError, type BodyFault } from './body.js';
 import { classifyResponse, refusalScope } from './classify.js';
 import { BodyTooLargeError } from './errors/body-too-large-error.js';
 import { BrokenPromiseError } from './errors/broken-promise-error.js';
@@ -85,6 +86,8 @@ function redirectHost(location: string | null, request: RequestContext, redact: 
   return redact(new URL(location, request.url).host);
 }
 
+const REASONS: Partial<Record<BodyFault, TransientReason>> = { 'too-slow': 'timeout', truncated: 'cut' };
+
 /** The error for a failed connection or an unreadable body. */
 export function exchangeError(error: unknown, request: RequestContext, redact: Redactor): ServiceError {
   const cause = safeCause(error, redact);
@@ -95,7 +98,7 @@ export function exchangeError(error: unknown, request: RequestContext, redact: R
         { request, cause, maxBodyBytes: error.maxBytes },
       );
     }
-    const reason = error.fault === 'too-slow' ? 'timeout' : 'body';
+    const reason = REASONS[error.fault] ?? 'body';
     return new TransientError(`${subject(request)}: ${cause.message}`, { request, cause, reason });
   }
   const code = codeOf(error);
@@ -147,7 +150,7 @@ export function parseError(
       request,
       status,
       cause,
-      reason: 'body',
+      reason: error.message.endsWith(AT_THE_END) ? 'cut' : 'body',
     },
   );
 }

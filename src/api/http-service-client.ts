@@ -30,7 +30,8 @@ export class HttpServiceClient implements ServiceClient {
 
   async listPage<T>(request: ListRequest, parse: Parse<T>): Promise<Received<T>> {
     const target = this.#target(request, 'GET', request.path.split('/'), () => listQuery(request));
-    return this.#execute({ ...readOperation(request, target), cursor: request.cursor }, parse);
+    const { cursor, mayRetry } = request;
+    return this.#execute({ ...readOperation(request, target), cursor, mayRetry }, parse);
   }
 
   async fetchById<T>(request: FetchRequest, parse: Parse<T>): Promise<Received<T> | null> {

@@ -21,6 +21,7 @@ export { ServiceError } from './errors/service-error.js';
 export { TransientError } from './errors/transient-error.js';
 export type { Evidence } from './evidence.js';
 export { REFUSAL_REMEDY } from './failure.js';
+export { isTooLarge, mayBeTooHeavy } from './heavy.js';
 export { parseHttpDate } from './http-date.js';
 export { postJson } from './post-json.js';
 export { boundMessage, createRedactor, REDACTED } from './redact.js';

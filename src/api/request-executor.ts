@@ -39,6 +39,8 @@ export interface Operation {
   readonly onSend: (() => void) | undefined;
   readonly signal: AbortSignal | undefined;
   readonly onWait: ((untilMs: number, why: WaitReason) => void) | undefined;
+  /** As in `ListRequest`. */
+  readonly mayRetry?: ((error: ServiceError) => boolean) | undefined;
 }
 
 /** The result of one attempt; a failure has the wait before the next one. */
@@ -91,7 +93,7 @@ export class RequestExecutor {
       this.#onEvent({ kind: 'request', resource, outcome: error.status === 429 ? 'throttled' : error.kind });
       const inTime = delayMs <= this.#retry.maxDelayMs && !isExpired(operation, this.#now() + delayMs);
       const mayRetry = error.kind === 'transient' && attempt < attempts && inTime;
-      if (!mayRetry) throw error;
+      if (!mayRetry || operation.mayRetry?.(error) === false) throw error;
       const requestedByService = error.status === 429 || error.retryAfterMs !== null;
       operation.onWait?.(this.#now() + delayMs, requestedByService ? 'rate-limit' : 'retry');
       await wait(delayMs, operation.signal);

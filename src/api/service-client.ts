@@ -1,7 +1,7 @@
 import type { ByteString, Cursor, UtcSeconds } from '../core/brands.js';
 import type { ErrorMapping, HttpSettings, SecretRef } from '../core/settings.js';
 import type { RateBudget } from './budget.js';
-import type { ServiceErrorKind } from './errors/service-error.js';
+import type { ServiceError, ServiceErrorKind } from './errors/service-error.js';
 import type { SendOutcome, SentBefore } from './send-outcome.js';
 import type { Segment } from './url.js';
 
@@ -58,6 +58,8 @@ export interface ListRequest extends Waitable {
   readonly limit: number;
   readonly cursor: Cursor | null;
   readonly updatedSince: UtcSeconds | null;
+  /** Called with each transient failure that could be retried. False ends the request with this failure. */
+  readonly mayRetry?: ((error: ServiceError) => boolean) | undefined;
 }
 
 export interface FetchRequest extends Waitable {

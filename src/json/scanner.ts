@@ -6,6 +6,9 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const MAX_DEPTH = 1000;
 
+/** How the message of a SyntaxError ends if the text ends too early. */
+export const AT_THE_END = 'at the end of the body';
+
 /**
  * Scans JSON text (RFC 8259) without building values, so that no value changes: a number keeps its literal and a nested
  * value keeps its text (docs/explanation/semantics.md#values). One instance reads one body.
@@ -30,7 +33,7 @@ export class JsonScanner {
   }
 
   fail(what: string): never {
-    const where = this.pos >= this.text.length ? 'at the end of the body' : `at byte ${this.pos}`;
+    const where = this.pos >= this.text.length ? AT_THE_END : `at byte ${this.pos}`;
     throw new SyntaxError(`${what} ${where}`);
   }
 

@@ -3,9 +3,17 @@ import { ServiceError, type ServiceErrorOptions } from './service-error.js';
 
 /**
  * `hold`: not sent, because the service requires a long wait; `expired`: not sent, because the deadline for the request
- * has passed.
+ * has passed; `cut`: the body ends too early.
  */
-export type TransientReason = 'network' | 'timeout' | 'status' | 'redirect' | 'body' | 'hold' | 'expired';
+export type TransientReason =
+  | 'network'
+  | 'timeout'
+  | 'status'
+  | 'redirect'
+  | 'body'
+  | 'cut'
+  | 'hold'
+  | 'expired';
 
 /**
  * A failure that a later retry may fix. Thrown when the retries in this process are used up or the wait would be too

@@ -1,4 +1,4 @@
-import type { Cursor, ObjectKey, RunId, UtcSeconds } from '../brands.js';
+import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { RetentionSettings } from '../settings.js';
 import type { CleanUpDue, LearnedPageSize, NotifyEvent, Published } from './mirror.js';
 import type { OnPublishedTarget } from './published.js';
@@ -74,7 +74,6 @@ export interface ExtractResult {
   /** The stage manifest, which lists the staged chunks. */
   readonly stage: ObjectKey;
   readonly done: boolean;
-  readonly cursor: Cursor | null;
   /** Totals over all calls of this run. */
   readonly pages: number;
   readonly rows: number;

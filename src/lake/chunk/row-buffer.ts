@@ -72,6 +72,15 @@ export class RowBuffer {
     }
   }
 
+  /** Adds one row of another buffer. */
+  addRow(other: RowBuffer, at: number): void {
+    const from = this.size;
+    const bytes = other.offset(at + 1) - other.offset(at);
+    this.#reserve(bytes);
+    other.copy(at, at + 1, this.#bytes, from);
+    this.#note(other.keys[at]!, other.widths[at]!, from + bytes);
+  }
+
   #note(key: SortKey, width: number, end: number): void {
     if (this.#ascending && this.rows > 0) this.#ascending = this.keys[this.rows - 1]! < key;
     this.keys.push(key);

@@ -55,6 +55,9 @@ export interface FullRead {
   readonly startedAt: string;
   /** Number of consecutive published runs, up to this one, whose list shifted; 0 if this run's list did not. */
   readonly shifted: number;
+  /** Pages of the full read, and records per page. Absent: not known. */
+  readonly pages?: number;
+  readonly pageSize?: number;
 }
 
 export interface ManifestInput {

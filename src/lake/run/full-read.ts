@@ -27,13 +27,21 @@ export function isFullReadDue(last: FullRead | null, now: number, everyMs: numbe
   return everyMs !== null && isLonger(everyMs);
 }
 
-/** The full read that the run's snapshot is based on. @param run its `startedAt` is the start of reading, milliseconds since 1970 */
-export function nextFullRead(
-  before: FullRead | null,
-  run: { readonly mode: RunMode; readonly startedAt: number; readonly shifted: boolean },
-): FullRead | null {
+interface Read {
+  readonly mode: RunMode;
+  /** Start of reading, milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly shifted: boolean;
+  /** Pages of the last reading of the list, and records per page. */
+  readonly pages: number;
+  readonly pageSize: number;
+}
+
+/** The full read that the run's snapshot is based on. */
+export function nextFullRead(before: FullRead | null, run: Read): FullRead | null {
   if (run.mode === 'increment' && !run.shifted) return before;
-  const startedAt =
-    run.mode === 'full' ? new Date(run.startedAt).toISOString() : (before?.startedAt ?? NEVER);
-  return { startedAt, shifted: run.shifted ? (before?.shifted ?? 0) + 1 : 0 };
+  const shifted = run.shifted ? (before?.shifted ?? 0) + 1 : 0;
+  if (run.mode === 'increment') return { startedAt: NEVER, ...before, shifted };
+  const { pages, pageSize } = run;
+  return { startedAt: new Date(run.startedAt).toISOString(), shifted, pages, pageSize };
 }

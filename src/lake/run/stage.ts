@@ -1,8 +1,10 @@
 import type { Cursor, ObjectKey, UtcSeconds } from '../../core/brands.js';
 import type { ExtractResult, ListRead } from '../../core/contract/index.js';
+import type { FullRead } from '../published/manifest.js';
 import type { SortKey } from '../rows/row.js';
 import type { Column } from '../rows/schema.js';
 import type { Mark } from './marks.js';
+import type { ChainProgress } from './read-progress.js';
 import type { RunFile } from './run-file.js';
 
 /** A sorted run of fetched rows with unique keys, staged as one part. */
@@ -47,6 +49,12 @@ export interface Stage {
   readonly readStart: number | null;
   /** Number of times that this reading restarted because its cursor had expired. */
   readonly restarts: number;
+  /** Number of times that this reading restarted with a smaller page. */
+  readonly shrinks: number;
+  /** Whether the current chain of pages still returns new keys; `null` before its first page. */
+  readonly progress: ChainProgress | null;
+  /** The last full read, as far as it is known: that of the base snapshot, or of this run. */
+  readonly fullRead: Pick<FullRead, 'pages' | 'pageSize'> | null;
   /** Whether the list shifted during the current chain of pages, as far as it shows before the run's merge. */
   readonly shifted: boolean;
   /** Pages of the current chain that can be requested again. */
@@ -79,6 +87,9 @@ export function firstStage(run: RunFile, pageSize: number | null): Stage {
     readPages: 0,
     readStart: null,
     restarts: 0,
+    shrinks: 0,
+    progress: null,
+    fullRead: run.before?.fullRead ?? null,
     shifted: false,
     marks: [],
     chain: 0,
@@ -95,6 +106,6 @@ export function firstStage(run: RunFile, pageSize: number | null): Stage {
 
 /** The result of a call that ends with this stage. @param key where the stage is stored */
 export function toExtractResult(key: ObjectKey, stage: Stage): ExtractResult {
-  const { done, cursor, pages, fetched, pageSize, shifted } = stage;
-  return { stage: key, done, cursor, pages, rows: fetched, pageSize, shifted };
+  const { done, pages, fetched, pageSize, shifted } = stage;
+  return { stage: key, done, pages, rows: fetched, pageSize, shifted };
 }

@@ -24,7 +24,7 @@ class FakeService {
   chain(mode: RunFile['mode'] = 'full'): PageChain {
     const client = { listPage: this.#listPage } as unknown as ServiceClient;
     const run = { ...RUN, mode };
-    const position = { cursor: null, updatedSince: null, chain: 0, restarts: 0, pageSize: 2 };
+    const position = { cursor: null, updatedSince: null, chain: 0, restarts: 0, shrinks: 0, pageSize: 2 };
     const { signal } = new AbortController();
     const options = {
       client,

@@ -38,7 +38,7 @@ describe('The request for the next page', () => {
         onWait: () => {},
         mustEnd: () => false,
       },
-      { cursor: null, updatedSince: null, chain: 0, restarts: 0, pageSize: 1 },
+      { cursor: null, updatedSince: null, chain: 0, restarts: 0, shrinks: 0, pageSize: 1 },
       new Set(),
     );
     while (!(await chain.next()).done);

@@ -22,7 +22,7 @@ async function staged(pages: readonly (readonly string[])[]) {
   const reader = new PageReader(run, []);
   const first = firstStage(run, 1);
   const stager = new Stager(
-    { store: lake.store, run, input, attempt: 1, reader, onStaged: () => {} },
+    { store: lake.store, run, input, attempt: 1, reader, now: Date.now, onStaged: () => {} },
     first,
     null,
   );

@@ -6,6 +6,8 @@ const WEEK = 7 * 24 * HOUR;
 const startedAt = '2026-11-21T02:00:00.000Z';
 const START = Date.parse(startedAt);
 
+const PAGES = { pages: 3, pageSize: 1000 };
+
 describe('a full read', () => {
   it('is due once per reconcileEvery, counted from the start of the last one', () => {
     const last = { startedAt, shifted: 0 };
@@ -30,22 +32,22 @@ describe('a full read', () => {
   it('is due at once after a run whose list kept shifting, and then daily until one does not', () => {
     const once = nextFullRead(
       { startedAt, shifted: 0 },
-      { mode: 'increment', startedAt: START, shifted: true },
+      { mode: 'increment', startedAt: START, shifted: true, ...PAGES },
     );
     expect(once).toEqual({ startedAt, shifted: 1 });
     expect(isFullReadDue(once, START, null)).toBe(true);
-    const twice = nextFullRead(once, { mode: 'full', startedAt: START + HOUR, shifted: true });
+    const twice = nextFullRead(once, { mode: 'full', startedAt: START + HOUR, shifted: true, ...PAGES });
     expect(isFullReadDue(twice, START + 2 * HOUR, null)).toBe(false);
     expect(isFullReadDue(twice, START + 22 * HOUR, null)).toBe(true);
-    const good = nextFullRead(twice, { mode: 'full', startedAt: START + 22 * HOUR, shifted: false });
-    expect(good).toEqual({ startedAt: new Date(START + 22 * HOUR).toISOString(), shifted: 0 });
+    const good = nextFullRead(twice, { mode: 'full', startedAt: START + 22 * HOUR, shifted: false, ...PAGES });
+    expect(good).toEqual({ startedAt: new Date(START + 22 * HOUR).toISOString(), shifted: 0, ...PAGES });
   });
 
   it('stays due after a successful increment', () => {
     const owed = { startedAt, shifted: 1 };
-    expect(nextFullRead(owed, { mode: 'increment', startedAt: START, shifted: false })).toEqual(owed);
-    expect(nextFullRead(null, { mode: 'increment', startedAt: START, shifted: false })).toBeNull();
-    const unknown = nextFullRead(null, { mode: 'increment', startedAt: START, shifted: true });
+    expect(nextFullRead(owed, { mode: 'increment', startedAt: START, shifted: false, ...PAGES })).toEqual(owed);
+    expect(nextFullRead(null, { mode: 'increment', startedAt: START, shifted: false, ...PAGES })).toBeNull();
+    const unknown = nextFullRead(null, { mode: 'increment', startedAt: START, shifted: true, ...PAGES });
     expect(isFullReadDue(unknown, START, null)).toBe(true);
   });
 });

@@ -103,7 +103,7 @@ const sync = section({
   pageSize: count(1, 100_000)
     .prefault(1000)
     .describe(
-      'Records to request per page. If the service rejects the size, it is halved; if the service applies another size, that one is used.',
+      'Records to request per page. If the service rejects the size, or fails at it several times, it is halved; if the service applies another size, that one is used.',
     ),
   overlap: overlap
     .prefault('5m')

@@ -62,7 +62,7 @@ export function resourceNotes(resource: ResourceStatus, now: number): string[] {
   if (pageSize !== null)
     lines.push(
       `${name}: pages of ${count(pageSize.learned)} rows, because the service rejects the configured ` +
-        `${count(pageSize.configured)}; larger pages are tried from time to time`,
+        `${count(pageSize.configured)} (\`sync.pageSize\`) or fails at them; larger pages are tried from time to time`,
     );
   return lines.map((line) => `  ${line}`);
 }

@@ -107,7 +107,7 @@ export interface MirrorStatus {
   readonly tableWarning?: string;
 }
 
-/** A smaller page size, found because the service rejects the configured one; both in rows. */
+/** A smaller page size, found because the service rejects the configured one or fails at it; both in rows. */
 export interface LearnedPageSize {
   readonly configured: number;
   readonly learned: number;

@@ -26,7 +26,7 @@ describe('a page size that the service rejected', () => {
     const config = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
     const text = await runCommand(stack, ['status', ...config]);
     expect(text.stdout).toContain(
-      'tasks: pages of 20 rows, because the service rejects the configured 40; larger pages are tried from time to time',
+      'tasks: pages of 20 rows, because the service rejects the configured 40 (`sync.pageSize`) or fails at them; larger pages are tried from time to time',
     );
     const json = await runCommand(stack, ['status', '--json', ...config]);
     expect(JSON.parse(json.stdout)).toMatchObject({ connections: [{ resources: [{ pageSize }] }] });

@@ -39,13 +39,20 @@ describe('a full read', () => {
     const twice = nextFullRead(once, { mode: 'full', startedAt: START + HOUR, shifted: true, ...PAGES });
     expect(isFullReadDue(twice, START + 2 * HOUR, null)).toBe(false);
     expect(isFullReadDue(twice, START + 22 * HOUR, null)).toBe(true);
-    const good = nextFullRead(twice, { mode: 'full', startedAt: START + 22 * HOUR, shifted: false, ...PAGES });
+    const good = nextFullRead(twice, {
+      mode: 'full',
+      startedAt: START + 22 * HOUR,
+      shifted: false,
+      ...PAGES,
+    });
     expect(good).toEqual({ startedAt: new Date(START + 22 * HOUR).toISOString(), shifted: 0, ...PAGES });
   });
 
   it('stays due after a successful increment', () => {
     const owed = { startedAt, shifted: 1 };
-    expect(nextFullRead(owed, { mode: 'increment', startedAt: START, shifted: false, ...PAGES })).toEqual(owed);
+    expect(nextFullRead(owed, { mode: 'increment', startedAt: START, shifted: false, ...PAGES })).toEqual(
+      owed,
+    );
     expect(nextFullRead(null, { mode: 'increment', startedAt: START, shifted: false, ...PAGES })).toBeNull();
     const unknown = nextFullRead(null, { mode: 'increment', startedAt: START, shifted: true, ...PAGES });
     expect(isFullReadDue(unknown, START, null)).toBe(true);

@@ -1,0 +1,218 @@
+import { describe, expect, it } from 'vitest';
+import { temporaryLake } from '../lake/data-plane.js';
+import { type Answer, type Asked, type ReadOptions, readList } from './reading.js';
+
+const lake = temporaryLake();
+const PAGE = 10;
+const PAGES = 3;
+const name = (at: number): string => `record-${String(at).padStart(6, '0')}`;
+const ids = (page: number): string[] => Array.from({ length: PAGE }, (_, at) => name(page * PAGE + at));
+/** The number of the page that a request with a cursor asks for. */
+const pageOf = ({ cursor }: Asked): number => (cursor === null ? 0 : Number(/^\d+/.exec(cursor)![0]));
+/** Three good pages, then what `more` returns for the pages after them. */
+const thenEndless =
+  (more: (page: number) => readonly string[]) =>
+  (asked: Asked): Answer => {
+    const page = pageOf(asked);
+    return { ids: page < PAGES ? ids(page) : more(page), next: `${page + 1}-${asked.count}` };
+  };
+const list =
+  (pages: number, more: (page: number) => readonly string[] = ids) =>
+  (asked: Asked) => {
+    const page = pageOf(asked);
+    return { ids: more(page), next: page + 1 < pages ? `${page + 1}-${asked.count}` : null };
+  };
+
+const ENDLESS = [
+  {
+    service: 'returns empty pages with fresh cursors',
+    answer: thenEndless(() => []),
+    says: 'the last 500 pages in a row had no record, and each names another nextCursor',
+  },
+  {
+    service: 'returns only empty pages',
+    answer: (asked: Asked): Answer => ({ ids: [], next: `${pageOf(asked) + 1}` }),
+    says: 'the last 500 pages in a row had no record',
+  },
+  {
+    service: 'repeats its last page with fresh cursors',
+    answer: thenEndless(() => ids(PAGES - 1)),
+    says: 'the service repeats the same page',
+  },
+  {
+    service: 'ignores the cursor',
+    answer: (asked: Asked): Answer => ({ ids: ids(0), next: `${pageOf(asked) + 1}` }),
+    says: 'the service seems to ignore `cursor`',
+  },
+  {
+    service: 'returns two pages in turn',
+    answer: thenEndless((page) => ids(page % 2)),
+    says: 'the service repeats records',
+  },
+  {
+    service: 'begins again at the start of the list',
+    answer: (asked: Asked): Answer => ({ ids: ids(pageOf(asked) % 200), next: `${pageOf(asked) + 1}` }),
+    says: 'the service repeats records',
+    good: 200,
+  },
+  {
+    service: 'shrinks its pages to one known record',
+    answer: thenEndless((page) => [name((page * 7) % (PAGE * PAGES))]),
+    says: 'the service repeats records',
+  },
+  {
+    service: 'mixes empty pages and known records',
+    answer: thenEndless((page) => (page % 3 === 0 ? ids(1) : [])),
+    says: 'of them had no record)',
+  },
+] as const;
+
+const read = (options: Omit<ReadOptions, 'store'>) => readList({ store: lake.store, ...options });
+
+describe('A list that never ends', () => {
+  it.each(ENDLESS)('ends with an error if the service $service', async ({ answer, says, ...more }) => {
+    const good = 'good' in more ? more.good : PAGES;
+    const { requests, error, stagedBytes } = await read({ answer });
+    expect(error).toContain('tasks: the list does not end (updatedSince absent, ');
+    expect(error).toContain(says);
+    expect(requests.length).toBeGreaterThanOrEqual(500);
+    // Pages may have been requested in advance.
+    expect(requests.length).toBeLessThanOrEqual(good + 502);
+    // The rows, one further copy of those that are repeated, and what a stage says beside them.
+    expect(stagedBytes).toBeLessThan(60_000 + 90 * good * PAGE);
+  });
+
+  it.each(ENDLESS)(
+    'has the same bound over many calls, each of them on another worker, if the service $service',
+    async ({ answer, says, ...more }) => {
+      const good = 'good' in more ? more.good : PAGES;
+      const { requests, calls, error } = await read({ answer, pagesPerCall: 60 });
+      expect(error).toContain(says);
+      expect(calls).toBeGreaterThan(7);
+      expect(requests.length).toBeLessThanOrEqual(good + 510);
+    },
+  );
+
+  it('stages no more rows while it repeats them', async () => {
+    const sizes: number[] = [];
+    const { error } = await read({
+      answer: thenEndless((page) => ids(page % PAGES)),
+      pagesPerCall: 400,
+      onCall: (bytes) => sizes.push(bytes),
+    });
+    expect(error).toContain('the service repeats records');
+    const short: number[] = [];
+    await read({
+      answer: thenEndless((page) => ids(page % PAGES)),
+      pagesPerCall: 10,
+      onCall: (bytes) => {
+        short.push(bytes);
+      },
+    });
+    // 400 pages stage the same rows as ten, and the hashes of their cursors.
+    expect(sizes[0]! - short[0]!).toBeLessThan(400 * 14);
+  });
+
+  it('ends after `giveUpAfter` without a new key, also if the pages come slowly', async () => {
+    const { requests, error } = await read({
+      answer: thenEndless(() => []),
+      msPerRequest: 60_000,
+      pagesPerCall: 7,
+    });
+    expect(error).toContain('the list does not end');
+    expect(requests.length).toBeGreaterThan(60);
+    expect(requests.length).toBeLessThan(75);
+  });
+
+  it('counts the pages of the failed run whose pages a run takes over, but not the time between', async () => {
+    const first = await read({
+      answer: thenEndless(() => []),
+      attempts: 1,
+      pagesPerCall: 300,
+      onCall: () => {},
+    });
+    expect(first.error).toContain('does not end');
+    let stop = 0;
+    const failed = await read({
+      answer: (asked) => {
+        if (pageOf(asked) >= 303) stop++;
+        return pageOf(asked) >= 303 ? { status: 503 } : thenEndless(() => [])(asked);
+      },
+    });
+    expect(stop).toBe(5);
+    expect(failed.error).toContain('503');
+    let stage: string | null = null;
+    for await (const { key } of lake.store.list('_staging/tasks/')) if (key.includes('/stage-')) stage = key;
+    const extracted = { stage, done: false, pages: 303, rows: 30, pageSize: 1000, shifted: false };
+    const resumed = { runId: '20261121T020000Z-ffffffff', extracted } as never;
+    const then = Date.now() + 86_400_000;
+    const { requests, error } = await read({
+      answer: thenEndless(() => []),
+      run: { resumed, startedAt: then, giveUpAfterMs: 3_600_000 },
+    });
+    expect(error).toContain('the last 500 pages in a row');
+    expect(requests.length).toBeLessThanOrEqual(202);
+  });
+
+  it('has twice the pages of the last full read in an increment, because a service may filter its pages', async () => {
+    const fullRead = { startedAt: '2026-11-20T02:00:00.000Z', shifted: 0, pages: 400, pageSize: 1000 };
+    const before = { fullRead, startedAt: Date.now() };
+    const run = {
+      mode: 'increment',
+      before,
+      updatedSince: '2026-11-20T02:00:00Z',
+      checkpoint: null,
+    } as never;
+    const sparse = list(799, (page) => (page === 798 ? ids(0) : []));
+    expect((await read({ answer: sparse, run })).result).toMatchObject({ done: true, rows: PAGE });
+    const { error, requests } = await read({ answer: thenEndless(() => []), run });
+    expect(error).toContain('the last 800 pages in a row');
+    expect(requests.length).toBeLessThanOrEqual(PAGES + 802);
+  });
+});
+
+describe('A list that ends', () => {
+  it.each([
+    {
+      what: 'has 499 empty pages in a row, twice',
+      pages: 1000,
+      rows: 20,
+      of: (page: number) => (page % 500 === 499 ? ids(page) : []),
+    },
+    {
+      what: 'has pages that overlap by all but one record',
+      pages: 600,
+      rows: 6000,
+      of: (page: number) => Array.from({ length: PAGE }, (_, at) => name(page + at)),
+    },
+    { what: 'has one record on each page', pages: 1500, rows: 1500, of: (page: number) => [name(page * 17)] },
+    {
+      what: 'repeats its first 400 pages',
+      pages: 900,
+      rows: 9000,
+      of: (page: number) => ids(page < 400 ? page : page < 800 ? page - 400 : page),
+    },
+  ])('is read to its end if it $what', async ({ pages, rows, of }) => {
+    const { result, error, requests } = await read({ answer: list(pages, of), pagesPerCall: 350 });
+    expect(error).toBeNull();
+    expect(result).toMatchObject({ done: true, pages, rows });
+    // A few pages are requested again at the end, to see whether the list shifted.
+    expect(requests.length).toBeLessThanOrEqual(pages + 8);
+  });
+
+  it('has what its last version of each record is, although repeated rows are dropped', async () => {
+    const versions = ['a', 'b', 'a', 'c', 'c', 'a'];
+    const { result } = await read({
+      answer: (asked) => {
+        const page = pageOf(asked);
+        const next = page + 1 < versions.length ? `${page + 1}-${asked.count}` : null;
+        return { ids: ids(0), next, more: { version: versions[page] } };
+      },
+    });
+    expect(result).toMatchObject({ done: true, rows: 6 * PAGE, shifted: true });
+    const text = (await lake.store.read(result!.stage)).toString();
+    const { chunks, duplicates } = JSON.parse(text) as { chunks: { rows: number }[]; duplicates: number };
+    expect(chunks).toHaveLength(1);
+    expect(chunks[0]!.rows + duplicates).toBe(6 * PAGE);
+  });
+});

@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import { temporaryLake } from '../lake/data-plane.js';
+import { type Answer, type Asked, type ReadOptions, readList } from './reading.js';
+
+const lake = temporaryLake();
+const ROWS = 4000;
+const read = (options: Omit<ReadOptions, 'store'>) => readList({ store: lake.store, ...options });
+const start = ({ cursor }: Asked): number => Number(cursor ?? 0);
+
+/** A list whose cursor is the number of the next record. */
+function page(asked: Asked): Answer {
+  const from = start(asked);
+  const to = Math.min(ROWS, from + asked.limit);
+  const ids = Array.from({ length: to - from }, (_, at) => `record-${String(from + at).padStart(6, '0')}`);
+  return { ids, next: to < ROWS ? String(to) : null };
+}
+
+const limits = (requests: readonly Asked[]): number[] => requests.map(({ limit }) => limit);
+/** Removes repetitions. */
+const steps = (numbers: readonly number[]): number[] => numbers.filter((one, at) => one !== numbers[at - 1]);
+
+const FAILURES: readonly (readonly [string, Answer])[] = [
+  ['504', { status: 504 }],
+  ['502', { status: 502 }],
+  ['500', { status: 500 }],
+  ['524 of a gateway', { status: 524 }],
+  ['a closed connection', 'close'],
+  ['a body that is cut', 'cut'],
+  ['a body that is too large', 'flood'],
+  ['a 413', { status: 413 }],
+];
+
+describe('Pages that are too heavy', () => {
+  it.each(FAILURES)('are halved until they work, if the service answers with %s', async (_, failure) => {
+    const { result, error, requests } = await read({
+      answer: (asked) => (asked.limit > 300 ? failure : page(asked)),
+    });
+    expect(error).toBeNull();
+    expect(result).toMatchObject({ done: true, rows: ROWS, pageSize: 250 });
+    expect(steps(limits(requests)).slice(0, 3)).toEqual([1000, 500, 250]);
+    expect(requests.length).toBeLessThanOrEqual(16 + 8);
+  });
+
+  it('are halved after the third failure, and not before', async () => {
+    const { requests } = await read({
+      answer: (asked) => (asked.limit > 500 ? { status: 504 } : page(asked)),
+    });
+    expect(limits(requests).slice(0, 4)).toEqual([1000, 1000, 1000, 500]);
+    const twice = await read({ answer: (asked) => (asked.count <= 2 ? { status: 504 } : page(asked)) });
+    expect(new Set(limits(twice.requests))).toEqual(new Set([1000]));
+  });
+
+  it.each(FAILURES)(
+    'in the middle of a list start it again with a smaller page, if they end with %s',
+    async (_, failure) => {
+      const isHeavy = (asked: Asked): boolean => start(asked) >= 2000 && asked.limit > 300;
+      const { result, error, requests } = await read({
+        answer: (asked) => (isHeavy(asked) ? failure : page(asked)),
+      });
+      expect(error).toBeNull();
+      expect(result).toMatchObject({ done: true, pageSize: 250 });
+      const stage = JSON.parse((await lake.store.read(result!.stage)).toString()) as {
+        chain: number;
+        shrinks: number;
+      };
+      expect(stage).toMatchObject({ chain: 2, shrinks: 2 });
+      expect(requests.length).toBeLessThan(60);
+    },
+  );
+
+  it.each([
+    ['503', { status: 503 }],
+    ['429', { status: 429 }],
+  ] as const)('are not halved after a %s', async (_, failure) => {
+    const { requests, error } = await read({
+      answer: (asked) => (asked.limit > 500 ? failure : page(asked)),
+      attempts: 3,
+    });
+    expect(new Set(limits(requests))).toEqual(new Set([1000]));
+    expect(error).not.toContain('sync.pageSize');
+  });
+
+  it.each(FAILURES.slice(0, 5))(
+    'are not concluded from an outage with %s, and nothing that is staged is lost',
+    async (_, failure) => {
+      for (const down of [0, 2000]) {
+        let until = 0;
+        const { result, error, requests } = await read({
+          // The outage ends at any point: within a page, or while smaller ones are tried.
+          answer: (asked) => {
+            if (start(asked) >= down && until === 0) until = asked.count + 40;
+            return asked.count < until ? failure : page(asked);
+          },
+          attempts: 9,
+        });
+        expect(error).toBeNull();
+        expect(result).toMatchObject({ done: true, rows: ROWS, pages: 4, pageSize: 1000 });
+        expect(requests.length).toBeLessThanOrEqual(46);
+      }
+    },
+  );
+
+  it('are not concluded from an outage, whenever it ends', async () => {
+    for (let length = 1; length <= 26; length++) {
+      const { result } = await read({
+        answer: (asked) => (asked.count > 2 && asked.count <= 2 + length ? { status: 502 } : page(asked)),
+        attempts: 9,
+      });
+      expect(result).toMatchObject({ done: true, rows: ROWS, pageSize: 1000 });
+    }
+  });
+
+  it('name `sync.pageSize` if no smaller page works either', async () => {
+    const { error } = await read({ answer: () => ({ status: 504 }) });
+    expect(error).toContain('answered 504');
+    expect(error).toContain('pages of 1000 records may be too large');
+    expect(error).toContain('reduce `sync.pageSize`');
+  });
+
+  it('are given up after five new starts of a list with a page that fails at every size', async () => {
+    const { error, requests } = await read({
+      answer: (asked) => (start(asked) >= 1000 ? { status: 500 } : page(asked)),
+    });
+    expect(error).toContain('reduce `sync.pageSize`');
+    expect(Math.min(...limits(requests))).toBe(31);
+    expect(requests.length).toBeLessThan(150);
+  });
+});

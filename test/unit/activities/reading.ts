@@ -1,0 +1,142 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { createExtractPages } from '../../../activities/extract/extract-pages.js';
+import type { ActivityDeps, OpenConnection } from '../../../activities/shared/deps.js';
+import { stagedKey, writeRun } from '../../../activities/shared/documents.js';
+import { withFailures } from '../../../activities/shared/failures.js';
+import type { RunId } from '../../../src/core/brands.js';
+import type { ExtractInput, ExtractResult, ListRead } from '../../../src/core/contract/index.js';
+import { NO_METER } from '../../../src/core/metrics.js';
+import type { RunFile } from '../../../src/lake/run/run-file.js';
+import type { ObjectStore } from '../../../src/lake/store/index.js';
+import { client, HTTP, service } from '../api/support.js';
+import { profileOf } from '../lake/data-plane.js';
+
+/** A page of a service under test, or a failure: a status, or a connection that is closed without an answer. */
+export type Answer =
+  | { readonly ids: readonly string[]; readonly next: string | null; readonly more?: object }
+  | { readonly status: number }
+  | 'close'
+  /** The body ends in the middle. */
+  | 'cut'
+  /** The body is larger than `http.maxBody`. */
+  | 'flood';
+
+export interface Asked {
+  readonly limit: number;
+  readonly cursor: string | null;
+  readonly updatedSince: string | null;
+  /** Number of the request, from 1. */
+  readonly count: number;
+}
+
+/** What happened until the end of a reading. */
+export interface Reading {
+  readonly requests: readonly Asked[];
+  readonly calls: number;
+  readonly stagedBytes: number;
+  readonly result: ExtractResult | null;
+  readonly error: string | null;
+}
+
+export interface ReadOptions {
+  readonly store: ObjectStore;
+  readonly answer: (asked: Asked) => Answer;
+  readonly run?: Partial<RunFile>;
+  readonly read?: ListRead;
+  /** Pages per call of the activity: then the worker shuts down. Default: no limit. */
+  readonly pagesPerCall?: number;
+  /** How often the activity is attempted after transient failures. Default 1. */
+  readonly attempts?: number;
+  /** Added to the clock with each request, ms. */
+  readonly msPerRequest?: number;
+  /** Called after each call of the activity. */
+  readonly onCall?: (stagedBytes: number) => void;
+}
+
+let runs = 0;
+
+/** Reads a list with `extractPages`, one call after the other as the mirror makes them, until it ends or fails. */
+export async function readList(options: ReadOptions): Promise<Reading> {
+  const { store, answer, pagesPerCall = Number.POSITIVE_INFINITY, attempts = 1, msPerRequest = 0 } = options;
+  const requests: Asked[] = [];
+  let passed = 0;
+  let pages = 0;
+  const { url } = await service((request, response, count) => {
+    const query = new URL(request.url, 'http://localhost').searchParams;
+    const asked = {
+      limit: Number(query.get('limit')),
+      cursor: query.get('cursor'),
+      updatedSince: query.get('updatedSince'),
+      count,
+    };
+    requests.push(asked);
+    passed += msPerRequest;
+    const found = answer(asked);
+    if (found === 'close') return void response.socket?.destroy();
+    if (found === 'cut') return void response.writeHead(200).end('{"data":[{"id":"a"},{"id":');
+    if (found === 'flood') return void response.writeHead(200).end(Buffer.alloc(HTTP.maxBodyBytes + 1, ' '));
+    if ('status' in found) return void response.writeHead(found.status).end('{"message":"upstream failed"}');
+    pages++;
+    const data = found.ids.map((id) => ({ id, name: `record ${id}`, ...found.more }));
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ data, page: { limit: asked.limit, nextCursor: found.next } }));
+  });
+  const runId = `20261121T020000Z-${(runs++).toString(16).padStart(8, '0')}` as RunId;
+  const ref = { connection: 'acme', resource: 'tasks', runId };
+  const run = {
+    ...{ connection: 'acme', runId, mode: 'full', updatedSince: null, checkpoint: null, before: null },
+    ...{ startedAt: Date.now(), readSince: Date.now(), giveUpAfterMs: 3_600_000, columns: [], resumed: null },
+    sync: { pageSize: 1000, overlapMs: 300_000, clock: 'earliest' },
+    resource: { name: 'tasks', path: 'tasks', badRecords: 'stop', ...profileOf() },
+    ...options.run,
+  } as unknown as RunFile;
+  await writeRun(store, ref, run);
+  const settings = { masking: null } as unknown as OpenConnection['settings'];
+  const random = () => 0;
+  const connection = { settings, store, client: client(url, { random }) };
+  let drainAt = pagesPerCall;
+  const deps: ActivityDeps = {
+    connection: () => connection,
+    origin: 'a test',
+    now: () => Date.now() + passed,
+    draining: () => pages >= drainAt,
+    meter: NO_METER,
+  };
+  const extract = withFailures(createExtractPages(deps));
+  const read = options.read ?? { number: 0, kind: 'list' };
+  let result: ExtractResult | null = null;
+  for (let call = 0; ; call++) {
+    const input: ExtractInput = {
+      ...ref,
+      call,
+      after: result?.stage ?? run.resumed?.extracted.stage ?? null,
+      pageSize: result?.pageSize ?? null,
+      read,
+    };
+    const scheduled = Date.now() + passed;
+    for (let attempt = 1; ; attempt++) {
+      const environment = new MockActivityEnvironment({
+        attempt,
+        scheduledTimestampMs: scheduled,
+        currentAttemptScheduledTimestampMs: Date.now() + passed,
+      });
+      try {
+        result = await environment.run(extract, input);
+        break;
+      } catch (error) {
+        const { message, nonRetryable } = error as { message: string; nonRetryable?: boolean };
+        if (nonRetryable !== true && attempt < attempts) continue;
+        return { requests, calls: call + 1, stagedBytes: await staged(), result, error: message };
+      }
+    }
+    options.onCall?.(await staged());
+    if (result.done) return { requests, calls: call + 1, stagedBytes: await staged(), result, error: null };
+    drainAt = pages + pagesPerCall;
+  }
+
+  async function staged(): Promise<number> {
+    let bytes = 0;
+    for await (const { bytes: size } of store.list(stagedKey(ref, ''))) bytes += size;
+    return bytes;
+  }
+}

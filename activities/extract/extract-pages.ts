@@ -71,6 +71,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
         reader,
         signal: context.cancellationSignal,
         now,
+        upTo: position.stage.upTo,
         onWait: (until) => {
           waitingUntil = until;
         },

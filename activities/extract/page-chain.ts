@@ -11,7 +11,7 @@ import {
 import { peekNextCursor } from '../../src/api/json/page.js';
 import type { ByteString, Cursor, UtcSeconds } from '../../src/core/brands.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
-import { updatedSinceAfterSetback } from '../../src/lake/run/watermark.js';
+import { type ClockTimes, updatedSinceAfterSetback } from '../../src/lake/run/watermark.js';
 import { finalFailure, transientFailure } from '../shared/failures.js';
 import type { Page, PageReader } from './page-reader.js';
 import { cursorHash } from './position.js';
@@ -40,6 +40,8 @@ export interface PageOptions {
   readonly signal: AbortSignal;
   /** The workflows' clock, milliseconds since 1970. */
   readonly now: () => number;
+  /** The moment that `updatedSince` counts from; `null`: it is not compared with the clocks. */
+  readonly upTo: ClockTimes | null;
   readonly onWait: (until: number) => void;
   /** Called when the page size was reduced. */
   readonly onShrink?: (from: number, to: number, error: string) => void;
@@ -102,9 +104,10 @@ export class PageChain {
     for (;;) {
       try {
         const received = await this.#request().catch((error: unknown) => this.#lighten(error));
-        const earlier = this.#earlierStart(received);
-        if (earlier === null) return this.#accept(received);
-        this.#at = { ...this.#at, updatedSince: earlier };
+        const updatedSince = this.#sinceByClocks(received);
+        if (updatedSince === this.#at.updatedSince) return this.#accept(received);
+        this.#at = { ...this.#at, updatedSince };
+        this.#options.reader.release(received.value);
       } catch (error) {
         if (!(error instanceof RejectedError || error instanceof NotFoundError)) throw error;
         if (this.#at.cursor === null) this.#halvePageSize(error);
@@ -150,9 +153,9 @@ export class PageChain {
 
   /** Starts the request for the next page. Returns whether one was started. */
   #prefetch(at: ChainPosition, body: ByteString): boolean {
-    const { run, mustEnd } = this.#options;
-    // The first page of an increment may be requested again with an earlier `updatedSince` (see `#earlierStart`).
-    const isUncertain = at.cursor === null && run.mode === 'increment';
+    const { upTo, mustEnd } = this.#options;
+    // The first page of changes may be requested again with an earlier `updatedSince` (see `#sinceByClocks`).
+    const isUncertain = at.cursor === null && upTo !== null;
     if (body.length > LARGE_PAGE_CHARS || isUncertain || mustEnd()) return false;
     const cursor = peekNextCursor(body);
     if (cursor === null || this.#seen.has(cursorHash(cursor))) return false;
@@ -167,17 +170,14 @@ export class PageChain {
   }
 
   /**
-   * Returns an earlier `updatedSince` if the `Date` header of the first page shows that the service's clock was set back.
-   * The first page is then requested again.
+   * The `updatedSince` for the first page of changes, by its `Date` header. If it differs from the requested one, because a
+   * clock was set back, the page is requested again.
    */
-  #earlierStart({ serviceDate }: Received<Page>): UtcSeconds | null {
-    const { run, now } = this.#options;
+  #sinceByClocks({ serviceDate }: Received<Page>): UtcSeconds | null {
+    const { run, now, upTo } = this.#options;
     const { cursor, updatedSince } = this.#at;
-    if (run.mode !== 'increment' || run.before === null || serviceDate === null) return null;
-    if (cursor !== null || updatedSince === null || updatedSince !== run.updatedSince) return null;
-    // A run for an explicitly requested period reads exactly that period.
-    if (run.updatedSince !== run.checkpoint) return null;
-    return updatedSinceAfterSetback(updatedSince, now() - run.before.startedAt, serviceDate, run.sync);
+    if (upTo === null || cursor !== null || updatedSince === null) return updatedSince;
+    return updatedSinceAfterSetback(updatedSince, upTo, { workflow: now(), service: serviceDate }, run.sync);
   }
 
   /**

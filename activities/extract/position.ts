@@ -5,7 +5,7 @@ import { nameOf } from '../../src/lake/published/layout.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import type { ChainProgress } from '../../src/lake/run/read-progress.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
-import { firstStage, type Stage, type StagedChunk } from '../../src/lake/run/stage.js';
+import { changesUpTo, firstStage, type Stage, type StagedChunk } from '../../src/lake/run/stage.js';
 import { runStart, updatedSinceFor } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { readDocument, readStages, stagedKey } from '../shared/documents.js';
@@ -109,14 +109,19 @@ function lengthOf({ readPages: pages, pageSize }: Stage): Stage['fullRead'] {
 function nextRead(input: ExtractInput, run: RunFile, before: Stage): Stage {
   const clocks = { startedAt: run.readSince, serviceStart: before.readStart };
   const since = updatedSinceFor(runStart(clocks, 'earliest'), run.sync);
+  const isCatchUp = input.read.kind === 'catch-up';
   return {
     ...before,
     read: input.read.number,
     kind: input.read.kind,
-    updatedSince: input.read.kind === 'catch-up' ? since : run.updatedSince,
+    updatedSince: isCatchUp ? since : run.updatedSince,
     cursor: null,
     readPages: 0,
     readStart: null,
+    readBegan: null,
+    upTo: isCatchUp
+      ? { workflow: before.readBegan ?? run.readSince, service: before.readStart }
+      : changesUpTo(run),
     restarts: 0,
     shrinks: 0,
     progress: null,

@@ -110,6 +110,7 @@ export class Stager {
     const chainChanged = next.chain !== this.#ahead.chain;
     // A repeated key within one chain shows that the list shifted, so a chunk never mixes chains.
     if (chainChanged && (this.#buffer.rows > 0 || this.#dropped > 0)) await this.#flush();
+    const now = this.#options.now();
     const marks = this.#marks(received.value, chainChanged);
     if (chainChanged) this.#progress.restart();
     const kept = this.#take(received.value);
@@ -131,7 +132,9 @@ export class Stager {
       replaced: this.#ahead.replaced + received.value.replaced + received.replaced,
       // Only the first response of a reading gives its start time: later responses would miss changes in between.
       serviceStart: this.#ahead.pages === 0 ? received.serviceDate : this.#ahead.serviceStart,
+      began: this.#ahead.began ?? now,
       readStart: this.#ahead.readPages === 0 ? received.serviceDate : this.#ahead.readStart,
+      readBegan: this.#ahead.readBegan ?? now,
       readPages: this.#ahead.readPages + 1,
     };
     if (kept > 0) this.#bodyBytes += received.bytes;

@@ -10,7 +10,7 @@ import { type AddedUp, addUp } from '../../src/lake/run/add-up.js';
 import { nextFullRead } from '../../src/lake/run/full-read.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { Stage } from '../../src/lake/run/stage.js';
-import { nextCheckpoint, windowGap } from '../../src/lake/run/watermark.js';
+import { nextCheckpoint, nextReadUpTo, windowGap } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { FixedTypes } from '../../src/table/index.js';
 import { replaced, temporalClock, withHeartbeat } from '../shared/activity-context.js';
@@ -143,6 +143,7 @@ function manifestFields(
 ): Omit<ManifestInput, 'tree' | 'parts' | 'publishedAt'> {
   const { resource } = run;
   const clocks = { startedAt: run.readSince, serviceStart: stage.serviceStart };
+  const began = { workflow: stage.began ?? run.readSince, service: stage.serviceStart };
   const gap = windowGap(run.checkpoint, resource.windowMs, clocks);
   const schema = run.before === null ? [] : schemaChanges(run.columns, plan.columns);
   const { readPages: pages, pageSize, updatedSince: asked } = list;
@@ -154,6 +155,7 @@ function manifestFields(
     updatedSince: asked,
     checkpoint: nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince),
     startedAt: run.startedAt,
+    readUpTo: nextReadUpTo(run.before?.readUpTo ?? null, began, run.checkpoint, run.updatedSince),
     pages: stage.pages,
     counts: sum.counts,
     columns: plan.columns,

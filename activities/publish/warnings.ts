@@ -43,10 +43,13 @@ export function warningsOf(
         'rolled-back runs',
     );
   }
-  if (asked !== run.updatedSince) {
+  if (isSetBack(run.updatedSince, asked)) {
     warnings.push(
-      `clock: the service's clock seems to have been set back since the previous run; changes were read from ${asked} ` +
-        `instead of ${run.updatedSince}`,
+      asked === null
+        ? `clock: it is not known how much time has passed since the previous run, because Temporal's clock went back or the ` +
+            `service sent no Date; this run read everything instead of the changes since ${run.updatedSince}`
+        : `clock: the service's clock seems to have been set back since the previous run; changes were read from ${asked} ` +
+            `instead of ${run.updatedSince}`,
     );
   }
   if (run.resumed !== null) {
@@ -74,6 +77,14 @@ export function warningsOf(
       `${count(stage.replaced, 'character')} that UTF-8 cannot represent (lone surrogates, invalid bytes) became U+FFFD`,
     );
   return warnings;
+}
+
+/** Differences up to this are normal without an overlap, because responses take time and clocks are compared in seconds. */
+const CLOCK_NOISE_MS = 2000;
+
+function isSetBack(planned: RunFile['updatedSince'], asked: RunFile['updatedSince']): boolean {
+  if (planned === null || planned === asked) return false;
+  return asked === null || Date.parse(planned) - Date.parse(asked) > CLOCK_NOISE_MS;
 }
 
 /** The manifest has all warnings. The history and the mirror's state list only these, to stay small. */

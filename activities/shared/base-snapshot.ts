@@ -5,6 +5,7 @@ import { decodePointer, type Pointer } from '../../src/lake/published/pointer.js
 import { REPORTED_RUNS, shortened, toReportedRun } from '../../src/lake/published/recent-runs.js';
 import { type Claim, checkFence } from '../../src/lake/run/fence.js';
 import type { BaseSnapshot } from '../../src/lake/run/run-file.js';
+import type { ClockTimes } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from './failures.js';
 
@@ -61,6 +62,12 @@ function recentRunsOf(manifest: Manifest): Pick<BaseSnapshot, 'recentRuns'> {
   return { recentRuns: [run, ...before].slice(0, REPORTED_RUNS - 1) };
 }
 
+/** A manifest of an earlier version does not say it. Then it is the start of the run. */
+function readUpToOf({ readUpTo, startedAt }: Manifest): ClockTimes {
+  const { workflow, service } = readUpTo ?? { workflow: startedAt, service: null };
+  return { workflow: Date.parse(workflow), service: service === null ? null : Date.parse(service) };
+}
+
 export async function readBaseSnapshot(
   store: ObjectStore,
   { pointer, etag }: FoundPointer,
@@ -72,6 +79,7 @@ export async function readBaseSnapshot(
     manifest: pointer.snapshot,
     checkpoint: pointer.checkpoint.updatedSince,
     startedAt: Date.parse(manifest.startedAt),
+    readUpTo: readUpToOf(manifest),
     rows: manifest.counts.rows,
     fingerprint: manifest.fingerprint,
     columns: manifest.columns,

@@ -20,7 +20,8 @@ const PAYLOAD_TOO_LARGE = 413;
  * 503, 429 and `Retry-After` mean a wait.
  */
 export function mayBeTooHeavy(error: unknown): boolean {
-  if (!(error instanceof TransientError) || error.retryAfterMs !== null) return false;
+  if (!(error instanceof TransientError) || error.retryAfterMs !== null || error.refusal !== null)
+    return false;
   switch (error.reason) {
     case 'status':
       return GAVE_UP.has(error.status);

@@ -8,7 +8,7 @@ import { headerNames } from '../rows/header.js';
 import type { Profile } from '../rows/profile.js';
 import type { SortKey } from '../rows/row.js';
 import { type Column, META_COLUMNS, typeNames } from '../rows/schema.js';
-import type { Gap } from '../run/watermark.js';
+import type { ClockTimes, Gap } from '../run/watermark.js';
 import type { ObjectStore } from '../store/index.js';
 import { checkNamedChecksum, encodeWithChecksum, manifestChecksumState } from './checksums.js';
 import { folderOf, inFolder, MANIFEST, nameOf } from './layout.js';
@@ -71,6 +71,8 @@ export interface ManifestInput {
   readonly updatedSince: UtcSeconds | null;
   readonly checkpoint: UtcSeconds;
   readonly startedAt: number;
+  /** Up to when everything was read. */
+  readonly readUpTo: ClockTimes;
   readonly publishedAt: number;
   readonly pages: number;
   readonly counts: RunCounts;
@@ -148,6 +150,10 @@ export function encodeManifest(input: ManifestInput): Buffer {
       updatedSince: input.updatedSince,
       checkpoint: { updatedSince: input.checkpoint },
       startedAt: new Date(input.startedAt).toISOString(),
+      readUpTo: {
+        workflow: new Date(input.readUpTo.workflow).toISOString(),
+        service: input.readUpTo.service === null ? null : new Date(input.readUpTo.service).toISOString(),
+      },
       publishedAt: new Date(input.publishedAt).toISOString(),
       pages: input.pages,
       counts: input.counts,
@@ -188,6 +194,8 @@ export interface Manifest {
   readonly pages: number;
   /** ISO 8601. */
   readonly startedAt: string;
+  /** Up to when everything was read, on both clocks, ISO 8601. Absent: not recorded. */
+  readonly readUpTo?: { readonly workflow: string; readonly service: string | null };
   readonly parts: readonly PublishedPart[];
   readonly warnings: readonly string[];
   readonly gap: Gap | null;

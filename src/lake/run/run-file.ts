@@ -11,6 +11,7 @@ import type { FullRead, PublishedPart } from '../published/manifest.js';
 import type { ReportedRun } from '../published/recent-runs.js';
 import type { Profile } from '../rows/profile.js';
 import type { Column } from '../rows/schema.js';
+import type { ClockTimes } from './watermark.js';
 
 /** The base snapshot of a run. */
 export interface BaseSnapshot {
@@ -20,6 +21,8 @@ export interface BaseSnapshot {
   readonly checkpoint: UtcSeconds;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
+  /** Up to when everything was read. */
+  readonly readUpTo: ClockTimes;
   readonly rows: number;
   readonly fingerprint: string;
   readonly columns: readonly Column[];

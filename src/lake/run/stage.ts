@@ -6,6 +6,7 @@ import type { Column } from '../rows/schema.js';
 import type { Mark } from './marks.js';
 import type { ChainProgress } from './read-progress.js';
 import type { RunFile } from './run-file.js';
+import type { ClockTimes } from './watermark.js';
 
 /** A sorted run of fetched rows with unique keys, staged as one part. */
 export interface StagedChunk {
@@ -47,6 +48,10 @@ export interface Stage {
   readonly readPages: number;
   /** `Date` header of this reading's first response, milliseconds since 1970; `null` if it had none. */
   readonly readStart: number | null;
+  /** The workflow's clock at the same time; `null` before that response. */
+  readonly readBegan: number | null;
+  /** The moment that `updatedSince` counts from; `null`: it is not compared with the clocks. */
+  readonly upTo: ClockTimes | null;
   /** Number of times that this reading restarted because its cursor had expired. */
   readonly restarts: number;
   /** Number of times that this reading restarted with a smaller page. */
@@ -69,6 +74,8 @@ export interface Stage {
   readonly replaced: number;
   /** `Date` header of the run's first response, milliseconds since 1970; `null` if it had none. */
   readonly serviceStart: number | null;
+  /** The workflow's clock at the same time; `null` before that response. */
+  readonly began: number | null;
   readonly pageSize: number;
   readonly columns: readonly Column[];
 }
@@ -86,6 +93,8 @@ export function firstStage(run: RunFile, pageSize: number | null): Stage {
     updatedSince: run.updatedSince,
     readPages: 0,
     readStart: null,
+    readBegan: null,
+    upTo: changesUpTo(run),
     restarts: 0,
     shrinks: 0,
     progress: null,
@@ -99,9 +108,15 @@ export function firstStage(run: RunFile, pageSize: number | null): Stage {
     quarantined: 0,
     replaced: 0,
     serviceStart: null,
+    began: null,
     pageSize: pageSize ?? run.sync.pageSize,
     columns: run.columns,
   };
+}
+
+/** The moment from which an increment reads the changes. A run for an explicitly requested period reads exactly that period. */
+export function changesUpTo({ mode, updatedSince, checkpoint, before }: RunFile): ClockTimes | null {
+  return mode === 'increment' && updatedSince === checkpoint ? (before?.readUpTo ?? null) : null;
 }
 
 /** The result of a call that ends with this stage. @param key where the stage is stored */

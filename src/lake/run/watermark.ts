@@ -32,27 +32,54 @@ export function updatedSinceFor(start: number, { overlapMs }: Pick<SyncSettings,
   return toUtcSeconds(start - Math.max(overlapMs, MIN_OVERLAP_MS));
 }
 
-/** Differences up to this are normal, because clocks are compared in whole seconds. */
-const CLOCK_NOISE_MS = 2000;
+/** One moment, on both clocks, in milliseconds since 1970. */
+export interface ClockTimes {
+  readonly workflow: number;
+  /** `null`: the service sent no `Date`. */
+  readonly service: number | null;
+}
 
 /**
- * The `updatedSince` to use if the service's clock was set back since the previous run. Later changes then have earlier
- * times than rows that were already read. `null` if it was not set back, or by no more than the overlap covers.
+ * The `updatedSince` to use if a clock was set back since the moment up to which everything was read. Later changes may then
+ * have earlier times than rows that were already read. The time that has passed is not known if the workflow's clock has gone
+ * back behind that moment, or if the service has stopped sending its clock. Then everything must be read.
  *
  * @param asked the planned `updatedSince`
- * @param elapsed time since the previous run began, ms
- * @param serviceNow current time on the service's clock, milliseconds since 1970
+ * @param upTo the moment up to which everything was read
+ * @returns `asked` if no clock was set back, or the service's by no more than the overlap covers; `null`: read everything.
+ *   Never later than `asked`
  */
 export function updatedSinceAfterSetback(
   asked: UtcSeconds,
-  elapsed: number,
-  serviceNow: number,
+  upTo: ClockTimes,
+  now: ClockTimes,
   sync: Pick<SyncSettings, 'overlapMs'>,
 ): UtcSeconds | null {
-  // Start of the previous run on the service's current clock.
-  const since = updatedSinceFor(serviceNow - elapsed, sync);
-  const covered = Math.max(sync.overlapMs, CLOCK_NOISE_MS);
-  return fromUtcSeconds(since) < fromUtcSeconds(asked) - covered ? since : null;
+  const elapsed = now.workflow - upTo.workflow;
+  if (elapsed < 0) return null;
+  if (now.service === null) return upTo.service === null ? asked : null;
+  // The moment on the service's current clock. The checkpoint may be later than it, because it never moves back.
+  const start = Math.min(now.service - elapsed, upTo.service ?? Number.POSITIVE_INFINITY);
+  return fromUtcSeconds(asked) <= start - MIN_OVERLAP_MS ? asked : updatedSinceFor(start, sync);
+}
+
+/**
+ * The moment up to which everything is read after a run. A run whose `updatedSince` is later than the checkpoint has read
+ * only a part.
+ *
+ * @param began the first response of the run
+ */
+export function nextReadUpTo(
+  before: ClockTimes | null,
+  began: ClockTimes,
+  checkpoint: UtcSeconds | null,
+  asked: UtcSeconds | null,
+): ClockTimes {
+  return before !== null && isPartial(checkpoint, asked) ? before : began;
+}
+
+function isPartial(checkpoint: UtcSeconds | null, asked: UtcSeconds | null): boolean {
+  return checkpoint !== null && asked !== null && asked > checkpoint;
 }
 
 /**
@@ -67,7 +94,7 @@ export function nextCheckpoint(
   checkpoint: UtcSeconds | null,
   asked: UtcSeconds | null,
 ): UtcSeconds {
-  if (checkpoint !== null && asked !== null && asked > checkpoint) return checkpoint;
+  if (checkpoint !== null && isPartial(checkpoint, asked)) return checkpoint;
   const next = updatedSinceFor(runStart(clocks, sync.clock), sync);
   return checkpoint !== null && checkpoint > next ? checkpoint : next;
 }

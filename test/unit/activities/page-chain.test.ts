@@ -32,6 +32,7 @@ class FakeService {
       reader: this.reader,
       signal,
       now: Date.now,
+      upTo: mode === 'full' ? null : { workflow: 0, service: null },
       onWait: () => {},
       mustEnd: () => this.mustEnd,
     };

@@ -35,6 +35,7 @@ describe('The request for the next page', () => {
         reader: watched,
         signal: new AbortController().signal,
         now: Date.now,
+        upTo: null,
         onWait: () => {},
         mustEnd: () => false,
       },

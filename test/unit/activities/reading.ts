@@ -104,7 +104,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
   };
   const extract = withFailures(createExtractPages(deps));
   const read = options.read ?? { number: 0, kind: 'list' };
-  let result: ExtractResult | null = null;
+  let result = null as ExtractResult | null;
   for (let call = 0; ; call++) {
     const input: ExtractInput = {
       ...ref,
@@ -130,7 +130,8 @@ export async function readList(options: ReadOptions): Promise<Reading> {
       }
     }
     options.onCall?.(await staged());
-    if (result.done) return { requests, calls: call + 1, stagedBytes: await staged(), result, error: null };
+    if (result?.done === true)
+      return { requests, calls: call + 1, stagedBytes: await staged(), result, error: null };
     drainAt = pages + pagesPerCall;
   }
 

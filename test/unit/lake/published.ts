@@ -86,6 +86,7 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
     profile: { key: [columns[0]!.name], csv, columns: { include: null, exclude: [], mask: {} } },
     fingerprint: '0123456789abcdef',
     fullRead: null,
+    readUpTo: { workflow: 0, service: null },
     gap: null,
     changesLineBreaks: 0,
     warnings: [],

@@ -15,13 +15,7 @@ import { decodeManifest } from '../../../src/lake/published/manifest.js';
 import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
 import { isLater, newerRows } from '../../../src/lake/rows/newer.js';
 import { type Claim, checkFence } from '../../../src/lake/run/fence.js';
-import {
-  fromUtcSeconds,
-  nextCheckpoint,
-  toUtcSeconds,
-  updatedSinceAfterSetback,
-  windowGap,
-} from '../../../src/lake/run/watermark.js';
+import { fromUtcSeconds, nextCheckpoint, toUtcSeconds, windowGap } from '../../../src/lake/run/watermark.js';
 import { NEW_RUN, OLD_RUN, OLD_TIME, profileOf, rowText } from './data-plane.js';
 
 const anyTime = fc.integer({ min: Date.parse('1971-01-01'), max: Date.parse('2100-01-01') });
@@ -104,28 +98,6 @@ describe('The next checkpoint', () => {
     expect(nextCheckpoint({ startedAt, serviceStart }, { ...sync, clock: 'earliest' }, null, null)).toBe(
       '2026-11-21T01:59:00Z',
     );
-  });
-});
-
-describe("A setback of the service's clock", () => {
-  const start = Date.parse('2026-11-21T02:00:00Z');
-  const asked = toUtcSeconds(start - 300_000);
-  const hour = 3_600_000;
-
-  it.each([
-    { back: 0, since: null },
-    { back: 300_000, since: null },
-    { back: 303_000, since: '2026-11-21T01:49:57Z' },
-    { back: 30 * hour, since: '2026-11-19T19:55:00Z' },
-    { back: -hour, since: null },
-  ])('of $back ms is compensated from $since, a day after the previous run', ({ back, since }) => {
-    const serviceNow = start + 24 * hour - back;
-    expect(updatedSinceAfterSetback(asked, 24 * hour, serviceNow, { overlapMs: 300_000 })).toBe(since);
-  });
-
-  it('is ignored without an overlap if rounding to whole seconds explains it', () => {
-    const at = toUtcSeconds(start - 1000);
-    expect(updatedSinceAfterSetback(at, 24 * hour, start + 24 * hour - 1999, { overlapMs: 0 })).toBeNull();
   });
 });
 

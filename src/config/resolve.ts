@@ -22,17 +22,11 @@ export function resolveSettings(config: ParsedConfig, source: string): Settings 
 
 function resolveConnection(name: string, parsed: ParsedConnection): ConnectionSettings {
   const resources = parsed.resources.map((resource) => resolveResource(resource, parsed));
-  const { url, region, endpoint, forcePathStyle } = parsed.lake;
   return {
     name,
     baseUrl: parsed.baseUrl,
     apiKey: parsed.apiKey,
-    lake: {
-      url,
-      ...(region === undefined ? {} : { region }),
-      ...(endpoint === undefined ? {} : { endpoint }),
-      ...(forcePathStyle === undefined ? {} : { forcePathStyle }),
-    },
+    lake: definedOf(parsed.lake),
     resources,
     masking: parsed.masking ?? null,
     retries: { giveUpAfterMs: parsed.retries.giveUpAfter },
@@ -157,4 +151,9 @@ function deepFreeze<T>(value: T): T {
   Object.freeze(value);
   for (const child of Object.values(value)) deepFreeze(child);
   return value;
+}
+
+/** A copy without the keys whose value is undefined. */
+function definedOf<T extends object>(settings: T): T {
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as T;
 }

@@ -4,6 +4,7 @@ import { readCron, readTimezone } from './cron.js';
 import { readLakeUrl } from './lake-url.js';
 import { DEFAULT_RESOURCES } from './resource-defaults.js';
 import { byteSize, choice, count, duration, durationOr, flag, parsedString, singleLine } from './scalars.js';
+import { awsAccount } from './schema-aws-account.js';
 import { csvSection } from './schema-csv.js';
 import { notify } from './schema-notify.js';
 import { onPublished } from './schema-on-published.js';
@@ -32,6 +33,7 @@ export const lake = section({
     .describe(
       'Use `https://endpoint/bucket/key` instead of `https://bucket.endpoint/key`. Most stores other than AWS require it.',
     ),
+  ...awsAccount,
 });
 
 const statusError = ({ input }: { readonly input?: unknown }) =>

@@ -14,7 +14,31 @@ export interface LakeSettings {
   readonly region?: string | undefined;
   readonly endpoint?: string | undefined;
   readonly forcePathStyle?: boolean | undefined;
+  /** Encryption of each new object: with a key of AWS KMS (ARN, id or alias), or with keys of S3. Absent: the bucket's default. */
+  readonly encryption?: 'sse-s3' | { readonly kmsKey: string } | undefined;
+  /** The role that the connection's credentials assume. */
+  readonly role?: { readonly arn: string; readonly externalId?: string | undefined } | undefined;
+  /** Profile of the AWS configuration; absent: the environment decides. */
+  readonly profile?: string | undefined;
+  /** Tags of each new object. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Storage class of published objects. */
+  readonly storageClass?: StorageClass | undefined;
+  /** Whether this account pays for requests to the bucket. */
+  readonly requesterPays?: boolean | undefined;
+  /** Account id of the bucket's owner; S3 rejects requests to a bucket of another account. */
+  readonly expectedBucketOwner?: string | undefined;
 }
+
+/** Storage classes of S3 whose objects can be read at once. */
+export const STORAGE_CLASSES = [
+  'STANDARD',
+  'STANDARD_IA',
+  'ONEZONE_IA',
+  'INTELLIGENT_TIERING',
+  'GLACIER_IR',
+] as const;
+export type StorageClass = (typeof STORAGE_CLASSES)[number];
 
 /** A status or a class of them: `429` or `'5xx'`. */
 export type StatusPattern = number | '4xx' | '5xx';

@@ -26,11 +26,16 @@ export interface Need {
   readonly prefix?: string;
 }
 
+/** Why a bucket policy denies a request; `null` if it does not. @param command such as `PutObject` */
+export type Demand = (command: string, headers: IncomingHttpHeaders) => string | null;
+
 export interface PolicyProxy {
   /** In place of the server's own URL. */
   readonly url: string;
   /** Until there is one, everything is allowed and nothing recorded. */
   enforce(policy: Policy): void;
+  /** Rejects every request for which `problem` returns a message, as a Deny statement of a bucket policy does. */
+  demand(problem: Demand): void;
   /** Actions that requests needed and the policy allowed. */
   readonly used: ReadonlySet<string>;
   /** What was refused, `s3:ListBucket HEAD /bucket`. */
@@ -112,6 +117,7 @@ export async function startPolicyProxy(endpoint: string): Promise<PolicyProxy> {
   const used = new Set<string>();
   const denied: string[] = [];
   let policy: Policy | null = null;
+  let demand: Demand = () => null;
 
   /** The first permission that is missing. */
   function missing(needs: readonly Need[]): Need | undefined {
@@ -128,6 +134,11 @@ export async function startPolicyProxy(endpoint: string): Promise<PolicyProxy> {
     const body = Buffer.concat(chunks);
     const what = `${method} ${url}`;
     const needs = needsOf(method, url, incoming.headers, body);
+    const problem = demand(commandOf(method, url, incoming.headers), incoming.headers);
+    if (problem !== null) {
+      denied.push(`${problem}: ${what}`);
+      return refuse(method, outgoing, problem);
+    }
     const lacks = missing(needs);
     if (lacks !== undefined) {
       denied.push(`${lacks.action} ${what}`);
@@ -176,6 +187,10 @@ export async function startPolicyProxy(endpoint: string): Promise<PolicyProxy> {
       used.clear();
       denied.length = 0;
     },
+    demand(problem) {
+      demand = problem;
+      denied.length = 0;
+    },
     async close() {
       const closed = once(server, 'close');
       server.close();
@@ -190,9 +205,18 @@ function isHopByHop(name: string): boolean {
   return name.toLowerCase() === 'expect';
 }
 
-function refuse(method: string, outgoing: ServerResponse): void {
+/** The S3 operation of a request, as far as a policy distinguishes them. */
+function commandOf(method: string, url: string, headers: IncomingHttpHeaders): string {
+  const { searchParams: query } = new URL(url, 'http://s3');
+  if (method === 'POST') return query.has('uploads') ? 'CreateMultipartUpload' : 'Other';
+  if (method === 'HEAD' && url.split('/').filter((part) => part !== '').length === 1) return 'HeadBucket';
+  if (method !== 'PUT') return 'Other';
+  if (query.has('partNumber')) return 'UploadPart';
+  return headers['x-amz-copy-source'] === undefined ? 'PutObject' : 'CopyObject';
+}
+
+function refuse(method: string, outgoing: ServerResponse, message = 'Access Denied'): void {
   outgoing.writeHead(403, { 'content-type': 'application/xml', date: new Date().toUTCString() });
-  const body =
-    '<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>';
+  const body = `<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>${message}</Message></Error>`;
   outgoing.end(method === 'HEAD' ? undefined : body);
 }

@@ -33,6 +33,8 @@ export interface StackOptions {
   /** More keys of the connection, as YAML with an indentation of four spaces. */
   readonly yaml?: string;
   readonly resources?: string;
+  /** More keys of `lake` for a lake in S3, as YAML, such as `requesterPays: true`. */
+  readonly lake?: string;
   /** The key that the worker reads; default: one that may do everything. */
   readonly apiKey?: string;
   /** The service's URL. Default: a separate simulator for this test. */
@@ -102,7 +104,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const simulator = beside?.simulator ?? (await startSimulator(options.simulator ?? {}));
   const { lakeUrl: url = `s3://${bucket}/lake` } = options;
   const s3 = url.startsWith('s3:')
-    ? `, endpoint: "${s3Endpoint}", region: ${servers.s3Region}, forcePathStyle: true`
+    ? `, endpoint: "${s3Endpoint}", region: ${servers.s3Region}, forcePathStyle: true${options.lake === undefined ? '' : `, ${options.lake}`}`
     : '';
   const yaml = `connections:
   ${connection}:

@@ -175,6 +175,28 @@ const REQUIRED: readonly (readonly [
   path: string,
   fragment: string,
 ])[] = [
+  ...(
+    [
+      ['encryption: sse-kms', 'encryption', 'allowed: sse-s3, or { kmsKey'],
+      ['encryption: { kmsKey: my key }', 'encryption', 'the ARN, id or alias of a KMS key'],
+      ['encryption: { key: alias/a }', 'encryption', 'kmsKey'],
+      ['role: { arn: worktrack }', 'role.arn', 'arn:aws:iam::'],
+      ['role: { externalId: acme }', 'role.arn', 'is missing'],
+      ['tags: { "aws:team": data }', 'tags["aws:team"]', 'does not begin with aws:'],
+      ['tags: { team: 7 }', 'tags.team', 'a text in quotes'],
+      ['storageClass: GLACIER', 'storageClass', 'GLACIER_IR'],
+      ['requesterPays: yes', 'requesterPays', 'Did you mean true?'],
+      ['expectedBucketOwner: 111122223333', 'expectedBucketOwner', '12 digits in quotes'],
+    ] as const
+  ).map(
+    ([line, path, says]) =>
+      ['lake', `{ url: s3://company-lake, ${line} }`, `lake.${path}`, says] as [
+        'lake',
+        string,
+        string,
+        string,
+      ],
+  ),
   ['baseUrl', 'tracker.example.com', 'baseUrl', 'Did you mean "https://tracker.example.com"?'],
   ['baseUrl', 'tracker.example.com:8443', 'baseUrl', 'Did you mean "https://tracker.example.com:8443"?'],
   ['baseUrl', 'ftp://t.example', 'baseUrl', 'an http or https URL'],

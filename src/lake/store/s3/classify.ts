@@ -97,8 +97,7 @@ function judge(answer: S3Answer, context: S3Context): Verdict {
       return {
         kind,
         problem: `access is denied (${said})`,
-        remedy:
-          'Allow s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListBucket and s3:ListBucketMultipartUploads to these credentials.',
+        remedy: accessRemedy(answer.message),
       };
     case 'clock-skew':
       return {
@@ -143,6 +142,22 @@ function judge(answer: S3Answer, context: S3Context): Verdict {
           : "See the cause for the store's response.",
       };
   }
+}
+
+/** What to change, by what AWS says about the denied request. */
+function accessRemedy(message: string): string {
+  if (/\bkms:/i.test(message))
+    return 'Allow kms:GenerateDataKey and kms:Decrypt on the key to these credentials, in the policy of the key too if it belongs to another account.';
+  if (/explicit deny/i.test(message))
+    return (
+      'A policy denies this request explicitly, so no permission helps. If the policy of the bucket requires encryption, set ' +
+      'lake.encryption ({ kmsKey: … } or sse-s3); it can also require lake.tags, lake.storageClass, lake.role, or a network.'
+    );
+  return (
+    'Allow s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListBucket and ' +
+    's3:ListBucketMultipartUploads to these credentials. If the requester pays for this bucket, set lake.requesterPays; if ' +
+    'its policy requires encryption, set lake.encryption.'
+  );
 }
 
 function kindOf(answer: S3Answer): StoreErrorKind {

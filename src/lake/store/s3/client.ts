@@ -3,6 +3,7 @@ import { Agent as HttpsAgent } from 'node:https';
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
 import { MINUTE_MS } from '../../../core/duration.js';
 import type { LakeSettings } from '../../../core/settings.js';
+import { accountCredentials, addAccountParameters } from './account.js';
 import { sdk } from './sdk.js';
 
 /** Idle timeout: long enough for a busy store to complete a large upload, short enough to detect a dead peer. */
@@ -34,6 +35,7 @@ export function createS3Clients(lake: LakeSettings): S3Clients {
   const common = {
     ...(lake.endpoint === undefined ? {} : { endpoint: lake.endpoint }),
     ...regionOf(lake),
+    ...accountCredentials(lake),
     ...(lake.forcePathStyle === undefined ? {} : { forcePathStyle: lake.forcePathStyle }),
     retryMode: 'standard',
     requestChecksumCalculation: 'WHEN_SUPPORTED',
@@ -53,7 +55,10 @@ export function createS3Clients(lake: LakeSettings): S3Clients {
     credentials: client.config.credentials,
   });
   // This middleware prepares log entries, and there is no logger.
-  for (const one of [client, singleAttemptClient]) one.middlewareStack.remove('loggerMiddleware');
+  for (const one of [client, singleAttemptClient]) {
+    one.middlewareStack.remove('loggerMiddleware');
+    addAccountParameters(one, lake);
+  }
   return {
     client,
     singleAttemptClient,
@@ -74,7 +79,10 @@ export function createS3Clients(lake: LakeSettings): S3Clients {
 function regionOf(lake: LakeSettings): { region?: string } {
   if (lake.region !== undefined) return { region: lake.region };
   const inEnvironment = process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;
-  return lake.endpoint !== undefined && !inEnvironment && !process.env.AWS_PROFILE
+  return lake.endpoint !== undefined &&
+    !inEnvironment &&
+    !process.env.AWS_PROFILE &&
+    lake.profile === undefined
     ? { region: 'us-east-1' }
     : {};
 }

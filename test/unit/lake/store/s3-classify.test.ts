@@ -56,6 +56,26 @@ describe('Errors of S3', () => {
     expect(toStoreError(answered('PermanentRedirect', 301), CONTEXT).remedy).toContain('region');
   });
 
+  it('names the setting that a denied request lacks', () => {
+    const denied = (message: string) =>
+      toStoreError(Object.assign(answered('AccessDenied', 403), { message }), CONTEXT).remedy;
+    expect(
+      denied(
+        'User: arn:aws:iam::1:user/w is not authorized to perform: s3:PutObject on resource: "arn:aws:s3:::lake/a" with an explicit deny in a resource-based policy',
+      ),
+    ).toContain('lake.encryption');
+    expect(denied('User: x is not authorized to perform: kms:GenerateDataKey on this resource')).toContain(
+      'kms:Decrypt',
+    );
+    expect(denied('Access Denied')).toMatch(/s3:GetObject.*lake\.requesterPays.*lake\.encryption/);
+  });
+
+  it('says that there are no credentials, instead of calling them not accepted', () => {
+    const none = toStoreError(answered('CredentialsProviderError', null), CONTEXT).message;
+    expect(none).toContain('no credentials were found');
+    expect(toStoreError(answered('InvalidAccessKeyId', 403), CONTEXT).message).toContain('not accepted');
+  });
+
   it('keeps only code and message of a refused signature', () => {
     const error = toStoreError(
       answered('SignatureDoesNotMatch', 403, { AWSAccessKeyId: 'AKIA-HUSH', StringToSign: 'AWS4-HUSH' }),

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { idOf } from '../../support/mirrored.js';
+import { runCommand } from '../../support/processes.js';
+import { type Demand, type PolicyProxy, startPolicyProxy } from '../../support/s3-policy.js';
+import { type Stack, startStack } from '../../support/stack.js';
+import { endLocks, fileIn, timeEntriesCsv } from '../../support/write-back.js';
+
+const DENIED =
+  'User: arn:aws:iam::111122223333:user/worktrack is not authorized to perform: s3:PutObject on resource: "x" with an explicit deny in a resource-based policy';
+const CREATING = ['PutObject', 'CopyObject', 'CreateMultipartUpload'];
+
+/** The policy of a bucket that requires a key of KMS, a tag, and that the requester pays; AWS rejects some headers elsewhere. */
+const demand: Demand = (command, headers) => {
+  const key = headers['x-amz-server-side-encryption-aws-kms-key-id'];
+  if (command === 'UploadPart' && key !== undefined) return 'UploadPart does not accept encryption';
+  // The only request that has no such header.
+  if (command === 'HeadBucket') return null;
+  if (headers['x-amz-request-payer'] !== 'requester') return 'Access Denied';
+  if (!CREATING.includes(command)) return null;
+  const isEncrypted = headers['x-amz-server-side-encryption'] === 'aws:kms' && key === 'alias/worktrack';
+  return isEncrypted && headers['x-amz-tagging'] === 'team=data' ? null : DENIED;
+};
+
+describe('a bucket whose policy requires encryption, tags and a paying requester', () => {
+  let proxy: PolicyProxy;
+  let stack: Stack;
+
+  beforeAll(async () => {
+    proxy = await startPolicyProxy(inject('servers').s3Endpoint);
+    stack = await startStack({
+      s3Endpoint: proxy.url,
+      lake: 'encryption: { kmsKey: alias/worktrack }, requesterPays: true, tags: { team: data }',
+      simulator: { counts: { projects: 5, 'time-entries': 30_000 } },
+      resources: '[projects, time-entries]',
+      // Parts that are sent by multipart uploads, and several of them, so that unchanged ones are copied.
+      yaml: '    csv: { compression: none, partSize: 9MiB }\n    tables: { format: delta }\n',
+    });
+    await stack.startWorker();
+  });
+  afterAll(async () => {
+    if (stack !== undefined) await endLocks(stack);
+    await stack?.stop();
+    await proxy?.close();
+  });
+
+  const run = (...args: string[]) =>
+    runCommand(stack, [...args, '--config', stack.configFile, '--task-queue', stack.taskQueue]);
+  const command = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await run(...args);
+    expect(code, `${args.join(' ')}: ${stderr}`).toBe(0);
+    return stdout;
+  };
+
+  it('is used by every command with the settings of the account', async () => {
+    proxy.demand(demand);
+    await command('doctor');
+    const first = JSON.parse(await command('export', '--json')) as {
+      runs: { resource: string; runId: string }[];
+    };
+    const { admin } = stack.simulator;
+    const [entry] = admin.records('time-entries', 'listed').map(idOf);
+    admin.update('time-entries', entry!, { description: 'changed' });
+    await command('export');
+    await command('write-back', 'time-entries', await fileIn(stack, timeEntriesCsv(20)));
+    const { runId } = first.runs.find(({ resource }) => resource === 'projects')!;
+    await command('rollback', '--resource', 'projects', '--to', runId);
+    await command('export', '--resource', 'projects');
+    const [project] = admin.records('projects').map(idOf);
+    await command('purge', '--resource', 'projects', '--key', project!);
+    for (const reader of ['status', 'history', 'verify', 'report']) await command(reader);
+    expect(proxy.denied).toEqual([]);
+  });
+
+  it('is named by doctor with the setting that is missing', async () => {
+    proxy.demand((name, headers) =>
+      CREATING.includes(name) && headers['x-amz-storage-class'] === undefined ? DENIED : null,
+    );
+    const { code, stdout } = await run('doctor');
+    expect(code).toBe(2);
+    expect(stdout).toMatch(/explicit\s+deny/);
+    expect(stdout).toMatch(/lake\.encryption/);
+  });
+});

@@ -20,6 +20,7 @@ import type { ActivityDeps } from './shared/deps.js';
 import { reportDisplacement } from './shared/displacement.js';
 import { withFailures } from './shared/failures.js';
 import { createShortRun } from './short-run/short-run.js';
+import { createClaimRows } from './write-back/claim-rows.js';
 import { createPlanWriteBack } from './write-back/plan-write-back.js';
 import { createSendRows } from './write-back/send-rows.js';
 import { createWriteResults } from './write-back/write-results.js';
@@ -47,6 +48,7 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.rollBack': withFailures(createRollBack(deps)),
     'worktrack.purgeRecord': withFailures(createPurgeRecord(deps)),
     'worktrack.planWriteBack': withFailures(createPlanWriteBack(deps)),
+    'worktrack.claimRows': withFailures(createClaimRows(deps)),
     'worktrack.sendRows': withFailures(createSendRows(deps)),
     'worktrack.writeResults': withFailures(createWriteResults(deps)),
     'worktrack.startOnPublished': withFailures(createStartOnPublished()),

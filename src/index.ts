@@ -65,6 +65,7 @@ export {
   type WriteBackOutcome,
   type WriteBackProgress,
   type WriteBackResult,
+  type WrittenPolicy,
   writeBackWorkflowId,
 } from './core/contract/write-back.js';
 export { ERROR_CODES, type ErrorCode, WorktrackError } from './core/errors.js';

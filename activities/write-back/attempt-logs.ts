@@ -50,12 +50,24 @@ export async function loadChunk(
   number: number,
   index: LogIndex,
 ): Promise<LoadedChunk> {
-  const { done, open } = index.get(number) ?? { done: [], open: [] };
-  const [rows, ...logs] = await Promise.all([
+  const [rows, states] = await Promise.all([
     readChunk(store, plan, number),
-    ...(done.length > 0 ? done : open).map(async (key) => decodeSealed<ChunkLog>(key, await store.read(key))),
+    readStates(store, plan, number, index),
   ]);
-  return { number, rows, states: mergeLogs(logs, rows.length) };
+  return { number, rows, states };
+}
+
+/** The states of a chunk's rows from all logs, by index in the chunk. @throws as `loadChunk` */
+export async function readStates(
+  store: ObjectStore,
+  plan: StoredPlan,
+  number: number,
+  index: LogIndex,
+): Promise<Map<number, RowState>> {
+  const { done, open } = index.get(number) ?? { done: [], open: [] };
+  const keys = done.length > 0 ? done : open;
+  const logs = await Promise.all(keys.map(async (key) => decodeSealed<ChunkLog>(key, await store.read(key))));
+  return mergeLogs(logs, plan.file.chunks[number]!);
 }
 
 /** The rows of a chunk of a plan. @throws as `loadChunk` */

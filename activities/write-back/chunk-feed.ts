@@ -1,6 +1,8 @@
 import type { SendRowsInput } from '../../src/core/contract/write-back.js';
 import { isPending } from '../../src/write-back/index.js';
+import type { Turn } from '../../src/write-back/ledger/index.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
+import { transientFailure } from '../shared/failures.js';
 import { type LoadedChunk, type LogIndex, loadChunk } from './attempt-logs.js';
 import { OpenChunk, type RowTask } from './open-chunk.js';
 import type { StoredPlan } from './stored-plans.js';
@@ -11,6 +13,7 @@ export interface SendAttemptOptions {
   readonly input: SendRowsInput;
   readonly plan: StoredPlan;
   readonly logs: LogIndex;
+  readonly turn: Turn;
   /** Makes the log names of this attempt unique. */
   readonly token: string;
   /** Milliseconds since 1970 after which the attempt starts no further row. */
@@ -41,10 +44,12 @@ export class ChunkFeed {
   #advancing: Promise<boolean> | null = null;
 
   constructor(options: SendAttemptOptions, events: FeedEvents) {
-    const { plan, logs } = options;
+    const { plan, logs, turn } = options;
     this.#options = options;
     this.#events = events;
-    this.todo = plan.file.pending.filter((chunk) => (logs.get(chunk)?.done ?? []).length === 0);
+    this.todo = plan.file.pending.filter(
+      (chunk) => turn.sends(chunk) && (logs.get(chunk)?.done ?? []).length === 0,
+    );
   }
 
   /** Whether all rows were taken. */
@@ -106,18 +111,31 @@ export class ChunkFeed {
       return [];
     }
     await chunk.begin();
+    await this.#checkTurn(chunk);
     this.#events.onOpen(chunk, tasks.length);
     return tasks;
   }
 
+  /**
+   * Checks that the turn of the batch has not ended. A worker that was cut off can outlive its batch. The log of the chunk is
+   * in the lake, so whoever ended the turn after this check sees the log.
+   */
+  async #checkTurn(chunk: OpenChunk): Promise<void> {
+    const { connection, input, turn } = this.#options;
+    if (turn.fence === null || (await connection.store.head(turn.fence)) === null) return;
+    // No row of the chunk was sent.
+    await chunk.close();
+    throw transientFailure(`${input.resource}: the turn of this batch has ended, so it sends no further row`);
+  }
+
   /** Selects the rows of a chunk to send. With `--unknown skip`, rows in doubt are settled as skipped. */
   #selectRows({ rows, states }: LoadedChunk, chunk: OpenChunk): RowTask[] {
-    const { connection, input } = this.#options;
+    const { connection, input, turn } = this.#options;
     const { unknown } = input;
     const tasks: RowTask[] = [];
     for (const [index, row] of rows.entries()) {
       const state = states.get(index);
-      if (!isPending(row) || (state?.receipt ?? null) !== null) {
+      if (!isPending(row) || (state?.receipt ?? null) !== null || turn.verdictOf(row.row) !== null) {
         this.#events.onSettled();
         continue;
       }

@@ -7,12 +7,15 @@ import { damagedObject } from '../../src/lake/damaged-error.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import {
   BatchPlanner,
+  type ChunkRow,
   checkBatch,
   chunkRows,
   decodeSealed,
+  hashesKey,
   type InputColumn,
   type InputRow,
   inputSha256,
+  isFinal,
   kindOf,
   type PlanFile,
   planKey,
@@ -25,6 +28,7 @@ import {
   textColumns,
   typesOf,
 } from '../../src/write-back/index.js';
+import { cellsHash, keyHash, type PlannedState, RowHashes } from '../../src/write-back/ledger/index.js';
 import { attemptToken, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { ChunkWriter } from './chunk-writer.js';
@@ -47,7 +51,7 @@ export function createPlanWriteBack(deps: ActivityDeps): Activities['worktrack.p
       return {
         plan: plan.key,
         rows: plan.file.rows,
-        results: await finalResults(store, input.batchId, plan.key),
+        results: await finalResults(store, input, plan.key),
         mirrored: settings.resources.some(({ name }) => name === input.resource),
         giveUpAfterMs: settings.retries.giveUpAfterMs,
       };
@@ -56,13 +60,13 @@ export function createPlanWriteBack(deps: ActivityDeps): Activities['worktrack.p
 
 async function finalResults(
   store: ObjectStore,
-  batchId: string,
+  { batchId, written }: PlanWriteBackInput,
   plan: ObjectKey,
 ): Promise<WrittenResults | null> {
   const found = await store.readIfExists(summaryKey(batchId));
   if (found === null) return null;
   const summary = decodeSealed<Summary>(summaryKey(batchId), found.body);
-  return summary.plan === plan && summary.complete ? summary.written : null;
+  return summary.plan === plan && isFinal(summary, written) ? summary.written : null;
 }
 
 async function makePlan(
@@ -81,16 +85,37 @@ async function makePlan(
   const key = planKey(input.batchId, planName(sequence, input.input, rowsAChunk));
   // Attempts can find different receipts of earlier plans, so each has its own chunks.
   const writer = new ChunkWriter(store, key, attemptToken(), rowsAChunk);
+  // Upserts are not looked up: to repeat one does no harm.
+  const hashes = input.resource === 'time-entries' ? new RowHashes(input.keyColumn !== null) : null;
   await eachRow(store, input, signal, (row) => {
     const planned = planner.plan(row);
-    if (known === null) return writer.add({ ...planned, receipt: null, sentAt: null });
-    return withEarlierOutcome(planned, known).then((one) => writer.add(one));
+    const cells = hashes === null ? null : cellsHash(row.fields);
+    const add = (one: ChunkRow): Promise<void> | undefined => {
+      if (cells !== null) hashes?.add(keyOf(one, input.keyColumn), cells, plannedState(one));
+      return writer.add(one);
+    };
+    if (known === null) return add({ ...planned, receipt: null, sentAt: null });
+    return withEarlierOutcome(planned, known).then(add);
   });
   const { chunks, pending } = await writer.finish();
+  if (hashes !== null) {
+    const contentType = 'application/octet-stream';
+    await store.write(hashesKey(key, writer.name), hashes.encode(), { contentType });
+  }
   const { rows } = planner;
   const file: PlanFile = { sequence, input: input.input, rows, chunks, pending, writer: writer.name };
   signal.throwIfAborted();
   return writePlan(store, key, file);
+}
+
+function keyOf({ key }: ChunkRow, keyColumn: string | null): Buffer | null {
+  return keyColumn === null ? null : keyHash(keyColumn, key);
+}
+
+function plannedState({ verdict, receipt }: ChunkRow): PlannedState {
+  if (verdict !== null) return 'unsent';
+  if (receipt === null) return 'open';
+  return receipt.outcome === 'created' || receipt.outcome === 'updated' ? 'written' : 'settled';
 }
 
 /** Reads the input and visits each row. Returns the columns of a CSV input. */

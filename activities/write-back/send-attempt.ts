@@ -48,7 +48,7 @@ export class SendAttempt {
       onSettled: () => void this.rows++,
       mustEnd: () => this.#halted !== null || deps.now() > endBefore || deps.draining(),
     });
-    this.#answered = this.#feed.todo.length < plan.file.pending.length;
+    this.#answered = plan.file.pending.some((chunk) => (options.logs.get(chunk)?.done ?? []).length > 0);
     this.rows = plan.file.rows - this.#feed.todo.reduce((rows, chunk) => rows + plan.file.chunks[chunk]!, 0);
   }
 

@@ -6,7 +6,7 @@ import { attemptToken, HEARTBEAT_MS } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readLogIndex } from './attempt-logs.js';
 import { SendAttempt } from './send-attempt.js';
-import { readPlan } from './stored-plans.js';
+import { readPlan, readTurn } from './stored-plans.js';
 
 const MAX_CALL_MS = HOUR_MS;
 
@@ -27,10 +27,11 @@ export function createSendRows(deps: ActivityDeps): Activities['worktrack.sendRo
     const timer = setInterval(() => (run === null ? context.heartbeat() : beat(run)), HEARTBEAT_MS);
     try {
       const plan = await readPlan(connection.store, input.plan);
+      const turn = await readTurn(connection.store, input);
       const logs = await readLogIndex(connection.store, input.plan);
       const { giveUpAfterMs } = connection.settings.retries;
       const endBefore = deps.now() + Math.min(MAX_CALL_MS, giveUpAfterMs / 2);
-      run = new SendAttempt({ deps, connection, input, plan, logs, token: attemptToken(), endBefore });
+      run = new SendAttempt({ deps, connection, input, plan, logs, turn, token: attemptToken(), endBefore });
       const stop = (): void => run?.halt(cancellationSignal.reason);
       if (cancellationSignal.aborted) stop();
       else cancellationSignal.addEventListener('abort', stop, { once: true });

@@ -1,5 +1,5 @@
 import type { ObjectKey } from '../../src/core/brands.js';
-import type { PlanWriteBackInput } from '../../src/core/contract/write-back.js';
+import type { PlanWriteBackInput, SendRowsInput } from '../../src/core/contract/write-back.js';
 import { writeIfUnchanged } from '../../src/lake/published/rewrite.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import {
@@ -15,6 +15,7 @@ import {
   plansPrefix,
   readBatch,
 } from '../../src/write-back/index.js';
+import { Turn, type TurnFile } from '../../src/write-back/ledger/index.js';
 import { finalFailure } from '../shared/failures.js';
 
 /** A completely written plan of a batch. */
@@ -36,6 +37,15 @@ export async function readPlan(store: ObjectStore, key: ObjectKey): Promise<Stor
 export async function writePlan(store: ObjectStore, key: ObjectKey, file: PlanFile): Promise<StoredPlan> {
   const outcome = await writeIfUnchanged(store, key, encodeSealed(file), 'absent');
   return outcome === 'written' ? { key, file } : readPlan(store, key);
+}
+
+/** What the look-up found when the turn of the batch came. @throws DamagedError, StoreError */
+export async function readTurn(
+  store: ObjectStore,
+  { resource, turn }: Pick<SendRowsInput, 'resource' | 'turn'>,
+): Promise<Turn> {
+  if (turn === null) return new Turn(resource, null);
+  return new Turn(resource, decodeSealed<TurnFile>(turn, await store.read(turn)));
 }
 
 /** The plans of a batch, oldest first. @throws as `readPlan` */

@@ -14,7 +14,8 @@ import {
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { loadChunk, readLogIndex } from './attempt-logs.js';
-import { readPlan } from './stored-plans.js';
+import { ClosingClaim } from './closing-claim.js';
+import { readPlan, readTurn } from './stored-plans.js';
 
 /** Number of chunks that are read at the same time. */
 const CONCURRENCY = 8;
@@ -22,7 +23,10 @@ const CONCURRENCY = 8;
 /** Outcomes that no answer of the service gives. The others are counted when the answer arrives. */
 const NOT_ANSWERED = ['unknown', 'superseded', 'skipped'] as const;
 
-/** Writes `results.csv` from the receipts: one line for each row with an outcome, in the order of the input. */
+/**
+ * Writes `results.csv` from the receipts: one line for each row with an outcome, in the order of the input. Closes the claim
+ * of the batch with the same receipts.
+ */
 export function createWriteResults(deps: ActivityDeps): Activities['worktrack.writeResults'] {
   return (input) =>
     withHeartbeat(async () => {
@@ -30,11 +34,14 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
       const lineOptions = { escapeFormulas: settings.writeBack.escapeFormulas[input.resource] };
       const { cancellationSignal: signal } = Context.current();
       const plan = await readPlan(store, input.plan);
+      const turn = await readTurn(store, input);
+      const closing = await ClosingClaim.begin(store, input.resource, turn, plan);
       const logs = await readLogIndex(store, input.plan);
       const key = resultsKey(input.batchId);
       const writer = store.openWriter(key, { contentType: 'text/csv', signal });
       const counts = noRows();
       let unsent = 0;
+      let skipped = 0;
       try {
         await writer.write(Buffer.from(resultsHeader(), 'latin1'));
         const { chunks: all } = plan.file;
@@ -45,7 +52,10 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
           );
           for (const { rows, states } of chunks) {
             const results = rows.flatMap((row, index) => {
-              const result = resultOf(row, states.get(index));
+              const found = turn.verdictOf(row.row);
+              const result = resultOf(row, states.get(index), found);
+              closing?.add(row, states.get(index));
+              if (found?.outcome === 'skipped' && result?.outcome === 'skipped') skipped++;
               return result === null ? [] : [{ row, result }];
             });
             for (const { result } of results) counts[result.outcome]++;
@@ -58,12 +68,13 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
         await writer.abort();
         throw error;
       }
+      await closing?.close(deps.now());
       const labels = { connection: input.connection, resource: input.resource };
       for (const outcome of NOT_ANSWERED)
         deps.meter.record('writtenRows', counts[outcome], { ...labels, outcome });
       const written = { results: key, counts, unsent };
       const complete = unsent === 0 && counts.unknown === 0;
-      const summary: Summary = { plan: input.plan, complete, written };
+      const summary: Summary = { plan: input.plan, complete, found: skipped, written };
       const body = encodeSealed(summary);
       await store.write(summaryKey(input.batchId), body, { contentType: 'application/json' });
       return written;

@@ -28,24 +28,24 @@ export class HashTable {
     return this.#size;
   }
 
-  /** Returns the entry of a hash, or -1. */
-  find(hash: Buffer): number {
-    const at = this.#slot(hash);
+  /** Returns the entry of a hash, or -1. @param from where the hash begins in the buffer */
+  find(hash: Buffer, from = 0): number {
+    const at = this.#slot(hash, from);
     return this.#used[at] === 1 ? at : -1;
   }
 
   /** Returns the entry of a hash and creates it with zeros if needed. Invalidates entries that were returned before. */
-  entry(hash: Buffer): number {
-    let at = this.#slot(hash);
+  entry(hash: Buffer, from = 0): number {
+    let at = this.#slot(hash, from);
     if (this.#used[at] === 1) return at;
     // Up to a load of three quarters, probe sequences stay short.
     if (4 * (this.#size + 1) > 3 * (this.#mask + 1)) {
       this.#grow();
-      at = this.#slot(hash);
+      at = this.#slot(hash, from);
     }
     this.#used[at] = 1;
     this.#size++;
-    for (let word = 0; word < 4; word++) this.#keys[4 * at + word] = hash.readUInt32LE(4 * word);
+    for (let word = 0; word < 4; word++) this.#keys[4 * at + word] = hash.readUInt32LE(from + 4 * word);
     return at;
   }
 
@@ -57,13 +57,11 @@ export class HashTable {
     this.#values[this.#width * entry + value] = to;
   }
 
-  #slot(hash: Buffer): number {
-    const [a, b, c, d] = [
-      hash.readUInt32LE(0),
-      hash.readUInt32LE(4),
-      hash.readUInt32LE(8),
-      hash.readUInt32LE(12),
-    ];
+  #slot(hash: Buffer, from: number): number {
+    const a = hash.readUInt32LE(from);
+    const b = hash.readUInt32LE(from + 4);
+    const c = hash.readUInt32LE(from + 8);
+    const d = hash.readUInt32LE(from + 12);
     for (let at = a & this.#mask; ; at = (at + 1) & this.#mask) {
       if (this.#used[at] === 0) return at;
       const key = 4 * at;

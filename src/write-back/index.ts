@@ -21,6 +21,7 @@ export {
   batchKey,
   checkBatchId,
   chunkKey,
+  hashesKey,
   inputKey,
   inputSha256,
   logKey,
@@ -31,6 +32,7 @@ export {
   plansPrefix,
   resultsKey,
   summaryKey,
+  turnKey,
 } from './layout.js';
 export {
   type BatchFile,
@@ -52,4 +54,4 @@ export { resultLines, resultOf, resultsHeader } from './results.js';
 export { type InputRow, type ReadRowsOptions, readRows } from './rows.js';
 export { decodeSealed, encodeSealed } from './sealed.js';
 export { type InputSource, openSource } from './source.js';
-export { type Summary, type WrittenBatch, writtenBatch } from './written.js';
+export { isFinal, type Summary, type WrittenBatch, writtenBatch } from './written.js';

@@ -82,6 +82,16 @@ export function chunkKey(plan: ObjectKey, writer: string, chunk: number): Object
   return key(`${planFolder(plan)}/rows/${writer}/${pad(chunk)}.ndjson`);
 }
 
+/** The hashes of the rows of a plan (`RowHashes`). @param writer as for `chunkKey` */
+export function hashesKey(plan: ObjectKey, writer: string): ObjectKey {
+  return key(`${planFolder(plan)}/rows/${writer}/hashes.bin`);
+}
+
+/** What a look-up of the plan's rows found (`TurnFile`). @param writer names the attempt that writes it */
+export function turnKey(plan: ObjectKey, writer: string): ObjectKey {
+  return key(`${planFolder(plan)}/turns/${writer}.json`);
+}
+
 /** Logs of all chunks of a plan. */
 export function logsPrefix(plan: ObjectKey): string {
   return `${planFolder(plan)}/log/`;

@@ -72,7 +72,7 @@ export class BatchPlanner {
       this.#lastOfPair.set(this.#lastOfPair.entry(pair), 0, this.#rows);
     } else {
       this.#rows++;
-      if (this.#keyField !== null) this.#keyOf(row, this.#keyField);
+      if (this.#keyField !== null) rowKey(row, this.#keyField);
     }
   }
 
@@ -101,24 +101,13 @@ export class BatchPlanner {
     this.#rows++;
     const content = contentHash(row.fields);
     if (this.#keyField !== null) {
-      const key = this.#keyOf(row, this.#keyField);
+      const key = rowKey(row, this.#keyField);
       return { key, content, verdict: this.#repeated(key, content) };
     }
     const entry = this.#seen.entry(content);
     const occurrence = this.#seen.get(entry) + 1;
     this.#seen.set(entry, 0, occurrence);
     return { key: `${content.toString('hex', 0, 16)}-${occurrence}`, content, verdict: null };
-  }
-
-  #keyOf(row: InputRow, name: ByteString): string {
-    const field = row.key ?? row.fields.find((one) => one.name === name);
-    const text = field === undefined ? null : (textOf(field) ?? scalarOf(field));
-    if (text !== null && text !== '') return text;
-    throw new InputError(
-      `the row has no value in the key column ${JSON.stringify(fromByteString(name))}`,
-      { line: row.line },
-      'Give each row a unique key, or omit --key-column to use the content as the key.',
-    );
   }
 
   #repeated(key: string, content: Buffer): Verdict | null {
@@ -141,6 +130,18 @@ export class BatchPlanner {
     if (last === this.#rows) return null;
     return { outcome: 'superseded', message: `row ${last} has the same source and sourceKey` };
   }
+}
+
+/** The key of a row. @throws InputError for a row without it */
+export function rowKey(row: InputRow, column: ByteString): string {
+  const field = row.key ?? row.fields.find((one) => one.name === column);
+  const text = field === undefined ? null : (textOf(field) ?? scalarOf(field));
+  if (text !== null && text !== '') return text;
+  throw new InputError(
+    `the row has no value in the key column ${JSON.stringify(fromByteString(column))}`,
+    { line: row.line },
+    'Give each row a unique key, or omit --key-column to use the content as the key.',
+  );
 }
 
 function isPairField({ name }: Field): boolean {

@@ -3,6 +3,7 @@ import type { RowOutcome } from '../core/contract/write-back.js';
 import { writeRows } from '../lake/rows/csv.js';
 import { escapeFormula } from '../lake/rows/escaping.js';
 import type { RowState } from './chunk-log.js';
+import type { TurnVerdict } from './ledger/turn.js';
 import type { ChunkRow } from './plan-file.js';
 
 /** Columns of `results.csv` (docs/reference/commands.md). */
@@ -16,11 +17,20 @@ interface RowResult {
   readonly message: string | null;
 }
 
-/** The outcome of a row; `null` if it was not sent. */
-export function resultOf(row: ChunkRow, state: RowState | undefined): RowResult | null {
+/**
+ * The outcome of a row; `null` if it was not sent.
+ *
+ * @param found why the row is not sent in this turn of the batch; `null` if it may be
+ */
+export function resultOf(
+  row: ChunkRow,
+  state: RowState | undefined,
+  found: TurnVerdict | null = null,
+): RowResult | null {
   const receipt = row.receipt ?? state?.receipt ?? null;
   if (receipt !== null) return receipt;
   if (row.verdict !== null) return { ...row.verdict, status: null, id: null };
+  if (found !== null) return { ...found, status: null, id: null };
   const sentAt = state?.sentAt ?? row.sentAt;
   if (sentAt === null) return null;
   const since = new Date(Math.min(sentAt, row.sentAt ?? sentAt)).toISOString();

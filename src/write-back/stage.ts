@@ -1,11 +1,12 @@
 import { isAscii as bufferIsAscii } from 'node:buffer';
-import { fromByteString } from '../core/brands.js';
+import { fromByteString, toByteString } from '../core/brands.js';
 import {
   type InputFormat,
   type InputReading,
   WRITABLE_RESOURCES,
   type WritableResource,
   type WriteBackInput,
+  type WrittenPolicy,
 } from '../core/contract/write-back.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type ObjectStore, openStore } from '../lake/store/index.js';
@@ -29,6 +30,8 @@ import {
   unpublishedColumns,
   writtenBatch,
 } from './index.js';
+import { FileRows } from './ledger/index.js';
+import { rowKey } from './planner.js';
 import { PublishedChecks, PublishedIds } from './published-checks.js';
 import {
   type LakeCsv,
@@ -56,6 +59,8 @@ export interface CheckedInput {
   readonly format: InputFormat;
   readonly keyColumn: string | null;
   readonly rows: number;
+  /** The hashes of the rows, to look them up; `null` for upserts. */
+  readonly fileRows: FileRows | null;
   /** Columns of a CSV, with the types of their cells in requests. */
   readonly columns: readonly InputColumn[];
   /** How the input is read. */
@@ -143,8 +148,12 @@ async function checkSource(
   };
   const options = { format, types, reading, keyColumn, onColumns, facts };
   let rows = 0;
+  // Upserts are not looked up: to repeat one does no harm.
+  const fileRows = resource === 'time-entries' ? new FileRows(keyColumn) : null;
+  const keyField = keyColumn === null ? null : toByteString(keyColumn);
   for await (const some of readRows(source.open(), options)) {
     rows += some.length;
+    for (const row of some) fileRows?.add(row.fields, keyField === null ? null : rowKey(row, keyField));
     ids?.add(some);
     if (facts.unlike.size > 0) await checks?.checkForms();
   }
@@ -158,6 +167,7 @@ async function checkSource(
     keyColumn,
     rows,
     reading,
+    fileRows,
     columns,
     blankLines: facts.blankLines,
     deletedRows: facts.deletedRows,
@@ -257,8 +267,12 @@ export async function copyInput(
 }
 
 /** The results of a checked input if all of its rows already have a final outcome; else `null`. */
-export function alreadyWritten(store: ObjectStore, input: CheckedInput): ReturnType<typeof writtenBatch> {
-  return writtenBatch(store, input.batchId, inputKey(input.batchId, input));
+export function alreadyWritten(
+  store: ObjectStore,
+  input: CheckedInput,
+  policy?: WrittenPolicy,
+): ReturnType<typeof writtenBatch> {
+  return writtenBatch(store, input.batchId, inputKey(input.batchId, input), policy);
 }
 
 const CONTENT_TYPES: Readonly<Record<InputFormat, string>> = {

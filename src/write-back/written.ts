@@ -1,5 +1,5 @@
 import type { ObjectKey } from '../core/brands.js';
-import type { WrittenResults } from '../core/contract/write-back.js';
+import type { WrittenPolicy, WrittenResults } from '../core/contract/write-back.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { isPlanOf, summaryKey } from './layout.js';
 import { decodeSealed } from './sealed.js';
@@ -9,7 +9,17 @@ export interface Summary {
   readonly plan: ObjectKey;
   /** Whether all rows have an outcome, so that another run would change nothing. */
   readonly complete: boolean;
+  /** Rows that were not sent because an earlier batch has written them. */
+  readonly found: number;
   readonly written: WrittenResults;
+}
+
+/** Whether another run would change nothing. `again` also sends the rows that earlier batches have written. */
+export function isFinal(
+  { complete, found }: Pick<Summary, 'complete' | 'found'>,
+  policy: WrittenPolicy | undefined,
+): boolean {
+  return complete && (policy !== 'again' || found === 0);
 }
 
 /** A batch in which every row of an input has a final outcome. */
@@ -24,10 +34,12 @@ export async function writtenBatch(
   store: ObjectStore,
   batchId: string,
   input: ObjectKey,
+  policy: WrittenPolicy | undefined,
 ): Promise<WrittenBatch | null> {
   const key = summaryKey(batchId);
   const [found, info] = await Promise.all([store.readIfExists(key), store.head(key)]);
   if (found === null || info === null) return null;
-  const { plan, complete, written } = decodeSealed<Summary>(key, found.body);
-  return complete && isPlanOf(plan, input) ? { at: info.modifiedAt, written } : null;
+  const summary = decodeSealed<Summary>(key, found.body);
+  const { plan, written } = summary;
+  return isFinal(summary, policy) && isPlanOf(plan, input) ? { at: info.modifiedAt, written } : null;
 }

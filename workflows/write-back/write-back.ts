@@ -11,6 +11,7 @@ import {
   proxyActivities,
   setHandler,
 } from '@temporalio/workflow';
+import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities, RunError } from '../../src/core/contract/index.js';
 import {
   type BatchRef,
@@ -82,6 +83,10 @@ class WriteBackBatch {
   readonly #work: ActivityInterfaceFor<Activities>;
   #stage: WriteBackStage = 'plan';
   #planned: WriteBackPlanned | null;
+  /** What the look-up found when the turn of the batch came; `null` before that, and for upserts. */
+  #turn: ObjectKey | null;
+  /** The receipts of a batch that an error has stopped. */
+  #stopped: WrittenResults | null = null;
   /** Rows with an outcome. */
   #done = 0;
   #result: WriteBackResult | null = null;
@@ -95,6 +100,7 @@ class WriteBackBatch {
     this.#priority = priorityOf(connection, 'manual');
     this.#work = proxyActivities<Activities>({ ...WORK, priority: this.#priority });
     this.#planned = input.resume?.planned ?? null;
+    this.#turn = input.resume?.turn ?? null;
   }
 
   progress() {
@@ -105,13 +111,14 @@ class WriteBackBatch {
 
   /** Plans the batch, sends its rows, writes the receipts, and lets the mirror read the written rows. */
   async write(): Promise<WriteBackResult> {
-    const { input, format, reading, keyColumn, readBack = true } = this.#input;
+    const { input, format, reading, keyColumn, written: policy, readBack = true } = this.#input;
     const planned =
       this.#planned ??
       (await this.#work['worktrack.planWriteBack']({
         ...this.#ref,
         ...{ input, format, keyColumn },
         ...(reading === undefined ? {} : { reading }),
+        ...(policy === undefined ? {} : { written: policy }),
       }));
     this.#planned = planned;
     // An earlier run of the batch has already sent every row.
@@ -123,13 +130,15 @@ class WriteBackBatch {
 
   /** Writes the receipts of a batch that an error has stopped. */
   async fail(error: unknown): Promise<WriteBackResult> {
-    const written = this.#planned === null ? null : await this.#receipts(this.#planned);
-    return this.#conclude(toOutcome(error), written, { error: toRunError(error) });
+    return this.#conclude(toOutcome(error), this.#stopped, { error: toRunError(error) });
   }
 
-  /** Sends the rows while the batch holds the lock of its resource. */
+  /**
+   * Looks the rows up, sends them, and writes the receipts, while the batch holds the lock of its resource. So the next batch
+   * finds the outcomes of this one.
+   */
   async #writeRows({ plan, giveUpAfterMs }: WriteBackPlanned): Promise<WrittenResults> {
-    const { unknown = 'report' } = this.#input;
+    const { unknown = 'report', keyColumn, written: policy } = this.#input;
     const send = proxyActivities<Activities>({
       startToCloseTimeout: giveUpAfterMs,
       scheduleToCloseTimeout: giveUpAfterMs,
@@ -144,8 +153,18 @@ class WriteBackBatch {
     try {
       await this.#lock.acquire();
       this.#stage = 'send';
+      // To repeat an upsert does no harm.
+      if (this.#ref.resource === 'time-entries') {
+        this.#turn ??= await this.#work['worktrack.claimRows']({
+          ...this.#ref,
+          plan,
+          keyColumn,
+          ...(policy === undefined ? {} : { written: policy }),
+        });
+      }
+      const turn = this.#turn;
       for (let isSent = false; !isSent; ) {
-        const sent = await send['worktrack.sendRows']({ ...this.#ref, plan, unknown });
+        const sent = await send['worktrack.sendRows']({ ...this.#ref, plan, turn, unknown });
         this.#done = sent.rows;
         isSent = sent.done;
         if (isSent || !shouldContinueAsNew()) continue;
@@ -153,14 +172,17 @@ class WriteBackBatch {
         keepsLock = true;
         await continueAsNew<typeof writeBackWorkflow>({
           ...this.#input,
-          resume: { planned: this.#planned! },
+          resume: { planned: this.#planned!, turn },
         });
       }
+      this.#stage = 'results';
+      return await this.#work['worktrack.writeResults']({ ...this.#ref, plan, turn });
+    } catch (error) {
+      if (!keepsLock) this.#stopped = await this.#receipts(plan);
+      throw error;
     } finally {
       if (!keepsLock) await this.#lock.release();
     }
-    this.#stage = 'results';
-    return this.#work['worktrack.writeResults']({ ...this.#ref, plan });
   }
 
   /** Requests an increment, so that the written rows reach the lake. Returns warnings: a failure does not fail the batch. */
@@ -179,11 +201,11 @@ class WriteBackBatch {
     }
   }
 
-  async #receipts({ plan }: WriteBackPlanned): Promise<WrittenResults | null> {
+  async #receipts(plan: ObjectKey): Promise<WrittenResults | null> {
     this.#stage = 'results';
     try {
       return await CancellationScope.nonCancellable(() =>
-        this.#work['worktrack.writeResults']({ ...this.#ref, plan }),
+        this.#work['worktrack.writeResults']({ ...this.#ref, plan, turn: this.#turn }),
       );
     } catch {
       return null;

@@ -43,6 +43,11 @@ export function addWriteBackCommand(program: Command, onEnd: OnEnd): void {
         'what to do with rows that may have been sent more than writeBack.unknownAfter ago',
       ).choices(['resend', 'skip']),
     )
+    .option('--again', 'write rows again that an earlier batch has written')
+    .option(
+      '--skip-written',
+      'send only rows that no earlier batch has written (default with --key-column; otherwise such rows are an error)',
+    )
     .option('--no-read-back', 'do not start an incremental run of the resource afterwards')
     .option('--json', 'print one JSON object')
     .action(async (resource: string, file: string, _: object, command: Command) => {

@@ -10,11 +10,16 @@ import { counted } from '../shared/text.js';
 /** Number of rows that are printed in full. */
 const SHOWN = 5;
 
-/** Prints the requests without sending them. */
+/**
+ * Prints the requests without sending them.
+ *
+ * @param unsent why a row is not sent because of earlier batches, by its number from 1
+ */
 export async function dryRun(
   connection: ConnectionSettings,
   input: CheckedInput,
   { json }: { readonly json?: boolean },
+  unsent: (row: number) => 'skipped' | 'unknown' | null,
 ): Promise<ExitCode> {
   const { resource, batchId, keyColumn } = input;
   const planner = new BatchPlanner({ connection: connection.name, resource, batchId, keyColumn });
@@ -25,11 +30,12 @@ export async function dryRun(
   for await (const rows of input.eachRow()) {
     for (const row of rows) {
       const planned = planner.plan(row);
-      if (planned.verdict === null) {
+      const outcome = planned.verdict?.outcome ?? unsent(planned.row);
+      if (outcome === null) {
         sent++;
         if (shown.length < SHOWN) shown.push(planned);
       } else {
-        setAside[planned.verdict.outcome] = (setAside[planned.verdict.outcome] ?? 0) + 1;
+        setAside[outcome] = (setAside[outcome] ?? 0) + 1;
       }
     }
   }

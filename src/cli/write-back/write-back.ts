@@ -1,5 +1,10 @@
 import { selectConnection } from '../../config/index.js';
-import type { InputFormat, WriteBackInput, WriteBackResult } from '../../core/contract/write-back.js';
+import type {
+  InputFormat,
+  WriteBackInput,
+  WriteBackResult,
+  WrittenPolicy,
+} from '../../core/contract/write-back.js';
 import { errorMessage } from '../../core/errors.js';
 import { OutOfReachError, reach } from '../../core/reach.js';
 import type { ConnectionSettings } from '../../core/settings.js';
@@ -24,6 +29,14 @@ import { output, printJson } from '../shared/output.js';
 import { readSettings } from '../shared/settings.js';
 import { age, counted } from '../shared/text.js';
 import { dryRun } from './dry-run.js';
+import {
+  askedPolicy,
+  choosePolicy,
+  earlierLines,
+  findEarlierRows,
+  repeatedWarnings,
+  unsentRow,
+} from './earlier-rows.js';
 import { followBatch } from './follow.js';
 import { diagnosticLines, resultLines } from './result-lines.js';
 import { withInputFile } from './stdin.js';
@@ -41,6 +54,8 @@ interface WriteBackOptions extends GlobalOptions {
   readonly dropColumn?: readonly string[];
   readonly textColumn?: readonly string[];
   readonly unknown?: 'resend' | 'skip';
+  readonly again?: boolean;
+  readonly skipWritten?: boolean;
   readonly readBack?: boolean;
   readonly json?: boolean;
 }
@@ -52,6 +67,7 @@ export async function runWriteBack(
   options: WriteBackOptions,
 ): Promise<ExitCode> {
   const connection = selectConnection(readSettings(options), options.connection);
+  const asked = askedPolicy(options);
   return withInputFile(file, options.format, async (path) => {
     const store = openStore(connection.lake);
     try {
@@ -60,14 +76,21 @@ export async function runWriteBack(
         checkWriteBack(connection, store, { resource, file: path, ...sourceOptions(options) }),
       );
       for (const note of inputNotes(input)) output.note(note);
-      const before = await withLake(() => alreadyWritten(store, input));
+      for (const warning of repeatedWarnings(input)) output.note(warning);
+      const before = await withLake(() => alreadyWritten(store, input, asked));
       if (before !== null && options.dryRun !== true)
         return finishWritten(input, before, connection, options);
-      if (options.dryRun === true) return await dryRun(connection, input, options);
+      const earlier = await withLake(() => findEarlierRows(store, input));
+      if (options.dryRun === true) {
+        for (const line of earlierLines(earlier, asked)) output.note(line);
+        return await dryRun(connection, input, options, unsentRow(earlier, asked));
+      }
+      const written = await choosePolicy(earlier, asked, options);
+      for (const line of earlierLines(earlier, written)) output.note(line);
       output.note(`${counted(input.rows, 'row')} to write to ${input.resource}, batch ${input.batchId}`);
       const staged = await withLake(() => copyInput(connection.name, store, input));
       const result = await withTemporal(options, (temporal) =>
-        startAndFollowBatch(temporal, connection, staged, options),
+        startAndFollowBatch(temporal, connection, withPolicy(staged, written), options),
       );
       return finish(result, connection, options);
     } finally {
@@ -101,6 +124,10 @@ async function startAndFollowBatch(
   }
 }
 
+function withPolicy(input: WriteBackInput, written: WrittenPolicy | undefined): WriteBackInput {
+  return written === undefined ? input : { ...input, written };
+}
+
 function finish(result: WriteBackResult, { lake }: ConnectionSettings, { json }: WriteBackOptions): ExitCode {
   const { batchId, outcome, counts, results } = result;
   if (json === true) printJson({ batchId, outcome, counts, results });
@@ -116,6 +143,8 @@ function finishWritten(
   connection: ConnectionSettings,
   options: WriteBackOptions,
 ): ExitCode {
+  if (options.again === true)
+    output.note('To write all rows of this file again, give the batch another id: --again --batch-id NAME');
   output.note(
     `This file was written at ${toUtcSeconds(at)}, ${age(Date.now() - at)} ago, by batch ${batchId}; nothing was sent.`,
   );

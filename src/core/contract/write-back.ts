@@ -22,6 +22,14 @@ export type RowCounts = Readonly<Record<RowOutcome, number>>;
 export type UnknownPolicy = 'report' | 'resend' | 'skip';
 
 /**
+ * What to do with rows that an earlier batch has written: do not send them (`skip`), write them again (`again`), or send
+ * nothing at all (`stop`). With `skip`, a key that was written with other cells stops the batch too. Default: `skip` with a
+ * key column, otherwise `stop`.
+ */
+export const WRITTEN_POLICIES = ['skip', 'again', 'stop'] as const;
+export type WrittenPolicy = (typeof WRITTEN_POLICIES)[number];
+
+/**
  * `written`: every row was written; `incomplete`: a row was rejected, unknown or not sent; the others are the same as for
  * runs.
  */
@@ -68,6 +76,8 @@ export interface WriteBackInput {
   readonly keyColumn: string | null;
   /** Default: `report`. */
   readonly unknown?: UnknownPolicy;
+  /** What to do with rows that an earlier batch has written. Does not concern upserts. */
+  readonly written?: WrittenPolicy;
   /** Whether to request an increment from the resource's mirror afterwards. Default: true. */
   readonly readBack?: boolean;
   /** State over a continue-as-new; clients leave it out. */
@@ -76,6 +86,7 @@ export interface WriteBackInput {
 
 interface WriteBackResume {
   readonly planned: WriteBackPlanned;
+  readonly turn: ObjectKey | null;
 }
 
 export interface WriteBackResult {
@@ -117,6 +128,7 @@ export interface PlanWriteBackInput extends BatchRef {
   readonly format: InputFormat;
   readonly reading?: InputReading;
   readonly keyColumn: string | null;
+  readonly written?: WrittenPolicy;
 }
 
 export interface WriteBackPlanned {
@@ -130,8 +142,16 @@ export interface WriteBackPlanned {
   readonly giveUpAfterMs: number;
 }
 
+interface ClaimRowsInput extends BatchRef {
+  readonly plan: ObjectKey;
+  readonly keyColumn: string | null;
+  readonly written?: WrittenPolicy;
+}
+
 export interface SendRowsInput extends BatchRef {
   readonly plan: ObjectKey;
+  /** What `claimRows` found. `null`: all rows are sent. */
+  readonly turn: ObjectKey | null;
   readonly unknown: UnknownPolicy;
 }
 
@@ -151,6 +171,8 @@ export interface SendHeartbeat {
 
 interface WriteResultsInput extends BatchRef {
   readonly plan: ObjectKey;
+  /** As for `sendRows`. `null` also if the batch ended before its turn came. */
+  readonly turn: ObjectKey | null;
 }
 
 export interface WrittenResults {
@@ -162,6 +184,7 @@ export interface WrittenResults {
 /** Activities of the write-back, by name. */
 export interface WriteBackActivities {
   'worktrack.planWriteBack'(input: PlanWriteBackInput): Promise<WriteBackPlanned>;
+  'worktrack.claimRows'(input: ClaimRowsInput): Promise<ObjectKey>;
   'worktrack.sendRows'(input: SendRowsInput): Promise<SentRows>;
   'worktrack.writeResults'(input: WriteResultsInput): Promise<WrittenResults>;
 }

@@ -14,7 +14,7 @@ export interface StartWriteBackOptions {
 
 export interface StartedWriteBack {
   readonly workflowId: string;
-  /** Whether the batch is already running with another input or `unknown` option. If so, start it again after it ends. */
+  /** Whether the batch is already running with another input or other options. If so, start it again after it ends. */
   readonly isOther: boolean;
 }
 
@@ -32,7 +32,7 @@ export async function startWriteBack(
 ): Promise<StartedWriteBack> {
   const workflowId = writeBackWorkflowId(input);
   const { connection, resource, batchId } = input;
-  const request = JSON.stringify([input.input, input.unknown ?? 'report']);
+  const request = JSON.stringify([input.input, input.unknown ?? 'report', input.written ?? null]);
   const handle = await temporal.client.workflow.start(WRITE_BACK_WORKFLOW, {
     workflowId,
     taskQueue: options.taskQueue ?? DEFAULT_TASK_QUEUE,

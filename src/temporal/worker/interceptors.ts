@@ -21,6 +21,7 @@ const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan' | 'notify' | '
   'worktrack.rollBack': 'roll-back',
   'worktrack.purgeRecord': 'purge',
   'worktrack.planWriteBack': 'write-back',
+  'worktrack.claimRows': 'write-back',
   'worktrack.sendRows': 'write-back',
   'worktrack.writeResults': 'write-back',
   'worktrack.startOnPublished': 'notify',

@@ -134,7 +134,7 @@ describe('`worktrack write-back`', () => {
 
   it('shows the requests of a dry run and sends none', async () => {
     const before = stack.simulator.admin.stats().requests;
-    const file = await fileIn(stack, timeEntriesCsv(8));
+    const file = await fileIn(stack, timeEntriesCsv(8, 700));
     const { code, stdout, stderr } = await run('time-entries', file, '--dry-run');
     expect(code, stderr).toBe(0);
     expect(stdout).toContain('8 rows, 8 to send. Nothing was sent.');
@@ -143,7 +143,7 @@ describe('`worktrack write-back`', () => {
       /Idempotency-Key: [0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/,
     );
     expect(stdout).toContain(
-      '{"description":"no. 0","durationSeconds":600,"startedAt":"2026-11-20T08:00:00Z","billable":true}',
+      '{"description":"no. 700","durationSeconds":600,"startedAt":"2026-11-20T08:00:00Z","billable":true}',
     );
     expect(stdout).toContain('and 3 more requests');
     expect(stack.simulator.admin.stats().requests).toBe(before);

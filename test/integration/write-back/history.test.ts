@@ -35,6 +35,7 @@ describe('the histories of batches', () => {
       mirrored: false,
       giveUpAfterMs: 60_000,
     }),
+    'worktrack.claimRows': async () => 'turn' as ObjectKey,
     'worktrack.sendRows': async ({ batchId }) => {
       order.push(batchId);
       calls.set(batchId, (calls.get(batchId) ?? 0) + 1);

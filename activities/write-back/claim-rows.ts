@@ -1,0 +1,144 @@
+import { Context } from '@temporalio/activity';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import type { Activities } from '../../src/core/contract/index.js';
+import { type WritableResource, writeBackWorkflowId } from '../../src/core/contract/write-back.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { encodeSealed, hashesKey, turnKey } from '../../src/write-back/index.js';
+import {
+  addClaim,
+  type Claim,
+  type ClaimedState,
+  ClaimRecords,
+  FindingCounter,
+  lookUpRows,
+  policyOf,
+  problemOf,
+  RowHashes,
+  TurnVerdicts,
+} from '../../src/write-back/ledger/index.js';
+import { attemptToken, withHeartbeat } from '../shared/activity-context.js';
+import type { ActivityDeps } from '../shared/deps.js';
+import { finalFailure } from '../shared/failures.js';
+import { endClaim, readClaimedStates } from './end-claim.js';
+import { chunkStarts, readOwnStates } from './own-states.js';
+import { readPlan, type StoredPlan } from './stored-plans.js';
+
+/** How often the look-up is repeated because other batches have added claims meanwhile. */
+const MAX_CLAIMS = 20;
+
+/**
+ * Looks the rows of a plan up in the ledger, and claims those that are to be sent. Call it when the turn of the batch has
+ * come. From here until the claim is closed, other batches see these rows as rows that may have been written: a row is in
+ * the ledger before it is sent.
+ */
+export function createClaimRows(deps: ActivityDeps): Activities['worktrack.claimRows'] {
+  return ({ connection, resource, batchId, plan: planKey, keyColumn, written }) =>
+    withHeartbeat(async () => {
+      const { store } = deps.connection(connection);
+      const { cancellationSignal: signal, info } = Context.current();
+      const { workflowExecution, activityId, namespace } = info;
+      const plan = await readPlan(store, planKey);
+      const hashes = RowHashes.decode(
+        await store.read(hashesKey(planKey, plan.file.writer)),
+        keyColumn !== null,
+        plan.file.rows,
+      );
+      const policy = policyOf(written, keyColumn !== null);
+      const workflowId = writeBackWorkflowId({ connection, resource, batchId });
+      // The same for all attempts of this activity.
+      const token = `${workflowExecution!.runId}-${activityId}`;
+      for (let tries = 1; tries <= MAX_CLAIMS; tries++) {
+        const ownState = await readOwnStates(store, plan, hashes);
+        let mine: Claim | null = null;
+        const stateOf = async (claim: Claim) => {
+          if (claim.token === token) mine = claim;
+          return statesOfOpenClaim(store, resource, claim, {
+            isEnded: () => isEnded(claim, { token, batchId, namespace }),
+            now: deps.now(),
+          });
+        };
+        const { listing, tally } = await lookUpRows(store, hashes, { resource, batchId, stateOf, signal });
+        // An earlier attempt has made the claim, and its result was lost.
+        if (mine !== null) return (mine as Claim).turn;
+        const found = new FindingCounter();
+        const verdicts = new TurnVerdicts(hashes.rows);
+        const records = ClaimRecords.sized(hashes.isKeyed, hashes.rows);
+        const chunks = new ChunkNumbers(plan);
+        for (const one of tally.find(ownState)) {
+          found.add(one);
+          const isOpen = ownState(one.row) === 'open';
+          const isSent = isOpen && (policy === 'again' || one.finding === 'new');
+          if (isOpen && !isSent) verdicts.add(one);
+          if (isSent) chunks.add(one.row);
+          if (isSent || one.wasDoubtful) records.add(hashes, one.row, one.wasDoubtful);
+        }
+        const findings = found.result(hashes.isKeyed, hashes.rows);
+        const problem = problemOf(findings, policy, (at) => new Date(at).toISOString());
+        if (problem !== null) {
+          throw finalFailure('Configuration', `${resource}: ${problem.problem}. ${problem.remedy}`);
+        }
+        const turn = turnKey(planKey, `${attemptToken()}-${tries}`);
+        const claim = records.rows === 0 ? null : listing.next;
+        await store.write(turn, encodeSealed(verdicts.file(claim, chunks.numbers)), {
+          contentType: 'application/json',
+        });
+        if (claim === null) return turn;
+        signal.throwIfAborted();
+        const { isKeyed } = hashes;
+        const who = { token, batchId, workflowId, namespace, plan: planKey, turn, isKeyed };
+        if ((await addClaim(store, resource, listing, who, records)) !== null) return turn;
+      }
+      throw finalFailure(
+        'Lake',
+        `${resource}: other batches keep claiming rows at the same time. Run the same command again.`,
+      );
+    });
+}
+
+/** The states of a claim that its batch has not closed; `null` after it was closed here, because its batch has ended. */
+async function statesOfOpenClaim(
+  store: ObjectStore,
+  resource: WritableResource,
+  claim: Claim,
+  { isEnded, now }: { readonly isEnded: () => Promise<boolean>; readonly now: number },
+): Promise<((row: number) => ClaimedState) | null> {
+  if (!(await isEnded())) return readClaimedStates(store, claim, 'running');
+  await endClaim(store, resource, claim, now);
+  return null;
+}
+
+/**
+ * Whether the batch of a claim no longer sends its rows. A batch of another namespace may still run. The answer needs not
+ * be certain: a claim is fenced before it is closed.
+ */
+async function isEnded(
+  claim: Claim,
+  own: Readonly<Record<'token' | 'batchId' | 'namespace', string>>,
+): Promise<boolean> {
+  if (claim.token === own.token || claim.namespace !== own.namespace) return false;
+  // A batch has one workflow: an earlier run of it has ended.
+  if (claim.batchId === own.batchId) return true;
+  try {
+    const handle = Context.current().client.workflow.getHandle(claim.workflowId);
+    return (await handle.describe()).status.name !== 'RUNNING';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return true;
+    throw error;
+  }
+}
+
+/** Collects the chunks of rows that come in their order. */
+class ChunkNumbers {
+  readonly numbers: number[] = [];
+  readonly #starts: readonly number[];
+  #chunk = 0;
+
+  constructor(plan: StoredPlan) {
+    this.#starts = chunkStarts(plan);
+  }
+
+  add(row: number): void {
+    while ((this.#starts[this.#chunk + 1] ?? Number.POSITIVE_INFINITY) <= row) this.#chunk++;
+    if (this.numbers.at(-1) !== this.#chunk) this.numbers.push(this.#chunk);
+  }
+}

@@ -1,0 +1,194 @@
+import type { ObjectKey } from '../../core/brands.js';
+import type { WritableResource } from '../../core/contract/write-back.js';
+import { type ObjectStore, StoreUnclearError } from '../../lake/store/index.js';
+import type { RowState } from '../chunk-log.js';
+import type { ChunkRow } from '../plan-file.js';
+import { claimKey, type LedgerListing, listLedger, rowsKey } from './entries.js';
+import type { RowHashes } from './row-hashes.js';
+import { decodeObject, encodeHeader, encodeRows, recordBytes, withChecksum } from './rows-object.js';
+import { CHANGES, type Change } from './tally.js';
+
+/** The intent of a batch to send rows. It is in the ledger before the first of them is sent. */
+export interface Claim extends ClaimInfo {
+  /** The number of its entry. */
+  readonly number: number;
+  readonly records: ClaimRecords;
+}
+
+export interface ClaimInfo {
+  /** Identifies the turn of the batch, so that a repeated attempt finds its own claim. */
+  readonly token: string;
+  readonly batchId: string;
+  /** The workflow that sends the rows, and its namespace. */
+  readonly workflowId: string;
+  readonly namespace: string;
+  /** The plan and the turn that the rows belong to. */
+  readonly plan: ObjectKey;
+  readonly turn: ObjectKey;
+  readonly isKeyed: boolean;
+}
+
+/** A record: the row's number from 0, with the highest bit set if the ledger counts the row as doubtful; its hashes. */
+const DOUBTFUL = 0x8000_0000;
+
+/** Collects the rows of a claim. */
+export class ClaimRecords {
+  readonly isKeyed: boolean;
+  readonly #bytes: number;
+  readonly #buffer: Buffer;
+  #rows = 0;
+
+  constructor(isKeyed: boolean, buffer: Buffer, rows: number) {
+    this.isKeyed = isKeyed;
+    this.#bytes = 4 + recordBytes(isKeyed);
+    this.#buffer = buffer;
+    this.#rows = rows;
+  }
+
+  /** Empty records with room for `rows`. */
+  static sized(isKeyed: boolean, rows: number): ClaimRecords {
+    return new ClaimRecords(isKeyed, Buffer.allocUnsafe(rows * (4 + recordBytes(isKeyed))), 0);
+  }
+
+  static decode(isKeyed: boolean, bytes: Buffer): ClaimRecords {
+    return new ClaimRecords(isKeyed, bytes, bytes.length / (4 + recordBytes(isKeyed)));
+  }
+
+  get rows(): number {
+    return this.#rows;
+  }
+
+  add(hashes: RowHashes, row: number, wasDoubtful: boolean): void {
+    const at = this.#rows++ * this.#bytes;
+    this.#buffer.writeUInt32LE((row | (wasDoubtful ? DOUBTFUL : 0)) >>> 0, at);
+    const from = hashes.identityAt(row);
+    hashes.blockOf(row).copy(this.#buffer, at + 4, from, from + recordBytes(this.isKeyed));
+  }
+
+  rowAt(index: number): { row: number; wasDoubtful: boolean } {
+    const word = this.#buffer.readUInt32LE(index * this.#bytes);
+    return { row: (word & ~DOUBTFUL) >>> 0, wasDoubtful: (word & DOUBTFUL) !== 0 };
+  }
+
+  /** The hashes of a record. */
+  hashesAt(index: number): Buffer {
+    return this.#buffer.subarray(index * this.#bytes + 4, (index + 1) * this.#bytes);
+  }
+
+  bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#rows * this.#bytes);
+  }
+}
+
+/** @throws DamagedError; ObjectNotFoundError if the claim was closed */
+export async function readClaim(
+  store: ObjectStore,
+  resource: WritableResource,
+  number: number,
+): Promise<Claim> {
+  const key = claimKey(resource, number);
+  const { header, records } = decodeObject<ClaimInfo>(key, await store.read(key));
+  return { ...header, number, records: ClaimRecords.decode(header.isKeyed, records) };
+}
+
+/**
+ * Adds a claim to the ledger as its next entry. Of concurrent calls, one succeeds.
+ *
+ * @param listing the ledger as it was looked up
+ * @returns the claim's number; `null` if another entry was added first, so that the look-up must be repeated
+ */
+export async function addClaim(
+  store: ObjectStore,
+  resource: WritableResource,
+  { next }: LedgerListing,
+  info: ClaimInfo,
+  records: ClaimRecords,
+): Promise<number | null> {
+  const key = claimKey(resource, next);
+  const { outcome } = await swapOnce(store, key, withChecksum([encodeHeader(info), records.bytes()]));
+  if (outcome === 'conflict' && !(await isMine(store, key, info.token))) return null;
+  // The number may have been used and merged since the ledger was listed. Then the claim does not count.
+  const { entries } = await listLedger(store, resource);
+  if (entries.some((entry) => entry.key === key)) return next;
+  await store.remove([key]);
+  return null;
+}
+
+/** An unclear write is repeated: the condition shows whether the first one succeeded. */
+async function swapOnce(store: ObjectStore, key: ObjectKey, body: Buffer) {
+  try {
+    return await store.swap(key, body, 'absent');
+  } catch (error) {
+    if (!(error instanceof StoreUnclearError)) throw error;
+    return store.swap(key, body, 'absent');
+  }
+}
+
+async function isMine(store: ObjectStore, key: ObjectKey, token: string): Promise<boolean> {
+  const found = await store.readIfExists(key);
+  return found !== null && decodeObject<ClaimInfo>(key, found.body).header.token === token;
+}
+
+/** What became of a claimed row. `unsent` also stands for rejected. */
+export type ClaimedState = 'written' | 'doubtful' | 'unsent';
+
+/**
+ * What became of a claimed row, as far as its plan and logs show.
+ *
+ * @param mayBeSent whether the batch may still send the row
+ */
+export function claimedState(
+  row: Pick<ChunkRow, 'receipt' | 'sentAt'>,
+  state: RowState | undefined,
+  mayBeSent: boolean,
+): ClaimedState {
+  const receipt = row.receipt ?? state?.receipt ?? null;
+  if (receipt?.outcome === 'created' || receipt?.outcome === 'updated') return 'written';
+  if (receipt?.outcome === 'rejected') return 'unsent';
+  // A skipped row was in doubt: `--unknown skip` only ends the search for its outcome.
+  if (receipt !== null) return 'doubtful';
+  return mayBeSent || (state?.sentAt ?? row.sentAt) !== null ? 'doubtful' : 'unsent';
+}
+
+/**
+ * Replaces a claim by what became of its rows. Whoever closes a claim first decides; before it reads the states, it must
+ * write the fence.
+ *
+ * @param at milliseconds since 1970
+ */
+export async function closeClaim(
+  store: ObjectStore,
+  resource: WritableResource,
+  claim: Claim,
+  at: number,
+  stateOf: (row: number) => ClaimedState,
+): Promise<void> {
+  const { number, batchId, isKeyed, records } = claim;
+  const changes = new Int8Array(records.rows);
+  const counts = CHANGES.map(() => 0);
+  for (let index = 0; index < records.rows; index++) {
+    const { row, wasDoubtful } = records.rowAt(index);
+    const change = changeOf(stateOf(row), wasDoubtful);
+    changes[index] = change === null ? -1 : CHANGES.indexOf(change);
+    if (change !== null) counts[changes[index]!]!++;
+  }
+  const size = recordBytes(isKeyed);
+  const body = Buffer.allocUnsafe(counts.reduce((sum, rows) => sum + rows, 0) * size);
+  // Where the next record of each change goes.
+  const ends = counts.map((_, at) => counts.slice(0, at).reduce((sum, rows) => sum + rows * size, 0));
+  for (const [index, change] of changes.entries()) {
+    if (change === -1) continue;
+    body.set(records.hashesAt(index), ends[change]!);
+    ends[change]! += size;
+  }
+  const rows = encodeRows({ number, batchId, at, isKeyed, counts }, body);
+  await swapOnce(store, rowsKey(resource, number, 1), rows);
+  await store.remove([claimKey(resource, number)]);
+}
+
+/** How the counts of the ledger change; `null`: they do not. */
+function changeOf(state: ClaimedState, wasDoubtful: boolean): Change | null {
+  if (state === 'written') return wasDoubtful ? 'confirmed' : 'created';
+  if (state === 'doubtful') return wasDoubtful ? null : 'doubtful';
+  return wasDoubtful ? 'cleared' : null;
+}

@@ -1,0 +1,133 @@
+import type { ObjectKey } from '../../core/brands.js';
+import type { WritableResource } from '../../core/contract/write-back.js';
+import { DamagedError } from '../../lake/damaged-error.js';
+import type { ListedObject, ObjectStore } from '../../lake/store/index.js';
+
+/**
+ * The objects of the ledger, which records the rows that batches write (docs/reference/lake.md). Its entries are numbered
+ * from 1. An entry is a claim (`<number>.claim`) until its batch ends, and then part of an object with rows
+ * (`<last number>.rows-<how many entries>`). Objects with rows are merged as they grow in number.
+ *
+ * An object that replaces others has a name after theirs, and they are removed only when it exists. So a listing of several
+ * pages never misses an entry.
+ */
+export interface LedgerEntry {
+  readonly key: ObjectKey;
+  readonly kind: 'claim' | 'rows';
+  /** The numbers of its entries. */
+  readonly first: number;
+  readonly last: number;
+  readonly bytes: number;
+}
+
+/** Every entry of the ledger once, in order. */
+export interface LedgerListing {
+  readonly entries: readonly LedgerEntry[];
+  /** The number for the next claim. */
+  readonly next: number;
+  /** Objects that others have replaced. */
+  readonly replaced: readonly ObjectKey[];
+}
+
+const DIGITS = 10;
+/** The numbered objects begin with it, and the fences do not. A ledger has less than 10^9 entries. */
+const NUMBERED = '0';
+
+const folder = (resource: WritableResource): string => `_write-back/_ledger/${resource}`;
+
+const padded = (number: number): string => String(number).padStart(DIGITS, '0');
+
+export function claimKey(resource: WritableResource, number: number): ObjectKey {
+  return `${folder(resource)}/${padded(number)}.claim` as ObjectKey;
+}
+
+/** @param last number of its last entry @param count how many entries it has */
+export function rowsKey(resource: WritableResource, last: number, count: number): ObjectKey {
+  return `${folder(resource)}/${padded(last)}.rows-${padded(count)}` as ObjectKey;
+}
+
+/** An object that ends a claim: whoever sends its rows must stop. */
+export function fenceKey(resource: WritableResource, claim: number): ObjectKey {
+  return `${folder(resource)}/fences/${padded(claim)}` as ObjectKey;
+}
+
+/** Parses the name of a claim or an object with rows; `null` for other objects. */
+export function parseEntry({ key, bytes }: Pick<ListedObject, 'key' | 'bytes'>): LedgerEntry | null {
+  const match = /^_write-back\/_ledger\/[^/]+\/(\d{10})\.(?:(claim)|rows-(\d{10}))$/.exec(key);
+  if (match === null) return null;
+  const last = Number(match[1]);
+  if (match[2] !== undefined) return { key, kind: 'claim', first: last, last, bytes };
+  return { key, kind: 'rows', first: last - Number(match[3]) + 1, last, bytes };
+}
+
+/**
+ * Selects objects that have every entry once; `null` if an entry is missing, because objects were replaced while they were
+ * listed. Two merges at the same time can leave objects that overlap. Then only the first entries of an object count, up to
+ * `last`.
+ */
+export function selectEntries(found: readonly LedgerEntry[]): LedgerListing | null {
+  // The longest object with each last number. Rows replace their claim.
+  const byLast = new Map<number, LedgerEntry>();
+  for (const entry of found) {
+    const other = byLast.get(entry.last);
+    if (other === undefined || entry.first < other.first || other.kind === 'claim')
+      byLast.set(entry.last, entry);
+  }
+  const last = Math.max(0, ...byLast.keys());
+  const entries: LedgerEntry[] = [];
+  const kept = new Set<ObjectKey>();
+  for (let at = last; at > 0; ) {
+    const entry =
+      byLast.get(at) ?? [...byLast.values()].find((other) => other.first <= at && other.last > at);
+    if (entry === undefined) return null;
+    entries.unshift({ ...entry, last: at });
+    kept.add(entry.key);
+    at = entry.first - 1;
+  }
+  const replaced = found.filter(({ key }) => !kept.has(key)).map(({ key }) => key);
+  return { entries, next: last + 1, replaced };
+}
+
+const MAX_LISTINGS = 10;
+
+/** @throws DamagedError if an entry is missing; StoreError */
+export async function listLedger(store: ObjectStore, resource: WritableResource): Promise<LedgerListing> {
+  for (let listing = 1; listing <= MAX_LISTINGS; listing++) {
+    const found: LedgerEntry[] = [];
+    for await (const object of store.list(`${folder(resource)}/${NUMBERED}`)) {
+      const entry = parseEntry(object);
+      if (entry !== null) found.push(entry);
+    }
+    const selected = selectEntries(found);
+    if (selected !== null) return selected;
+  }
+  throw new DamagedError(
+    `the record of written rows in ${folder(resource)}/ has a gap: an object is missing. ` +
+      'Restore it from an earlier version of the object. Without it, rows could be written twice.',
+  );
+}
+
+/** Objects with rows in a row from which a merge is worthwhile. */
+const MIN_MERGE = 16;
+
+/**
+ * Selects neighbouring objects to merge, so that the number of objects grows with the logarithm of the number of rows, and
+ * each row is copied as often; `null` if there are few. From the first object that is not larger than all that follow it.
+ */
+export function planMerge(entries: readonly LedgerEntry[]): readonly LedgerEntry[] | null {
+  const runs: LedgerEntry[][] = [[]];
+  for (const entry of entries) {
+    if (entry.kind === 'claim') runs.push([]);
+    else runs.at(-1)!.push(entry);
+  }
+  for (const run of runs) {
+    if (run.length < MIN_MERGE) continue;
+    let after = run.reduce((sum, { bytes }) => sum + bytes, 0);
+    const from = run.findIndex(({ bytes }) => {
+      after -= bytes;
+      return bytes <= after;
+    });
+    if (from !== -1 && run.length - from > 1) return run.slice(from);
+  }
+  return null;
+}

@@ -1,0 +1,126 @@
+import { hash } from 'node:crypto';
+import { fromByteString, toByteString } from '../../core/brands.js';
+import { DamagedError } from '../../lake/damaged-error.js';
+import type { Field } from '../json-fields.js';
+
+/** Bytes of a hash: half of a SHA-256. A collision among 10^9 rows has a probability of about 10^-21. */
+export const HASH_BYTES = 16;
+
+/**
+ * The hash of what a row sends. Two rows have the same hash if the same cells reach the service: whatever the format of
+ * the file, its line ends (also inside a cell), the order of its columns, the types of its columns, and empty cells.
+ */
+export function cellsHash(fields: readonly Field[]): Buffer {
+  const cells: string[] = [];
+  for (const { name, json } of fields) {
+    const cell = cellOf(json);
+    if (cell !== null) cells.push(`${name.length}:${name}${cell.length}:${cell}`);
+  }
+  return shortHash(Buffer.from(cells.sort().join(''), 'latin1'));
+}
+
+/** The hash of a row's key in a column. Equal keys of different columns have different hashes. */
+export function keyHash(column: string, key: string): Buffer {
+  return shortHash(Buffer.from(JSON.stringify([column, key]), 'utf8'));
+}
+
+function shortHash(bytes: Buffer): Buffer {
+  return hash('sha256', bytes, 'buffer').subarray(0, HASH_BYTES);
+}
+
+/** The value as one character per byte, the same for `"60"` and `60`; `null` for a value that counts as an empty cell. */
+function cellOf(json: string): string | null {
+  if (json === 'null' || json === '""') return null;
+  if (!json.startsWith('"')) return json;
+  const text = json.includes('\\')
+    ? toByteString(JSON.parse(fromByteString(json as never)) as string)
+    : json.slice(1, -1);
+  if (text.length <= 5 && /^(?:true|false)$/i.test(text)) return text.toLowerCase();
+  return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
+}
+
+/**
+ * The state of a row when its plan was made. `unsent`: the plan does not send it. `open`: it has no outcome. `written`,
+ * `settled`: an earlier plan of the batch has written it, or has another outcome for it.
+ */
+export type PlannedState = 'unsent' | OwnState;
+
+/** The state of a row in its own batch. */
+export type OwnState = 'open' | 'written' | 'settled';
+
+const STATES: readonly PlannedState[] = ['unsent', 'open', 'written', 'settled'];
+
+/** Rows in one block of memory. */
+const BLOCK_ROWS = 16_384;
+
+/**
+ * The hashes of a file's rows, in the order of the file: 17 bytes per row, or 33 with a key column. They are kept next to
+ * a plan, so that its rows can be looked up without reading them again.
+ */
+export class RowHashes {
+  readonly isKeyed: boolean;
+  readonly #rowBytes: number;
+  readonly #blocks: Buffer[] = [];
+  #rows = 0;
+
+  constructor(isKeyed: boolean) {
+    this.isKeyed = isKeyed;
+    this.#rowBytes = 1 + (isKeyed ? 2 : 1) * HASH_BYTES;
+  }
+
+  /** @throws DamagedError if the bytes are not those of `rows` rows */
+  static decode(body: Buffer, isKeyed: boolean, rows: number): RowHashes {
+    const hashes = new RowHashes(isKeyed);
+    if (body.length !== rows * hashes.#rowBytes)
+      throw new DamagedError("the hashes of a plan's rows do not match its number of rows");
+    for (let from = 0; from < body.length; from += BLOCK_ROWS * hashes.#rowBytes)
+      hashes.#blocks.push(body.subarray(from, from + BLOCK_ROWS * hashes.#rowBytes));
+    hashes.#rows = rows;
+    return hashes;
+  }
+
+  get rows(): number {
+    return this.#rows;
+  }
+
+  /** @param key hash of the key; `null` without a key column */
+  add(key: Buffer | null, cells: Buffer, state: PlannedState): void {
+    if (this.#rows % BLOCK_ROWS === 0) this.#blocks.push(Buffer.allocUnsafe(BLOCK_ROWS * this.#rowBytes));
+    const row = this.#rows++;
+    const [block, at] = [this.blockOf(row), this.#offset(row)];
+    block[at] = STATES.indexOf(state);
+    key?.copy(block, at + 1, 0, HASH_BYTES);
+    cells.copy(block, at + 1 + (this.isKeyed ? HASH_BYTES : 0), 0, HASH_BYTES);
+  }
+
+  /** @param row from 0 */
+  stateOf(row: number): PlannedState {
+    return STATES[this.blockOf(row)[this.#offset(row)]!]!;
+  }
+
+  /** The memory that holds a row; `identityAt` and `cellsAt` are offsets in it. */
+  blockOf(row: number): Buffer {
+    return this.#blocks[Math.floor(row / BLOCK_ROWS)]!;
+  }
+
+  /** Where the hash that identifies the row begins: of its key, or without keys of its cells. */
+  identityAt(row: number): number {
+    return this.#offset(row) + 1;
+  }
+
+  /** Where the hash of the row's cells begins. */
+  cellsAt(row: number): number {
+    return this.#offset(row) + 1 + (this.isKeyed ? HASH_BYTES : 0);
+  }
+
+  /** The bytes for `decode`. */
+  encode(): Buffer[] {
+    return this.#blocks.map((block, at) =>
+      block.subarray(0, Math.min(BLOCK_ROWS, this.#rows - at * BLOCK_ROWS) * this.#rowBytes),
+    );
+  }
+
+  #offset(row: number): number {
+    return (row % BLOCK_ROWS) * this.#rowBytes;
+  }
+}

@@ -1,0 +1,175 @@
+import type { ObjectKey } from '../../core/brands.js';
+import { damagedObject } from '../../lake/damaged-error.js';
+import { crc32 } from '../../lake/store/crc32.js';
+import type { ObjectStore } from '../../lake/store/index.js';
+import { HASH_BYTES } from './row-hashes.js';
+import { CHANGES, type Change, type LedgerBatch } from './tally.js';
+
+/**
+ * The binary form of the ledger's objects: the length of the header, the CRC32 of the header, the header as JSON, records of
+ * a fixed size, and the CRC32 of everything before it. Numbers have 4 bytes and are little-endian.
+ */
+const PREFIX = 8;
+/** Longer headers do not occur: it is the header of a million sections. */
+const MAX_HEADER = 2 ** 28;
+
+/** The rows of one entry. Its records are in the order of `CHANGES`. */
+export interface Section extends LedgerBatch {
+  readonly number: number;
+  /** Whether each record begins with the hash of a key. The hash of the cells follows. */
+  readonly isKeyed: boolean;
+  /** How many records there are of each of `CHANGES`. */
+  readonly counts: readonly number[];
+}
+
+interface RowsHeader {
+  readonly layout: 1;
+  readonly sections: readonly Section[];
+}
+
+export function recordBytes(isKeyed: boolean): number {
+  return (isKeyed ? 2 : 1) * HASH_BYTES;
+}
+
+/** Encodes the header of an object. */
+export function encodeHeader(header: object): Buffer {
+  const json = Buffer.from(JSON.stringify(header));
+  const prefix = Buffer.alloc(PREFIX);
+  prefix.writeUInt32LE(json.length);
+  prefix.writeUInt32LE(crc32(json), 4);
+  return Buffer.concat([prefix, json]);
+}
+
+/** Adds the checksum to the pieces of an object. */
+export function withChecksum(pieces: readonly Buffer[]): Buffer {
+  return Buffer.concat([...pieces, checksum(pieces.reduce((crc, piece) => crc32(piece, crc), 0))]);
+}
+
+export function checksum(crc: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(crc);
+  return bytes;
+}
+
+export function encodeRows(section: Section, records: Buffer): Buffer {
+  return withChecksum([encodeHeader({ layout: 1, sections: [section] } satisfies RowsHeader), records]);
+}
+
+/** Decodes an object that is held in memory. @throws DamagedError */
+export function decodeObject<Header>(key: ObjectKey, body: Buffer): { header: Header; records: Buffer } {
+  const end = body.length - 4;
+  if (end < PREFIX || body.readUInt32LE(end) !== crc32(body.subarray(0, end)))
+    throw damagedObject(key, 'its checksum does not match');
+  const begin = headerEnd(key, body);
+  return { header: parseHeader(key, body.subarray(0, begin)), records: body.subarray(begin, end) };
+}
+
+/** Called with records of one section and change. */
+type VisitRecords = (section: Section, change: Change, records: Buffer) => void;
+
+/**
+ * Reads an object with rows and visits its records, with a few of them in memory.
+ *
+ * @param last number of the last entry to visit
+ * @throws DamagedError after all records if the object is damaged; ObjectNotFoundError if others have replaced it
+ */
+export async function readRows(
+  store: ObjectStore,
+  key: ObjectKey,
+  last: number,
+  visit: VisitRecords,
+): Promise<void> {
+  let [crc, rest]: [number, Buffer] = [0, Buffer.alloc(0)];
+  let cursor: RecordCursor | null = null;
+  for await (const chunk of store.stream(key)) {
+    let bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    if (cursor === null) {
+      const begin = headerEnd(key, bytes);
+      if (bytes.length < begin) {
+        rest = bytes;
+        continue;
+      }
+      const head = bytes.subarray(0, begin);
+      crc = crc32(head);
+      cursor = new RecordCursor(parseHeader(key, head), last, visit);
+      bytes = bytes.subarray(begin);
+    }
+    // The last four bytes are the checksum.
+    const used = cursor.take(bytes.subarray(0, Math.max(0, bytes.length - 4)));
+    crc = crc32(bytes.subarray(0, used), crc);
+    // A copy: the store may reuse the memory of a chunk.
+    rest = Buffer.from(bytes.subarray(used));
+  }
+  const isComplete = cursor?.isDone === true && rest.length === 4 && rest.readUInt32LE(0) === crc;
+  if (!isComplete) throw damagedObject(key, 'its checksum does not match');
+}
+
+/** Where the header ends; infinite if the bytes do not say it yet. */
+function headerEnd(key: ObjectKey, bytes: Buffer): number {
+  if (bytes.length < PREFIX) return Number.POSITIVE_INFINITY;
+  const length = bytes.readUInt32LE(0);
+  if (length > MAX_HEADER) throw damagedHeader(key);
+  return PREFIX + length;
+}
+
+function parseHeader<Header>(key: ObjectKey, head: Buffer): Header {
+  const json = head.subarray(PREFIX);
+  if (head.length < PREFIX || head.readUInt32LE(4) !== crc32(json)) throw damagedHeader(key);
+  return JSON.parse(json.toString('utf8')) as Header;
+}
+
+function damagedHeader(key: ObjectKey): Error {
+  return damagedObject(key, 'the checksum of its header does not match');
+}
+
+/** Divides bytes into the records of sections. */
+class RecordCursor {
+  readonly #parts: { readonly section: Section; readonly change: Change; left: number }[] = [];
+  readonly #visit: VisitRecords;
+  readonly #last: number;
+  #at = 0;
+
+  constructor({ sections }: RowsHeader, last: number, visit: VisitRecords) {
+    this.#visit = visit;
+    this.#last = last;
+    for (const section of sections) {
+      for (const [at, change] of CHANGES.entries()) {
+        const left = section.counts[at]! * recordBytes(section.isKeyed);
+        if (left > 0) this.#parts.push({ section, change, left });
+      }
+    }
+  }
+
+  get isDone(): boolean {
+    return this.#at === this.#parts.length;
+  }
+
+  /** Visits the complete records of the bytes. Returns how many bytes they have. */
+  take(bytes: Buffer): number {
+    let used = 0;
+    for (let part = this.#parts[this.#at]; part !== undefined; part = this.#parts[this.#at]) {
+      const { section, change } = part;
+      const size = recordBytes(section.isKeyed);
+      const some = Math.min(part.left, Math.floor((bytes.length - used) / size) * size);
+      if (some > 0 && section.number <= this.#last)
+        this.#visit(section, change, bytes.subarray(used, used + some));
+      used += some;
+      part.left -= some;
+      if (part.left > 0) break;
+      this.#at++;
+    }
+    return used;
+  }
+}
+
+/** Reads the header of an object with rows, and where its records begin. @throws DamagedError */
+export async function readRowsHeader(
+  store: ObjectStore,
+  key: ObjectKey,
+): Promise<{ sections: readonly Section[]; begin: number }> {
+  let head = await store.read(key, { range: { offset: 0, length: 64 * 1024 } });
+  if (head.length < PREFIX) throw damagedHeader(key);
+  const begin = headerEnd(key, head);
+  if (head.length < begin) head = await store.read(key, { range: { offset: 0, length: begin } });
+  return { sections: parseHeader<RowsHeader>(key, head.subarray(0, begin)).sections, begin };
+}

@@ -1,0 +1,334 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ObjectKey } from '../../../src/core/brands.js';
+import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
+import {
+  type LedgerEntry,
+  listLedger,
+  parseEntry,
+  planMerge,
+  rowsKey,
+  selectEntries,
+} from '../../../src/write-back/ledger/entries.js';
+import {
+  addClaim,
+  type ClaimedState,
+  ClaimRecords,
+  cellsHash,
+  closeClaim,
+  type FoundRow,
+  keyHash,
+  lookUpRows,
+  RowHashes,
+  readClaim,
+  tidyLedger,
+} from '../../../src/write-back/ledger/index.js';
+import { seededRandom } from '../../support/random.js';
+import { rowsOf } from './support.js';
+
+const RESOURCE = 'time-entries';
+
+describe('the ledger of written rows', () => {
+  let folder: string;
+  let store: ObjectStore;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'worktrack-ledger-'));
+    store = openStore({ url: pathToFileURL(folder).href } as Parameters<typeof openStore>[0]);
+  });
+  afterEach(async () => {
+    store.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** A row with a key and cells. */
+  type Row = readonly [key: string | null, cells: string];
+
+  function hashesOf(rows: readonly Row[]): RowHashes {
+    const hashes = new RowHashes(rows[0]?.[0] !== null);
+    for (const [key, cells] of rows)
+      hashes.add(key === null ? null : keyHash('ref', key), keyHash('cells', cells), 'open');
+    return hashes;
+  }
+
+  async function find(batchId: string, rows: readonly Row[], open: ClaimedState = 'doubtful') {
+    const { listing, tally } = await lookUpRows(store, hashesOf(rows), {
+      resource: RESOURCE,
+      batchId,
+      stateOf: async () => () => open,
+      signal: null,
+    });
+    return { listing, found: [...tally.find(() => 'open')] };
+  }
+
+  /** Claims rows of a batch after a look-up, and returns the number of the claim. */
+  async function claim(batchId: string, rows: readonly Row[], wanted: (found: FoundRow) => boolean) {
+    const hashes = hashesOf(rows);
+    const { listing, found } = await find(batchId, rows);
+    const records = ClaimRecords.sized(hashes.isKeyed, rows.length);
+    for (const one of found) if (wanted(one)) records.add(hashes, one.row, one.wasDoubtful);
+    const info = {
+      token: `${batchId}-${listing.next}`,
+      batchId,
+      workflowId: batchId,
+      namespace: 'default',
+      plan: 'plan' as ObjectKey,
+      turn: 'turn' as ObjectKey,
+      isKeyed: hashes.isKeyed,
+    };
+    return { number: await addClaim(store, RESOURCE, listing, info, records), info, listing };
+  }
+
+  async function close(number: number, stateOf: (row: number) => ClaimedState): Promise<void> {
+    await closeClaim(store, RESOURCE, await readClaim(store, RESOURCE, number), number, stateOf);
+    await tidyLedger(store, RESOURCE);
+  }
+
+  const findings = ({ found }: { found: readonly FoundRow[] }) => found.map(({ finding }) => finding);
+
+  it('finds keys that were written, changed, or may have been written, and no others', async () => {
+    const rows: Row[] = [
+      ['a', '1'],
+      ['b', '2'],
+      ['c', '3'],
+      ['d', '4'],
+    ];
+    const first = await claim('one', rows, () => true);
+    expect(findings(await find('two', rows))).toEqual(Array(4).fill('doubtful'));
+    const states: ClaimedState[] = ['written', 'written', 'doubtful', 'unsent'];
+    await close(first.number!, (row) => states[row]!);
+    const later: Row[] = [
+      ['d', '4'],
+      ['b', 'other'],
+      ['c', 'other'],
+      ['a', '1'],
+      ['e', '1'],
+    ];
+    const { found } = await find('two', later);
+    expect(found.map(({ finding }) => finding)).toEqual(['new', 'changed', 'doubtful', 'written', 'new']);
+    expect(found[3]!.by).toMatchObject({ batchId: 'one' });
+    // Its own rows are not those of an earlier batch.
+    expect(findings(await find('one', rows))).toEqual(['own', 'own', 'new', 'new']);
+    // Without a key column, the cells count.
+    const plain = rows.map(([, cells]): Row => [null, cells]);
+    expect(findings(await find('two', plain))).toEqual(['written', 'written', 'doubtful', 'new']);
+  });
+
+  it('counts equal rows: a copy more than those that were written is new', async () => {
+    const row: Row = [null, 'same'];
+    await close((await claim('one', [row, row], () => true)).number!, () => 'written');
+    expect(findings(await find('two', [row, row, row]))).toEqual(['written', 'written', 'new']);
+    await close(
+      (await claim('two', [row, row, row], ({ finding }) => finding === 'new')).number!,
+      () => 'written',
+    );
+    expect(findings(await find('three', Array(4).fill(row)))).toEqual([
+      'written',
+      'written',
+      'written',
+      'new',
+    ]);
+    expect(findings(await find('two', [row, row, row]))).toEqual(['own', 'written', 'written']);
+  });
+
+  it('lets one of several concurrent claims succeed', async () => {
+    const rows: Row[] = [['a', '1']];
+    const { listing, info } = await claim('none', rows, () => false);
+    const hashes = hashesOf(rows);
+    const tries = await Promise.all(
+      Array.from({ length: 8 }, (_, at) => {
+        const records = ClaimRecords.sized(true, 1);
+        records.add(hashes, 0, false);
+        const next = { ...listing, next: 2 };
+        return addClaim(store, RESOURCE, next, { ...info, token: `t${at}` }, records);
+      }),
+    );
+    expect(tries.filter((number) => number !== null)).toEqual([2]);
+  });
+
+  it('does not accept a claim whose number was used and merged meanwhile', async () => {
+    const rows: Row[] = [['a', '1']];
+    const late = await find('late', rows);
+    for (let n = 0; n < 20; n++)
+      await close((await claim(`b${n}`, [[`k${n}`, 'x']], () => true)).number!, () => 'written');
+    const records = ClaimRecords.sized(true, 1);
+    records.add(hashesOf(rows), 0, false);
+    const info = { ...(await claim('none', rows, () => false)).info, token: 'late' };
+    expect(await addClaim(store, RESOURCE, late.listing, info, records)).toBeNull();
+    expect((await listLedger(store, RESOURCE)).next).toBe(22);
+  });
+
+  it('is not used with a damaged or a missing object', async () => {
+    const rows: Row[] = [['a', '1']];
+    const { number } = await claim('one', rows, () => true);
+    await close(number!, () => 'written');
+    await close((await claim('two', [['b', '1']], () => true)).number!, () => 'written');
+    const key = rowsKey(RESOURCE, 1, 1);
+    const body = await store.read(key);
+    for (let at = 0; at < body.length; at += 3) {
+      const damaged = Buffer.from(body);
+      damaged[at]! ^= 1;
+      await store.write(key, damaged, { contentType: 'application/json' });
+      await expect(find('three', rows), `byte ${at}`).rejects.toThrow(/is damaged/);
+    }
+    for (const length of [0, 3, 10, body.length - 1]) {
+      await store.write(key, body.subarray(0, length), { contentType: 'application/json' });
+      await expect(find('three', rows), `${length} bytes`).rejects.toThrow(/is damaged/);
+    }
+    await store.remove([key]);
+    await expect(find('three', rows)).rejects.toThrow(/has a gap/);
+  });
+
+  it('agrees with what happened in random histories of batches that overlap, stop and repeat', async () => {
+    const seed = Number(process.env.WORKTRACK_SEED ?? 1);
+    const random = seededRandom(seed);
+    /** What the service has, or may have: by batch and row. */
+    const truth = new Map<string, Map<string, { row: Row; state: ClaimedState }>>();
+    for (let round = 0; round < 40; round++) {
+      const batchId = `b${random.below(30)}`;
+      const isKeyed = Number(batchId.slice(1)) % 2 === 0;
+      // A batch has the same rows each time.
+      const rowRandom = seededRandom(Number(batchId.slice(1)) + 1000 * seed);
+      const rows = Array.from({ length: 1 + rowRandom.below(12) }, (_, n): Row => {
+        const cells = `c${rowRandom.below(8)}`;
+        return [isKeyed ? `k${n + rowRandom.below(2) * 12}` : null, cells];
+      });
+      const own = truth.get(batchId) ?? new Map();
+      truth.set(batchId, own);
+      const ownState = (row: number) => (own.get(`${row}`)?.state === 'written' ? 'written' : 'open');
+      const { listing, tally } = await lookUpRows(store, hashesOf(rows), {
+        resource: RESOURCE,
+        batchId,
+        stateOf: async () => () => 'doubtful' as const,
+        signal: null,
+      });
+      const others = [...truth].flatMap(([id, all]) => (id === batchId ? [] : [...all.values()]));
+      const found = [...tally.find(ownState)];
+      const used = new Map<string, number>();
+      const take = (kind: string, cells: string, there: number): boolean => {
+        const before = used.get(`${kind}${cells}`) ?? 0;
+        used.set(`${kind}${cells}`, before + 1);
+        return before < there;
+      };
+      for (const { row, finding } of found) {
+        const [key, cells] = rows[row]!;
+        const same = others.filter(({ row: other }) => (isKeyed ? other[0] === key : other[1] === cells));
+        const written = same.filter(({ state }) => state === 'written');
+        const doubtful = same.filter(({ state }) => state === 'doubtful').length;
+        let expected = 'new';
+        if (isKeyed && written.length > 0)
+          expected = written.some(({ row: other }) => other[1] === cells) ? 'written' : 'changed';
+        else if (!isKeyed && take('w', cells, written.length)) expected = 'written';
+        else if (isKeyed ? doubtful > 0 : take('d', cells, doubtful)) expected = 'doubtful';
+        expect(finding, `seed ${seed}, round ${round}, ${batchId}, row ${row}`).toBe(expected);
+      }
+      const isAgain = random.below(4) === 0;
+      const sent = found.filter(({ finding }) => isAgain || finding === 'new');
+      const hashes = hashesOf(rows);
+      const records = ClaimRecords.sized(isKeyed, rows.length);
+      for (const one of sent) records.add(hashes, one.row, one.wasDoubtful);
+      const info = { token: `${round}`, batchId, workflowId: '', namespace: '', isKeyed };
+      const keys = { plan: 'p' as ObjectKey, turn: 't' as ObjectKey };
+      const number = await addClaim(store, RESOURCE, listing, { ...info, ...keys }, records);
+      expect(number).toBe(listing.next);
+      const states = new Map(
+        sent.map(({ row, wasDoubtful }) => {
+          const outcomes = ['written', 'doubtful', 'unsent'] as const;
+          const state = random.pick(outcomes);
+          // A row that was in doubt and was not sent again stays in doubt.
+          return [row, wasDoubtful && random.below(2) === 0 ? 'doubtful' : state] as const;
+        }),
+      );
+      for (const [row, state] of states) own.set(`${row}`, { row: rows[row]!, state });
+      await close(number!, (row) => states.get(row)!);
+    }
+    const { entries } = await listLedger(store, RESOURCE);
+    expect(entries.length).toBeLessThan(16 + 8);
+    expect(entries.at(-1)!.last).toBe(40);
+  });
+});
+
+describe('the objects of the ledger', () => {
+  const entry = (
+    first: number,
+    last: number,
+    kind: LedgerEntry['kind'] = 'rows',
+    bytes = 1,
+  ): LedgerEntry => ({
+    ...parseEntry({ key: rowsKey(RESOURCE, last, last - first + 1), bytes })!,
+    kind,
+  });
+
+  it('are selected so that each entry is there once, whatever merges have left', () => {
+    const ranges = (found: LedgerEntry[]) =>
+      selectEntries(found)?.entries.map(({ first, last }) => [first, last]) ?? null;
+    expect(ranges([])).toEqual([]);
+    expect(ranges([entry(1, 1), entry(2, 2), entry(1, 2), entry(3, 3, 'claim')])).toEqual([
+      [1, 2],
+      [3, 3],
+    ]);
+    // Two merges at the same time.
+    expect(ranges([entry(1, 4), entry(5, 9), entry(7, 12)])).toEqual([
+      [1, 4],
+      [5, 6],
+      [7, 12],
+    ]);
+    expect(ranges([entry(1, 1), entry(3, 3)])).toBeNull();
+    expect(ranges([entry(2, 2)])).toBeNull();
+  });
+
+  it('are merged so that there are few of them, and each row is copied only a few times', () => {
+    const random = seededRandom(7);
+    let entries: LedgerEntry[] = [];
+    let [written, copied] = [0, 0];
+    for (let n = 1; n <= 3000; n++) {
+      const bytes = 1 + random.below(1000);
+      written += bytes;
+      entries.push(entry(n, n, 'rows', bytes));
+      const merged = planMerge(entries);
+      if (merged === null) continue;
+      const size = merged.reduce((sum, one) => sum + one.bytes, 0);
+      copied += size;
+      entries = [
+        ...entries.filter((one) => !merged.includes(one)),
+        entry(merged[0]!.first, merged.at(-1)!.last, 'rows', size),
+      ];
+      expect(entries.length).toBeLessThan(16 + Math.log2(written));
+    }
+    expect(copied / written).toBeLessThan(10);
+  });
+});
+
+describe('the hash of the cells', () => {
+  const hashes = async (text: string, format: 'csv' | 'ndjson' = 'csv') =>
+    (await rowsOf(text, format)).map(({ fields }) => cellsHash(fields).toString('hex'));
+
+  it('depends on what is sent, and not on how the file is written', async () => {
+    const [row] = await hashes('a,b:integer,c:boolean,d\nx,60,true,"one\ntwo"\n');
+    const same: [string, ('csv' | 'ndjson')?][] = [
+      ['a,b:integer,c:boolean,d\r\nx,60,true,"one\r\ntwo"\r\n'],
+      ['d,c:boolean,b:integer,a\n"one\rtwo",TRUE,60,"x"\n'],
+      ['a,b,c,d\nx,60,TRUE,"one\ntwo"\n'],
+      ['a,b,c,d,e,f\nx,60,true,"one\ntwo",,""\n'],
+      ['{"d":"one\\ntwo","c":true,"b":60,"a":"x","e":null}\n', 'ndjson'],
+      ['{"a":"\\u0078","b":"60","c":"true","d":"one\\r\\ntwo"}\r\n', 'ndjson'],
+    ];
+    for (const [text, format] of same) expect(await hashes(text, format), text).toEqual([row]);
+    const others = [
+      'a,b,c,d\nx,60,true,one two\n',
+      'a,b,c,d\nx,60.0,true,"one\ntwo"\n',
+      'a,b,c\nx,60,true\n',
+      'b,a,c,d\nx,60,true,"one\ntwo"\n',
+      'a,b,c,d\nX,60,true,"one\ntwo"\n',
+      'a,b,c,d\n x,60,true,"one\ntwo"\n',
+    ];
+    for (const text of others) expect(await hashes(text), text).not.toEqual([row]);
+  });
+
+  it('keeps characters outside ASCII apart', async () => {
+    expect((await hashes('a\né\n'))[0]).toBe((await hashes('{"a":"\\u00e9"}', 'ndjson'))[0]);
+    expect((await hashes('a\né\n'))[0]).not.toBe((await hashes('a\nè\n'))[0]);
+  });
+});

@@ -30,6 +30,7 @@ const MAX_ATTEMPTS = 3;
  *
  * @param attempt the attempt of the activity, from 1
  * @param movedFrom the previous address of the service, if it has changed
+ * @param renamedFrom the previous name of the connection, if it has changed
  * @returns warnings for the run
  */
 export async function checkOrganization(
@@ -38,7 +39,13 @@ export async function checkOrganization(
     signal,
     attempt,
     movedFrom = null,
-  }: { readonly signal: AbortSignal; readonly attempt: number; readonly movedFrom?: string | null },
+    renamedFrom = null,
+  }: {
+    readonly signal: AbortSignal;
+    readonly attempt: number;
+    readonly movedFrom?: string | null;
+    readonly renamedFrom?: string | null;
+  },
 ): Promise<string[]> {
   const projects = settings.resources.find((resource) => resource.fetchById && hasPlainId(resource));
   if (projects === undefined) return [];
@@ -60,9 +67,13 @@ export async function checkOrganization(
     }
   }
   if (unknown >= MIN_UNKNOWN) {
-    throw movedFrom === null
-      ? belongsToAnother(projects.name, unknown, store)
-      : isAnotherService(projects.name, { unknown, baseUrl: settings.baseUrl, movedFrom, lake: store.url });
+    const about = { unknown, baseUrl: settings.baseUrl, lake: store.url };
+    if (movedFrom !== null) throw isAnotherService(projects.name, { ...about, was: `was at ${movedFrom}` });
+    if (renamedFrom !== null) {
+      const was = `belongs to connection "${renamedFrom}"`;
+      throw isAnotherService(projects.name, { ...about, was });
+    }
+    throw belongsToAnother(projects.name, unknown, store);
   }
   const [failure] = failures;
   if (failure === undefined || unknown + unclear > 0) return [];
@@ -78,19 +89,20 @@ function isAnotherService(
   {
     unknown,
     baseUrl,
-    movedFrom,
+    was,
     lake,
   }: {
     readonly unknown: number;
     readonly baseUrl: string;
-    readonly movedFrom: string;
+    /** How the lake knows the service. */
+    readonly was: string;
     readonly lake: string;
   },
 ): Error {
   return finalFailure(
     'Refused',
     `the service at ${baseUrl} knows none of ${unknown} ${projects} of the lake ${lake}. Either it is not the service that ` +
-      `was at ${movedFrom}, or the API key belongs to another organization. Nothing was changed. Correct baseUrl or the ` +
+      `${was}, or the API key belongs to another organization. Nothing was changed. Correct baseUrl or the ` +
       'API key, or give the connection a new lake URL.',
     { scope: 'key' },
   );

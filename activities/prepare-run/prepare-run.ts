@@ -77,17 +77,19 @@ async function fixRun(
   }
   const resource = await withMaskingFingerprint(settings, configured);
   await checkConditionalWrites(store, now);
-  const { found, outcome, movedFrom } = await fence;
+  const { found, outcome, movedFrom, renamedFrom } = await fence;
   const before = found === null ? null : await readBaseSnapshot(store, found);
   const warnings: string[] = [];
   if (before !== null) {
     checkKey(resource, before);
     checkDelimiter(resource, before);
     const { info, cancellationSignal: signal } = Context.current();
-    // `--adopt` overrides the organization check, but not for a service at a new address, which may be another one.
-    if (!input.adopt || movedFrom !== null)
-      warnings.push(...(await checkOrganization(connection, { signal, attempt: info.attempt, movedFrom })));
+    // `--adopt` overrides the organization check, but not for a lake of another address or name, which may be another's.
+    const former = { movedFrom, renamedFrom };
+    if (!input.adopt || movedFrom !== null || renamedFrom !== null)
+      warnings.push(...(await checkOrganization(connection, { signal, attempt: info.attempt, ...former })));
     if (movedFrom !== null) warnings.push(movedWarning(movedFrom, settings.baseUrl));
+    if (renamedFrom !== null) warnings.push(renamedWarning(renamedFrom, settings.name));
   }
   const checkpoint = checkpointOf(input, before, outcome);
   const isDue =
@@ -141,6 +143,14 @@ function movedWarning(from: string, to: string): string {
   return (
     `moved: the service was at ${from} and is now at ${to}; the lake was adopted with --adopt, and this run read ` +
     'everything'
+  );
+}
+
+function renamedWarning(from: string, to: string): string {
+  return (
+    `renamed: the lake belonged to connection "${from}" and now belongs to "${to}"; it was adopted with --adopt, and ` +
+    `write-back batches keep the name with which they began. The Schedule of "${from}", if there is one, still starts runs ` +
+    `of that name: temporal schedule delete --schedule-id worktrack/${from}/nightly`
   );
 }
 

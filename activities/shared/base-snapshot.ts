@@ -14,20 +14,28 @@ export interface FoundPointer {
   readonly etag: string;
 }
 
+/** A pointer that this mirror may replace. */
+export interface PassedFence {
+  /** `null`: nothing is published. */
+  readonly found: FoundPointer | null;
+  readonly outcome: 'ours' | 'adopted' | 'empty';
+  /** The service's earlier address; `null`: it has not moved. */
+  readonly movedFrom: string | null;
+  /** The connection's earlier name; `null`: it is the same. */
+  readonly renamedFrom: string | null;
+}
+
 /**
  * Reads the pointer and checks that this mirror may write (docs/explanation/architecture.md#one-writer).
  *
  * @throws a final failure: `Displaced` when this mirror may not write, `Lake` when `latest.json` is not a valid pointer
  */
-export async function passFence(
-  store: ObjectStore,
-  claim: Claim,
-): Promise<{ found: FoundPointer | null; outcome: 'ours' | 'adopted' | 'empty'; movedFrom: string | null }> {
+export async function passFence(store: ObjectStore, claim: Claim): Promise<PassedFence> {
   const found = await readPointer(store, claim.resource);
   const fence = checkFence(found?.pointer ?? null, claim);
   if ('message' in fence) throw finalFailure('Displaced', fence.message);
-  const movedFrom = fence.outcome === 'adopted' ? (fence.movedFrom ?? null) : null;
-  return { found, outcome: fence.outcome, movedFrom };
+  const { movedFrom = null, renamedFrom = null } = fence.outcome === 'adopted' ? fence : {};
+  return { found, outcome: fence.outcome, movedFrom, renamedFrom };
 }
 
 async function readPointer(store: ObjectStore, resource: string): Promise<FoundPointer | null> {

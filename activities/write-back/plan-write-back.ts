@@ -33,7 +33,13 @@ import { attemptToken, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { ChunkWriter } from './chunk-writer.js';
 import { EarlierRows, withEarlierOutcome } from './earlier-rows.js';
-import { readStoredPlans, type StoredPlan, writeBatchFile, writePlan } from './stored-plans.js';
+import {
+  type NamedBatch,
+  readStoredPlans,
+  type StoredPlan,
+  writeBatchFile,
+  writePlan,
+} from './stored-plans.js';
 
 /**
  * Reads the input of a batch and decides which rows are sent, with which idempotency key and body. Nothing is sent here,
@@ -46,8 +52,11 @@ export function createPlanWriteBack(deps: ActivityDeps): Activities['worktrack.p
       const plans = await readStoredPlans(store, input.batchId);
       const last = plans.at(-1);
       const begun = await readBatch(store, input.batchId);
-      if (begun !== null) checkBatch(input.batchId, begun.file, { ...input, kind: kindOf(input.format) });
-      const plan = last?.file.input === input.input ? last : await makePlan(store, input, plans);
+      const { baseUrl } = settings;
+      if (begun !== null)
+        checkBatch(input.batchId, begun.file, { ...input, baseUrl, kind: kindOf(input.format) });
+      const named = { ...input, baseUrl, connection: begun?.file.connection ?? input.connection };
+      const plan = last?.file.input === input.input ? last : await makePlan(store, named, plans);
       return {
         plan: plan.key,
         rows: plan.file.rows,
@@ -69,9 +78,10 @@ async function finalResults(
   return summary.plan === plan && isFinal(summary, written) ? summary.written : null;
 }
 
+/** @param input with the connection's name as the batch began, which the idempotency keys contain */
 async function makePlan(
   store: ObjectStore,
-  input: PlanWriteBackInput,
+  input: NamedBatch,
   before: readonly StoredPlan[],
 ): Promise<StoredPlan> {
   const { cancellationSignal: signal } = Context.current();

@@ -59,6 +59,11 @@ export async function readStoredPlans(store: ObjectStore, batchId: string): Prom
   return plans;
 }
 
+/** The input of a plan, with the URL of the service. Its connection has the name with which the batch began. */
+export interface NamedBatch extends PlanWriteBackInput {
+  readonly baseUrl: string;
+}
+
 const MAX_SWAPS = 5;
 
 /**
@@ -66,13 +71,9 @@ const MAX_SWAPS = 5;
  *
  * @throws InputError when a different batch has this id
  */
-export async function writeBatchFile(
-  store: ObjectStore,
-  input: PlanWriteBackInput,
-  types: CellTypes,
-): Promise<void> {
-  const { connection, resource, batchId, keyColumn } = input;
-  const fixed = { connection, resource, keyColumn, kind: kindOf(input.format) };
+export async function writeBatchFile(store: ObjectStore, input: NamedBatch, types: CellTypes): Promise<void> {
+  const { connection, baseUrl, resource, batchId, keyColumn } = input;
+  const fixed = { connection, baseUrl, resource, keyColumn, kind: kindOf(input.format) };
   for (let swap = 1; swap <= MAX_SWAPS; swap++) {
     const found = await readBatch(store, batchId);
     if (found !== null) checkBatch(batchId, found.file, fixed);

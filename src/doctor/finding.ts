@@ -10,6 +10,7 @@ type CheckName =
   | 'lake'
   | 'temporal'
   | 'worker'
+  | 'worker version'
   | 'worker configuration'
   | 'versions';
 

@@ -3,6 +3,7 @@ import type { ConnectionSettings } from '../core/settings.js';
 import { type ConnectOptions, connectTemporal, type TemporalClient } from '../temporal/client/connect.js';
 import { grpcMessage, isDenied, isNamespaceMissing, isUnreachable } from '../temporal/client/grpc.js';
 import {
+  notCurrent,
   type PollingWorker,
   readWorkers,
   type WorkerDifference,
@@ -59,11 +60,23 @@ function workerFindings(
 ): Finding[] {
   if (workers.length === 0) {
     const remedy = `Start one with: worktrack worker${taskQueue === 'worktrack' ? '' : ` --task-queue ${taskQueue}`}. Until then, every run waits.`;
-    return [warning('worker', `no worker is polling task queue "${taskQueue}"`, remedy)];
+    return [warning('worker', `no worker polls task queue "${taskQueue}"`, remedy)];
+  }
+  const idle = workers.flatMap((worker) => {
+    const found = notCurrent(worker);
+    return found === null ? [] : [warning('worker version', found.message, found.remedy)];
+  });
+  const active = workers.filter(({ receivesRuns }) => receivesRuns);
+  if (active.length === 0) {
+    const message = `no worker of task queue "${taskQueue}" receives new runs`;
+    return [
+      warning('worker', message, 'Make the version of a worker current. Until then, every run waits.'),
+      ...idle,
+    ];
   }
   const differences = workerDifferences(workers, connections);
-  const older = workers.filter(({ config }) => config === null).map(({ identity }) => identity);
-  const names = workers.map(({ identity }) => identity).join(', ');
+  const older = active.filter(({ config }) => config === null).map(({ identity }) => identity);
+  const names = active.map(({ identity }) => identity).join(', ');
   const unknown =
     older.length === 0
       ? []
@@ -71,7 +84,7 @@ function workerFindings(
           warning(
             'worker configuration',
             `${older.join(', ')} publishes no configuration that can be read, so it cannot be compared`,
-            'Upgrade the worker, or check that it has the same --data-converter.',
+            'A worker publishes it within seconds of its start. Otherwise see its log, and check that it has the same --data-converter.',
           ),
         ];
   const differing = differences.map((found) => {
@@ -81,6 +94,7 @@ function workerFindings(
   const isSame = differing.length + unknown.length === 0 && connections.length > 0;
   return [
     ok('worker', `polling task queue "${taskQueue}": ${names}`),
+    ...idle,
     ...unknown,
     ...differing,
     ...(isSame ? [ok('worker configuration', 'the same as in this file, for every connection')] : []),

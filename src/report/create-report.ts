@@ -3,6 +3,7 @@ import { DamagedError } from '../lake/damaged-error.js';
 import { RunChain } from '../lake/published/chain.js';
 import { readPointer } from '../lake/published/pointer.js';
 import { readHistory, readHistoryAt } from '../lake/published/run-history.js';
+import { hasOtherOwner, otherOwnerText } from '../lake/run/fence.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import type { FigureGroup } from './figures.js';
 import { renderReport } from './html.js';
@@ -19,6 +20,8 @@ import {
 
 export interface ReportRequest {
   readonly connection: string;
+  /** The connection's URL, to see whether the lake belongs to another one. Default: only the name is compared. */
+  readonly baseUrl?: string;
   readonly resources: readonly string[];
   /** Report the state as of this run, for the resource that has it; `null`: the current state. */
   readonly runId: RunId | null;
@@ -76,12 +79,17 @@ export async function readConnectionReport(
 async function readResource(
   store: ObjectStore,
   resource: string,
-  { runId, madeAt: at }: ReportRequest,
+  { connection, baseUrl, runId, madeAt: at }: ReportRequest,
   unpublished: readonly UnpublishedRun[],
 ): Promise<ResourceReport | null> {
   try {
     const pointer = await readPointer(store, resource);
     if (pointer === null) return runId === null ? resourceReport(resource, [], { at, unpublished }) : null;
+    const claim = { connection, baseUrl: baseUrl ?? pointer.baseUrl };
+    if (hasOtherOwner(pointer, claim)) {
+      if (runId !== null) return null;
+      return { ...resourceReport(resource, [], { at, unpublished }), owner: otherOwnerText(pointer, claim) };
+    }
     const chain = new RunChain(store, pointer);
     const most = REPORTED_RUNS;
     const runs =

@@ -43,6 +43,8 @@ export interface ResourceReport {
   readonly unpublished: readonly UnpublishedRun[];
   /** Why the lake cannot be read. */
   readonly problem: string | null;
+  /** The connection of another name or URL to which the lake belongs, and what to do; absent: it belongs to this one. */
+  readonly owner?: string;
 }
 
 /** A run that is in progress, or that ended without publishing. Times are milliseconds since 1970. */

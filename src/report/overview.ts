@@ -10,6 +10,7 @@ const LONGEST_CAUSE = 500;
 /** Colours of the states; all others are neutral. */
 const TONE: Partial<Record<State, string>> = {
   unreadable: 'bad',
+  'owned by another writer': 'bad',
   refused: 'bad',
   failed: 'bad',
   retrying: 'bad',

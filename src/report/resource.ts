@@ -29,7 +29,7 @@ export function resourceSection(judged: Judged, { id, maxAgeMs, many, open }: Se
   const lake = many ? html`<p class="dim">Mirrored to <bdi>${connection.lake}</bdi></p>` : NOTHING;
   const figuresOfLast =
     last === undefined
-      ? html`<p class="dim">${report.problem ?? 'No run is published yet.'}</p>`
+      ? html`<p class="dim">${report.problem ?? report.owner ?? 'No run is published yet.'}</p>`
       : html`<p class="dim">Last published run: ${time(last.publishedAt)}</p>${figures(last)}${gap(last)}${listed('Warnings', last.warnings)}${listed('Schema changes', last.schemaChanges)}
 ${charts(slots)}`;
   return html`<section><details${open ? html` open` : NOTHING}><summary><h2>${name}</h2></summary><div id="${id}">${lake}${figuresOfLast}${earlier(report.runs)}${runsTable(slots)}</div></details></section>

@@ -4,6 +4,7 @@ import { count, span, time } from './text.js';
 /** The state of a resource; the first ones need attention most. */
 export const STATES = [
   'unreadable',
+  'owned by another writer',
   'refused',
   'failed',
   'retrying',
@@ -63,6 +64,7 @@ function judge(connection: ConnectionReport, report: ResourceReport, maxAgeMs: n
   const command = (name: string) => `worktrack ${name} --connection ${connection.connection}`;
 
   if (problem !== null) return judged('unreadable', problem);
+  if (report.owner !== undefined) return judged('owned by another writer', capitalized(report.owner));
   if (active !== undefined && active.retrying !== null)
     return judged('retrying', active.retrying, active.startedAt);
   if (newest !== undefined && (newest.outcome === 'failed' || newest.outcome === 'refused')) {
@@ -104,4 +106,8 @@ export function when(group: readonly Judged[]): string {
     default:
       return '';
   }
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

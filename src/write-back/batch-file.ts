@@ -15,11 +15,16 @@ export async function readBatch(
   return { file: decodeSealed<BatchFile>(batchKey(batchId), found.body), etag: found.etag };
 }
 
-/** @throws InputError if the batch with this id was started with other settings */
+/**
+ * A batch keeps the name of the connection with which it began, because the idempotency keys of its rows depend on it. A
+ * connection that was renamed since then, which the same service shows, continues it.
+ *
+ * @throws InputError if the batch with this id was started with other settings
+ */
 export function checkBatch(
   batchId: string,
   started: BatchFile,
-  requested: Pick<BatchFile, 'connection' | 'resource' | 'kind' | 'keyColumn'>,
+  requested: Pick<BatchFile, 'connection' | 'baseUrl' | 'resource' | 'kind' | 'keyColumn'>,
 ): void {
   const mismatch = (what: string, was: string, is: string): InputError =>
     new InputError(
@@ -27,7 +32,7 @@ export function checkBatch(
       null,
       'Use the original value, or set another --batch-id.',
     );
-  if (started.connection !== requested.connection)
+  if (started.connection !== requested.connection && started.baseUrl !== requested.baseUrl)
     throw mismatch('connection', started.connection, requested.connection);
   if (started.resource !== requested.resource)
     throw mismatch('resource', started.resource, requested.resource);

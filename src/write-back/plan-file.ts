@@ -7,7 +7,9 @@ import { readSealedLines, sealLine } from './sealed.js';
 /** `batch.json`: the settings of all runs of a batch. */
 export interface BatchFile {
   readonly layout: 1;
+  /** The connection with which the batch began. The rows' idempotency keys contain it, even if it is renamed later. */
   readonly connection: string;
+  readonly baseUrl: string;
   readonly resource: WritableResource;
   /** CSV and JSON inputs compute row keys differently. */
   readonly kind: 'csv' | 'json';

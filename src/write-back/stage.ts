@@ -134,7 +134,8 @@ async function checkSource(
   const hashed = await hashOf(source, resource, resolved);
   const batchId = given ?? hashed.batchId;
   const existing = await readBatch(store, batchId);
-  const identity = { connection: connection.name, resource, kind: kindOf(format), keyColumn };
+  const { name, baseUrl } = connection;
+  const identity = { connection: name, baseUrl, resource, kind: kindOf(format), keyColumn };
   if (existing !== null) checkBatch(batchId, existing.file, identity);
   const types = { ...known, fixed: existing?.file.types ?? {} };
   const facts = new InputFacts();

@@ -66,7 +66,7 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
     .option('--full', 'read everything, not only changes')
     .option(
       '--adopt',
-      'take over a lake that another writer wrote last, or follow the service to a new address',
+      'take over a lake that another writer wrote last, or follow a renamed connection or a service at a new address',
     )
     .option(
       '--allow-deletes',

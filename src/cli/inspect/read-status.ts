@@ -4,7 +4,12 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { nextScheduled } from '../../temporal/schedule/schedule.js';
 import { readStatus } from '../../temporal/status/status.js';
-import { type PollingWorker, readWorkers, workerDifferences } from '../../temporal/status/workers.js';
+import {
+  notCurrent,
+  type PollingWorker,
+  readWorkers,
+  workerDifferences,
+} from '../../temporal/status/workers.js';
 import { withLake } from '../shared/open-lake.js';
 import type { ConnectionStatus } from './status-lines.js';
 
@@ -43,7 +48,7 @@ export async function readConnectionStatus(
   { resource, timeoutMs }: ConnectionStatusOptions = {},
 ): Promise<ConnectionStatus> {
   const schedule = temporal === null ? null : await nextScheduled(temporal, connection.name);
-  const hasWorker = workers === null ? null : workers.length > 0;
+  const hasWorker = workers === null ? null : workers.some(({ receivesRuns }) => receivesRuns);
   const options = { hasWorker, lastScheduled: schedule?.last ?? null };
   const shown = { ...connection, resources: selectResources(connection, resource) };
   const resources = await withLake(
@@ -52,6 +57,6 @@ export async function readConnectionStatus(
     timeoutMs,
   );
   const differences = workerDifferences(workers ?? [], [connection]);
-  const worker = { taskQueue, hasWorker };
+  const worker = { taskQueue, hasWorker, idle: (workers ?? []).flatMap((one) => notCurrent(one) ?? []) };
   return { name: connection.name, resources, schedule, worker, differences, source };
 }

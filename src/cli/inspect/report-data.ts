@@ -79,7 +79,11 @@ export function readReport(
     async ({ store, retry }) => {
       await retry(() => store.head(pointerKey(resources[0]!)));
       // The lake answers. The following call has no time limit, because it takes longer the more resources there are.
-      return readConnectionReport(store, { connection: connection.name, resources, runId, madeAt }, known);
+      return readConnectionReport(
+        store,
+        { connection: connection.name, baseUrl: connection.baseUrl, resources, runId, madeAt },
+        known,
+      );
     },
     timeoutMs,
   );

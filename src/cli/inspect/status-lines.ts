@@ -14,7 +14,12 @@ export interface ConnectionStatus {
   /** `null` if Temporal does not answer. */
   readonly schedule: NextScheduled | null;
   /** Whether a worker polls the task queue; `null`: not known. */
-  readonly worker?: { readonly taskQueue: string; readonly hasWorker: boolean | null };
+  readonly worker?: {
+    readonly taskQueue: string;
+    readonly hasWorker: boolean | null;
+    /** Workers that poll, but receive no new runs. */
+    readonly idle?: readonly { readonly message: string; readonly remedy: string }[];
+  };
   /** Workers with another configuration. */
   readonly differences?: readonly WorkerDifference[];
   /** The command's configuration file. */
@@ -110,13 +115,17 @@ const HEADER = ['RESOURCE', 'ROWS', 'DATA AS OF', 'STATE'];
 export function statusLines(connections: readonly ConnectionStatus[], now: number): string[] {
   return connections.flatMap((connection, i) => {
     const { name, resources, schedule } = connection;
+    const before = i === 0 ? [] : [''];
+    // Nothing else about this connection is of use until a person has decided.
+    const owner = resources.find((resource) => resource.owner !== undefined)?.owner;
+    if (owner !== undefined) return [...before, `${name}: ${owner}`];
     const lines = table([HEADER, ...resources.map((resource) => cells(resource, now))], [1]);
     const notes = resources.flatMap((resource) => [
       ...resourceNotes(resource, now),
       ...resource.warnings.map((warning) => `  ${labelled(resource.name, warning)}`),
     ]);
     return [
-      ...(i === 0 ? [] : ['']),
+      ...before,
       name,
       ...lines,
       ...notes,
@@ -130,13 +139,14 @@ function workerLines({ resources, worker, differences = [], source = '' }: Conne
   const silent = resources.filter(({ from }) => from === 'latest.json').map(({ name }) => name);
   const queue = worker?.taskQueue ?? '';
   const option = queue === 'worktrack' ? '' : ` --task-queue ${queue}`;
+  const idle = (worker?.idle ?? []).map(({ message, remedy }) => `  ${message}. ${remedy}`);
   const missing =
-    worker?.hasWorker === false
-      ? [`  No worker is polling task queue "${queue}". Start one with: worktrack worker${option}`]
-      : silent.length === 0
+    worker?.hasWorker === false && idle.length === 0
+      ? [`  no worker polls task queue "${queue}"; start one with: worktrack worker${option}`]
+      : worker?.hasWorker === false || silent.length === 0
         ? []
         : [`  The mirrors of ${silent.join(', ')} do not answer. The data comes from latest.json.`];
-  return [...missing, ...differences.map((found) => `  ${differenceText(found, { source, now })}`)];
+  return [...missing, ...idle, ...differences.map((found) => `  ${differenceText(found, { source, now })}`)];
 }
 
 /** Labels schema changes differently from other warnings. */

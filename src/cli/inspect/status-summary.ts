@@ -49,8 +49,8 @@ function summaryState(resource: ResourceStatus, { maxAgeMs, now }: Age): Summary
   return isFresh(resource, maxAgeMs, now) ? 'fresh' : 'stale';
 }
 
-function causeOf({ error, active }: ResourceStatus): string | null {
-  return error?.message ?? active?.retrying?.error ?? null;
+function causeOf({ owner, error, active }: ResourceStatus): string | null {
+  return owner ?? error?.message ?? active?.retrying?.error ?? null;
 }
 
 function snapshotText(resources: readonly ResourceStatus[], now: number): string {

@@ -69,8 +69,8 @@ function stageText({ stage }: ResourceView): string {
   return stage === 'clean-up' ? 'clean up' : stage;
 }
 
-/** The message that no worker is polling; `null` if one is. */
+/** The message that no worker polls; `null` if one does. */
 export function workerLine({ worker, taskQueue }: Pick<ExportView, 'worker' | 'taskQueue'>): string | null {
   if (worker !== 'absent') return null;
-  return `No worker is polling task queue "${taskQueue ?? ''}". Start one with: worktrack worker (same --config, --task-queue and Temporal). Waiting.`;
+  return `No worker polls task queue "${taskQueue ?? ''}". Start one with: worktrack worker (same --config, --task-queue and Temporal). Waiting.`;
 }

@@ -1,10 +1,9 @@
-import { lastPoll, type TemporalClient, withDeadline } from '../../temporal/client/connect.js';
+import type { TemporalClient } from '../../temporal/client/connect.js';
+import { hasWorker } from '../../temporal/status/pollers.js';
 import { workerLine } from '../progress/lines.js';
 
 /** Time without an answer after which a missing worker is reported, in milliseconds. */
 const SILENT_MS = 10_000;
-/** A poll lasts at most a minute, so a worker that has not polled for two minutes has stopped. */
-const WORKER_GONE_MS = 120_000;
 
 interface WorkerWatch {
   /** Records that a worker has answered. */
@@ -39,11 +38,6 @@ export function watchForWorker(
 }
 
 /** Whether a worker polls the task queue; also if the server does not answer, which other calls report. */
-export async function isPolled(temporal: TemporalClient, taskQueue: string): Promise<boolean> {
-  try {
-    const last = await withDeadline(temporal, () => lastPoll(temporal, taskQueue));
-    return last !== null && Date.now() - last < WORKER_GONE_MS;
-  } catch {
-    return true;
-  }
+async function isPolled(temporal: TemporalClient, taskQueue: string): Promise<boolean> {
+  return hasWorker(temporal, taskQueue).catch(() => true);
 }

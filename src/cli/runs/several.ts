@@ -13,7 +13,7 @@ import { reachTimeoutMs, type SeveralOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
 import { counted } from '../shared/text.js';
 import { DetachedError } from '../shared/usage-error.js';
-import { checkDifferences, findDifferences } from '../shared/worker-config.js';
+import { checkDifferences, checkWorkers } from '../shared/worker-config.js';
 import { countsText, detailedLines, diagnosticLines, withConnection } from './result-lines.js';
 import { openSeveralRuns, type SeveralRuns } from './several-progress.js';
 import { readWait, type WaitOptions } from './wait.js';
@@ -48,7 +48,8 @@ export function runSeveral(several: Several<Options>): Promise<ExitCode> {
   // A wrong name fails before anything is started.
   for (const connection of connections) selectResources(connection, resources);
   return withTemporal(options, async (temporal) => {
-    const differences = await findDifferences(temporal, connections, options);
+    const { differences, idle } = await checkWorkers(temporal, connections, options);
+    for (const text of idle) output.note(`warning: ${text}`);
     const runs = openSeveralRuns(temporal, { what, total: connections.length, ...options, wait });
     try {
       const ended = await eachConnection(

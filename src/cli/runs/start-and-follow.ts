@@ -4,7 +4,7 @@ import { manualId, type StartOptions } from '../../temporal/client/start.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { output, printJson } from '../shared/output.js';
-import { checkDifferences, findDifferences } from '../shared/worker-config.js';
+import { checkDifferences, checkWorkers } from '../shared/worker-config.js';
 import { type Followed, followCommand, followToEnd } from './follow.js';
 
 export type Start = (temporal: TemporalClient, options: StartOptions) => Promise<string>;
@@ -40,7 +40,9 @@ async function startOnce(temporal: TemporalClient, started: Started, start: Star
   const { what, connection, options, source } = started;
   if (source !== undefined) {
     const wanted = started.resources ?? connection.resources.map(({ name }) => name);
-    checkDifferences(await findDifferences(temporal, [connection], options), { source, wanted });
+    const { differences, idle } = await checkWorkers(temporal, [connection], options);
+    checkDifferences(differences, { source, wanted });
+    for (const text of idle) output.note(`warning: ${text}`);
   }
   // All attempts use one id, so that a start whose response was lost does not start a second workflow.
   const workflowId = manualId(connection.name, what);

@@ -2,7 +2,12 @@ import { ConfigurationError } from '../../core/configuration-error.js';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
-import { readWorkers, type WorkerDifference, workerDifferences } from '../../temporal/status/workers.js';
+import {
+  notCurrent,
+  readWorkers,
+  type WorkerDifference,
+  workerDifferences,
+} from '../../temporal/status/workers.js';
 import { keysText } from './config-changes.js';
 import type { GlobalOptions } from './options.js';
 import { output } from './output.js';
@@ -59,17 +64,30 @@ function remedyOf({ worker }: WorkerDifference): string {
   return `To load its file again, ${reload}; or restart it. Runs use the worker's configuration.`;
 }
 
-/** The workers whose configuration differs from the command's; empty if Temporal does not answer. */
-export async function findDifferences(
+/** What the workers of a task queue are to a command. */
+export interface WorkerCheck {
+  /** Workers whose configuration differs from the command's. */
+  readonly differences: readonly WorkerDifference[];
+  /** Sentences about workers that receive no new runs. */
+  readonly idle: readonly string[];
+}
+
+/** Compares the workers with the command; finds nothing if Temporal does not answer. */
+export async function checkWorkers(
   temporal: TemporalClient,
   connections: readonly ConnectionSettings[],
   { taskQueue = DEFAULT_TASK_QUEUE }: GlobalOptions,
-): Promise<readonly WorkerDifference[]> {
+): Promise<WorkerCheck> {
   try {
-    return workerDifferences(await readWorkers(temporal, taskQueue), connections);
+    const workers = await readWorkers(temporal, taskQueue);
+    const idle = workers.flatMap((worker) => notCurrent(worker) ?? []);
+    return {
+      differences: workerDifferences(workers, connections),
+      idle: idle.map(({ message, remedy }) => `${message}. ${remedy}`),
+    };
   } catch {
     // The command itself reports an unreachable server.
-    return [];
+    return { differences: [], idle: [] };
   }
 }
 

@@ -17,7 +17,7 @@ import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { isSeveral, type SeveralOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
 import { chooseConnections, readSettings } from '../shared/settings.js';
-import { differenceText, findDifferences } from '../shared/worker-config.js';
+import { checkWorkers, differenceText } from '../shared/worker-config.js';
 import { appliedLines, describedLines, nextText, skippedNightLine } from './schedule-lines.js';
 
 export interface ScheduleOptions extends SeveralOptions {
@@ -34,7 +34,7 @@ export async function runSchedule(action: ScheduleAction, options: ScheduleOptio
   const chosen = chooseConnections(settings, options);
   return withTemporal(options, async (temporal) => {
     const differences = DEPENDS_ON_WORKERS.includes(action)
-      ? await findDifferences(temporal, chosen, options)
+      ? (await checkWorkers(temporal, chosen, options)).differences
       : [];
     const act = async (connection: ConnectionSettings): Promise<ScheduleResult> => {
       const { warnings = [], ...result } = await actions[action](temporal, connection, options);

@@ -22,8 +22,11 @@ export interface Claim {
 
 type Fence =
   | { readonly outcome: 'ours' | 'empty' }
-  /** `movedFrom`: the base URL in the pointer, if the configuration now has another one. */
-  | { readonly outcome: 'adopted'; readonly movedFrom?: string }
+  /**
+   * `movedFrom`: the base URL in the pointer, if the configuration now has another one. `renamedFrom`: the same of the
+   * connection's name.
+   */
+  | { readonly outcome: 'adopted'; readonly movedFrom?: string; readonly renamedFrom?: string }
   | { readonly outcome: 'displaced' | 'foreign' | 'vanished'; readonly message: string };
 
 /**
@@ -43,23 +46,20 @@ export function checkFence(pointer: Pointer | null, claim: Claim): Fence {
     };
   }
   const who = `run ${pointer.runId} of connection "${pointer.connection}" (${pointer.baseUrl}), published ${pointer.publishedAt}`;
-  if (pointer.connection !== claim.connection) {
+  const isRenamed = pointer.connection !== claim.connection;
+  const isMoved = pointer.baseUrl !== claim.baseUrl;
+  if (isRenamed || isMoved) {
+    // Only a person can know that the connection has another name now, or that the service has moved.
+    if (adopt) {
+      return {
+        outcome: 'adopted',
+        ...(isRenamed ? { renamedFrom: pointer.connection } : {}),
+        ...(isMoved ? { movedFrom: pointer.baseUrl } : {}),
+      };
+    }
     return {
       outcome: 'foreign',
-      message:
-        `${resource} in this lake belongs to ${who}. This is connection "${claim.connection}" (${claim.baseUrl}). ` +
-        'Give each connection a separate lake URL.',
-    };
-  }
-  if (pointer.baseUrl !== claim.baseUrl) {
-    // Only a person can know that the service has moved to another URL.
-    if (adopt) return { outcome: 'adopted', movedFrom: pointer.baseUrl };
-    return {
-      outcome: 'foreign',
-      message:
-        `${resource} in this lake belongs to ${who}. Connection "${claim.connection}" now has the URL ${claim.baseUrl}. ` +
-        `If the service has moved from ${pointer.baseUrl} to ${claim.baseUrl}, take over with \`worktrack export --adopt\`. ` +
-        'Otherwise correct baseUrl, or give the connection a separate lake URL.',
+      message: `${resource} in this lake belongs to ${who}. ${otherOwner(pointer, claim)}`,
     };
   }
   if (publishedRunId !== null && pointer.runId === publishedRunId) return { outcome: 'ours' };
@@ -75,4 +75,39 @@ export function checkFence(pointer: Pointer | null, claim: Claim): Fence {
       `another mirror has written ${resource}: latest.json names ${who}, and this mirror ${ours}. ` +
       'If this mirror is the right one, take over with `worktrack export --adopt`. Otherwise stop its worker.',
   };
+}
+
+/** The owner of a lake that belongs to a connection of another name or URL, and what to do. */
+export function otherOwnerText(
+  owner: Pick<Pointer, 'connection' | 'baseUrl'>,
+  claim: Pick<Claim, 'connection' | 'baseUrl'>,
+): string {
+  return `the lake belongs to connection "${owner.connection}" (${owner.baseUrl}). ${otherOwner(owner, claim)}`;
+}
+
+/** Whether a pointer is of a connection with another name or URL. */
+export function hasOtherOwner(
+  owner: Pick<Pointer, 'connection' | 'baseUrl'>,
+  claim: Pick<Claim, 'connection' | 'baseUrl'>,
+): boolean {
+  return owner.connection !== claim.connection || owner.baseUrl !== claim.baseUrl;
+}
+
+function otherOwner(
+  owner: Pick<Pointer, 'connection' | 'baseUrl'>,
+  { connection, baseUrl }: Pick<Claim, 'connection' | 'baseUrl'>,
+): string {
+  const takeOver = 'take over with `worktrack export --adopt`.';
+  if (owner.connection === connection) {
+    return (
+      `Connection "${connection}" now has the URL ${baseUrl}. ` +
+      `If the service has moved from ${owner.baseUrl} to ${baseUrl}, ${takeOver} ` +
+      'Otherwise correct baseUrl, or give the connection a separate lake URL.'
+    );
+  }
+  return (
+    `This is connection "${connection}" (${baseUrl}). ` +
+    `If you have renamed "${owner.connection}" to "${connection}", ${takeOver} ` +
+    'Otherwise give each connection a separate lake URL.'
+  );
 }

@@ -96,22 +96,3 @@ export function withDeadline<T>(
 ): Promise<T> {
   return client.connection.withDeadline(Date.now() + timeoutMs, call);
 }
-
-/** `TASK_QUEUE_TYPE_WORKFLOW`. */
-const WORKFLOW_TASKS = 1;
-
-/** Whether a worker has polled the task queue for workflow tasks in the last minutes. */
-export async function hasWorker(temporal: TemporalClient, taskQueue: string): Promise<boolean> {
-  return (await lastPoll(temporal, taskQueue)) !== null;
-}
-
-/** The time of the last poll of the task queue for workflow tasks, milliseconds since 1970; `null`: none in the last minutes. */
-export async function lastPoll(temporal: TemporalClient, taskQueue: string): Promise<number | null> {
-  const { pollers } = await temporal.client.workflowService.describeTaskQueue({
-    namespace: temporal.namespace,
-    taskQueue: { name: taskQueue },
-    taskQueueType: WORKFLOW_TASKS,
-  });
-  const times = (pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1000);
-  return times.length === 0 ? null : Math.max(...times);
-}

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { OutageTimer } from '../../core/reach.js';
-import { hasWorker, type TemporalClient } from '../client/connect.js';
+import type { TemporalClient } from '../client/connect.js';
 import { grpcMessage, isUnreachable } from '../client/grpc.js';
+import { hasWorker } from '../status/pollers.js';
 import { type AwaitOptions, EVERY_MS, endOf, pause, withCallTimeout } from './await-result.js';
 
 /** Common properties of the view of a followed workflow. */

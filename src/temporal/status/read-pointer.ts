@@ -4,7 +4,7 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import type { Manifest } from '../../lake/published/manifest.js';
 import { readManifest } from '../../lake/published/manifest.js';
 import { type Pointer, readPointer } from '../../lake/published/pointer.js';
-import { checkFence } from '../../lake/run/fence.js';
+import { checkFence, hasOtherOwner, otherOwnerText } from '../../lake/run/fence.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 
 /** What the lake says about a resource. */
@@ -13,6 +13,8 @@ export interface PointerRead {
   readonly pointer: Pointer | null;
   /** Why the pointer does not belong to this mirror. */
   readonly foreign: string | null;
+  /** The connection of another name or URL to which the lake belongs, and what to do. */
+  readonly owner: string | null;
   /** Why the lake or the pointer cannot be read. */
   readonly problem: string | null;
 }
@@ -26,9 +28,11 @@ export async function readOwnPointer(
   try {
     const pointer = await readPointer(store, resource);
     const foreign = ownerProblem(pointer, { connection, baseUrl, resource, publishedRunId: null });
-    return { pointer: foreign === null ? pointer : null, foreign, problem: null, error: null };
+    const claim = { connection, baseUrl };
+    const owner = pointer !== null && hasOtherOwner(pointer, claim) ? otherOwnerText(pointer, claim) : null;
+    return { pointer: foreign === null ? pointer : null, foreign, owner, problem: null, error: null };
   } catch (error) {
-    const nothing = { pointer: null, foreign: null };
+    const nothing = { pointer: null, foreign: null, owner: null };
     if (error instanceof StoreError) return { ...nothing, problem: error.message, error };
     const problem = `${store.url}/${resource}/latest.json: ${errorMessage(error)}`;
     return { ...nothing, problem, error: null };

@@ -66,6 +66,8 @@ export interface ResourceStatus {
   readonly behindSince: string | null;
   /** `null` if the configured page size is in use, or if the page size is not known. */
   readonly pageSize: LearnedPageSize | null;
+  /** The connection of another name or URL to which the lake belongs, and what to do; absent: it belongs to this one. */
+  readonly owner?: string;
   /** The source of this status; `null` if neither its mirror nor `latest.json` exists or answers. */
   readonly from: 'mirror' | 'latest.json' | null;
 }
@@ -153,6 +155,7 @@ async function readResource(reading: Reading): Promise<ResourceStatus> {
     }),
     error: error === null ? known.error : { type: foreign === null ? 'Lake' : 'Displaced', message: error },
     active,
+    ...(lake.owner === null ? {} : { owner: lake.owner }),
     rolledBack,
     behindSince: behind === null ? null : new Date(behind).toISOString(),
     from: status !== null ? 'mirror' : lake.pointer === null ? null : 'latest.json',

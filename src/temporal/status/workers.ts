@@ -1,6 +1,5 @@
 import type { Payload } from '@temporalio/common';
 import { type ConfigDifference, configDifference, configDigest } from '../../config/index.js';
-import { MINUTE_MS } from '../../core/duration.js';
 import { inParallel } from '../../core/in-parallel.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
@@ -11,12 +10,11 @@ import {
   decodeRecord,
   type EncodedRecord,
 } from '../worker/config-record.js';
+import { type Poller, readPollers } from './pollers.js';
 
 /** A worker that polls the task queue. */
-export interface PollingWorker {
-  /** Its identity in Temporal, by default `<process id>@<host>`. */
-  readonly identity: string;
-  /** Its configuration; `null`: it publishes none, because it runs an earlier version. */
+export interface PollingWorker extends Omit<Poller, 'record'> {
+  /** Its configuration; `null`: it publishes none that can be read. */
   readonly config: ConfigRecord | null;
 }
 
@@ -33,17 +31,11 @@ export interface WorkerDifference {
   readonly difference: ConfigDifference | null;
 }
 
-/** A poll lasts at most a minute, so a worker that has not polled for two minutes has stopped. */
-const WORKER_GONE_MS = 2 * MINUTE_MS;
 const CONCURRENCY = 8;
-/** `TASK_QUEUE_TYPE_WORKFLOW` and `TASK_QUEUE_TYPE_ACTIVITY`. */
-const TASK_TYPES = [1, 2];
-/** `WORKFLOW_EXECUTION_STATUS_RUNNING`. */
-const RUNNING = 1;
 
 /**
- * The workers that poll a task queue, with the configurations that they publish. Costs two requests, and two for each
- * worker.
+ * The workers that poll a task queue, with the configurations that they publish. A worker that has stopped is not one of
+ * them. Costs two requests, and two for each worker.
  *
  * @throws an SDK error if Temporal does not answer
  * @example
@@ -55,55 +47,24 @@ export async function readWorkers(
   taskQueue: string,
   timeoutMs?: number,
 ): Promise<readonly PollingWorker[]> {
-  const polls = await withDeadline(temporal, () => lastPolls(temporal, taskQueue), timeoutMs);
-  const recent = [...polls].filter(([, at]) => Date.now() - at < WORKER_GONE_MS);
-  const found = await inParallel(recent, CONCURRENCY, async ([identity, polledAt]) => {
-    const read = () => readRecord(temporal, taskQueue, identity, polledAt);
-    const record = await withDeadline(temporal, read, timeoutMs);
-    return record === 'stopped' ? [] : [{ identity, config: record }];
+  const pollers = await readPollers(temporal, taskQueue, timeoutMs);
+  return inParallel(pollers, CONCURRENCY, async ({ record, ...poller }) => {
+    const workflowId = configRecordId(taskQueue, poller.identity);
+    const read = () => readConfig(temporal, workflowId, record);
+    return { ...poller, config: await withDeadline(temporal, read, timeoutMs) };
   });
-  return found.flat();
 }
 
-async function lastPolls(
+async function readConfig(
   { client, namespace }: TemporalClient,
-  taskQueue: string,
-): Promise<Map<string, number>> {
-  const found = new Map<string, number>();
-  const answers = await Promise.all(
-    TASK_TYPES.map((taskQueueType) =>
-      client.workflowService.describeTaskQueue({ namespace, taskQueue: { name: taskQueue }, taskQueueType }),
-    ),
-  );
-  for (const { identity, lastAccessTime } of answers.flatMap(({ pollers }) => pollers ?? [])) {
-    const at = Number(lastAccessTime?.seconds ?? 0) * 1000 + (lastAccessTime?.nanos ?? 0) / 1e6;
-    if (identity) found.set(identity, Math.max(at, found.get(identity) ?? 0));
-  }
-  return found;
-}
-
-/**
- * The record of a worker; `stopped`: the worker withdrew it; `null`: there is none.
- *
- * @param polledAt the last poll, milliseconds since 1970. A poll after the withdrawal is that of another worker with the
- *   same identity, whose record is gone until it publishes again.
- */
-async function readRecord(
-  { client, namespace }: TemporalClient,
-  taskQueue: string,
-  identity: string,
-  polledAt: number,
-): Promise<ConfigRecord | 'stopped' | null> {
-  const handle = client.workflow.getHandle(configRecordId(taskQueue, identity));
+  workflowId: string,
+  runId: string | null,
+): Promise<ConfigRecord | null> {
+  if (runId === null) return null;
   try {
-    const { status, runId, closeTime } = await handle.describe();
-    if (status.code !== RUNNING) {
-      const isWithdrawn = status.name === 'TERMINATED' && polledAt <= (closeTime?.getTime() ?? 0);
-      return isWithdrawn ? 'stopped' : null;
-    }
     const { history } = await client.workflowService.getWorkflowExecutionHistory({
       namespace,
-      execution: { workflowId: handle.workflowId, runId },
+      execution: { workflowId, runId },
       maximumPageSize: 1,
     });
     const [payload] = history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
@@ -111,13 +72,14 @@ async function readRecord(
       ? null
       : decodeRecord(await decodePayload<EncodedRecord>(client, payload as Payload));
   } catch {
-    // There is no record, or it cannot be read.
+    // The record was replaced meanwhile, or it cannot be read.
     return null;
   }
 }
 
 /**
- * The workers whose configuration differs from that of the command. Workers that publish none are left out.
+ * The workers whose configuration differs from that of the command. Workers that publish none, and those that receive no
+ * new runs, are left out.
  *
  * @example
  * const found = workerDifferences(await readWorkers(temporal, 'worktrack'), settings.connections);
@@ -127,8 +89,8 @@ export function workerDifferences(
   connections: readonly ConnectionSettings[],
 ): readonly WorkerDifference[] {
   const ours = connections.map((connection) => ({ name: connection.name, digest: configDigest(connection) }));
-  return workers.flatMap(({ identity, config }) => {
-    if (config === null) return [];
+  return workers.flatMap(({ identity, config, receivesRuns }) => {
+    if (config === null || !receivesRuns) return [];
     const { source, version, loadedAt } = config;
     return ours.flatMap(({ name, digest }): WorkerDifference[] => {
       const theirs = config.connections[name];
@@ -138,4 +100,24 @@ export function workerDifferences(
       return difference === null ? [] : [{ ...found, difference }];
     });
   });
+}
+
+/** Why a worker receives no new runs, and what to do; `null` if it receives them. */
+export function notCurrent({
+  identity,
+  version,
+  receivesRuns,
+}: PollingWorker): { readonly message: string; readonly remedy: string } | null {
+  if (receivesRuns) return null;
+  if (version === null) {
+    return {
+      message: `worker ${identity} has no deployment version, but another version is current, so it receives no new runs`,
+      remedy: 'Start it with --deployment-name and --build-id, or stop it.',
+    };
+  }
+  const { deploymentName, buildId } = version;
+  return {
+    message: `worker ${identity} runs build ${buildId} of deployment ${deploymentName}, which is not the current version, so it receives no new runs`,
+    remedy: `To make it current: temporal worker deployment set-current-version --deployment-name ${deploymentName} --build-id ${buildId}`,
+  };
 }

@@ -121,6 +121,12 @@ export class WorktrackPlugin extends SimplePlugin {
     for (const published of this.#published.values()) published.publish(settings);
   }
 
+  /** Publishes the configuration of a worker before it polls. Otherwise this happens while it starts. Never rejects. */
+  async announce(worker: Worker): Promise<void> {
+    this.#publish(worker);
+    await this.#published.get(worker)?.ready;
+  }
+
   #publish(worker: Worker): void {
     const { taskQueue, identity } = worker.options;
     const place = this.#places.get(taskQueue);

@@ -4,11 +4,12 @@ import {
   type DataConverter,
   WorkflowIdConflictPolicy,
 } from '@temporalio/client';
-import { HOUR_MS, MINUTE_MS } from '../../core/duration.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import type { Settings } from '../../core/settings.js';
-import { withDeadline } from '../client/connect.js';
+import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { CONFIG_RECORD_WORKFLOW, configRecord, configRecordId, encodeRecord } from './config-record.js';
+import { removeOldRecords } from './old-records.js';
 
 /** Where a worker runs. */
 export interface WorkerPlace {
@@ -19,25 +20,31 @@ export interface WorkerPlace {
   readonly dataConverter?: DataConverter | undefined;
 }
 
-/** How long a record lasts that its worker does not renew. */
-const KEPT_MS = 24 * HOUR_MS;
-const RENEWED_EVERY_MS = 6 * HOUR_MS;
+/** The first task of a record is delayed past the life of every worker. */
+const NEVER_MS = 3_650 * DAY_MS;
+/** How often a worker checks that its record is still there. */
+const CHECKED_EVERY_MS = HOUR_MS;
 /** A worker that stops does not wait long for a server that is gone. */
 const WITHDRAWN_WITHIN_MS = 1_000;
+/** `WORKFLOW_EXECUTION_STATUS_RUNNING`. */
+const RUNNING = 1;
 
 /** The published configuration of one worker. */
 export interface PublishedConfig {
+  /** Resolves when the first attempt to publish has ended. */
+  readonly ready: Promise<void>;
   /** Publishes another configuration. */
   publish(settings: Settings): void;
-  /** Withdraws the record, because the worker stops. */
+  /** Withdraws the record. Call it after the worker's last poll, because a later one would be that of another worker. */
   withdraw(): Promise<void>;
 }
 
 /**
- * Publishes a worker's configuration as hashes, so that commands can compare it with theirs. The record is a workflow
- * whose first task is delayed past its end: the server keeps its input, and no worker ever receives a task of it. A worker
- * that was killed leaves its record until it expires; readers ignore records of workers that do not poll. The cost is one
- * start at each load of the configuration and four a day, independent of the number of runs.
+ * Publishes a worker's configuration as hashes, so that commands can compare it with theirs, and shows that the worker has
+ * not stopped. The record is the input of a workflow that never begins: its first task is delayed for ten years, and no
+ * worker polls its queue. It has no timeout, so it is true for as long as the worker runs. A worker that has
+ * stopped terminates it. A worker that was killed leaves it; readers ignore records of workers that do not poll, and the next
+ * worker that starts removes it. The cost is one start at each load of the configuration and one request an hour.
  */
 export function publishConfig(
   place: WorkerPlace,
@@ -51,34 +58,41 @@ export function publishConfig(
     identity,
     ...(dataConverter === undefined ? {} : { dataConverter }),
   });
-  const temporal = { client, namespace, address: '', close: async () => {} };
+  const temporal: TemporalClient = { client, namespace, address: '', close: async () => {} };
+  const workflowId = configRecordId(taskQueue, identity);
   let record = encoded(first);
   let timer: NodeJS.Timeout | undefined;
   let failed = false;
-  let published: { workflowId: string; runId: string } | null = null;
+  let withdrawn = false;
+  /** The run of the record that was published last. */
+  let published: string | null = null;
   let publishing = Promise.resolve();
 
-  const send = async (): Promise<void> => {
+  const start = async (): Promise<void> => {
+    const { capabilities } = await connection.workflowService.getSystemInfo({});
+    // The time-skipping test server, which has no Schedules, ignores the delay and stops its clock for the task.
+    if (capabilities?.supportsSchedules !== true) return;
+    const handle = await client.workflow.start(CONFIG_RECORD_WORKFLOW, {
+      workflowId,
+      taskQueue: `${taskQueue}/configuration`,
+      args: [record],
+      startDelay: NEVER_MS,
+      workflowIdConflictPolicy: WorkflowIdConflictPolicy.TERMINATE_EXISTING,
+      staticSummary: `Configuration of worker ${identity}, for \`worktrack status\` and \`doctor\``,
+    });
+    published = handle.firstExecutionRunId;
+  };
+  const isThere = async (): Promise<boolean> => {
+    if (published === null) return false;
+    const { status } = await client.workflow.getHandle(workflowId).describe();
+    // Another worker with this identity may have replaced it.
+    return status.code === RUNNING;
+  };
+  const attempt = async (work: () => Promise<void>): Promise<void> => {
     clearTimeout(timer);
+    if (withdrawn) return;
     try {
-      const { capabilities } = await withDeadline(temporal, () =>
-        connection.workflowService.getSystemInfo({}),
-      );
-      // The time-skipping test server, which has no Schedules, ignores the delay and stops its clock for the task.
-      if (capabilities?.supportsSchedules !== true) return;
-      const handle = await withDeadline(temporal, () =>
-        client.workflow.start(CONFIG_RECORD_WORKFLOW, {
-          workflowId: configRecordId(taskQueue, identity),
-          // No worker polls this queue, in case the delay of the record ends.
-          taskQueue: `${taskQueue}/configuration`,
-          args: [record],
-          startDelay: KEPT_MS,
-          workflowExecutionTimeout: MINUTE_MS,
-          workflowIdConflictPolicy: WorkflowIdConflictPolicy.TERMINATE_EXISTING,
-          staticSummary: `Configuration of worker ${identity}, for \`worktrack status\` and \`doctor\``,
-        }),
-      );
-      published = { workflowId: handle.workflowId, runId: handle.firstExecutionRunId };
+      await withDeadline(temporal, work);
       failed = false;
     } catch (error) {
       if (!failed)
@@ -87,26 +101,34 @@ export function publishConfig(
         );
       failed = true;
     }
-    timer = setTimeout(renew, failed ? MINUTE_MS : RENEWED_EVERY_MS);
+    timer = setTimeout(() => enqueue(check), failed ? MINUTE_MS : CHECKED_EVERY_MS);
     timer.unref();
   };
-  const renew = (): void => {
-    publishing = publishing.then(send);
+  const check = async (): Promise<void> => {
+    if (failed || !(await isThere())) await start();
   };
-  renew();
+  const enqueue = (work: () => Promise<void>): void => {
+    publishing = publishing.then(() => attempt(work));
+  };
+  enqueue(start);
+  const ready = publishing;
+  // Only complements the record, so its errors do not matter.
+  publishing = publishing.then(() => removeOldRecords(temporal, taskQueue)).catch(() => {});
   return {
+    ready,
     publish(settings) {
       record = encoded(settings);
-      renew();
+      enqueue(start);
     },
     async withdraw() {
-      await publishing;
+      if (withdrawn) return;
+      withdrawn = true;
       clearTimeout(timer);
-      if (published === null || failed) return;
-      const { workflowId, runId } = published;
-      const handle = client.workflow.getHandle(workflowId, runId);
-      // If this fails, the record expires.
+      await publishing;
+      if (published === null) return;
+      const handle = client.workflow.getHandle(workflowId, published);
       const terminating = () => handle.terminate('the worker has stopped');
+      // If this fails, the worker counts as gone when its last poll is two minutes old.
       await withDeadline(temporal, terminating, WITHDRAWN_WITHIN_MS).catch(() => {});
     },
   };

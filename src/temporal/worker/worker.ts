@@ -101,6 +101,7 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
       },
       async run() {
         try {
+          if (!stopped) await plugin.announce(worker);
           const running = worker.run();
           if (stopped) worker.shutdown();
           await running;

@@ -135,7 +135,7 @@ describe('worktrack status', () => {
       fresh: false,
     });
     const { stdout } = await run('status');
-    expect(stdout).toContain(`No worker is polling task queue "${stack.taskQueue}"`);
+    expect(stdout).toContain(`no worker polls task queue "${stack.taskQueue}"`);
     expect(await check()).toBe(1);
   });
 });

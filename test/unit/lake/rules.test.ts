@@ -174,7 +174,8 @@ describe('The fence', () => {
     ['a mirror that finds another run stops', pointer, mine, NEW_RUN, false, 'displaced'],
     ['a mirror that finds another run takes over with --adopt', pointer, mine, NEW_RUN, true, 'adopted'],
     ['another connection stops, even with the same run', pointer, other, OLD_RUN, false, 'foreign'],
-    ['another connection stops even with --adopt', pointer, other, null, true, 'foreign'],
+    ['a connection that was renamed takes over with --adopt', pointer, other, null, true, 'adopted'],
+    ['an earlier name takes over again with --adopt', pointer, other, OLD_RUN, true, 'adopted'],
     ['another service stops', pointer, elsewhere, null, false, 'foreign'],
     ['a mirror whose service has moved stops', pointer, elsewhere, OLD_RUN, false, 'foreign'],
     [

@@ -1,5 +1,6 @@
 import type { Settings } from '../core/settings.js';
 import { crossCheck } from './cross-checks.js';
+import { applyDefaults } from './defaults.js';
 import { type ConfigDocument, readDocument } from './document.js';
 import { formatPath, problemsOf, type RawProblem, type SettingsProblem } from './problems.js';
 import { resolveSettings } from './resolve.js';
@@ -24,9 +25,10 @@ export function parseSettings(text: string, source: string): Settings {
   }));
   if (doc.tree === undefined) throw new SettingsError(source, problems);
   // Zod would compile a parser for each object, which takes longer than parsing once.
-  const parsed = configFile.safeParse(doc.tree, { jitless: true });
-  const found = [...problemsOf(parsed.error?.issues ?? []), ...crossCheck(doc.tree)];
-  problems.push(...found.map((problem) => located(problem, doc)));
+  const { tree, problems: wrongDefaults, relocate } = applyDefaults(doc.tree);
+  const parsed = configFile.safeParse(tree, { jitless: true });
+  const found = [...problemsOf(parsed.error?.issues ?? []), ...crossCheck(tree)];
+  problems.push(...[...wrongDefaults, ...relocate(found)].map((problem) => located(problem, doc)));
   if (!parsed.success || problems.length > 0) {
     throw new SettingsError(source, problems.sort(byPlace));
   }

@@ -227,6 +227,8 @@ const connection = section({
 export const configFile = section({
   // Editors find the schema of a JSON file by this key.
   $schema: z.string({ error: ({ input }) => invalidValue(input, 'the address of a JSON Schema') }).optional(),
+  // Checked as a part of each connection (`defaults.ts`).
+  defaults: z.record(z.string(), z.unknown()).optional(),
   connections: z.record(z.string(), connection, {
     error: ({ input }) =>
       invalidValue(input, 'a map from names to connections, each with baseUrl, apiKey and lake'),
@@ -244,5 +246,22 @@ export type ParsedConnection = z.output<typeof connection>;
  * await writeFile('worktrack.schema.json', JSON.stringify(configJsonSchema()));
  */
 export function configJsonSchema(): object {
-  return { title: 'worktrack.yaml', ...z.toJSONSchema(configFile, { io: 'input' }) };
+  const schema = z.toJSONSchema(configFile, { io: 'input' }) as JsonSchema;
+  const connection = schema.properties!.connections!.additionalProperties!;
+  const properties = { ...schema.properties, defaults: partial(connection) };
+  return { title: 'worktrack.yaml', ...schema, properties };
+}
+
+interface JsonSchema {
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+}
+
+/** The schema of a part of a connection: no key is required, because each connection can have the others. */
+function partial(schema: JsonSchema): object {
+  if (schema.properties === undefined) return schema;
+  const { required: _, ...rest } = schema as JsonSchema & { readonly required?: unknown };
+  const entries = Object.entries(schema.properties).map(([name, of]) => [name, partial(of)]);
+  return { ...rest, properties: Object.fromEntries(entries) };
 }

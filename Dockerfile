@@ -23,6 +23,8 @@ RUN apt-get update \
   && apt-get install --yes --no-install-recommends ca-certificates \
   && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
+# The command on PATH, as the messages print it: docker run … temporal-worktrack status, or docker exec … worktrack status.
+RUN ln -s /app/dist/src/cli/main.js /usr/local/bin/worktrack
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
@@ -34,5 +36,5 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8081/healthz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # Directly and not through npm or a shell: signals have to reach the worker. `docker stop --time 60` lets it drain.
-ENTRYPOINT ["node", "/app/dist/src/cli/main.js"]
+ENTRYPOINT ["worktrack"]
 CMD ["worker", "--log-format", "json", "--health", "127.0.0.1:8081"]

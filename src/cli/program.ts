@@ -9,6 +9,7 @@ import { addTriggerCommands } from './commands/triggers.js';
 import { addWriteBackCommand } from './commands/write-back.js';
 import { collect } from './shared/options.js';
 import { output } from './shared/output.js';
+import { runnableHere } from './shared/runnable.js';
 
 /**
  * Builds the command line. Each command's module is loaded when the command runs, so that `--help` is fast.
@@ -41,7 +42,10 @@ export function createProgram(onEnd: OnEnd): Command {
     .configureHelp({ showGlobalOptions: true, subcommandTerm: nameAndArguments })
     .showHelpAfterError('Add --help to the command to see its options.')
     .addHelpText('after', EXIT_CODES)
-    .configureOutput({ writeErr: (text) => output.note(text.trimEnd(), 'error') })
+    .configureOutput({
+      writeOut: (text) => void process.stdout.write(runnableHere(text)),
+      writeErr: (text) => output.note(text.trimEnd(), 'error'),
+    })
     .exitOverride();
 
   // The help lists the commands in this order.

@@ -1,11 +1,12 @@
 import { writeSync } from 'node:fs';
 import pc from 'picocolors';
+import { runnableHere } from './runnable.js';
 import { terminalWidth } from './terminal.js';
 import { wrap } from './text.js';
 
 /** The output of a command: results go to stdout, everything else to stderr. */
 export interface Output {
-  /** A line of the result; control characters are escaped. */
+  /** A line of the result; control characters are escaped, and commands are as the user can type them. */
   out(line: string): void;
   /** A line of the result with colors; the caller must make all other text `printable`. */
   styled(line: string): void;
@@ -37,13 +38,14 @@ function jsonNote(line: string, level: NoteLevel, fields: NoteFields): string {
   return printableJson(JSON.stringify({ ...base, ...fields, ...base }));
 }
 
-function noteText(line: string, level: NoteLevel = 'info', fields: NoteFields = {}): string {
+function noteText(text: string, level: NoteLevel = 'info', fields: NoteFields = {}): string {
+  const line = runnableHere(text);
   return logFormat === null ? printable(line) : logFormat(line, level, fields);
 }
 
 export const output: Output = {
   out: (line) => void process.stdout.write(fitted(line, process.stdout)),
-  styled: (line) => void process.stdout.write(`${line}\n`),
+  styled: (line) => void process.stdout.write(`${runnableHere(line)}\n`),
   source: (text) => void process.stdout.write(`${process.stdout.isTTY ? printable(text) : text}\n`),
   note: (line, level, fields) =>
     void process.stderr.write(
@@ -54,7 +56,7 @@ export const output: Output = {
 /** The lines of a text, escaped and wrapped to the width of the terminal. */
 function fitted(text: string, stream: NodeJS.WriteStream): string {
   const width = terminalWidth(stream);
-  const lines = printable(text).split('\n');
+  const lines = printable(runnableHere(text)).split('\n');
   return `${lines.flatMap((line) => wrap(line, width)).join('\n')}\n`;
 }
 

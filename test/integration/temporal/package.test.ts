@@ -69,20 +69,42 @@ describe('the packed package', () => {
     const files = entries
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name).slice(installed.length + 1));
-    expect(files.filter((name) => !/^(dist|docs)\//.test(name)).sort()).toEqual([
+    expect(files.filter((name) => !/^(dist|docs|examples)\//.test(name)).sort()).toEqual([
       'CHANGELOG.md',
+      'CONTRIBUTING.md',
       'LICENSE',
       'README.md',
+      'SECURITY.md',
       'package.json',
     ]);
     expect(files).toContain('docs/tutorial.md');
-    expect(files.filter((name) => /(^|\/)test\/|\.test\.|\.map$|(?<!\.d)\.ts$/.test(name))).toEqual([]);
+    const isExample = (name: string): boolean => name.startsWith('examples/');
+    expect(
+      files.filter((name) => !isExample(name) && /(^|\/)test\/|\.test\.|\.map$|(?<!\.d)\.ts$/.test(name)),
+    ).toEqual([]);
+    expect(files.filter((name) => isExample(name) && /node_modules|\/dist\/|-lock/.test(name))).toEqual([]);
     for (const name of files) {
       const text = await readFile(join(installed, name), 'utf8');
       const [, map = ''] = /sourceMappingURL=data:\S+?;base64,(\S+)/.exec(text) ?? [];
       const all = text + Buffer.from(map, 'base64').toString('utf8');
       if (all.includes(ROOT)) throw new Error(`${name} names ${ROOT}`);
     }
+  });
+
+  it('contains every file to which its pages link', async () => {
+    const entries = await readdir(installed, { recursive: true, withFileTypes: true });
+    const pages = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.md'));
+    expect(pages.length).toBeGreaterThan(25);
+    const missing: string[] = [];
+    for (const { parentPath, name } of pages) {
+      const text = await readFile(join(parentPath, name), 'utf8');
+      for (const [, inText, inTag] of text.matchAll(/\]\(([^)#\s]+)[^)]*\)|\b(?:src|href)="([^"#]+)/g)) {
+        const link = inText ?? inTag!;
+        if (/^[a-z]+:/.test(link)) continue;
+        if (!existsSync(join(parentPath, link))) missing.push(`${name}: ${link}`);
+      }
+    }
+    expect(missing).toEqual([]);
   });
 
   it('passes attw and publint', async () => {
@@ -180,6 +202,46 @@ describe('the packed package', () => {
     // `npx temporal-worktrack` runs the only command of the package, whatever its name.
     expect(Object.keys(bin)).toEqual(['worktrack']);
   });
+
+  describe.each(['10', '11'])('in an empty folder, installed by npm %s without flags', (npm) => {
+    let place: string;
+    beforeAll(async () => {
+      place = join(folder, `empty-${npm}`);
+      await mkdir(place);
+      const args = ['exec', '--yes', `--package=npm@${npm}`, '--', 'npm', 'install', tarball];
+      const { code, printed } = await run('npm', args, place, outside());
+      expect(code, printed).toBe(0);
+    });
+    const command = (...args: string[]) =>
+      run(join(place, 'node_modules/.bin/worktrack'), args, place, outside());
+
+    it('prints its version, and runs the demo, whose hints can be typed there', async () => {
+      const { version } = await manifest(ROOT);
+      expect((await command('--version')).stdout).toBe(`${version}\n`);
+      const { temporalCli, versitygw } = inject('servers');
+      const servers = { WORKTRACK_TEMPORAL_CLI: temporalCli, WORKTRACK_VERSITYGW: versitygw };
+      const demo = await run(
+        join(place, 'node_modules/.bin/worktrack'),
+        ['demo', '--rows', '300'],
+        place,
+        outside(servers),
+      );
+      expect(demo.code, demo.printed).toBe(0);
+      const [, hint] = /To look around while the servers run: (.+)$/m.exec(demo.stdout)!;
+      expect(hint).toBe('npx worktrack demo --keep');
+      const [program = '', ...args] = hint!.replace('demo --keep', '--version').split(' ');
+      expect((await run(program, ['--no-install', ...args], place, outside())).stdout).toBe(`${version}\n`);
+    });
+  });
+
+  /** The environment of a user, outside of this project: npm gives its own settings to the processes that it starts. */
+  function outside(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+    const own = Object.entries(process.env).filter(
+      ([name]) =>
+        !/^(npm_(?!config_registry)|FORCE_COLOR$|TEMPORAL_|WORKTRACK_|NODE_ENV$|VITEST)/i.test(name),
+    );
+    return { ...Object.fromEntries(own), ...more };
+  }
 
   describe('with a service', () => {
     let stack: Stack;
@@ -310,8 +372,10 @@ describe('the packed package', () => {
       const { peerDependenciesMeta } = await manifest(installed);
       // The other optional packages are those for tables.
       const needed = Object.keys(peerDependenciesMeta).filter((name) => !name.startsWith('hyparquet'));
-      expect(needed).toHaveLength(5);
-      for (const name of needed) expect(printed).toContain(` ${name}@`);
+      expect(needed).toHaveLength(4);
+      // No optional peer, because its own peers pin another version of the SDK, and npm then refuses the installation.
+      for (const name of [...needed, '@temporalio/interceptors-opentelemetry-v2'])
+        expect(printed).toContain(` ${name}@`);
       expect(printed).not.toContain('    at ');
     });
 

@@ -1,0 +1,145 @@
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { delimiter, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { shellWord } from './options.js';
+
+/** How this process was started. */
+export interface Started {
+  /** The path of the script, as `process.argv[1]`. */
+  readonly script: string;
+  /** The arguments of the command. */
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+}
+
+/**
+ * Changes the commands in a message to what the user can type: `worktrack` if it is on the user's `PATH` (a global
+ * installation, the container image), else `npx worktrack`, `npx temporal-worktrack`, or `node` with the path of a clone.
+ * It adds the options that the user gave to find the configuration and the servers. A message may come from a worker,
+ * which cannot know how the user runs commands, so this happens where the message is printed.
+ */
+export function runnable(text: string, started: Started): string {
+  if (!text.includes('worktrack')) return text;
+  const prefix = commandPrefix(started);
+  return text.replace(COMMAND, (whole, words: string, at: number) => {
+    const rest = text.slice(at + whole.length);
+    return `${prefix} ${words}${missingOptions(words, rest, started.args)}`;
+  });
+}
+
+/** The same for this process. */
+export function runnableHere(text: string): string {
+  const [, script = '', ...args] = process.argv;
+  return runnable(text, { script, args, env: process.env, cwd: workingFolder() });
+}
+
+/** The working directory, also if it has been removed. */
+function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return '/';
+  }
+}
+
+/** The commands and their subcommands. A test compares them with the program's. */
+export const COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  ...{ worker: [], export: [], backfill: [], cancel: [], status: [], history: [], verify: [], report: [] },
+  ...{ rollback: [], purge: [], ddl: [], dbt: [], cat: [], replay: [], webhook: [], doctor: [], init: [] },
+  ...{ demo: [], simulator: [], 'write-back': [] },
+  schedule: ['apply', 'describe', 'trigger', 'pause', 'resume', 'delete'],
+  config: ['check', 'schema'],
+};
+
+const NAMES = Object.entries(COMMANDS)
+  .flatMap(([name, more]) => [...more.map((one) => `${name} ${one}`), name])
+  .join('|');
+/** `worktrack export` and so on; not `temporal-worktrack export`, and no path. */
+const COMMAND = new RegExp(`(?<![\\w./-])worktrack (${NAMES})(?![\\w-])`, 'g');
+
+/** Options without which a command would use another configuration or other servers. */
+const PLACE = ['--config', '--address', '--namespace', '--task-queue', '--data-converter'];
+/** These commands start their own servers, or use none. */
+const WITHOUT_PLACE = ['demo', 'simulator', 'init', 'replay', 'config schema'];
+/** These commands do not work on one connection of the configuration. */
+const WITHOUT_CONNECTION = [...WITHOUT_PLACE, 'worker', 'webhook', 'config check'];
+
+function missingOptions(command: string, rest: string, args: readonly string[]): string {
+  const own = /^[^\n`]*/.exec(rest)![0];
+  const isMissing = (option: string): boolean => !own.includes(` ${option}`);
+  const found: string[] = [];
+  if (!WITHOUT_PLACE.includes(command)) {
+    for (const option of PLACE.filter(isMissing)) {
+      const value = valuesOf(option, args).at(-1);
+      if (value !== undefined) found.push(option, shellWord(value));
+    }
+  }
+  const connections = valuesOf('--connection', args);
+  if (
+    connections.length === 1 &&
+    !WITHOUT_CONNECTION.includes(command) &&
+    isMissing('--connection') &&
+    isMissing('--all')
+  )
+    found.push('--connection', shellWord(connections[0]!));
+  return found.map((word) => ` ${word}`).join('');
+}
+
+function valuesOf(option: string, args: readonly string[]): string[] {
+  return args.flatMap((arg, at) => {
+    if (arg === option) return args[at + 1] === undefined ? [] : [args[at + 1]!];
+    return arg.startsWith(`${option}=`) ? [arg.slice(option.length + 1)] : [];
+  });
+}
+
+/** The first words of a command line that runs this program. */
+export function commandPrefix({ script, env, cwd }: Started): string {
+  const real = realPath(script);
+  // A test or another program that uses this module.
+  if (real === null || !PROGRAM.test(real)) return 'worktrack';
+  if (isOnPath(real, env)) return 'worktrack';
+  const npx = /^(.*[\\/]_npx[\\/][^\\/]+)[\\/]/.exec(script) ?? /^(.*[\\/]_npx[\\/][^\\/]+)[\\/]/.exec(real);
+  if (npx !== null) return `npx ${shellWord(npxPackage(npx[1]!))}`;
+  const application = /^(.*)[\\/]node_modules[\\/](?:\.bin|temporal-worktrack)[\\/]/.exec(script)?.[1];
+  if (application !== undefined && isInside(cwd, application)) return 'npx worktrack';
+  const path = relative(cwd, real);
+  return `node ${shellWord(path.startsWith('..') || isAbsolute(path) ? real : path)}`;
+}
+
+const PROGRAM = /[\\/]dist[\\/]src[\\/]cli[\\/]main\.js$/;
+/** The folders that npm adds to `PATH` for its own processes are not on the user's. */
+const NPM_FOLDER = /[\\/](?:node_modules[\\/]\.bin|node-gyp-bin)[\\/]?$/;
+
+function isOnPath(real: string, env: Started['env']): boolean {
+  const folders = (env.PATH ?? env.Path ?? '').split(delimiter).filter((one) => !NPM_FOLDER.test(one));
+  return folders.some((folder) => {
+    const file = join(folder, 'worktrack');
+    // On Windows, npm writes a script of its own, in the folder that contains the package.
+    if (existsSync(`${file}.cmd`)) return real.startsWith(realPath(folder) + sep);
+    return realPath(file) === real;
+  });
+}
+
+/** What npx was asked for: a name, or the path of a packed package. */
+function npxPackage(folder: string): string {
+  try {
+    const { _npx } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+      _npx?: { packages?: readonly string[] };
+    };
+    return _npx?.packages?.[0] ?? 'temporal-worktrack';
+  } catch {
+    return 'temporal-worktrack';
+  }
+}
+
+function isInside(folder: string, parent: string): boolean {
+  return `${resolve(folder)}${sep}`.startsWith(`${resolve(parent)}${sep}`);
+}
+
+function realPath(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+}

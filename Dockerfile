@@ -36,5 +36,5 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8081/healthz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # Directly and not through npm or a shell: signals have to reach the worker. `docker stop --time 60` lets it drain.
-ENTRYPOINT ["worktrack"]
+ENTRYPOINT ["node", "/app/dist/src/cli/main.js"]
 CMD ["worker", "--log-format", "json", "--health", "127.0.0.1:8081"]

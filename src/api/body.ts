@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { type ByteString, readByteString, toByteString } from '../core/brands.js';
+import { type ByteString, fromByteString } from '../core/brands.js';
 import { type ErrorCode, WorktrackError } from '../core/errors.js';
-import { ACCEPTED_CODING, decoderOf, isIdentity } from './content-coding.js';
+import { decodeText } from './charset.js';
+import { ACCEPTED_CODING, codingOf, gzipDecoder } from './content-coding.js';
 
 /** Why a body cannot be read. A retry can help for all of them except `too-large`. */
 export type BodyFault = 'too-large' | 'too-slow' | 'truncated' | 'unknown-coding' | 'undecodable';
@@ -27,6 +28,7 @@ export class BodyError extends WorktrackError {
 export interface BodyHeaders {
   readonly contentEncoding: string | null;
   readonly contentLength: string | null;
+  readonly contentType: string | null;
 }
 
 /** A decoded body and its decoded size in bytes. */
@@ -38,7 +40,7 @@ export interface Body {
 }
 
 /**
- * Decodes a whole JSON body (RFC 9110 8.4), and removes a byte order mark. Neither the encoded nor the decoded form may be
+ * Decodes a whole JSON body (RFC 9110 8.4) to text. Neither the encoded nor the decoded form may be
  * larger than `maxBytes`, so a decompression bomb never fills the memory.
  *
  * @throws BodyError
@@ -48,29 +50,31 @@ export async function readBody(
   headers: BodyHeaders,
   maxBytes: number,
 ): Promise<Body> {
-  const { contentEncoding, contentLength } = headers;
+  const { contentLength, contentType } = headers;
   checkSize(encoded, contentLength, maxBytes);
-  const chunks = isIdentity(contentEncoding)
-    ? encoded
-    : await decodeInto([], encoded, contentEncoding, maxBytes);
-  const whole = joinChunks(chunks);
-  const start = whole[0] === 0xef && whole[1] === 0xbb && whole[2] === 0xbf ? 3 : 0;
-  if (isUtf8(whole)) return { text: readByteString(whole.subarray(start)), bytes: whole.length, replaced: 0 };
-  return { ...decodeLossy(whole.subarray(start)), bytes: whole.length };
+  const whole = joinChunks(await decoded(encoded, headers, maxBytes));
+  const { text, replaced } = decodeText(whole, contentType);
+  return { text, bytes: whole.length, replaced };
 }
 
-/**
- * JSON must be UTF-8 (RFC 8259 section 8.1). One invalid value must not block all other rows, so invalid sequences
- * become U+FFFD, like lone surrogates (docs/explanation/semantics.md#values), and are counted for a warning.
- */
-function decodeLossy(bytes: Buffer): Pick<Body, 'text' | 'replaced'> {
-  const text = toByteString(bytes.toString('utf8'));
-  return { text, replaced: countReplacements(text) - countReplacements(readByteString(bytes)) };
+/** The chunks of the body without its coding. A body of text is read although its label says otherwise. */
+async function decoded(
+  encoded: readonly Buffer[],
+  { contentEncoding }: BodyHeaders,
+  maxBytes: number,
+): Promise<readonly Buffer[]> {
+  const coding = codingOf(contentEncoding, encoded);
+  if (coding === 'gzip') return decodeInto([], encoded, maxBytes);
+  if (coding === 'identity' || isText(Buffer.concat(encoded))) return encoded;
+  throw new BodyError(
+    'unknown-coding',
+    `The body has the Content-Encoding ${contentEncoding}, but only ${ACCEPTED_CODING} was requested.`,
+  );
 }
 
-/** Counts U+FFFD in a text. */
-function countReplacements(text: ByteString): number {
-  return text.split('\xef\xbf\xbd').length - 1;
+/** Whether bytes are text that could be JSON or a web page. Compressed data is not valid UTF-8, except for a few bytes. */
+function isText(bytes: Buffer): boolean {
+  return isUtf8(bytes) && /^\s*[[{<]/.test(bytes.toString('latin1', 0, 100));
 }
 
 /** Reused for joining the chunks of each body: a new buffer per body would load the garbage collector. */
@@ -96,36 +100,30 @@ function joinChunks(chunks: readonly Buffer[]): Buffer {
  */
 export async function readErrorText(
   encoded: readonly Buffer[],
-  { contentEncoding }: BodyHeaders,
+  { contentEncoding, contentType }: BodyHeaders,
   maxBytes: number,
 ): Promise<{ readonly text: string; readonly isDecoded: boolean }> {
-  const toText = (chunks: readonly Buffer[]) => Buffer.concat(chunks).toString('utf8');
-  if (isIdentity(contentEncoding)) return { text: toText(encoded), isDecoded: true };
+  const toText = (chunks: readonly Buffer[]) =>
+    fromByteString(decodeText(Buffer.concat(chunks), contentType).text);
+  if (codingOf(contentEncoding, encoded) !== 'gzip') return { text: toText(encoded), isDecoded: true };
   try {
-    return { text: toText(await decodeInto([], encoded, contentEncoding, maxBytes)), isDecoded: true };
+    return { text: toText(await decodeInto([], encoded, maxBytes)), isDecoded: true };
   } catch {
     const chunks: Buffer[] = [];
     // After a failure, `chunks` has the bytes before it.
-    await decodeInto(chunks, encoded, contentEncoding, maxBytes, 'any').catch(() => {});
+    await decodeInto(chunks, encoded, maxBytes, 'any').catch(() => {});
     return { text: toText(chunks), isDecoded: false };
   }
 }
 
-/** Decodes a body and returns `sink`, to which it adds each chunk as soon as it is decoded. @param end see `decoderOf` */
+/** Decodes a gzip body and returns `sink`, to which it adds each chunk as soon as it is decoded. @param end see `gzipDecoder` */
 async function decodeInto(
   sink: Buffer[],
   encoded: readonly Buffer[],
-  contentEncoding: string | null,
   maxBytes: number,
   end: 'marked' | 'any' = 'marked',
 ): Promise<readonly Buffer[]> {
-  const decoder = decoderOf(contentEncoding, end);
-  if (decoder === null) {
-    throw new BodyError(
-      'unknown-coding',
-      `The body has the Content-Encoding ${contentEncoding}, but only ${ACCEPTED_CODING} was requested.`,
-    );
-  }
+  const decoder = gzipDecoder(end);
   try {
     for (const chunk of encoded) decoder.write(chunk);
     decoder.end();
@@ -137,7 +135,7 @@ async function decodeInto(
     }
     return sink;
   } catch (error) {
-    throw isZlibError(error) ? decodingError(error, contentEncoding) : error;
+    throw isZlibError(error) ? decodingError(error) : error;
   } finally {
     decoder.destroy();
   }
@@ -172,9 +170,9 @@ function isZlibError(error: unknown): error is NodeJS.ErrnoException {
   return code?.startsWith('Z_') ?? false;
 }
 
-function decodingError(error: NodeJS.ErrnoException, coding: string | null): BodyError {
+function decodingError(error: NodeJS.ErrnoException): BodyError {
   if (error.code === 'Z_BUF_ERROR') {
-    return new BodyError('truncated', `The ${coding} body is truncated.`, { cause: error });
+    return new BodyError('truncated', 'The gzip body is truncated.', { cause: error });
   }
-  return new BodyError('undecodable', `The body is not valid ${coding}: ${error.message}.`, { cause: error });
+  return new BodyError('undecodable', `The body is not valid gzip: ${error.message}.`, { cause: error });
 }

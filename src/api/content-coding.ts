@@ -3,23 +3,43 @@ import { constants, createGunzip, type Gunzip } from 'node:zlib';
 /** The Accept-Encoding of every request. */
 export const ACCEPTED_CODING = 'gzip';
 
-/** Whether a body is not encoded (RFC 9110 8.4). */
-export function isIdentity(contentEncoding: string | null): boolean {
-  const coding = contentEncoding?.trim().toLowerCase() ?? '';
-  return coding === '' || coding === 'identity';
-}
+/** Codings that change the bytes of a body (the IANA registry of content codings). */
+const CODINGS: readonly string[] = ['gzip', 'br', 'deflate', 'compress', 'zstd', 'dcb', 'dcz', 'exi'];
+const GZIP_MAGIC = [0x1f, 0x8b];
+
+/** How to read a body: as it is, as gzip, or not at all, because the service used a coding that no request accepts. */
+type Coding = 'identity' | 'gzip' | 'unsupported';
 
 /**
- * The decoder for a Content-Encoding (RFC 9110 8.4). Null for a coding that no request accepts.
+ * The coding of a body (RFC 9110 8.4). The label alone does not decide: some services put a charset or `none` into
+ * Content-Encoding, and some proxies decode a body and keep its label. An unknown token means identity. No text begins
+ * with the first bytes of gzip, so these show whether a body is gzip.
  *
- * @param end `marked`: a body without its end is an error; `any`: such a body is decoded as far as it goes
+ * @param chunks the body as it arrived
  */
-export function decoderOf(contentEncoding: string | null, end: 'marked' | 'any'): Gunzip | null {
-  switch (contentEncoding?.trim().toLowerCase()) {
-    case 'x-gzip': // Equivalent to gzip (RFC 9110 8.4.1.3).
-    case ACCEPTED_CODING:
-      return createGunzip({ finishFlush: end === 'marked' ? constants.Z_FINISH : constants.Z_SYNC_FLUSH });
-    default:
-      return null;
+export function codingOf(contentEncoding: string | null, chunks: readonly Buffer[]): Coding {
+  const codings = (contentEncoding ?? '')
+    .split(',')
+    .map((token) => token.trim().toLowerCase().replace(/^x-/, ''))
+    .filter((token) => CODINGS.includes(token));
+  if (codings.every((coding) => coding === 'gzip') && codings.length <= 1)
+    return startsWith(chunks, GZIP_MAGIC) ? 'gzip' : 'identity';
+  return 'unsupported';
+}
+
+function startsWith(chunks: readonly Buffer[], bytes: readonly number[]): boolean {
+  let at = 0;
+  for (const chunk of chunks) {
+    for (const byte of chunk) {
+      if (byte !== bytes[at]) return false;
+      at += 1;
+      if (at === bytes.length) return true;
+    }
   }
+  return false;
+}
+
+/** The decoder for gzip. @param end `marked`: a body without its end is an error; `any`: such a body is decoded as far as it goes */
+export function gzipDecoder(end: 'marked' | 'any'): Gunzip {
+  return createGunzip({ finishFlush: end === 'marked' ? constants.Z_FINISH : constants.Z_SYNC_FLUSH });
 }

@@ -114,6 +114,7 @@ function bodyHeaders({ headers }: RawResponse): BodyHeaders {
   return {
     contentEncoding: header(headers, 'content-encoding'),
     contentLength: header(headers, 'content-length'),
+    contentType: header(headers, 'content-type'),
   };
 }
 

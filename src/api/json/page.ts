@@ -1,6 +1,7 @@
 import { type ByteString, type Cells, type Cursor, fromByteString } from '../../core/brands.js';
 import { JsonScanner } from '../../json/scanner.js';
 import { BrokenPromiseError } from '../errors/broken-promise-error.js';
+import { mayReport, ReportedError, reportedError, reportsFailure } from '../reported-error.js';
 import type { FieldColumns } from './record.js';
 import { RecordReader } from './record.js';
 
@@ -20,6 +21,11 @@ export interface PageOptions {
   readonly columns: FieldColumns;
   /** Separator between the levels of a flattened name; `null` keeps nested values as JSON text. */
   readonly flatten: ByteString | null;
+  /**
+   * What `"data": null` means. On the first page of an increment, services mean an empty list by it. Elsewhere it could hide
+   * records, so it breaks the promise of the API. Default: `wrong`.
+   */
+  readonly nullData?: 'empty' | 'wrong' | undefined;
 }
 
 interface ScanOptions extends PageOptions {
@@ -49,6 +55,7 @@ export function readListPage(body: ByteString, options: PageOptions): ListEnvelo
  *
  * @throws SyntaxError if the text is not JSON (a truncated response, an error page). The caller can retry.
  * @throws BrokenPromiseError if it is JSON, but not the list envelope of the spec
+ * @throws ReportedError if the body reports an error
  */
 export function* scanListPage(
   body: ByteString,
@@ -56,27 +63,46 @@ export function* scanListPage(
 ): Generator<void, Omit<ListEnvelope, 'rows'>> {
   const scanner = new JsonScanner(body);
   const records = new RecordReader(scanner, options.columns, options.flatten);
-  let hasData = false;
+  let data: 'none' | 'null' | 'array' = 'none';
   let page: PageFields | null = null;
+  let hasFailed = false;
 
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(body, 'the body is not an object');
   for (const [name] of scanner.members()) {
-    if (name === 'data') {
-      if (hasData) options.forget();
-      hasData = true;
+    if (name === 'data' && scanner.peek() !== NULL) {
+      if (data === 'array') options.forget();
+      data = 'array';
       yield* readData(scanner, records, options);
-    } else if (name === 'page') page = readPageFields(scanner);
+    } else if (name === 'data') {
+      if (data === 'array') options.forget();
+      data = 'null';
+      scanner.word('null');
+    } else if (name === 'page' && scanner.peek() !== NULL) page = readPageFields(scanner);
+    else if (mayReport(name)) hasFailed = reportsFailure(name, scanner.nested()) || hasFailed;
     else scanner.skip();
   }
   scanner.end();
 
-  if (!hasData) rejectEnvelope(body, 'the envelope has no "data"');
+  if (hasFailed || data !== 'array') checkReport(body, hasFailed);
+  if (data === 'none') rejectEnvelope(body, 'the envelope has no "data"');
+  if (data === 'null' && options.nullData !== 'empty') rejectEnvelope(body, '"data" is null');
+  if (data === 'null') page ??= { limit: null, nextCursor: null };
   const { limit, nextCursor } = page ?? rejectEnvelope(body, 'the envelope has no "page"');
   return { limit, nextCursor, replaced: scanner.replaced };
 }
 
+/** Throws the error that the body reports, if it reports one. */
+function checkReport(body: ByteString, hasFailed: boolean): void {
+  const reported = reportedError(fromByteString(body));
+  if (reported !== null) throw reported;
+  // The body is not quoted, because it may have records.
+  if (hasFailed) throw new ReportedError('');
+}
+
 const OPEN_OBJECT = 0x7b;
 const OPEN_ARRAY = 0x5b;
+/** The first character of `null`. */
+const NULL = 0x6e;
 
 interface PageFields {
   limit: number | null;
@@ -147,12 +173,16 @@ function readCursor(scanner: JsonScanner, code: number): Cursor | null {
   return rejectEnvelope(scanner.text, '"page.nextCursor" is neither a string nor null');
 }
 
-/** Throws BrokenPromiseError for a well-formed body, and SyntaxError for a truncated or malformed one. */
+/**
+ * Throws BrokenPromiseError for a well-formed body, SyntaxError for a truncated or malformed one, and ReportedError for one
+ * that is only a text.
+ */
 function rejectEnvelope(body: ByteString, what: string, row: number | null = null): never {
   const scanner = new JsonScanner(body);
-  scanner.peek();
+  const isText = scanner.peek() === 0x22;
   scanner.skip();
   scanner.end();
+  if (isText) checkReport(body, false);
   throw new BrokenPromiseError(
     `the service's response is not the list envelope of the specification: ${what}`,
     { row },

@@ -8,8 +8,12 @@ import { rejection } from './support.js';
 
 const MB = 1024 * 1024;
 
-function coded(contentEncoding: string | null, contentLength: string | null = null) {
-  return { contentEncoding, contentLength };
+function coded(
+  contentEncoding: string | null,
+  contentLength: string | null = null,
+  contentType: string | null = null,
+) {
+  return { contentEncoding, contentLength, contentType };
 }
 
 async function fault(promise: Promise<unknown>): Promise<unknown> {
@@ -76,13 +80,76 @@ describe('decoding', () => {
     ['br', brotliCompressSync('{}')],
     ['deflate', deflateSync('{}')],
     ['gzip, gzip', gzipSync(gzipSync('{}'))],
-    ['zstd', Buffer.from('x')],
+    ['zstd', Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x7b])],
+    ['UTF-8, br', brotliCompressSync('{}')],
   ])('the coding %s, which no request accepts, is named in the error', async (coding, bytes) => {
     expect(await rejection(readBody([bytes], coded(coding), MB))).toMatchObject({
       fault: 'unknown-coding',
       message: `The body has the Content-Encoding ${coding}, but only gzip was requested.`,
     });
   });
+});
+
+describe('labels that are wrong', () => {
+  const text = '{"name":"Prüfung"}';
+  const plain = Buffer.from(text);
+  const latin1 = Buffer.from(text, 'latin1');
+  const utf16 = Buffer.from(text, 'utf16le');
+  const swapped = Buffer.from(utf16).swap16();
+  const bom = (bytes: Buffer, mark: Buffer) => Buffer.concat([mark, bytes]);
+  const LE = Buffer.from([0xff, 0xfe]);
+  const BE = Buffer.from([0xfe, 0xff]);
+
+  test.each<[string, Buffer, ReturnType<typeof coded>]>([
+    ['UTF-8 as a content coding', plain, coded('UTF-8')],
+    ['none as a content coding', plain, coded('none')],
+    ['several unknown content codings', plain, coded('binary, utf8, ,identity')],
+    ['a gzip label on a plain body', plain, coded('gzip')],
+    ['a br label on a plain body', plain, coded('br')],
+    ['a gzip label and an unknown one on a gzip body', gzipSync(plain), coded('gzip, UTF-8')],
+    ['gzip without a label', gzipSync(plain), coded(null)],
+    ['an unknown label on a gzip body', gzipSync(plain), coded('UTF-8')],
+    ['ISO-8859-1 that is declared', latin1, coded(null, null, 'application/json; charset=ISO-8859-1')],
+    ['a quoted charset', latin1, coded(null, null, 'application/json;charset="windows-1252"')],
+    [
+      'ISO-8859-1 that is declared, in gzip',
+      gzipSync(latin1),
+      coded('gzip', null, 'text/json; x=1; CHARSET=latin1'),
+    ],
+    [
+      'UTF-8 that is declared as ISO-8859-1',
+      plain,
+      coded(null, null, 'application/json; charset=ISO-8859-1'),
+    ],
+    ['UTF-8 with a byte order mark', bom(plain, Buffer.from('\ufeff')), coded(null)],
+    [
+      'UTF-16 with a little-endian byte order mark',
+      bom(utf16, LE),
+      coded(null, null, 'application/json; charset=utf-8'),
+    ],
+    ['UTF-16 with a big-endian byte order mark', bom(swapped, BE), coded(null)],
+    ['UTF-16 without a byte order mark', utf16, coded(null, null, 'application/json; charset=utf-16')],
+    ['big-endian UTF-16 without a byte order mark', swapped, coded(null)],
+    ['UTF-16 in gzip', gzipSync(bom(utf16, LE)), coded('gzip')],
+  ])('%s: the body is read as it is meant, for any chunk boundaries', async (_, bytes, headers) => {
+    for (const size of [1, 2, 3, bytes.length]) {
+      const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+        bytes.subarray(at * size, (at + 1) * size),
+      );
+      const body = await readBody(chunks, headers, MB);
+      expect([fromByteString(body.text), body.replaced]).toEqual([text, 0]);
+      expect((await readErrorText(chunks, headers, MB)).text).toBe(text);
+    }
+  });
+
+  test.each(['no-such-charset', 'utf-8', 'UTF8', ''])(
+    'bytes that are not UTF-8 are replaced if the declared charset is %j',
+    async (charset) => {
+      const headers = coded(null, null, `application/json; charset=${charset}`);
+      const body = await readBody([latin1], headers, MB);
+      expect([fromByteString(body.text), body.replaced]).toEqual(['{"name":"Pr\ufffdfung"}', 1]);
+    },
+  );
 });
 
 describe('faults', () => {
@@ -103,7 +170,7 @@ describe('faults', () => {
   });
 
   test('a gzip body that is not gzip data is undecodable', async () => {
-    const noise = Buffer.from('<html>no such thing as compression here</html>');
+    const noise = Buffer.from([0x1f, 0x8b, ...Buffer.from('no such thing as compression here')]);
     expect(await fault(readBody([noise], coded('gzip'), MB))).toBe('undecodable');
   });
 });

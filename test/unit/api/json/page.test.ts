@@ -2,8 +2,12 @@ import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BrokenPromiseError } from '../../../../src/api/errors/broken-promise-error.js';
+import { readListPage } from '../../../../src/api/json/page.js';
 import { JsonType } from '../../../../src/api/json/record.js';
+import { ReportedError } from '../../../../src/api/reported-error.js';
+import { toByteString } from '../../../../src/core/brands.js';
 import {
+  AllColumns,
   anyGaps,
   anyRecord,
   anyValue,
@@ -305,25 +309,94 @@ describe('A list page', () => {
 describe('The list envelope', () => {
   it.each([
     ['{"page":{"nextCursor":null}}', 'no "data"'],
-    ['{"data":null,"page":{}}', '"data" is not an array'],
+    ['{"data":null,"page":{}}', '"data" is null'],
     ['{"data":{"id":1},"page":{}}', '"data" is not an array'],
     ['{"data":[{"id":1},7],"page":{}}', 'data[1] is not an object'],
     ['{"data":[null],"page":{}}', 'data[0] is not an object'],
     ['{"data":[[]],"page":{}}', 'data[0] is not an object'],
     ['{"data":[]}', 'no "page"'],
-    ['{"data":[],"page":null}', '"page" is not an object'],
+    ['{"data":[],"page":null}', 'no "page"'],
     ['{"data":[],"page":[]}', '"page" is not an object'],
     ['{"data":[],"page":{"nextCursor":true}}', '"page.nextCursor"'],
     ['{"data":[],"page":{"nextCursor":{}}}', '"page.nextCursor"'],
     ['{"data":[],"page":{"nextCursor":["c"]}}', '"page.nextCursor"'],
     ['[]', 'not an object'],
-    ['"error"', 'not an object'],
     ['null', 'not an object'],
     ['42', 'not an object'],
     ['{}', 'no "data"'],
   ])('is rejected as contradicting the specification: %s', (text, what) => {
     expect(() => readText(text)).toThrow(BrokenPromiseError);
     expect(() => readText(` ${text}\n`)).toThrow(what);
+  });
+
+  describe('an error with status 2xx', () => {
+    it.each([
+      ['{"error":"No such list"}', 'No such list'],
+      ['{"errors":[{"message":"Database timeout"}]}', 'Database timeout'],
+      ['{"errors":["one","two"],"data":null}', 'one'],
+      ['{"error":{"code":500,"message":"Failed"}}', 'Failed'],
+      ['{"message":"Try again"}', 'Try again'],
+      ['{"msg":"fail","code":500,"data":null}', 'fail'],
+      ['{"detail":"Request was throttled."}', 'Request was throttled.'],
+      ['{"success":false,"data":[],"page":{},"message":"week locked"}', 'week locked'],
+      ['{"ok":false}', ''],
+      ['{"status":"error","data":null}', ''],
+      ['{"status":503,"data":[],"page":{}}', ''],
+      ['{"data":[],"page":{"nextCursor":null},"errors":[{"message":"shard lost"}]}', 'shard lost'],
+      ['{"data":[{"id":1}],"page":{"nextCursor":null},"error":"partial"}', 'partial'],
+      ['"Internal error"', 'Internal error'],
+    ])('throws the text of the service: %s', (text, message) => {
+      expect(() => readText(text)).toThrow(new ReportedError(message));
+    });
+
+    it.each([
+      '"error":null',
+      '"errors":[ ]',
+      '"errors":{}',
+      '"error":false',
+      '"error":""',
+      '"error":0',
+      '"success":true',
+      '"ok":true,"message":"all right"',
+      '"status":"ok"',
+      '"status":200',
+      '"message":"OK","detail":"1 record"',
+    ])('is not %s', (member) => {
+      expect(readText(`{"data":[],${member},"page":{"nextCursor":null}}`).rows).toEqual([]);
+    });
+  });
+
+  describe('"data": null', () => {
+    const read = (text: string, nullData: 'empty' | 'wrong') =>
+      readListPage(toByteString(text), { columns: new AllColumns(), flatten: null, nullData });
+
+    it.each([
+      '{"data":null,"page":{"limit":5,"nextCursor":null}}',
+      '{"data":null,"page":null}',
+      '{"data":null}',
+    ])('is an empty list only where it may be: %s', (text) => {
+      expect(read(text, 'empty')).toMatchObject({ rows: [], nextCursor: null });
+      expect(() => read(text, 'wrong')).toThrow('"data" is null');
+    });
+
+    it('continues the list if it has a cursor', () => {
+      expect(read('{"data":null,"page":{"nextCursor":"c"}}', 'empty').nextCursor).toBe('c');
+    });
+
+    it.each(['{"data":null,"message":"Database timeout"}', '{"errors":["no"],"data":null,"page":{}}'])(
+      'hides no error: %s',
+      (text) => {
+        expect(() => read(text, 'empty')).toThrow(ReportedError);
+      },
+    );
+
+    it.each(['OK', 'success', 'No records found.'])('may have the message %s', (message) => {
+      expect(read(JSON.stringify({ data: null, message }), 'empty').rows).toEqual([]);
+    });
+
+    it('replaces earlier records, because the last member counts', () => {
+      expect(read('{"data":[{"id":1}],"data":null}', 'empty').rows).toEqual([]);
+    });
   });
 
   it.each(['{"nextCursor":null}', '{"nextCursor":""}', '{}', '{"limit":3}'])(

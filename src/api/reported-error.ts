@@ -1,0 +1,35 @@
+import { errorMessageIn } from './service-message.js';
+
+/** Thrown by a parser for a body that reports an error although the status says 2xx. `message` is the service's text, or empty. */
+export class ReportedError extends Error {
+  override readonly name = 'ReportedError';
+}
+
+/** Members that hold an error, if they hold anything. */
+const ERRORS: readonly string[] = ['error', 'errors', 'fault', 'exception'];
+/** Members that say whether the request succeeded. */
+const RESULTS: readonly string[] = ['success', 'ok', 'status'];
+const NOTHING = /^(?:null|false|0|""|"(?:none|ok)"|\[\s*\]|\{\s*\})$/i;
+const FAILURE = /^(?:false|"(?:error|errors|fail|failed|failure)"|[45]\d\d)$/i;
+/** Texts beside `"data": null` that report no error. */
+const GOOD_NEWS = /^(?:ok|success\w*|done|no (?:data|content|records?|results?|changes?)\b.*)\W*$/i;
+
+/** Whether a member of a response's body can say that the request failed. */
+export function mayReport(name: string): boolean {
+  return ERRORS.includes(name) || RESULTS.includes(name);
+}
+
+/** Whether a member says that the request failed. @param value its JSON text */
+export function reportsFailure(name: string, value: string): boolean {
+  return ERRORS.includes(name) ? !NOTHING.test(value) : FAILURE.test(value);
+}
+
+/**
+ * The error that a body without data reports in words; null if it has no message.
+ *
+ * @param body JSON text
+ */
+export function reportedError(body: string): ReportedError | null {
+  const message = errorMessageIn(body);
+  return message === null || GOOD_NEWS.test(message.trim()) ? null : new ReportedError(message);
+}

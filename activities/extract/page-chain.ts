@@ -3,7 +3,7 @@ import {
   isTooLarge,
   mayBeTooHeavy,
   NotFoundError,
-  type Received,
+  type ReceivedPage,
   RejectedError,
   type ServiceClient,
   ServiceError,
@@ -59,7 +59,7 @@ interface Ask {
 
 /** A page and the position of the page after it. */
 export interface FetchedPage {
-  readonly received: Received<Page>;
+  readonly received: ReceivedPage<Page>;
   readonly next: ChainPosition;
   readonly done: boolean;
 }
@@ -75,7 +75,7 @@ export class PageChain {
   #at: ChainPosition;
   /** Whether the service has rejected the current cursor once. */
   #retried = false;
-  #prefetched: PrefetchedPage<Received<Page>> | null = null;
+  #prefetched: PrefetchedPage<ReceivedPage<Page>> | null = null;
   readonly #closing = new AbortController();
   readonly #signal: AbortSignal;
 
@@ -116,7 +116,7 @@ export class PageChain {
     }
   }
 
-  #request(): Promise<Received<Page>> {
+  #request(): Promise<ReceivedPage<Page>> {
     const prefetched = this.#prefetched;
     this.#prefetched = null;
     if (prefetched?.isFor(this.#at)) return prefetched.take();
@@ -124,7 +124,7 @@ export class PageChain {
     return this.#ask(this.#at, {});
   }
 
-  #ask(at: ChainPosition, { turn, onPrefetchWait, attempt }: Ask): Promise<Received<Page>> {
+  #ask(at: ChainPosition, { turn, onPrefetchWait, attempt }: Ask): Promise<ReceivedPage<Page>> {
     const { client, run, reader, onWait } = this.#options;
     const { name, path } = run.resource;
     let failures = 0;
@@ -136,6 +136,7 @@ export class PageChain {
         limit: at.pageSize,
         cursor: at.cursor,
         updatedSince: at.updatedSince,
+        wasRead: run.before !== null,
         signal: this.#signal,
         onWait: (until) => {
           onPrefetchWait?.();
@@ -146,7 +147,7 @@ export class PageChain {
       async (body) => {
         await turn;
         if (attempt !== 'single' && this.#prefetch(at, body)) await letRequestLeave();
-        return reader.read(body);
+        return reader.read(body, at.cursor === null && at.updatedSince !== null ? 'empty' : 'wrong');
       },
     );
   }
@@ -173,7 +174,7 @@ export class PageChain {
    * The `updatedSince` for the first page of changes, by its `Date` header. If it differs from the requested one, because a
    * clock was set back, the page is requested again.
    */
-  #sinceByClocks({ serviceDate }: Received<Page>): UtcSeconds | null {
+  #sinceByClocks({ serviceDate }: ReceivedPage<Page>): UtcSeconds | null {
     const { run, now, upTo } = this.#options;
     const { cursor, updatedSince } = this.#at;
     if (upTo === null || cursor !== null || updatedSince === null) return updatedSince;
@@ -190,7 +191,7 @@ export class PageChain {
    * @returns the page to continue with; the position of the chain is then that of this page
    * @throws the failure, with a hint at `sync.pageSize` if a smaller page may help
    */
-  async #lighten(error: unknown): Promise<Received<Page>> {
+  async #lighten(error: unknown): Promise<ReceivedPage<Page>> {
     const tooLarge = isTooLarge(error);
     if (!tooLarge && !mayBeTooHeavy(error)) throw error;
     const from = this.#at;
@@ -216,7 +217,7 @@ export class PageChain {
   }
 
   /** Requests a page once. Returns `null` if it may be too heavy, or has a size that the service rejects. */
-  async #try(at: ChainPosition): Promise<Received<Page> | null> {
+  async #try(at: ChainPosition): Promise<ReceivedPage<Page> | null> {
     try {
       return await this.#ask(at, { attempt: 'single' });
     } catch (error) {
@@ -236,7 +237,7 @@ export class PageChain {
     );
   }
 
-  #accept(received: Received<Page>): FetchedPage {
+  #accept(received: ReceivedPage<Page>): FetchedPage {
     const { nextCursor } = received.value;
     this.#retried = false;
     if (nextCursor !== null && Buffer.byteLength(nextCursor) > MAX_CURSOR_BYTES)

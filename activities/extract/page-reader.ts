@@ -48,9 +48,10 @@ export class PageReader {
   /**
    * Reads one page. Wait for the result before reading the next page, because a page can add columns.
    *
+   * @param nullData what `"data": null` means on this page, as in `PageOptions`
    * @throws as `scanListPage`; ConfigurationError for more columns than a resource may have
    */
-  async read(body: ByteString): Promise<Page> {
+  async read(body: ByteString, nullData: 'empty' | 'wrong' = 'wrong'): Promise<Page> {
     const rows = this.#spares.pop() ?? new RowBuffer();
     const keyless: Cells[] = [];
     let records = 0;
@@ -65,6 +66,7 @@ export class PageReader {
     const scan = scanListPage(body, {
       columns: this.columns,
       flatten: this.#flatten,
+      nullData,
       atOnce: () => Math.min(RECORDS_AT_ONCE, CELLS_AT_ONCE / this.columns.size),
       forget,
       take: (some) => {

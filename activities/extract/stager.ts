@@ -130,6 +130,8 @@ export class Stager {
       fetched: this.#ahead.fetched + received.value.records,
       quarantined: this.#ahead.quarantined + received.value.keyless.length,
       replaced: this.#ahead.replaced + received.value.replaced + received.replaced,
+      repaired: this.#ahead.repaired + received.repaired,
+      isBlank: this.#ahead.isBlank || (received.isBlank && this.#ahead.kind === 'list'),
       // Only the first response of a reading gives its start time: later responses would miss changes in between.
       serviceStart: this.#ahead.pages === 0 ? received.serviceDate : this.#ahead.serviceStart,
       began: this.#ahead.began ?? now,

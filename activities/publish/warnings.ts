@@ -76,6 +76,11 @@ export function warningsOf(
     warnings.push(
       `${count(stage.replaced, 'character')} that UTF-8 cannot represent (lone surrogates, invalid bytes) became U+FFFD`,
     );
+  if (stage.repaired > 0)
+    warnings.push(
+      `json: ${count(stage.repaired, 'deviation')} from JSON accepted (raw control characters in strings, NaN or Infinity as null), ` +
+        'because of `json: lenient`',
+    );
   return warnings;
 }
 

@@ -31,6 +31,7 @@ function refusedForNow(error: TransientError, refusal: RefusedError): Applicatio
   return ApplicationFailure.create({
     type: 'Refused' satisfies FailureType,
     message: error.describe(),
+    nonRetryable: !error.retryable,
     details: [refusal.failureDetail],
     ...(retryAfterMs === null ? {} : { nextRetryDelay: Math.max(retryAfterMs, 1) }),
   });

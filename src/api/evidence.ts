@@ -32,7 +32,7 @@ const ZERO = /^0+(?:\.0*)?$/;
  * Whether a rate header says that nothing is left: `X-RateLimit-Remaining: 0`, `RateLimit-Remaining`, `RateLimit`
  * (draft-ietf-httpapi-ratelimit-headers) and similar ones. Several windows in one header count as used up if one is.
  */
-export function isLimitUsedUp({ headers }: ResponseSigns): boolean {
+export function isLimitUsedUp({ headers }: Pick<ResponseSigns, 'headers'>): boolean {
   return Object.entries(headers).some(([name, value]) => {
     const parts = [value ?? ''].flat().flatMap((line) => line.split(/[\s,;]+/));
     if (STRUCTURED_NAME.test(name)) return parts.some((part) => /^(?:r|remaining)=0+$/i.test(part));

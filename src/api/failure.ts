@@ -1,3 +1,5 @@
+import { type ByteString, fromByteString } from '../core/brands.js';
+import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/duration.js';
 import type { ErrorMapping } from '../core/settings.js';
 import { AT_THE_END } from '../json/scanner.js';
 import { BodyError, type BodyFault } from './body.js';
@@ -9,8 +11,10 @@ import { type RefusalScope, RefusedError } from './errors/refused-error.js';
 import { RejectedError } from './errors/rejected-error.js';
 import type { RequestContext, ServiceError } from './errors/service-error.js';
 import { TransientError, type TransientReason } from './errors/transient-error.js';
-import type { Evidence } from './evidence.js';
-import type { Redactor } from './redact.js';
+import { type Evidence, isChallenge } from './evidence.js';
+import { boundMessage, type Redactor } from './redact.js';
+import { MAX_REDIRECTS } from './redirect.js';
+import { ReportedError } from './reported-error.js';
 import type { HttpResponse } from './request.js';
 import { safeCause } from './safe-cause.js';
 import { serviceMessage } from './service-message.js';
@@ -34,21 +38,42 @@ const READING: Readonly<Record<Exclude<Evidence, 'status'>, string>> = {
     'retried. If it stays, have the address of the worker admitted.',
 };
 
-/** The error for a response other than 2xx (docs/explanation/semantics.md#errors). */
+/** What the connection's settings say about errors. */
+export interface ErrorRules {
+  readonly mapping: ErrorMapping;
+  /** As in the options of the client. */
+  readonly giveUpAfterMs: number | undefined;
+}
+
+/** The error for a response other than 2xx (docs/explanation/semantics.md#errors). @param wasRead as in `ListRequest` */
 export function statusError(
   response: Failure,
   request: RequestContext,
-  mapping: ErrorMapping,
+  { mapping, giveUpAfterMs }: ErrorRules,
   redact: Redactor,
+  wasRead: boolean,
 ): ServiceError {
-  const { status, retryAfterMs, location, headers, reason } = response.head;
+  const { status, retryAfterMs, retryAfter, location, headers, reason } = response.head;
   const { text } = response;
   const purpose = request.method === 'GET' ? 'read' : 'write';
   const { kind, byStatus, evidence } = classifyResponse({ status, headers, reason, text }, mapping, purpose);
   const message = evidence === 'challenge' ? null : serviceMessage(text, redact);
-  const options = { request, status, retryAfterMs, serviceMessage: message?.shown ?? null, evidence };
   const quoted = message === null ? '' : ` and says: ${message.shown}`;
   const what = `${subject(request)} answered ${status}${quoted}`;
+  const isTooLong = retryAfterMs !== null && giveUpAfterMs !== undefined && retryAfterMs > giveUpAfterMs;
+  const options = {
+    request,
+    status,
+    retryAfterMs,
+    serviceMessage: message?.shown ?? null,
+    evidence,
+    reason: 'status',
+    patience: isTooLong ? 'none' : 'long',
+  } as const;
+  const tooLong = isTooLong
+    ? ` It requires a wait of ${roughly(retryAfterMs)} (Retry-After: ${boundMessage(redact(retryAfter ?? ''), 100)}), which is longer than ` +
+      `\`retries.giveUpAfter\` (${formatDuration(giveUpAfterMs)}), so the run ends now.`
+    : '';
   const refused = (): RefusedError => {
     const scope = refusalScope(status, message?.raw ?? null);
     return new RefusedError(`${what} (refused). ${REFUSAL_REMEDY[scope]}`, { ...options, scope });
@@ -57,33 +82,56 @@ export function statusError(
     const refusal = byStatus === 'refused' ? refused() : null;
     const otherwise =
       refusal === null ? '' : ` Otherwise the service refuses the request: ${REFUSAL_REMEDY[refusal.scope]}`;
-    return new TransientError(`${what}. ${READING[evidence]}${otherwise}`, {
-      ...options,
-      refusal,
-      reason: 'status',
-    });
+    const reading = isTooLong && evidence === 'header' ? LIMIT : READING[evidence];
+    return new TransientError(`${what}. ${reading}${tooLong}${otherwise}`, { ...options, refusal });
   }
   switch (kind) {
     case 'refused':
       return refused();
     case 'not-found':
-      return new NotFoundError(what, options);
+      return wasRead
+        ? new TransientError(missingList(what), { ...options, patience: 'short' })
+        : new NotFoundError(what, options);
     case 'rejected':
       return new RejectedError(what, { ...options, isCut: !response.isWhole });
     case 'redirect':
       return new TransientError(
-        `${subject(request)} answered ${status}, a redirect to ${redirectHost(location, request, redact)}. Redirects are not followed; check baseUrl.`,
-        { ...options, reason: 'redirect' },
+        `${subject(request)} answered ${status}, ${redirectText(location, request, redact)}`,
+        { ...options, reason: 'redirect', patience: 'short' },
       );
     default:
-      return new TransientError(what, { ...options, reason: 'status' });
+      return new TransientError(isTooLong ? `${what}.${tooLong}` : what, options);
   }
 }
 
-/** Only the host: the rest of a Location may contain tokens. */
-function redirectHost(location: string | null, request: RequestContext, redact: Redactor): string {
-  if (location === null || !URL.canParse(location, request.url)) return 'an unknown host';
-  return redact(new URL(location, request.url).host);
+const LIMIT = 'Its headers show a rate limit or a used-up quota.';
+
+const REDIRECT_REMEDY =
+  'Only redirects of reads to the same origin are followed, because the API key must not reach another one. Correct ' +
+  "baseUrl or the resource's `path`.";
+
+function missingList(what: string): string {
+  return (
+    `${what}, although it has had this list before. Either the list was removed or renamed, or the service hides it from this ` +
+    'key, or it answers 404 while it is being changed or if it has no changes. The snapshot and the checkpoint stay as ' +
+    "they are. If the list has moved, correct the resource's `path`."
+  );
+}
+
+/** A wait in units that a person compares: to the minute from an hour on, to the hour from a day on. */
+function roughly(ms: number): string {
+  const unit = ms >= DAY_MS ? HOUR_MS : ms >= HOUR_MS ? MINUTE_MS : SECOND_MS;
+  return formatDuration(Math.round(ms / unit) * unit);
+}
+
+/** Names only the host: the rest of a Location may contain tokens. */
+function redirectText(location: string | null, request: RequestContext, redact: Redactor): string {
+  const target =
+    location !== null && URL.canParse(location, request.url) ? new URL(location, request.url) : null;
+  if (target === null) return `a redirect to an unknown host. ${REDIRECT_REMEDY}`;
+  if (request.method === 'GET' && target.origin === new URL(request.url).origin)
+    return `a redirect to itself or the last of more than ${MAX_REDIRECTS} redirects. Check baseUrl and the resource's \`path\`.`;
+  return `a redirect to ${redact(target.host)}. ${REDIRECT_REMEDY}`;
 }
 
 const REASONS: Partial<Record<BodyFault, TransientReason>> = { 'too-slow': 'timeout', truncated: 'cut' };
@@ -142,6 +190,19 @@ export function parseError(
       cause: safeCause(error, redact),
     });
   }
+  if (error instanceof ReportedError) {
+    const message = boundMessage(redact(error.message));
+    const what =
+      message === ''
+        ? 'its body reports an error without a message'
+        : `its body reports an error: ${message}`;
+    const options = { request, status, cause: safeCause(error, redact), serviceMessage: message || null };
+    return new TransientError(`${subject(request)} answered ${status}, but ${what}`, {
+      ...options,
+      reason: 'body',
+      patience: 'short',
+    });
+  }
   if (!(error instanceof SyntaxError)) return null;
   const cause = safeCause(error, redact);
   return new TransientError(
@@ -155,13 +216,60 @@ export function parseError(
   );
 }
 
-/** The error for a web page instead of JSON, as proxies and login portals send it. */
-export function htmlError(request: RequestContext, status: number): ServiceError {
+/** The error for a body that is JSON apart from what `json: lenient` accepts. */
+export function strictJsonError(
+  error: SyntaxError,
+  request: RequestContext,
+  status: number,
+  redact: Redactor,
+): ServiceError {
+  const cause = safeCause(error, redact);
   return new TransientError(
-    `${subject(request)} answered ${status} with a web page instead of JSON; check whether a proxy or a login page intercepts requests.`,
-    { request, status, reason: 'body' },
+    `${subject(request)} answered ${status} with invalid JSON: ${cause.message}. The body is complete, and has raw control ` +
+      'characters in strings, or NaN or Infinity. To read it nevertheless, set `json: lenient` for the connection.',
+    { request, status, cause, reason: 'body', patience: 'short' },
   );
 }
+
+/** The longest text in place of JSON that is quoted, in characters. A longer one may be data in another format. */
+const MAX_PLAIN_TEXT = 200;
+
+/**
+ * The error for a 2xx whose body cannot be JSON, as proxies, firewalls and login portals send it; null if it can be JSON.
+ * The body decides, and not its Content-Type.
+ */
+export function notJsonError(
+  { head, body }: Extract<HttpResponse, { kind: 'success' }>,
+  context: () => RequestContext,
+  redact: Redactor,
+): ServiceError | null {
+  const first = /\S/.exec(body.text)?.[0];
+  if (first !== undefined && /[[{"\d\-tfnNI]/.test(first)) return null;
+  const { status, headers, reason } = head;
+  const request = context();
+  const text = fromByteString(body.text.slice(0, MAX_SIGNS_CHARS) as ByteString);
+  const what = `${subject(request)} answered ${status} with`;
+  const options = { request, status, reason: 'body' } as const;
+  if (isChallenge({ headers, reason, text }))
+    return new TransientError(`${what} a web page or without a body. ${READING.challenge}`, {
+      ...options,
+      evidence: 'challenge',
+    });
+  if (first === undefined) return null;
+  if (first === '<')
+    return new TransientError(
+      `${what} a web page instead of JSON; check whether a proxy or a login page intercepts requests.`,
+      options,
+    );
+  const isQuoted = text.length <= MAX_PLAIN_TEXT && !/[\r\n]/.test(text.trim());
+  return new TransientError(
+    `${what} text instead of JSON${isQuoted ? `: ${boundMessage(redact(text))}` : ''}`,
+    options,
+  );
+}
+
+/** Enough of a page to recognize it. */
+const MAX_SIGNS_CHARS = 64 * 1024;
 
 function subject(request: RequestContext): string {
   return `${request.resource}: ${request.method} ${request.url}`;

@@ -1,5 +1,6 @@
 import type { Agent } from 'undici';
-import type { Cursor } from '../core/brands.js';
+import { type Cursor, toByteString } from '../core/brands.js';
+import { BrokenPromiseError } from './errors/broken-promise-error.js';
 import { NotFoundError } from './errors/not-found-error.js';
 import { RejectedError } from './errors/rejected-error.js';
 import { type Operation, RequestExecutor } from './request-executor.js';
@@ -9,11 +10,15 @@ import type {
   ListRequest,
   Parse,
   Received,
+  ReceivedPage,
   SendRequest,
   ServiceClient,
   ServiceClientOptions,
 } from './service-client.js';
 import { displayUrl, listQuery, resourceUrl, type Segment, UnsendableError } from './url.js';
+
+/** What an empty body means on a request without a cursor. */
+const EMPTY_LIST = toByteString('{"data":[],"page":{}}');
 
 /** Turns the three kinds of request into operations for `RequestExecutor`, which sends them. */
 export class HttpServiceClient implements ServiceClient {
@@ -28,17 +33,30 @@ export class HttpServiceClient implements ServiceClient {
     this.#executor = new RequestExecutor(agent, options);
   }
 
-  async listPage<T>(request: ListRequest, parse: Parse<T>): Promise<Received<T>> {
+  async listPage<T>(request: ListRequest, parse: Parse<T>): Promise<ReceivedPage<T>> {
     const target = this.#target(request, 'GET', request.path.split('/'), () => listQuery(request));
-    const { cursor, mayRetry } = request;
-    return this.#execute({ ...readOperation(request, target), cursor, mayRetry }, parse);
+    const { cursor, mayRetry, wasRead } = request;
+    let isBlank = false;
+    const received = await this.#execute(
+      { ...readOperation(request, target), cursor, mayRetry, wasRead: wasRead === true && cursor === null },
+      (body) => {
+        isBlank = !/\S/.test(body);
+        if (isBlank && cursor !== null)
+          throw new SyntaxError('the body is empty, perhaps because a proxy cut it');
+        return parse(isBlank ? EMPTY_LIST : body);
+      },
+    );
+    return { ...received, isBlank };
   }
 
   async fetchById<T>(request: FetchRequest, parse: Parse<T>): Promise<Received<T> | null> {
     const segments = [...request.path.split('/'), { value: request.id, shown: '<id>' }];
     const target = this.#target(request, 'GET', segments, () => '');
     try {
-      return await this.#execute(readOperation(request, target), parse);
+      return await this.#execute(readOperation(request, target), (body) => {
+        if (!/\S/.test(body)) throw new BrokenPromiseError('the response has no record');
+        return parse(body);
+      });
     } catch (error) {
       // 410 means permanently gone.
       if (error instanceof NotFoundError || (error instanceof RejectedError && error.status === 410))
@@ -78,6 +96,7 @@ export class HttpServiceClient implements ServiceClient {
       displayUrl,
       records,
       cursor: null,
+      wasRead: false,
       headers:
         idempotencyKey === undefined
           ? { 'content-type': contentType }
@@ -131,6 +150,7 @@ function readOperation(request: ListRequest | FetchRequest, target: Target): Ope
     signal,
     onWait,
     cursor: null,
+    wasRead: false,
     headers: {},
     body: null,
     attempts: undefined,

@@ -25,12 +25,13 @@ export { isTooLarge, mayBeTooHeavy } from './heavy.js';
 export { parseHttpDate } from './http-date.js';
 export { postJson } from './post-json.js';
 export { boundMessage, createRedactor, REDACTED } from './redact.js';
-export { MAX_RETRY_AFTER_MS, parseRetryAfter } from './retry-after.js';
+export { parseRetryAfter } from './retry-after.js';
 export type { SendAnswer, SendOutcome, SentBefore } from './send-outcome.js';
 export type {
   FetchRequest,
   ListRequest,
   Received,
+  ReceivedPage,
   SendRequest,
   ServiceClient,
   ServiceClientOptions,

@@ -1,14 +1,24 @@
-import type { Agent } from 'undici';
-import type { ByteString, Cursor } from '../core/brands.js';
+import type { Dispatcher } from 'undici';
+import type { Cursor } from '../core/brands.js';
+import { MINUTE_MS } from '../core/duration.js';
 import { SecretReader } from '../core/secrets.js';
-import type { ErrorMapping, HttpSettings } from '../core/settings.js';
+import type { HttpSettings } from '../core/settings.js';
+import { repairJson } from '../json/repair.js';
 import { backoffDelayMs, wait } from './backoff.js';
 import { type Lease, type LeaseOutcome, RateBudget } from './budget.js';
 import { ACCEPTED_CODING } from './content-coding.js';
 import type { RequestContext, ServiceError } from './errors/service-error.js';
 import { TransientError } from './errors/transient-error.js';
-import { exchangeError, htmlError, parseError, statusError } from './failure.js';
+import {
+  type ErrorRules,
+  exchangeError,
+  notJsonError,
+  parseError,
+  statusError,
+  strictJsonError,
+} from './failure.js';
 import { createRecordRedactor, createRedactor, type Redactor } from './redact.js';
+import { MAX_REDIRECTS, redirectPath } from './redirect.js';
 import { exchange, type HttpRequest, type HttpResponse } from './request.js';
 import type {
   Parse,
@@ -29,6 +39,8 @@ export interface Operation {
   /** Ids of the record in the request. Messages never contain them. */
   readonly records: readonly string[];
   readonly cursor: Cursor | null;
+  /** Whether a 404 contradicts earlier answers, as in `ListRequest`. */
+  readonly wasRead: boolean;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
   /** Most attempts; undefined: the client's setting. */
@@ -52,10 +64,11 @@ const DEFAULT_RETRY: RetrySettings = { attempts: 5, maxDelayMs: 20_000 };
 
 /** Sends requests within the rate budget and retries transient failures. */
 export class RequestExecutor {
-  readonly #agent: Agent;
+  readonly #dispatcher: Dispatcher;
   readonly #origin: string;
   readonly #http: HttpSettings;
-  readonly #errors: ErrorMapping;
+  readonly #rules: ErrorRules;
+  readonly #json: 'strict' | 'lenient';
   readonly #budget: RateBudget;
   readonly #retry: RetrySettings;
   readonly #random: () => number;
@@ -65,11 +78,12 @@ export class RequestExecutor {
   readonly #key: SecretReader;
   #redactor: { readonly key: string; readonly redact: Redactor } | null = null;
 
-  constructor(agent: Agent, options: ServiceClientOptions) {
-    this.#agent = agent;
+  constructor(dispatcher: Dispatcher, options: ServiceClientOptions) {
+    this.#dispatcher = dispatcher;
     this.#origin = new URL(options.baseUrl).origin;
     this.#http = options.http;
-    this.#errors = options.errors;
+    this.#rules = { mapping: options.errors, giveUpAfterMs: options.giveUpAfterMs };
+    this.#json = options.json ?? 'strict';
     this.#retry = options.retry ?? DEFAULT_RETRY;
     this.#random = options.random ?? Math.random;
     this.#now = options.now ?? Date.now;
@@ -92,7 +106,7 @@ export class RequestExecutor {
       const { error, delayMs } = result;
       this.#onEvent({ kind: 'request', resource, outcome: error.status === 429 ? 'throttled' : error.kind });
       const inTime = delayMs <= this.#retry.maxDelayMs && !isExpired(operation, this.#now() + delayMs);
-      const mayRetry = error.kind === 'transient' && attempt < attempts && inTime;
+      const mayRetry = error instanceof TransientError && attempt < attemptsFor(error, attempts) && inTime;
       if (!mayRetry || operation.mayRetry?.(error) === false) throw error;
       const requestedByService = error.status === 429 || error.retryAfterMs !== null;
       operation.onWait?.(this.#now() + delayMs, requestedByService ? 'rate-limit' : 'retry');
@@ -116,40 +130,63 @@ export class RequestExecutor {
       // Waiting for the lease can take long, and a machine can sleep: the deadline may have passed meanwhile.
       if (isExpired(operation, this.#now())) throw expiredError(requestContext(operation, attempt, redact));
       try {
-        response = await exchange(this.#agent, this.#toRequest(operation, key), this.#http, this.#now);
+        response = await this.#exchange(this.#toRequest(operation, key));
       } catch (error) {
         operation.signal?.throwIfAborted();
         const failed = exchangeError(error, requestContext(operation, attempt, redact), redact);
         return { kind: 'failed', error: failed, delayMs: backoff };
       }
-      outcome = leaseOutcome(response, backoff);
+      outcome = leaseOutcome(response, backoff, this.#rules.giveUpAfterMs);
     } finally {
       // Released before parsing, so that the next request does not wait for the parser.
       lease.release(outcome);
     }
     const durationMs = performance.now() - startedAt;
-    const { status, serviceDate, retryAfterMs, contentType } = response.head;
+    const failed = (error: ServiceError, requiredMs = 0): AttemptResult<T> => {
+      const isShort = error instanceof TransientError && error.patience === 'short';
+      const delay = isShort ? shortDelayMs(attempt, this.#retry.maxDelayMs, this.#random) : backoff;
+      return { kind: 'failed', error, delayMs: Math.max(requiredMs, delay) };
+    };
+    const context = (): RequestContext => requestContext(operation, attempt, redact);
+    const { status, serviceDate, retryAfterMs } = response.head;
     if (response.kind === 'failure') {
-      const request = requestContext(operation, attempt, redact);
-      const error = statusError(response, request, this.#errors, redact);
-      return { kind: 'failed', error, delayMs: Math.max(retryAfterMs ?? 0, backoff) };
+      const error = statusError(response, context(), this.#rules, redact, operation.wasRead);
+      return failed(error, retryAfterMs ?? 0);
     }
     const { text, bytes, replaced } = response.body;
-    if (isHtml(contentType, text)) {
-      const error = htmlError(requestContext(operation, attempt, redact), status);
-      return { kind: 'failed', error, delayMs: backoff };
-    }
+    const retries = attempt - 1;
+    const received = (value: T, repaired: number): AttemptResult<T> => ({
+      kind: 'received',
+      received: { value, serviceDate, status, bytes, replaced, repaired, durationMs, retries },
+    });
+    const notJson = notJsonError(response, context, redact);
+    if (notJson !== null) return failed(notJson);
     try {
-      const value = await parse(text);
-      const retries = attempt - 1;
-      return {
-        kind: 'received',
-        received: { value, serviceDate, status, bytes, replaced, durationMs, retries },
-      };
+      return received(await parse(text), 0);
     } catch (thrown) {
-      const error = parseError(thrown, requestContext(operation, attempt, redact), status, redact);
-      if (error === null) throw thrown;
-      return { kind: 'failed', error, delayMs: backoff };
+      const repaired = thrown instanceof SyntaxError ? repairJson(text) : null;
+      if (repaired !== null && this.#json === 'strict')
+        return failed(strictJsonError(thrown as SyntaxError, context(), status, redact));
+      try {
+        if (repaired === null) throw thrown;
+        return received(await parse(repaired.text), repaired.repairs);
+      } catch (rethrown) {
+        const error = parseError(rethrown, context(), status, redact);
+        if (error === null) throw rethrown;
+        return failed(error);
+      }
+    }
+  }
+
+  /** Makes one request and follows its redirects within the origin. */
+  async #exchange(request: HttpRequest): Promise<HttpResponse> {
+    let next = request;
+    for (let redirects = 0; ; redirects += 1) {
+      const response = await exchange(this.#dispatcher, next, this.#http, this.#now);
+      const { status, location } = response.head;
+      const path = response.kind === 'success' ? null : redirectPath(status, location, next);
+      if (path === null || redirects === MAX_REDIRECTS) return response;
+      next = { ...next, path };
     }
   }
 
@@ -233,14 +270,40 @@ function withRecordRedaction(redact: Redactor, records: readonly string[]): Reda
   };
 }
 
-/** The effect of a response on the rate budget. A 429 without `Retry-After` holds all requests for the back-off. */
-function leaseOutcome(response: HttpResponse, backoff: number): LeaseOutcome {
+/**
+ * The longest time for which one response holds the requests of the whole connection. The list that got it waits as long
+ * as it says. The others ask for themselves after that, because the wait may be odd, or about that list only.
+ */
+const MAX_HOLD_MS = MINUTE_MS;
+
+/**
+ * The effect of a response on the rate budget. A 429 without `Retry-After` holds all requests for the back-off, and so does
+ * one with a wait that no caller can make.
+ */
+function leaseOutcome(
+  response: HttpResponse,
+  backoff: number,
+  giveUpAfterMs = Number.POSITIVE_INFINITY,
+): LeaseOutcome {
   if (response.kind === 'success') return { kind: 'success' };
   const { status, retryAfterMs } = response.head;
-  if (status === 429) return { kind: 'throttled', delayMs: Math.max(retryAfterMs ?? 0, backoff) };
-  return retryAfterMs === null ? { kind: 'failure' } : { kind: 'hold', delayMs: retryAfterMs };
+  const isBelieved = retryAfterMs !== null && retryAfterMs <= giveUpAfterMs;
+  const holdMs = isBelieved ? Math.min(retryAfterMs, MAX_HOLD_MS) : 0;
+  if (status === 429) return { kind: 'throttled', delayMs: Math.max(holdMs, backoff) };
+  return holdMs === 0 ? { kind: 'failure' } : { kind: 'hold', delayMs: holdMs };
 }
 
-function isHtml(contentType: string | null, body: ByteString): boolean {
-  return /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test(contentType ?? '') || /^\s*</.test(body);
+/** Retries that show whether a failure lasts. */
+const SHORT_RETRIES = 3;
+/** Upper limits of the waits before them. With the requests, they take less than a minute. */
+const SHORT_WAITS_MS = [3_000, 10_000, 20_000] as const;
+
+function attemptsFor({ patience }: TransientError, attempts: number): number {
+  if (patience === 'none') return 1;
+  return patience === 'short' ? Math.min(attempts, 1 + SHORT_RETRIES) : attempts;
+}
+
+/** As `backoffDelayMs`, but spread over a minute. */
+function shortDelayMs(attempt: number, capMs: number, random: () => number): number {
+  return Math.floor(random() * Math.min(capMs, SHORT_WAITS_MS[attempt - 1] ?? capMs));
 }

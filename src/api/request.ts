@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Agent } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { HttpSettings } from '../core/settings.js';
 import { type Body, BodyError, type BodyHeaders, readBody, readErrorText } from './body.js';
 import { isSuccess } from './classify.js';
+import { isLimitUsedUp } from './evidence.js';
 import { parseHttpDate } from './http-date.js';
 import { type RawResponse, readResponse } from './response-reader.js';
-import { parseRetryAfter } from './retry-after.js';
+import { parseRetryAfter, resetDelayMs } from './retry-after.js';
 
 /** One complete HTTP request. */
 export interface HttpRequest {
@@ -24,8 +25,10 @@ interface ResponseHead {
   readonly status: number;
   /** The service's clock, in ms since the epoch. */
   readonly serviceDate: number | null;
+  /** The wait that the service requires: `Retry-After`, or the reset of a limit that is used up. Null for a 2xx. */
   readonly retryAfterMs: number | null;
-  readonly contentType: string | null;
+  /** The text of `Retry-After`. */
+  readonly retryAfter: string | null;
   readonly location: string | null;
   readonly headers: IncomingHttpHeaders;
   /** The reason phrase of the status line. */
@@ -51,14 +54,14 @@ const MAX_ERROR_BYTES = 64 * 1024;
  * unreadable body or when the whole response takes too long, and the signal's reason when aborted.
  */
 export async function exchange(
-  agent: Agent,
+  dispatcher: Dispatcher,
   request: HttpRequest,
   http: HttpSettings,
   now: () => number,
 ): Promise<HttpResponse> {
   const { method, origin, path, headers, body: content, onSend, signal } = request;
   const response = await readResponse(
-    agent,
+    dispatcher,
     {
       method,
       origin,
@@ -99,15 +102,25 @@ function endIsMarked({ status, headers }: RawResponse): boolean {
 function readHead({ status, headers, reason }: RawResponse, nowMs: number): ResponseHead {
   const date = header(headers, 'date');
   const serviceDate = date === null ? null : parseHttpDate(date, nowMs);
+  const retryAfter = header(headers, 'retry-after');
   return {
     status,
     serviceDate,
-    retryAfterMs: parseRetryAfter(header(headers, 'retry-after'), { serviceDateMs: serviceDate, nowMs }),
-    contentType: header(headers, 'content-type'),
+    retryAfterMs: isSuccess(status) ? null : requiredWaitMs(headers, { serviceDateMs: serviceDate, nowMs }),
+    retryAfter,
     location: header(headers, 'location'),
     headers,
     reason,
   };
+}
+
+function requiredWaitMs(
+  headers: IncomingHttpHeaders,
+  clock: { readonly serviceDateMs: number | null; readonly nowMs: number },
+): number | null {
+  const requested = parseRetryAfter(header(headers, 'retry-after'), clock);
+  if (requested !== null || !isLimitUsedUp({ headers })) return requested;
+  return resetDelayMs(headers, clock);
 }
 
 function bodyHeaders({ headers }: RawResponse): BodyHeaders {

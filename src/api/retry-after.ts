@@ -1,28 +1,64 @@
-import { DAY_MS } from '../core/duration.js';
+import type { IncomingHttpHeaders } from 'node:http';
+import { HOUR_MS, SECOND_MS } from '../core/duration.js';
 import { parseHttpDate } from './http-date.js';
 
-/** Longest accepted wait, one day: a wrong date must not stop a worker for a year. */
-export const MAX_RETRY_AFTER_MS = DAY_MS;
+/** From here on, a number is a time in seconds since 1970 and not a delay: 1,000,000,000 s are 31 years. */
+const FIRST_EPOCH_S = 1_000_000_000;
+/** From here on, a time is in a smaller unit: as seconds, it would be in the year 5138. */
+const LAST_EPOCH_S = 100_000_000_000;
+
+interface Clock {
+  /** The response's own `Date`, ms since 1970; null without one. */
+  readonly serviceDateMs: number | null;
+  readonly nowMs: number;
+}
 
 /**
- * Parses `Retry-After` (RFC 9110 10.2.3) in both forms, delay-seconds and HTTP-date. Values outside the grammar, such as
- * `1.5`, `-1`, `1e3` and `120, 60`, return null.
- * A date is relative to the response's own `Date` (`serviceDateMs`), so that a wrong clock on either side does not
- * matter, or else to `nowMs`.
- * Returns the delay in milliseconds from the receipt of the response, between 0 and MAX_RETRY_AFTER_MS.
+ * Parses `Retry-After` (RFC 9110 10.2.3) in both forms, delay-seconds and HTTP-date. Some services send decimals, and some
+ * send a time since 1970 in seconds, milliseconds or smaller units, also as a decimal. Other values outside the grammar,
+ * such as `-1`, `1e3` and `120, 60`, return null.
+ *
+ * A time is relative to the response's own `Date`, so that a wrong clock on either side does not matter, or else to
+ * `nowMs`. A past time means now.
+ *
+ * @returns the delay in milliseconds from the receipt of the response; it can be longer than anyone waits
  */
-export function parseRetryAfter(
-  value: string | null,
-  clock: { readonly serviceDateMs: number | null; readonly nowMs: number },
-): number | null {
+export function parseRetryAfter(value: string | null, clock: Clock): number | null {
   if (value === null) return null;
   const text = value.replace(/^[ \t]+|[ \t]+$/g, '');
-  if (/^\d+$/.test(text)) return bounded(Number(text) * 1000);
+  const now = clock.serviceDateMs ?? clock.nowMs;
+  if (/^\d+(?:\.\d+)?$/.test(text)) return bounded(delayOf(Number(text), now));
   const at = parseHttpDate(text, clock.nowMs);
-  if (at === null) return null;
-  return bounded(at - (clock.serviceDateMs ?? clock.nowMs));
+  return at === null ? null : bounded(at - now);
+}
+
+/** @param seconds a delay, or a time since 1970 */
+function delayOf(seconds: number, nowMs: number): number {
+  if (seconds < FIRST_EPOCH_S) return seconds * SECOND_MS;
+  let epoch = seconds;
+  for (let unit = 0; epoch >= LAST_EPOCH_S && unit < 3; unit++) epoch /= 1000;
+  return epoch * SECOND_MS - nowMs;
 }
 
 function bounded(delayMs: number): number {
-  return Math.min(Math.max(delayMs, 0), MAX_RETRY_AFTER_MS);
+  return Math.min(Math.max(Math.round(delayMs), 0), Number.MAX_SAFE_INTEGER);
+}
+
+const RESET_NAME = /(?:limit|quota|throttl).*reset|reset.*(?:limit|quota)/;
+/** `RateLimit: "default";r=0;t=30` or `RateLimit: limit=10, remaining=0, reset=30`. */
+const STRUCTURED_RESET = /(?:^|[\s,;])(?:t|reset)=(\d+)/i;
+
+/**
+ * When a used-up limit starts anew, in milliseconds from the receipt of the response. The headers have no common meaning,
+ * so a wait of more than an hour is not believed.
+ */
+export function resetDelayMs(headers: IncomingHttpHeaders, clock: Clock): number | null {
+  const delays = Object.entries(headers).flatMap(([name, value]) => {
+    const text = [value ?? ''].flat().join(', ');
+    if (RESET_NAME.test(name)) return [parseRetryAfter(text, clock)];
+    const [, reset] = /^(?:x-)?rate-?limit$/.test(name) ? (STRUCTURED_RESET.exec(text) ?? []) : [];
+    return reset === undefined ? [] : [parseRetryAfter(reset, clock)];
+  });
+  const believed = delays.filter((delay): delay is number => delay !== null && delay <= HOUR_MS);
+  return believed.length === 0 ? null : Math.max(...believed);
 }

@@ -17,6 +17,10 @@ export interface ServiceClientOptions {
   readonly apiKey: SecretRef;
   readonly errors: ErrorMapping;
   readonly http: HttpSettings;
+  /** Whether a body may have raw control characters in strings, and `NaN` instead of a number. Default: `strict`. */
+  readonly json?: 'strict' | 'lenient' | undefined;
+  /** The longest wait that a caller can make. A longer `Retry-After` is an error that no retry helps. Default: no limit. */
+  readonly giveUpAfterMs?: number | undefined;
   /** Shared by all clients of a connection in this process. Default: a separate budget. */
   readonly budget?: RateBudget | undefined;
   /** Default: 5 attempts, 20 s. */
@@ -60,6 +64,8 @@ export interface ListRequest extends Waitable {
   readonly updatedSince: UtcSeconds | null;
   /** Called with each transient failure that could be retried. False ends the request with this failure. */
   readonly mayRetry?: ((error: ServiceError) => boolean) | undefined;
+  /** Whether the list has been read before. A 404 then does not mean that the path is wrong. Default: false. */
+  readonly wasRead?: boolean | undefined;
 }
 
 export interface FetchRequest extends Waitable {
@@ -94,13 +100,24 @@ export interface Received<T> {
   readonly bytes: number;
   /** Number of invalid UTF-8 sequences that were replaced by U+FFFD. */
   readonly replaced: number;
+  /** Number of deviations from JSON that were repaired (`json: 'lenient'`). */
+  readonly repaired: number;
   /** Duration of the last attempt, from sending to the end of the body. */
   readonly durationMs: number;
   /** Number of failed attempts before. */
   readonly retries: number;
 }
 
-/** Called with each complete body; again for each retried request. */
+/** The first page of a list, or all of it. */
+export interface ReceivedPage<T> extends Received<T> {
+  /**
+   * Whether the body was empty, as with status 204. It counts as an empty list, but proves less than one: a proxy may have
+   * dropped the body.
+   */
+  readonly isBlank: boolean;
+}
+
+/** Called with each complete body; again for each retried request, and for a repaired body. */
 export type Parse<T> = (body: ByteString) => T | Promise<T>;
 
 /**
@@ -112,8 +129,10 @@ export interface ServiceClient {
   /**
    * Reads one page of a list. `parse` throws SyntaxError for incomplete JSON (retried) and BrokenPromiseError for a wrong
    * envelope (rethrown with the request filled in). A 404 is a NotFoundError.
+   *
+   * An empty body without a cursor is an empty list, and `parse` gets its envelope. With a cursor, it is transient.
    */
-  listPage<T>(request: ListRequest, parse: Parse<T>): Promise<Received<T>>;
+  listPage<T>(request: ListRequest, parse: Parse<T>): Promise<ReceivedPage<T>>;
   /** Reads one record by its id; null for a 404 or 410. */
   fetchById<T>(request: FetchRequest, parse: Parse<T>): Promise<Received<T> | null>;
   /**

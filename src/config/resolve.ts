@@ -35,6 +35,7 @@ function resolveConnection(name: string, parsed: ParsedConnection): ConnectionSe
       transient: [...new Set(parsed.errors.transient)],
     },
     http: resolveHttp(parsed.http),
+    json: parsed.json,
     sync: resolveSync(parsed.sync),
     retention: { snapshotsMs: parsed.retention.snapshots, keepPerDay: parsed.retention.keep },
     tables: resolveTables(parsed.tables),

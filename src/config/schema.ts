@@ -192,6 +192,11 @@ const connection = section({
     .describe('Retries after transient errors of the service and the store.'),
   errors: errors.prefault({}).describe('Meaning of the HTTP statuses of the service.'),
   http: http.prefault({}).describe('HTTP requests to the service.'),
+  json: choice(['strict', 'lenient'])
+    .prefault('strict')
+    .describe(
+      'With `lenient`, responses may have raw control characters in strings, and `NaN` or `Infinity`, which become null.',
+    ),
   sync: sync.prefault({}).describe('How runs read the service.'),
   deletes: deletePolicy
     .prefault('mark')

@@ -230,6 +230,8 @@ export interface ConnectionSettings {
   readonly retries: { readonly giveUpAfterMs: number };
   readonly errors: ErrorMapping;
   readonly http: HttpSettings;
+  /** `lenient`: also accept raw control characters in strings, and NaN as null. */
+  readonly json: 'strict' | 'lenient';
   readonly sync: SyncSettings;
   readonly retention: RetentionSettings;
   /** `null`: no tables. */

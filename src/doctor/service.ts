@@ -152,12 +152,17 @@ function refusal({ scope, status, serviceMessage }: RefusedError, name: string) 
   return { finding, appliesToAll: true };
 }
 
-function openClient({ baseUrl, apiKey, errors, http }: ConnectionSettings, timeoutMs: number): ServiceClient {
+function openClient(
+  { baseUrl, apiKey, errors, http, json, retries }: ConnectionSettings,
+  timeoutMs: number,
+): ServiceClient {
   const atMost = (ms: number): number => Math.min(ms, timeoutMs);
   return createServiceClient({
     baseUrl,
     apiKey,
     errors,
+    json,
+    giveUpAfterMs: retries.giveUpAfterMs,
     http: {
       ...http,
       connectTimeoutMs: atMost(http.connectTimeoutMs),

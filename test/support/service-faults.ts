@@ -142,7 +142,7 @@ export const GIVEN_UP: Readonly<Record<string, FatalFault>> = {
       fault: { kind: 'redirect', location: 'https://elsewhere.example/login?token=t0ken' },
     },
     type: 'Transient',
-    says: /tasks: GET .*a redirect to elsewhere\.example\. Redirects are not followed/,
+    says: /tasks: GET .*a redirect to elsewhere\.example\. Only redirects of reads to the same origin/,
   },
   '429 forever': {
     rule: { match: { ...tasks, cursor: 'with' }, fault: { kind: 'status', status: 429, retryAfter: 1 } },

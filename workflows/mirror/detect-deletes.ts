@@ -30,6 +30,8 @@ export async function detectDeletes(
   extraction: Extraction,
 ): Promise<DetectedDeletes> {
   await extraction.read('catch-up');
+  // A proxy may have dropped the body of the list.
+  if (extraction.isBlank) return { gone: null, unproven: 0 };
   const absent = await work['worktrack.findAbsent']({
     ...ref,
     stage: extraction.stage,

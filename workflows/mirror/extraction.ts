@@ -62,6 +62,11 @@ export class Extraction {
     return this.#shifted;
   }
 
+  /** Whether a reading of the whole list got an empty body, which concludes no deletes. */
+  get isBlank(): boolean {
+    return this.#result.isBlank;
+  }
+
   get stage(): ObjectKey {
     return this.#result.stage;
   }

@@ -80,6 +80,8 @@ export interface ExtractResult {
   readonly pageSize: number;
   /** Whether the list shifted during this read (docs/explanation/semantics.md#full-reads). */
   readonly shifted: boolean;
+  /** Whether a reading of the whole list got an empty body. Such a reading concludes no deletes. */
+  readonly isBlank: boolean;
 }
 
 /** Heartbeat details of `extractPages`: the last staged position, for a retry and for display. */

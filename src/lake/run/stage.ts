@@ -72,6 +72,10 @@ export interface Stage {
   readonly duplicates: number;
   readonly quarantined: number;
   readonly replaced: number;
+  /** Number of deviations from JSON that `json: lenient` repaired, in total. */
+  readonly repaired: number;
+  /** Whether a reading of the whole list got an empty body, as with status 204. Such a reading concludes no deletes. */
+  readonly isBlank: boolean;
   /** `Date` header of the run's first response, milliseconds since 1970; `null` if it had none. */
   readonly serviceStart: number | null;
   /** The workflow's clock at the same time; `null` before that response. */
@@ -107,6 +111,8 @@ export function firstStage(run: RunFile, pageSize: number | null): Stage {
     duplicates: 0,
     quarantined: 0,
     replaced: 0,
+    repaired: 0,
+    isBlank: false,
     serviceStart: null,
     began: null,
     pageSize: pageSize ?? run.sync.pageSize,
@@ -121,6 +127,6 @@ export function changesUpTo({ mode, updatedSince, checkpoint, before }: RunFile)
 
 /** The result of a call that ends with this stage. @param key where the stage is stored */
 export function toExtractResult(key: ObjectKey, stage: Stage): ExtractResult {
-  const { done, pages, fetched, pageSize, shifted } = stage;
-  return { stage: key, done, pages, rows: fetched, pageSize, shifted };
+  const { done, pages, fetched, pageSize, shifted, isBlank } = stage;
+  return { stage: key, done, pages, rows: fetched, pageSize, shifted, isBlank };
 }

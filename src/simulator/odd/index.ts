@@ -1,12 +1,20 @@
 /** The ways in which the simulator can behave like a less polite service (`worktrack simulator --odd NAME`). */
 
+import { ODD_ANSWERS } from './answers.js';
 import { ODD_LIMITS } from './limits.js';
 import type { OddBehaviour, OddService } from './odd-service.js';
+import { ODD_REDIRECTS } from './redirects.js';
+import { ODD_WAITS } from './waits.js';
 
 export type { OddBehaviour, OddService } from './odd-service.js';
 
 /** All odd services, by topic. */
-export const ODD_SERVICES: readonly OddService[] = [...ODD_LIMITS];
+export const ODD_SERVICES: readonly OddService[] = [
+  ...ODD_ANSWERS,
+  ...ODD_LIMITS,
+  ...ODD_WAITS,
+  ...ODD_REDIRECTS,
+];
 
 /** The behaviours for the given names, in their order. Throws an error that lists all names for an unknown one. */
 export function oddBehaviours(names: readonly string[]): OddBehaviour[] {

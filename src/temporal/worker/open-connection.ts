@@ -25,7 +25,7 @@ export function openConnection(
   settings: ConnectionSettings,
   { logger, meter, idleMs }: OpenOptions,
 ): IdleConnection {
-  const { name, baseUrl, apiKey, errors, http, lake } = settings;
+  const { name, baseUrl, apiKey, errors, http, json, lake, retries } = settings;
   // One rate budget per connection and process (docs/explanation/semantics.md#rate-budget).
   const { concurrency, requestsPerSecond } = http;
   const budget = new RateBudget({ concurrency, requestsPerSecond });
@@ -37,7 +37,11 @@ export function openConnection(
     idleMs,
   });
   const client = new IdleResource<ServiceClient>({
-    open: () => createServiceClient({ baseUrl, apiKey, errors, http, budget, onEvent, userAgent }),
+    open: () =>
+      createServiceClient({
+        ...{ baseUrl, apiKey, errors, http, json, budget, onEvent, userAgent },
+        giveUpAfterMs: retries.giveUpAfterMs,
+      }),
     close: (opened) => opened.close(),
     idleMs,
   });

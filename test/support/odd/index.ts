@@ -1,7 +1,15 @@
+import { ANSWER_CASES } from './answers.js';
 import { LIMIT_CASES } from './limits.js';
 import type { OddCase } from './odd-case.js';
+import { REDIRECT_CASES } from './redirects.js';
+import { WAIT_CASES } from './waits.js';
 
 export type { Expected, OddCase } from './odd-case.js';
 
 /** What an export and two increments make of each odd service, by topic. */
-export const ODD_CASES: readonly OddCase[] = [...LIMIT_CASES];
+export const ODD_CASES: readonly OddCase[] = [
+  ...ANSWER_CASES,
+  ...LIMIT_CASES,
+  ...WAIT_CASES,
+  ...REDIRECT_CASES,
+];

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PageChain } from '../../../activities/extract/page-chain.js';
 import { PageReader } from '../../../activities/extract/page-reader.js';
 import type { ListRequest, ServiceClient } from '../../../src/api/index.js';
-import type { Parse, Received } from '../../../src/api/service-client.js';
+import type { Parse, ReceivedPage } from '../../../src/api/service-client.js';
 import { type Cursor, toByteString } from '../../../src/core/brands.js';
 import type { RunFile } from '../../../src/lake/run/run-file.js';
 import { RUN } from './run.js';
@@ -39,7 +39,10 @@ class FakeService {
     return new PageChain(options, position, new Set());
   }
 
-  #listPage = async <T>({ cursor, signal, onWait }: ListRequest, parse: Parse<T>): Promise<Received<T>> => {
+  #listPage = async <T>(
+    { cursor, signal, onWait }: ListRequest,
+    parse: Parse<T>,
+  ): Promise<ReceivedPage<T>> => {
     this.log.push(`asked ${cursor ?? 'first'}`);
     this.signals.push(signal!);
     this.onAsked(cursor ?? 'first', onWait!);
@@ -54,6 +57,8 @@ class FakeService {
       status: 200,
       bytes: body.length,
       replaced: 0,
+      repaired: 0,
+      isBlank: false,
       durationMs: 1,
       retries: 0,
     };

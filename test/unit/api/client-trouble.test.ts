@@ -198,7 +198,8 @@ describe('broken responses', () => {
       (s) => s.end(`${HEAD}Content-Length: 15\r\n\r\n <!doctype html`),
       'body',
     ],
-    ['an empty body', (s) => s.end(`${HEAD}Content-Length: 0\r\n\r\n`), 'body'],
+    ['an empty body whose end is not marked', (s) => s.end(`${HEAD}Connection: close\r\n\r\n`), 'body'],
+    ['text', (s) => s.end(`${HEAD}Content-Length: 8\r\n\r\nOverload`), 'body'],
   ];
 
   test.each(cases)('%s is transient, and the next attempt succeeds', async (_, broken, reason) => {

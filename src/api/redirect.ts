@@ -1,0 +1,47 @@
+/** The longest chain of redirects that is followed. */
+export const MAX_REDIRECTS = 5;
+
+const FOLLOWED: readonly number[] = [301, 302, 303, 307, 308];
+
+/** The part of a request that decides whether a redirect is followed. */
+interface Redirected {
+  readonly method: string;
+  readonly origin: string;
+  /** Path and query. */
+  readonly path: string;
+}
+
+/**
+ * The path and query that a redirect leads to (RFC 9110 15.4); null if it is not followed. Only a GET to the same origin
+ * is: another origin must never receive the API key, and a repeated write could create a second record.
+ *
+ * Servers that add a slash to a path often drop the query, and the request would then read another page. So each parameter
+ * of the request that the new location does not name is kept.
+ */
+export function redirectPath(status: number, location: string | null, request: Redirected): string | null {
+  const { method, origin, path } = request;
+  if (method !== 'GET' || location === null || !FOLLOWED.includes(status)) return null;
+  const base = origin + path;
+  if (!URL.canParse(location, base)) return null;
+  const target = new URL(location, base);
+  if (target.origin !== new URL(base).origin) return null;
+  const given = parametersOf(target.search);
+  const names = new Set(given.map(nameOf));
+  const kept = parametersOf(path.slice(path.indexOf('?') + 1 || path.length)).filter(
+    (one) => !names.has(nameOf(one)),
+  );
+  const query = [...given, ...kept].join('&');
+  return query === '' ? target.pathname : `${target.pathname}?${query}`;
+}
+
+/** The parameters of a query as they are written. */
+function parametersOf(query: string): string[] {
+  return query
+    .replace(/^\?/, '')
+    .split('&')
+    .filter((one) => one !== '');
+}
+
+function nameOf(parameter: string): string {
+  return parameter.split('=')[0]!;
+}

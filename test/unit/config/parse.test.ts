@@ -120,6 +120,7 @@ describe('a valid configuration', () => {
         maxBodyBytes: 64 * 1024 ** 2,
         allowPlainHttp: false,
       },
+      json: 'strict',
       sync: {
         pageSize: 1000,
         overlapMs: 300_000,

@@ -1,8 +1,9 @@
+import { WorktrackError } from '../core/errors.js';
 import { errorMessageIn } from './service-message.js';
 
 /** Thrown by a parser for a body that reports an error although the status says 2xx. `message` is the service's text, or empty. */
-export class ReportedError extends Error {
-  override readonly name = 'ReportedError';
+export class ReportedError extends WorktrackError {
+  readonly code = 'SERVICE_BROKEN_PROMISE';
 }
 
 /** Members that hold an error, if they hold anything. */

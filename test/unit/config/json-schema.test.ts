@@ -21,6 +21,7 @@ describe('the JSON Schema for editors', () => {
       'retries',
       'errors',
       'http',
+      'json',
       'sync',
       'deletes',
       'csv',

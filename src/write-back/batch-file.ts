@@ -1,4 +1,4 @@
-import type { WritableResource } from '../core/contract/write-back.js';
+import { shownBatchId, type WritableResource } from '../core/contract/write-back.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { InputError } from './input-error.js';
 import { batchKey } from './layout.js';
@@ -28,7 +28,7 @@ export function checkBatch(
 ): void {
   const mismatch = (what: string, was: string, is: string): InputError =>
     new InputError(
-      `batch ${batchId} was started with ${what} ${was}, but now has ${is}: rows would get other keys and be written twice`,
+      `batch ${shownBatchId(batchId)} was started with ${what} ${was}, but now has ${is}: rows would get other keys and be written twice`,
       null,
       'Use the original value, or set another --batch-id.',
     );

@@ -13,6 +13,7 @@ export {
 } from './columns.js';
 export { delimiterOf, findDelimiter } from './delimiter.js';
 export { decodeInput, encodingOf } from './encoding.js';
+export { continuedBatch, findBatch } from './find-batch.js';
 export { formatOf } from './format.js';
 export { HashTable } from './hash-table.js';
 export { BatchHash, idempotencyKey, textHash, uuidV5 } from './identity.js';
@@ -49,6 +50,7 @@ export {
 } from './plan-file.js';
 export { BatchPlanner, type PlannedRow } from './planner.js';
 export { InputFacts, PLAIN_READING } from './reading.js';
+export { NOT_WRITTEN, type Receipt, readReceipts } from './receipts.js';
 export { responseId, toRequest } from './request.js';
 export { resultLines, resultOf, resultsHeader } from './results.js';
 export { type InputRow, type ReadRowsOptions, readRows } from './rows.js';

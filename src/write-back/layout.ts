@@ -7,7 +7,10 @@ import { InputError } from './input-error.js';
 
 const key = (text: string): ObjectKey => text as ObjectKey;
 
-const folder = (batchId: string): string => `_write-back/${batchId}`;
+/** The folders of all batches. */
+export const BATCHES_PREFIX = '_write-back/';
+
+const folder = (batchId: string): string => `${BATCHES_PREFIX}${batchId}`;
 
 /** What keeps the inputs of a batch apart. */
 interface InputName {

@@ -54,6 +54,7 @@ export interface ChunkRow extends PlannedRow {
 
 interface EncodedRow {
   readonly r: number;
+  readonly l: number;
   readonly k: string;
   readonly u: string;
   readonly c: string;
@@ -66,9 +67,21 @@ interface EncodedRow {
 
 /** Encodes a row as a line of a chunk. */
 export function encodeChunkRow(chunkRow: ChunkRow): Buffer {
-  const { row, key, idempotencyKey, content, pair, body, verdict, receipt, sentAt } = chunkRow;
+  const {
+    row,
+    line: inputLine,
+    key,
+    idempotencyKey,
+    content,
+    pair,
+    body,
+    verdict,
+    receipt,
+    sentAt,
+  } = chunkRow;
   const line: EncodedRow = {
     r: row,
+    l: inputLine,
     k: key,
     u: idempotencyKey,
     c: content,
@@ -93,9 +106,10 @@ export function encodeChunk(lines: readonly Buffer[]): Buffer {
  */
 export function decodeChunk(key: ObjectKey, chunk: Buffer, rows: number): ChunkRow[] {
   return readSealedLines(key, chunk, rows).map((text) => {
-    const { r, k, u, c, p, b, v, d, s } = JSON.parse(text) as EncodedRow;
+    const { r, l, k, u, c, p, b, v, d, s } = JSON.parse(text) as EncodedRow;
     return {
       row: r,
+      line: l,
       key: k,
       idempotencyKey: u,
       content: c,

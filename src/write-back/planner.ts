@@ -19,6 +19,8 @@ export interface Verdict {
 export interface PlannedRow {
   /** Its number in the input, from 1. */
   readonly row: number;
+  /** Its first line in the input, from 1. */
+  readonly line: number;
   readonly key: string;
   readonly idempotencyKey: string;
   /** Beginning of the content's hash: 16 hexadecimal digits. */
@@ -88,6 +90,7 @@ export class BatchPlanner {
     const fields = pair === null ? row.fields : row.fields.filter((field) => !isPairField(field));
     return {
       row: this.#rows,
+      line: row.line,
       key,
       idempotencyKey: idempotencyKey(this.#batch.connection, this.#batch.batchId, key),
       content: content.toString('hex', 0, 8),

@@ -14,6 +14,7 @@ import {
   BatchHash,
   checkBatch,
   checkBatchId,
+  continuedBatch,
   formatOf,
   type InputColumn,
   InputError,
@@ -103,7 +104,8 @@ export async function checkWriteBack(
   request: WriteBackSource,
 ): Promise<CheckedInput> {
   const resource = writableResource(request.resource);
-  const given = request.batchId === undefined ? null : checkBatchId(request.batchId);
+  const given =
+    request.batchId === undefined ? null : await continuedBatch(store, checkBatchId(request.batchId));
   const source = await openSource(request.file, connection.lake);
   try {
     return await checkSource(connection, store, { ...request, resource, batchId: given }, source);

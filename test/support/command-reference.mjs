@@ -29,8 +29,11 @@ export function namesOfOptions(page) {
 function commandTables(program, name) {
   const command = program.commands.find((one) => one.name() === name);
   if (command === undefined) throw new Error(`docs/reference/commands.md: there is no command ${name}`);
-  if (command.commands.length === 0) return tableOf(`worktrack ${name}`, command);
-  return command.commands.map((one) => tableOf(`worktrack ${name} ${one.name()}`, one)).join('\n\n');
+  const isGroup = command.commands.length > 0 && command.registeredArguments.length === 0;
+  const own = isGroup ? [] : [tableOf(`worktrack ${name}`, command)];
+  return [...own, ...command.commands.map((one) => tableOf(`worktrack ${name} ${one.name()}`, one))].join(
+    '\n\n',
+  );
 }
 
 function tableOf(words, command) {

@@ -23,6 +23,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'time-entries november.csv --dry-run',
     'calendar-entries s3://company-lake/in/holidays.json',
   ],
+  'write-back receipts': ['3b860e3713d2 --rejected'],
   'schedule apply': ['', '--all'],
   'schedule describe': [''],
   'schedule trigger': [''],

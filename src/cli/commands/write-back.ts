@@ -2,9 +2,10 @@ import { type Command, Option } from 'commander';
 import { type OnEnd, optionsOf } from './add-command.js';
 
 export function addWriteBackCommand(program: Command, onEnd: OnEnd): void {
-  program
+  const writeBack = program
     .command('write-back')
     .description('write the rows of a file to the service, each exactly once, with receipts')
+    .usage('[options] <resource> <file>')
     .argument('<resource>', 'time-entries (creates) or calendar-entries (upserts)')
     .argument('<file>', 'CSV, JSON or NDJSON: a path, a file:// or s3:// URL, or - for stdin')
     .option('--dry-run', 'show the requests without sending them')
@@ -53,6 +54,17 @@ export function addWriteBackCommand(program: Command, onEnd: OnEnd): void {
     .action(async (resource: string, file: string, _: object, command: Command) => {
       const { runWriteBack } = await import('../write-back/write-back.js');
       onEnd(await runWriteBack(resource, file, optionsOf(command)));
+    });
+
+  writeBack
+    .command('receipts')
+    .description('print the receipts of a batch, one line for each row')
+    .argument('<batch>', 'batch id, or its first digits')
+    .option('--rejected', 'only rows that were rejected or are unknown')
+    .option('--json', 'print one JSON object')
+    .action(async (batch: string, _: object, command: Command) => {
+      const { runReceipts } = await import('../write-back/receipts.js');
+      onEnd(await runReceipts(batch, optionsOf(command)));
     });
 }
 

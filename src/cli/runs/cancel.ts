@@ -34,8 +34,9 @@ const CANCELLABLE: Readonly<Record<string, string>> = {
 };
 
 /** `worktrack cancel`: cancels a workflow that a command or a Schedule started, and waits for its end. */
-export function runCancel(workflowId: string, options: CancelOptions): Promise<ExitCode> {
+export function runCancel(given: string, options: CancelOptions): Promise<ExitCode> {
   return withTemporal(options, async (temporal) => {
+    const workflowId = await fullId(temporal, given);
     const { type, status, taskQueue } = await describe(temporal, workflowId);
     const what = CANCELLABLE[type];
     if (what === undefined)
@@ -63,6 +64,22 @@ export function runCancel(workflowId: string, options: CancelOptions): Promise<E
     print(options, { workflowId, outcome }, text);
     return EXIT.done;
   });
+}
+
+/** The id of a write-back whose batch id is shortened, as the command prints it; any other id as it is. */
+async function fullId(temporal: TemporalClient, given: string): Promise<string> {
+  if (!/^worktrack\/[^/']+\/write-back\/[a-z-]+\/[0-9a-f]{12,63}$/.test(given)) return given;
+  const ids = await reachTemporal(temporal, async () => {
+    const found = new Set<string>();
+    for await (const { workflowId } of temporal.client.workflow.list({
+      query: `WorkflowId STARTS_WITH '${given}'`,
+    }))
+      found.add(workflowId);
+    return [...found];
+  });
+  const [only = given, ...others] = ids;
+  if (ids.includes(given) || others.length === 0) return ids.includes(given) ? given : only;
+  throw new UsageError(`${ids.length} write-backs begin with ${given}. Give more digits of the batch id.`);
 }
 
 async function describe(temporal: TemporalClient, workflowId: string) {

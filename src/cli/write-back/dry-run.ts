@@ -1,5 +1,6 @@
 import { apiRoot } from '../../api/index.js';
 import { fromByteString } from '../../core/brands.js';
+import { shownBatchId } from '../../core/contract/write-back.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { BatchPlanner, type InputColumn, type PlannedRow, toRequest } from '../../write-back/index.js';
 import type { CheckedInput } from '../../write-back/stage.js';
@@ -46,9 +47,10 @@ export async function dryRun(
   }
   const rest = Object.entries(setAside).map(([outcome, rows]) => `, ${rows} ${outcome}`);
   output.out(
-    `Batch ${batchId}: ${counted(input.rows, 'row')}, ${sent} to send${rest.join('')}. Nothing was sent.`,
+    `Batch ${shownBatchId(batchId)}: ${counted(input.rows, 'row')}, ${sent} to send${rest.join('')}. Nothing was sent.`,
   );
-  for (const column of input.columns) output.out(`  ${columnLine(column)}`);
+  for (const column of input.columns)
+    if (column.role !== 'unnamed') output.out(`  ${columnLine(column, input.reading.dates?.columns ?? [])}`);
   for (const { row, key, method, url, idempotencyKey, body } of requests) {
     output.out(`\nRow ${row}, key ${key}\n${method} ${url}\nIdempotency-Key: ${idempotencyKey}\n${body}`);
   }
@@ -76,6 +78,9 @@ const FROM: Readonly<Record<InputColumn['from'], string>> = {
   nothing: 'type not known; set it with a suffix in the header',
 };
 
-function columnLine({ name, type, from }: InputColumn): string {
-  return `${fromByteString(name)}: ${type} (${FROM[from]})`;
+function columnLine({ name, type, from, role }: InputColumn, dates: readonly string[]): string {
+  const text = fromByteString(name);
+  if (role !== 'field') return `${text}: not sent`;
+  if (from !== 'header' && dates.includes(text)) return `${text}: date (--date-format)`;
+  return `${text}: ${type} (${FROM[from]})`;
 }

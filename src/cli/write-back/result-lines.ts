@@ -1,18 +1,13 @@
-import { ROW_OUTCOMES, type WriteBackResult } from '../../core/contract/write-back.js';
+import { ROW_OUTCOMES, shownBatchId, type WriteBackResult } from '../../core/contract/write-back.js';
 import { count, counted } from '../shared/text.js';
 
-/** The result of a batch, for stdout. */
-export function resultLines(
-  { batchId, outcome, counts, results, unsent }: WriteBackResult,
-  lakeUrl: string,
-): string[] {
+/** The result of a batch in one line, for stdout: `Batch 3b860e3713d2: written, 1,200 created`. */
+export function resultLine({ batchId, outcome, counts, unsent }: WriteBackResult): string {
   const parts = ROW_OUTCOMES.filter((one) => counts[one] > 0).map((one) => `${count(counts[one])} ${one}`);
   if (unsent > 0) parts.push(`${count(unsent)} not sent`);
-  return [
-    `Batch ${batchId}: ${outcome}`,
-    `  ${parts.length === 0 ? 'no rows' : parts.join(', ')}`,
-    ...(results === null ? [] : [`  ${lakeUrl}/${results}`]),
-  ];
+  return [`Batch ${shownBatchId(batchId)}: ${outcome}`, ...(parts.length === 0 ? ['no rows'] : parts)].join(
+    ', ',
+  );
 }
 
 /** Warnings, errors and what to do next, for stderr. */
@@ -32,7 +27,7 @@ export function diagnosticLines({
     lines.push(`${counted(unsent, 'row')} not sent. To send them, run the same command again.`);
   if (counts.rejected > 0) {
     lines.push(
-      `${counted(counts.rejected, 'row')} rejected; results.csv has the reasons. Correct them in a separate file: the other rows are written.`,
+      `${counted(counts.rejected, 'row')} rejected. Correct them in a separate file: the other rows are written.`,
     );
   }
   if (counts.unknown > 0 && outcome === 'incomplete') {

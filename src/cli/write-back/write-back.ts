@@ -1,9 +1,10 @@
 import { selectConnection } from '../../config/index.js';
-import type {
-  InputFormat,
-  WriteBackInput,
-  WriteBackResult,
-  WrittenPolicy,
+import {
+  type InputFormat,
+  shownBatchId,
+  type WriteBackInput,
+  type WriteBackResult,
+  type WrittenPolicy,
 } from '../../core/contract/write-back.js';
 import { errorMessage } from '../../core/errors.js';
 import { OutOfReachError, reach } from '../../core/reach.js';
@@ -38,7 +39,8 @@ import {
   unsentRow,
 } from './earlier-rows.js';
 import { followBatch } from './follow.js';
-import { diagnosticLines, resultLines } from './result-lines.js';
+import { firstNotWritten, receiptsCommand } from './receipts.js';
+import { diagnosticLines, resultLine } from './result-lines.js';
 import { withInputFile } from './stdin.js';
 
 interface WriteBackOptions extends GlobalOptions {
@@ -79,7 +81,7 @@ export async function runWriteBack(
       for (const warning of repeatedWarnings(input)) output.note(warning);
       const before = await withLake(() => alreadyWritten(store, input, asked));
       if (before !== null && options.dryRun !== true)
-        return finishWritten(input, before, connection, options);
+        return await finishWritten(input, before, { connection, store }, options);
       const earlier = await withLake(() => findEarlierRows(store, input));
       if (options.dryRun === true) {
         for (const line of earlierLines(earlier, asked)) output.note(line);
@@ -87,12 +89,14 @@ export async function runWriteBack(
       }
       const written = await choosePolicy(earlier, asked, options);
       for (const line of earlierLines(earlier, written)) output.note(line);
-      output.note(`${counted(input.rows, 'row')} to write to ${input.resource}, batch ${input.batchId}`);
+      output.note(
+        `${counted(input.rows, 'row')} to write to ${input.resource}, batch ${shownBatchId(input.batchId)}`,
+      );
       const staged = await withLake(() => copyInput(connection.name, store, input));
       const result = await withTemporal(options, (temporal) =>
         startAndFollowBatch(temporal, connection, withPolicy(staged, written), options),
       );
-      return finish(result, connection, options);
+      return await finish(result, { connection, store }, options);
     } finally {
       store.close();
     }
@@ -114,7 +118,8 @@ async function startAndFollowBatch(
     const { workflowId, isOther } = await reachTemporal(temporal, () =>
       startWriteBack(temporal, input, { taskQueue: options.taskQueue }),
     );
-    output.note(`Workflow: ${workflowId}`);
+    const shown = shownBatchId(input.batchId);
+    output.note(`Workflow: ${workflowId.replace(input.batchId, shown)}`);
     if (isOther)
       output.note(
         'This batch is already running with another input or another --unknown. Waiting for it to end first.',
@@ -128,10 +133,24 @@ function withPolicy(input: WriteBackInput, written: WrittenPolicy | undefined): 
   return written === undefined ? input : { ...input, written };
 }
 
-function finish(result: WriteBackResult, { lake }: ConnectionSettings, { json }: WriteBackOptions): ExitCode {
+interface BatchLake {
+  readonly connection: ConnectionSettings;
+  readonly store: ObjectStore;
+}
+
+async function finish(
+  result: WriteBackResult,
+  { connection, store }: BatchLake,
+  options: WriteBackOptions,
+): Promise<ExitCode> {
   const { batchId, outcome, counts, results } = result;
-  if (json === true) printJson({ batchId, outcome, counts, results });
-  else for (const line of resultLines(result, lake.url)) output.out(line);
+  if (options.json === true) printJson({ batchId, outcome, counts, results });
+  else output.out(resultLine(result));
+  if (results !== null && counts.rejected + counts.unknown > 0) {
+    if (process.stderr.isTTY)
+      for (const line of await withLake(() => firstNotWritten(connection, store, batchId))) output.note(line);
+    output.note(`Their receipts: ${receiptsCommand(batchId, options)}`);
+  }
   for (const line of diagnosticLines(result)) output.note(line);
   return writeBackExitCode(result);
 }
@@ -140,18 +159,18 @@ function finish(result: WriteBackResult, { lake }: ConnectionSettings, { json }:
 function finishWritten(
   { batchId, rows }: CheckedInput,
   { at, written }: WrittenBatch,
-  connection: ConnectionSettings,
+  lake: BatchLake,
   options: WriteBackOptions,
-): ExitCode {
+): Promise<ExitCode> {
   if (options.again === true)
     output.note('To write all rows of this file again, give the batch another id: --again --batch-id NAME');
   output.note(
-    `This file was written at ${toUtcSeconds(at)}, ${age(Date.now() - at)} ago, by batch ${batchId}; nothing was sent.`,
+    `This file was written at ${toUtcSeconds(at)}, ${age(Date.now() - at)} ago, by batch ${shownBatchId(batchId)}; nothing was sent.`,
   );
   const { counts, results, unsent } = written;
   const outcome = counts.rejected > 0 ? 'incomplete' : 'written';
   const nothing = { warnings: [], error: null };
-  return finish({ batchId, outcome, counts, results, rows, unsent, ...nothing }, connection, options);
+  return finish({ batchId, outcome, counts, results, rows, unsent, ...nothing }, lake, options);
 }
 
 function sourceOptions(options: WriteBackOptions): Omit<WriteBackSource, 'resource' | 'file'> {

@@ -216,6 +216,11 @@ export function writeBackWorkflowId({ connection, resource, batchId }: BatchRef)
   return `worktrack/${connection}/write-back/${resource}/${batchId}`;
 }
 
+/** A batch id for messages: the first 12 digits of a hash, which commands accept; a name as it is. */
+export function shownBatchId(batchId: string): string {
+  return /^[0-9a-f]{64}$/.test(batchId) ? batchId.slice(0, 12) : batchId;
+}
+
 /** No batch id starts with an underscore, so this id never clashes with that of a batch. */
 export function writeBackLockId(connection: string, resource: WritableResource): string {
   return `worktrack/${connection}/write-back/${resource}/_lane`;

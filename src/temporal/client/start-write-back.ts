@@ -1,6 +1,7 @@
 import { WorkflowIdConflictPolicy } from '@temporalio/client';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import {
+  shownBatchId,
   WRITE_BACK_WORKFLOW,
   type WriteBackInput,
   writeBackWorkflowId,
@@ -38,7 +39,7 @@ export async function startWriteBack(
     taskQueue: options.taskQueue ?? DEFAULT_TASK_QUEUE,
     args: [input],
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-    staticSummary: `Write-back of ${resource} (${connection}), batch ${batchId.slice(0, 12)}`,
+    staticSummary: `Write-back of ${resource} (${connection}), batch ${shownBatchId(batchId)}`,
     memo: { connection, resource, batchId, request, startedAt: Date.now() },
   });
   const { memo } = await handle.describe();

@@ -1,5 +1,5 @@
 import type { ExportResult, RunOutcome, RunReport } from '../../core/contract/index.js';
-import type { WriteBackOutcome, WriteBackResult } from '../../core/contract/write-back.js';
+import { shownBatchId, type WriteBackOutcome, type WriteBackResult } from '../../core/contract/write-back.js';
 import { type ErrorCode, WorktrackError } from '../../core/errors.js';
 
 const RUN_CODES = {
@@ -62,7 +62,7 @@ export class WriteBackFailedError extends WorktrackError {
     const { rejected, unknown } = result.counts;
     const rows = `${rejected} rejected, ${unknown} unknown, ${result.unsent} not sent`;
     super(
-      `batch ${result.batchId}: ${outcome} (${rows})${result.error === null ? '' : `. ${result.error.message}`}`,
+      `batch ${shownBatchId(result.batchId)}: ${outcome} (${rows})${result.error === null ? '' : `. ${result.error.message}`}`,
       {
         remedy:
           result.results === null ? null : `The receipts in ${result.results} have the reason for each row.`,

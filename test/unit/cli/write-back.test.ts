@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { EXIT, writeBackExitCode } from '../../../src/cli/shared/exit-code.js';
 import { BatchProgress, viewLine } from '../../../src/cli/write-back/progress.js';
-import { diagnosticLines, resultLines } from '../../../src/cli/write-back/result-lines.js';
+import { diagnosticLines, resultLine } from '../../../src/cli/write-back/result-lines.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { noRows, type WriteBackResult } from '../../../src/core/contract/write-back.js';
 import type { WriteBackView } from '../../../src/temporal/follow/follow-write-back.js';
@@ -42,19 +42,18 @@ describe('the end of a batch', () => {
     );
   });
 
-  it('shows the number of rows per outcome and the location of the receipts', () => {
-    expect(resultLines(RESULT, 's3://lake')).toEqual([
-      'Batch b: written',
-      '  1,200 created',
-      '  s3://lake/_write-back/b/results.csv',
-    ]);
+  it('shows the number of rows per outcome in one line', () => {
+    expect(resultLine(RESULT)).toBe('Batch b: written, 1,200 created');
+    expect(resultLine({ ...RESULT, batchId: '3b860e3713d2'.padEnd(64, '0') })).toContain(
+      'Batch 3b860e3713d2: ',
+    );
     const stopped = {
       ...RESULT,
       outcome: 'refused',
       unsent: 3,
       error: { type: 'Refused', message: 'no' },
     } as const;
-    expect(resultLines(stopped, 's3://lake')[1]).toBe('  1,200 created, 3 not sent');
+    expect(resultLine(stopped)).toBe('Batch b: refused, 1,200 created, 3 not sent');
     expect(diagnosticLines(stopped)).toEqual([
       'refused: no',
       '3 rows not sent. To send them, run the same command again.',

@@ -15,6 +15,7 @@ import {
 
 const ROW: ChunkRow = {
   row: 7,
+  line: 2,
   key: 'r, "7"',
   idempotencyKey: 'u',
   content: '00',

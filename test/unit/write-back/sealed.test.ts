@@ -17,6 +17,7 @@ const KEY = '_write-back/b/_batch/plans/p/plan.json' as ObjectKey;
 const SECRET = 'Секрет-91c7';
 const row = (n: number): ChunkRow => ({
   row: n,
+  line: 2,
   key: `${SECRET}-${n}`,
   idempotencyKey: 'u',
   content: '00',

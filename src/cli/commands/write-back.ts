@@ -56,8 +56,10 @@ export function addWriteBackCommand(program: Command, onEnd: OnEnd): void {
       onEnd(await runWriteBack(resource, file, optionsOf(command)));
     });
 
-  writeBack
-    .command('receipts')
+  const receipts = writeBack.command('receipts');
+  receipts
+    // The options of the command above are not those of this one.
+    .configureHelp({ ...receipts.configureHelp(), visibleGlobalOptions: () => [...program.options] })
     .description('print the receipts of a batch, one line for each row')
     .argument('<batch>', 'batch id, or its first digits')
     .option('--rejected', 'only rows that were rejected or are unknown')

@@ -4,7 +4,7 @@ import type { ObjectKey } from '../../../src/core/brands.js';
 import { writeBackWorkflowId } from '../../../src/core/contract/write-back.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
 import { holdAnswer } from '../../support/hold.js';
-import { runCommand, startCommand } from '../../support/processes.js';
+import { runCommand, startCommand, startOnTerminal } from '../../support/processes.js';
 import { type Stack, until } from '../../support/stack.js';
 import {
   fileIn,
@@ -27,6 +27,8 @@ describe('`worktrack write-back`', () => {
     '--task-queue',
     stack.taskQueue,
   ];
+  const receipts = (...args: string[]) =>
+    runCommand(stack, ['write-back', 'receipts', ...args, '--config', stack.configFile]);
   const run = (...args: string[]) => runCommand(stack, write(...args));
 
   beforeAll(async () => {
@@ -70,7 +72,9 @@ describe('`worktrack write-back`', () => {
     const again = await run('time-entries', file, '--json');
     expect([again.code, again.stdout]).toEqual([0, one!.stdout]);
     expect(again.stderr).toMatch(
-      new RegExp(`This file was written at \\S+Z, .* ago, by batch ${printed.batchId}; nothing was sent`),
+      new RegExp(
+        `This file was written at \\S+Z, .* ago, by batch ${printed.batchId.slice(0, 12)}; nothing was sent`,
+      ),
     );
     expect(writesSeen(stack) - before).toBe(600);
   });
@@ -99,7 +103,7 @@ describe('`worktrack write-back`', () => {
       ],
       ['[{"a":1},\n {"a":}]', 'json', /line 2, column 7: expected a digit/],
       ['{"a":1}\n{"a":1', 'ndjson', /line 2, column 7: the object is not closed/],
-      [Buffer.from(`\ufeffa\n1\n`, 'utf16le'), 'csv', /UTF-16/],
+      [Buffer.from(`a,b\n1,2\n`, 'utf16le'), 'csv', /UTF-16 without a byte order mark/],
       [
         Buffer.concat([Buffer.from('a\nb\n'), Buffer.from([0xff, 0x0a])]),
         'csv',
@@ -160,6 +164,22 @@ describe('`worktrack write-back`', () => {
     expect(rejected.code, rejected.stderr).toBe(1);
     expect(rejected.stdout).toContain('1 created, 1 rejected');
     expect(rejected.stderr).toContain('Correct them in a separate file');
+    // A log must not hold the keys of records.
+    expect(rejected.stderr).not.toContain('line 3');
+    const [, printed] = /Batch ([0-9a-f]{12}): incomplete/.exec(rejected.stdout)!;
+    expect(rejected.stderr).toContain(`worktrack write-back receipts ${printed} --rejected`);
+    const all = await receipts(printed!);
+    expect(all.stdout.split('\n').map((line) => line.split('  ')[0])).toEqual(['line 2', 'line 3', '']);
+    const lines = await receipts(printed!.slice(0, 6), '--rejected');
+    expect(lines.stdout).toMatch(
+      /^line 3 {2}key [0-9a-f]{32}-1 {2}rejected {2}422 {2}durationSeconds must be a non-negative integer\.\n$/,
+    );
+    const json = JSON.parse((await receipts(printed!, '--rejected', '--json')).stdout);
+    expect(json).toMatchObject({
+      rows: [{ row: 2, line: 3, outcome: 'rejected', httpStatus: 422, id: null }],
+    });
+    const none = await receipts('ffff');
+    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('there is no batch "ffff"')]);
 
     stack.simulator.admin.keys.revoke('demo');
     const file = await fileIn(stack, timeEntriesCsv(5, 1000));
@@ -172,6 +192,22 @@ describe('`worktrack write-back`', () => {
     const mended = await run('time-entries', file, '--no-read-back', '--json');
     expect(mended.code, mended.stderr).toBe(0);
     expect(JSON.parse(mended.stdout)).toMatchObject({ outcome: 'written', counts: { created: 5 } });
+  });
+
+  it('shows the first five rejected rows on a terminal, with line, key and the words of the service', async () => {
+    const rows = Array.from({ length: 7 }, (_, n) => `R${n},-60,2026-11-20T08:00:00Z\n,,\n`);
+    const file = await fileIn(stack, `ref,durationSeconds:integer,startedAt\n${rows.join('')}`);
+    const command = startOnTerminal(
+      stack,
+      write('time-entries', file, '--key-column', 'ref', '--no-read-back'),
+    );
+    expect(await command.exited).toBe(1);
+    const { stdout } = await command.output();
+    expect(stdout).toContain('7 lines without any value: skipped');
+    const shown = [
+      ...stdout.matchAll(/line (\d+) {2}key (\w+) {2}rejected {2}422 {2}durationSeconds must be/g),
+    ];
+    expect(shown.map(([, line, key]) => `${line} ${key}`)).toEqual(['2 R0', '4 R1', '6 R2', '8 R3', '10 R4']);
   });
 
   it('reads its input from S3 and from standard input, even if it is only a header', async () => {

@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { DEMO_KEY } from '../../../src/simulator/index.js';
+import { runCommand } from '../../support/processes.js';
+import type { Stack } from '../../support/stack.js';
+import { fileIn, recordsOf, startWriteBackStack, stopWriteBackStack } from '../../support/write-back.js';
+
+const CALENDAR = 'calendar-entries';
+
+/** What the service shows, by pair, without the time of the change. */
+function entriesOf(stack: Stack): Map<string, Record<string, unknown>> {
+  return new Map(
+    recordsOf(stack, CALENDAR).map(({ updatedAt: _, ...record }) => [
+      JSON.stringify([record.source, record.sourceKey]),
+      record,
+    ]),
+  );
+}
+
+/** Puts an entry into the service, past worktrack. */
+async function put(stack: Stack, source: string, sourceKey: string, body: object): Promise<void> {
+  const path = [source, sourceKey].map(encodeURIComponent).join('/');
+  const response = await fetch(`${stack.simulator.url}/api/public/v2/${CALENDAR}/${path}`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${DEMO_KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  expect(response.status).toBe(201);
+}
+
+const NESTED = {
+  title: 'Größe "XL"\nand, more',
+  startsAt: '2026-11-20T08:00:00Z',
+  owner: { id: 'M1', address: { city: 'Köln', zip: '00501' }, tags: ['a', { b: 1.5 }] },
+  note: '=1+1',
+  factor: 12.25,
+};
+
+describe('export, edit and import of calendar entries', () => {
+  let stack: Stack;
+  afterEach(() => stopWriteBackStack(stack));
+
+  const cases: [what: string, csv: string][] = [
+    ['nested: json', '{ nested: json }'],
+    ['nested: flatten', '{ nested: flatten }'],
+    [
+      'other separators, escaped',
+      '{ nested: flatten, separator: "__", delimiter: ";", lineBreaks: escape, escapeFormulas: true }',
+    ],
+  ];
+  for (const [what, csv] of cases) {
+    for (const form of ['csv', 'json'] as const) {
+      it(`changes the changed cell and nothing else: ${what}, ${form}`, async () => {
+        stack = await startWriteBackStack({
+          simulator: { counts: { [CALENDAR]: 30 } },
+          resources: `[{ name: ${CALENDAR}, window: 90d, key: [source, sourceKey] }]`,
+          yaml: `    csv: ${csv}\n`,
+        });
+        await stack.startWorker();
+        await put(stack, 'cal', 'key/1 ?#%', NESTED);
+        expect(await stack.export()).toMatchObject({ outcome: 'published' });
+        const before = entriesOf(stack);
+
+        const config = ['--config', stack.configFile];
+        const cat = await runCommand(stack, [
+          ...['cat', CALENDAR, '--limit', '0', ...config],
+          ...(form === 'json' ? ['--json'] : []),
+        ]);
+        expect(cat.code, cat.stderr).toBe(0);
+        const edited = cat.stdout.replace('M1', 'M2');
+        expect(edited).not.toBe(cat.stdout);
+        const file = await fileIn(stack, edited, form);
+        const args = ['write-back', CALENDAR, file, '--json', '--task-queue', stack.taskQueue, ...config];
+        const { code, stdout, stderr } = await runCommand(stack, args);
+        expect(code, stderr).toBe(0);
+        expect(JSON.parse(stdout)).toMatchObject({ outcome: 'written', counts: { updated: 31, created: 0 } });
+        expect(stderr).not.toContain('warning');
+
+        const pair = JSON.stringify(['cal', 'key/1 ?#%']);
+        const expected = new Map(before);
+        const changed = before.get(pair)!;
+        expected.set(pair, { ...changed, owner: { ...NESTED.owner, id: 'M2' } });
+        expect(entriesOf(stack)).toEqual(expected);
+        expect(await readFile(file, 'utf8')).toBe(edited);
+      });
+    }
+  }
+});

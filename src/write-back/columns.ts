@@ -56,9 +56,12 @@ export function inputColumns(
   reading: ColumnReading = PLAIN_READING,
 ): InputColumn[] {
   const published = new Map(sources.published.map((column) => [column.name, column]));
-  const cells = header.map((cell) => (cell === null ? '' : fromByteString(cell).trim()));
-  const named = cells.findLastIndex((text) => text !== '') + 1;
-  const isExport = isExported(cells);
+  const raw = header.map((cell) => (cell === null ? null : fromByteString(cell)));
+  const isExport = isExported(raw.map((cell) => cell?.trim() ?? ''));
+  // An export has the names of the service, also an empty one and those with spaces around them.
+  const isOwn = (cell: string | null): boolean => isExport && cell !== null && published.has(cell);
+  const cells = raw.map((cell) => (isOwn(cell) ? cell! : (cell?.trim() ?? '')));
+  const named = cells.findLastIndex((text, at) => text !== '' || isOwn(raw[at]!)) + 1;
   const columns = cells.map((cell, at): InputColumn => {
     if (at >= named) return { ...UNNAMED, role: 'unnamed' };
     const text = isExport ? restoredName(cell, reading) : cell;
@@ -126,7 +129,8 @@ function headerCell(
   line: number,
   { isName }: { readonly isName: (name: string) => boolean },
 ): { column: string; suffix: CellType | null } {
-  if (text === '') throw new InputError(`column ${at + 1} has no name in the header`, { line });
+  if (text === '' && !isName(text))
+    throw new InputError(`column ${at + 1} has no name in the header`, { line });
   const colon = text.lastIndexOf(':');
   // The name of a field can contain a colon.
   if (colon <= 0 || isName(text)) return { column: text, suffix: null };
@@ -177,6 +181,24 @@ function changedType(name: string, fixed: CellType, suffix: CellType, line: numb
 export function typesOf(columns: readonly InputColumn[]): CellTypes {
   const fields = columns.filter(({ role }) => role === 'field');
   return Object.fromEntries(fields.map(({ name, type }) => [fromByteString(name), type]));
+}
+
+/** Columns whose published values have several types, so that the type of a cell is not known. They are sent as text. */
+export function mixedColumns(
+  columns: readonly InputColumn[],
+  published: readonly Column[],
+): readonly string[] {
+  const mixed = new Set(published.filter(isMixed).map(({ name }) => name));
+  return columns
+    .filter(({ role, from }) => role === 'field' && from === 'published')
+    .map(({ name }) => fromByteString(name))
+    .filter((name) => mixed.has(columnName(name)));
+}
+
+function isMixed({ types }: Column): boolean {
+  return (
+    publishedType(types) === 'string' && typeNames(types).some((name) => name !== 'string' && name !== 'null')
+  );
 }
 
 /** Columns that no published row has had, such as misspelled ones; empty without a snapshot. They are sent as they are. */

@@ -5,6 +5,7 @@ export { type ChunkLog, type LoggedRow, mergeLogs, type RowState } from './chunk
 export {
   type CellTypes,
   type InputColumn,
+  mixedColumns,
   publishedColumns,
   publishedSnapshotOf,
   type TypeSources,

@@ -23,6 +23,7 @@ import {
   type InputSource,
   inputKey,
   kindOf,
+  mixedColumns,
   openSource,
   publishedSnapshotOf,
   readBatch,
@@ -70,6 +71,8 @@ export interface CheckedInput {
   readonly blankLines: number;
   /** Rows of an export that are deleted in the service, which are left out. */
   readonly deletedRows: number;
+  /** Columns of a CSV whose published values have several types; they are sent as text. */
+  readonly mixed: readonly string[];
   /** Columns of a CSV that no published row has had; empty if nothing is published. */
   readonly unpublished: readonly string[];
   /** Of the content. */
@@ -174,6 +177,7 @@ async function checkSource(
     columns,
     blankLines: facts.blankLines,
     deletedRows: facts.deletedRows,
+    mixed: mixedColumns(columns, types.published),
     unpublished: unpublishedColumns(columns, types.published).filter((name) => name !== keyColumn),
     sha256: hashed.contentSha256,
     settings: hashed.settings,

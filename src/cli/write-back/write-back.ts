@@ -184,12 +184,17 @@ function sourceOptions(options: WriteBackOptions): Omit<WriteBackSource, 'resour
 }
 
 /** What the user should know about an input before it is sent. */
-function inputNotes({ unpublished, resource, blankLines, deletedRows }: CheckedInput): string[] {
+function inputNotes({ unpublished, mixed, resource, blankLines, deletedRows }: CheckedInput): string[] {
   const notes = unpublished.map(
     (name) =>
       `warning: no published row of ${resource} has the column ${JSON.stringify(name)}. ` +
       'It is sent as it is; correct the header if the name is wrong.',
   );
+  for (const name of mixed)
+    notes.push(
+      `warning: the published values of ${JSON.stringify(name)} have several types. Its cells are sent as text; ` +
+        `set a type in the header (${name}:json), or leave the column out with --drop-column.`,
+    );
   if (blankLines > 0) notes.push(`${counted(blankLines, 'line')} without any value: skipped`);
   if (deletedRows > 0)
     notes.push(

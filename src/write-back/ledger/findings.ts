@@ -1,4 +1,4 @@
-import type { WrittenPolicy } from '../../core/contract/write-back.js';
+import { shownBatchId, type WrittenPolicy } from '../../core/contract/write-back.js';
 import type { FoundRow, LedgerBatch } from './tally.js';
 
 /** How many rows of a file earlier batches have written, or may have written. */
@@ -121,12 +121,7 @@ function shareOf(count: number, { rows }: Findings, noun: string): string {
 function writerOf({ by, batches }: Found, when: (at: number) => string): string {
   if (by === null) return 'an earlier batch';
   const time = by.at === null ? 'not ended yet' : when(by.at);
-  const batch = `batch ${shortBatchId(by.batchId)} (${time})`;
+  const batch = `batch ${shownBatchId(by.batchId)} (${time})`;
   if (batches <= 1) return batch;
   return `${batches} batches, the last of them ${batch}`;
-}
-
-/** The form of a batch id in messages. Only the ids that are hashes are shortened. */
-export function shortBatchId(batchId: string): string {
-  return /^[0-9a-f]{64}$/.test(batchId) ? batchId.slice(0, 12) : batchId;
 }

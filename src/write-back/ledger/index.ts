@@ -17,7 +17,6 @@ export {
   type Findings,
   policyOf,
   problemOf,
-  shortBatchId,
   writtenText,
 } from './findings.js';
 export { lookUpRows } from './look-up.js';

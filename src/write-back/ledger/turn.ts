@@ -1,7 +1,6 @@
 import type { ObjectKey } from '../../core/brands.js';
-import type { WritableResource } from '../../core/contract/write-back.js';
+import { shownBatchId, type WritableResource } from '../../core/contract/write-back.js';
 import { fenceKey } from './entries.js';
-import { shortBatchId } from './findings.js';
 import type { FoundRow } from './tally.js';
 
 /** Why a row is not sent in this turn. A later turn decides again. */
@@ -37,7 +36,7 @@ export class TurnVerdicts {
   /** Returns whether the row is not sent. */
   add({ row, finding, by }: FoundRow): boolean {
     const outcome = finding === 'doubtful' ? 'unknown' : 'skipped';
-    const batch = by === null ? 'an earlier run of this batch' : `batch ${shortBatchId(by.batchId)}`;
+    const batch = by === null ? 'an earlier run of this batch' : `batch ${shownBatchId(by.batchId)}`;
     const name = `${outcome} ${batch}`;
     let number = this.#numbers.get(name);
     if (number === undefined) {

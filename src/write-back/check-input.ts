@@ -1,0 +1,237 @@
+import { isAscii as bufferIsAscii } from 'node:buffer';
+import { fromByteString, toByteString } from '../core/brands.js';
+import {
+  type InputFormat,
+  type InputReading,
+  WRITABLE_RESOURCES,
+  type WritableResource,
+} from '../core/contract/write-back.js';
+import type { ConnectionSettings } from '../core/settings.js';
+import type { ObjectStore } from '../lake/store/index.js';
+import {
+  BatchHash,
+  checkBatch,
+  checkBatchId,
+  continuedBatch,
+  formatOf,
+  type InputColumn,
+  InputError,
+  InputFacts,
+  type InputRow,
+  type InputSource,
+  kindOf,
+  mixedColumns,
+  openSource,
+  publishedSnapshotOf,
+  readBatch,
+  readRows,
+  textColumns,
+  unpublishedColumns,
+} from './index.js';
+import { FileRows } from './ledger/index.js';
+import { rowKey } from './planner.js';
+import { PublishedChecks, PublishedIds } from './published-checks.js';
+import {
+  type LakeCsv,
+  type ReadingOptions,
+  type ResolvedReading,
+  resolveReading,
+} from './resolve-reading.js';
+
+export interface WriteBackSource extends ReadingOptions {
+  readonly resource: string;
+  /** A path, a `file://` or an `s3://` URL. */
+  readonly file: string;
+  /** Default: by the file's extension. */
+  readonly format?: InputFormat | undefined;
+  /** The column with the row's key. Default: the key is a hash of the content. */
+  readonly keyColumn?: string | undefined;
+  /** Default: the SHA-256 of resource and content. */
+  readonly batchId?: string | undefined;
+}
+
+/** An input that was read completely and is valid. */
+export interface CheckedInput {
+  readonly resource: WritableResource;
+  readonly batchId: string;
+  readonly format: InputFormat;
+  readonly keyColumn: string | null;
+  readonly rows: number;
+  /** The hashes of the rows, to look them up; `null` for upserts. */
+  readonly fileRows: FileRows | null;
+  /** Columns of a CSV, with the types of their cells in requests. */
+  readonly columns: readonly InputColumn[];
+  /** How the input is read. */
+  readonly reading: InputReading;
+  /** Lines without any value, which are not rows. */
+  readonly blankLines: number;
+  /** Rows of an export that are deleted in the service, which are left out. */
+  readonly deletedRows: number;
+  /** Columns of a CSV whose published values have several types; they are sent as text. */
+  readonly mixed: readonly string[];
+  /** Columns of a CSV that no published row has had; empty if nothing is published. */
+  readonly unpublished: readonly string[];
+  /** Of the content. */
+  readonly sha256: string;
+  /** The settings that change what is sent, as text; `''` without any. */
+  readonly settings: string;
+  readonly source: InputSource;
+  /** Reads the rows again. */
+  eachRow(): AsyncGenerator<readonly InputRow[]>;
+}
+
+/** @throws InputError for a resource that is not writable */
+export function writableResource(name: string): WritableResource {
+  const found = WRITABLE_RESOURCES.find((one) => one === name);
+  if (found !== undefined) return found;
+  throw new InputError(
+    `resource ${JSON.stringify(name)} is not writable`,
+    null,
+    `The API accepts ${WRITABLE_RESOURCES.join(' and ')}.`,
+  );
+}
+
+/**
+ * Reads an input completely and checks it, with a few rows in memory. Sends and writes nothing.
+ *
+ * @throws InputError for an input that does not match its format, with line and column; StoreError if the lake, which
+ *   has the types of columns, cannot be read
+ */
+export async function checkWriteBack(
+  connection: ConnectionSettings,
+  store: ObjectStore,
+  request: WriteBackSource,
+): Promise<CheckedInput> {
+  const resource = writableResource(request.resource);
+  const given =
+    request.batchId === undefined ? null : await continuedBatch(store, checkBatchId(request.batchId));
+  const source = await openSource(request.file, connection.lake);
+  try {
+    return await checkSource(connection, store, { ...request, resource, batchId: given }, source);
+  } catch (error) {
+    source.close();
+    throw error;
+  }
+}
+
+type CheckedRequest = Omit<WriteBackSource, 'resource' | 'batchId'> & {
+  readonly resource: WritableResource;
+  readonly batchId: ReturnType<typeof checkBatchId> | null;
+};
+
+async function checkSource(
+  connection: ConnectionSettings,
+  store: ObjectStore,
+  request: CheckedRequest,
+  source: InputSource,
+): Promise<CheckedInput> {
+  const { resource, batchId: given, keyColumn = null } = request;
+  const format = request.format ?? formatOf(source.name);
+  const published = await publishedSnapshotOf(store, resource);
+  const known = { published: published?.columns ?? [], fixed: {}, text: textColumns(resource) };
+  const csv = published?.csv ?? connection.resources.find(({ name }) => name === resource)?.csv ?? PLAIN_CSV;
+  const resolved = await resolveReading(source, request, { format, types: known, csv, keyColumn });
+  const { reading } = resolved;
+  const hashed = await hashOf(source, resource, resolved);
+  const batchId = given ?? hashed.batchId;
+  const existing = await readBatch(store, batchId);
+  const { name, baseUrl } = connection;
+  const identity = { connection: name, baseUrl, resource, kind: kindOf(format), keyColumn };
+  if (existing !== null) checkBatch(batchId, existing.file, identity);
+  const types = { ...known, fixed: existing?.file.types ?? {} };
+  const facts = new InputFacts();
+  const checks = published === null ? null : new PublishedChecks(store, published, facts);
+  const ids = published === null || resource !== 'time-entries' ? null : new PublishedIds(store, published);
+  let columns: readonly InputColumn[] = [];
+  const onColumns = (found: readonly InputColumn[]): void => {
+    columns = found;
+    checkColumns(found, resource, keyColumn, reading.drop);
+    checks?.checkMasks(found);
+  };
+  const options = { format, types, reading, keyColumn, onColumns, facts };
+  let rows = 0;
+  // Upserts are not looked up: to repeat one does no harm.
+  const fileRows = resource === 'time-entries' ? new FileRows(keyColumn) : null;
+  const keyField = keyColumn === null ? null : toByteString(keyColumn);
+  for await (const some of readRows(source.open(), options)) {
+    rows += some.length;
+    for (const row of some) fileRows?.add(row.fields, keyField === null ? null : rowKey(row, keyField));
+    ids?.add(some);
+    if (facts.unlike.size > 0) await checks?.checkForms();
+  }
+  const notFound = reading.drop.find((name) => rows > 0 && !facts.dropped.has(name));
+  if (notFound !== undefined) throw noColumnToDrop(notFound);
+  await ids?.check(resource);
+  return {
+    resource,
+    batchId,
+    format,
+    keyColumn,
+    rows,
+    reading,
+    fileRows,
+    columns,
+    blankLines: facts.blankLines,
+    deletedRows: facts.deletedRows,
+    mixed: mixedColumns(columns, types.published),
+    unpublished: unpublishedColumns(columns, types.published).filter((name) => name !== keyColumn),
+    sha256: hashed.contentSha256,
+    settings: hashed.settings,
+    source,
+    eachRow: () => readRows(source.open(), { format, types, reading, keyColumn }),
+  };
+}
+
+/** For a resource that is not mirrored. */
+const PLAIN_CSV: LakeCsv = {
+  delimiter: ',',
+  nested: 'json',
+  separator: '.',
+  lineBreaks: 'keep',
+  escapeFormulas: false,
+};
+
+function noColumnToDrop(name: string): InputError {
+  return new InputError(
+    `there is no column ${JSON.stringify(name)} to leave out`,
+    null,
+    'Correct --drop-column, or leave it out.',
+  );
+}
+
+/** The header must have all columns that every row needs. */
+function checkColumns(
+  columns: readonly InputColumn[],
+  resource: WritableResource,
+  keyColumn: string | null,
+  drop: readonly string[],
+): void {
+  const names = columns.filter(({ role }) => role === 'field').map(({ name }) => fromByteString(name));
+  // A key column can be left out of what is sent.
+  const needed = [
+    ...textColumns(resource),
+    ...(keyColumn === null || drop.includes(keyColumn) ? [] : [keyColumn]),
+  ];
+  const missing = needed.find((name) => !names.includes(name));
+  if (missing === undefined) return;
+  throw new InputError(
+    `the header has no column ${JSON.stringify(missing)}`,
+    { line: 1 },
+    `Add it. The header has ${names.join(', ')}.`,
+  );
+}
+
+async function hashOf(
+  source: InputSource,
+  resource: WritableResource,
+  { reading, settingsOf }: ResolvedReading,
+) {
+  const hash = new BatchHash(resource);
+  let isAscii = true;
+  for await (const chunk of source.open()) {
+    hash.update(chunk);
+    if (reading.encoding !== null) isAscii &&= bufferIsAscii(chunk);
+  }
+  const settings = settingsOf({ isAscii });
+  return { ...hash.finish(settings), settings };
+}

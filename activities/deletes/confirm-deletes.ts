@@ -5,28 +5,34 @@ import type { Activities, ConfirmDeletesInput } from '../../src/core/contract/in
 import { inParallel } from '../../src/core/in-parallel.js';
 import { parseStored } from '../../src/core/stored-json.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
+import type { Stage } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { ActivityAge, SHARE_OF_TIME, withHeartbeat } from '../shared/activity-context.js';
-import { askById } from '../shared/ask-by-id.js';
+import { askById, isWebPage } from '../shared/ask-by-id.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { readDocument, readRun, stagedKey, writeDocument } from '../shared/documents.js';
+import { readDocument, readRun, readStages, stagedKey, writeDocument } from '../shared/documents.js';
 
 /** Rounds for records that return a transient status while the service answers for other records. */
 const MAX_ROUNDS = 3;
+
+/** Records of the list that are requested until one is found: each may have been deleted since it was listed. */
+const MAX_CONTROLS = 3;
 
 /** The progress of an attempt that did not finish. The next attempt continues from it. */
 interface Progress {
   readonly gone: readonly SortKey[];
   readonly unproven: number;
+  /** Number of requested records that the service knows. */
+  readonly found: number;
   /** Keys that have no answer yet. */
   readonly open: readonly SortKey[];
   readonly rounds: number;
 }
 
 /**
- * Requests each record by its id: 404 and 410 prove that it is deleted (docs/explanation/semantics.md#deletes). A
- * transient failure is retried within `retries.giveUpAfter`. A record without an answer by then counts as not proven,
- * and the run continues.
+ * Requests each record by its id: 404 and 410 prove that it is deleted (docs/explanation/semantics.md#deletes), if the endpoint
+ * has found a record that exists. A transient failure is retried within `retries.giveUpAfter`. A record without an answer by
+ * then counts as not proven, and the run continues.
  */
 export function createConfirmDeletes(deps: ActivityDeps): Activities['worktrack.confirmDeletes'] {
   return (input) =>
@@ -37,21 +43,35 @@ export function createConfirmDeletes(deps: ActivityDeps): Activities['worktrack.
       const { info, cancellationSignal: signal } = Context.current();
       const before = await readProgress(store, input, info.attempt);
       const gone = [...before.gone];
-      let { unproven } = before;
+      let { unproven, found } = before;
       const refused: SortKey[] = [];
       const untried: SortKey[] = [];
       const failures: TransientError[] = [];
       const isLate = (): boolean => age.ms > SHARE_OF_TIME * giveUpAfterMs;
+      const ask = (key: SortKey) => {
+        const id = fromByteString(key as ByteString);
+        const request = { resource: resource.name, path: resource.path, id, signal };
+        return askById(client, request, { field: resource.key[0]! });
+      };
+      const listed = listedRecords(await readStages(store, input.stage));
+      const control = found > 0 ? 'found' : await askControls(ask, listed);
+      if (control instanceof TransientError) {
+        if (age.ms + (control.retryAfterMs ?? 0) < SHARE_OF_TIME * giveUpAfterMs) throw control;
+        return finish([], { unproven: before.open.length, works: true });
+      }
+      if (control === 'not-found') return finish([], { unproven: 0, works: false });
       let isOut = false;
       await inParallel(before.open, settings.http.concurrency, async (key) => {
         if (isOut || isLate()) return void untried.push(key);
         try {
-          const id = fromByteString(key as ByteString);
-          const answer = await askById(client, { resource: resource.name, path: resource.path, id, signal });
+          const answer = await ask(key);
+          if (answer === 'found') found++;
           if (answer === 'gone') gone.push(key);
           if (answer === 'unclear') unproven++;
         } catch (error) {
           if (!(error instanceof TransientError)) throw error;
+          // Without a record that was found, there may be no such endpoint.
+          if (control === 'none-listed' && isWebPage(error)) return void unproven++;
           failures.push(error);
           isOut ||= isServiceWide(error);
           (isOut ? untried : refused).push(key);
@@ -62,14 +82,51 @@ export function createConfirmDeletes(deps: ActivityDeps): Activities['worktrack.
       const failure = failures.at(-1);
       const next = age.ms + (failure?.retryAfterMs ?? 0);
       if (failure !== undefined && next < SHARE_OF_TIME * giveUpAfterMs && (isOut || rounds < MAX_ROUNDS)) {
-        await writeDocument(store, progressKey(input, info.attempt), { gone, unproven, open, rounds });
+        const progress = { gone, unproven, found, open, rounds };
+        await writeDocument(store, progressKey(input, info.attempt), progress);
         throw failure;
       }
-      gone.sort();
-      const keys = stagedKey(input, `gone-${info.attempt}.json`);
-      await writeDocument(store, keys, gone);
-      return { keys, count: gone.length, unproven: unproven + open.length };
+      // An empty list shows no record to test the endpoint with, but the endpoint may know some of the absent ones.
+      const works = control === 'found' || found > 0 || input.allowDeletes;
+      if (!works) return finish([], { unproven: 0, works });
+      return finish(gone, { unproven: unproven + open.length, works });
+
+      async function finish(proven: SortKey[], more: { unproven: number; works: boolean }) {
+        const keys = stagedKey(input, `gone-${info.attempt}.json`);
+        await writeDocument(store, keys, proven.sort());
+        return { keys, count: proven.length, ...more };
+      }
     });
+}
+
+/** Keys of records that the list has shown, the newest first. */
+function listedRecords(stages: readonly Stage[]): SortKey[] {
+  const chunks = stages.flatMap((stage) => stage.chunks).filter(({ reapplied }) => reapplied !== true);
+  const keys = chunks.reverse().flatMap(({ first, last }) => [last, first]);
+  return [...new Set(keys)].slice(0, MAX_CONTROLS);
+}
+
+/**
+ * Requests records that the list has just shown. If none of them is found, either because the service has no such endpoint or
+ * because the API key may not use it, a 404 of the same endpoint proves nothing.
+ *
+ * @returns the failure if the service did not answer, so that another attempt may
+ */
+async function askControls(
+  ask: (key: SortKey) => ReturnType<typeof askById>,
+  listed: readonly SortKey[],
+): Promise<'found' | 'not-found' | 'none-listed' | TransientError> {
+  let failure: TransientError | null = null;
+  for (const key of listed) {
+    try {
+      if ((await ask(key)) === 'found') return 'found';
+    } catch (error) {
+      if (!(error instanceof TransientError)) throw error;
+      if (isWebPage(error)) return 'not-found';
+      failure = error;
+    }
+  }
+  return failure ?? (listed.length === 0 ? 'none-listed' : 'not-found');
 }
 
 /** Whether a failure concerns the service or the connection, and not only the requested record. */
@@ -90,5 +147,11 @@ async function readProgress(
     const found = await store.readIfExists(progressKey(input, earlier));
     if (found !== null) return parseStored(found.body) as Progress;
   }
-  return { gone: [], unproven: 0, open: await readDocument<SortKey[]>(store, input.among), rounds: 0 };
+  return {
+    gone: [],
+    unproven: 0,
+    found: 0,
+    open: await readDocument<SortKey[]>(store, input.among),
+    rounds: 0,
+  };
 }

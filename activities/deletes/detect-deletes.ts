@@ -1,13 +1,16 @@
 import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
-import type { Activities, RunRef } from '../../src/core/contract/index.js';
+import type { Activities, FindAbsentInput, RunRef } from '../../src/core/contract/index.js';
 import { findAbsent } from '../../src/lake/merge/absent.js';
 import { detached, type SortKey } from '../../src/lake/rows/row.js';
-import { isEligible } from '../../src/lake/run/deletes.js';
+import { DELETE_LIMIT_ROWS, judgeAbsence } from '../../src/lake/run/deletes.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import type { Stage } from '../../src/lake/run/stage.js';
 import { openSources } from '../merge/sources.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readDocument, readRun, readStages, stagedKey, writeDocument } from '../shared/documents.js';
+import { finalFailure } from '../shared/failures.js';
 
 /** Finds live rows of the base snapshot that no reading of the list has returned (docs/explanation/semantics.md#deletes). */
 export function createFindAbsent(deps: ActivityDeps): Activities['worktrack.findAbsent'] {
@@ -22,29 +25,58 @@ export function createFindAbsent(deps: ActivityDeps): Activities['worktrack.find
         .flatMap((stage) => stage.chunks)
         .filter((chunk) => chunk.reapplied !== true);
       const { before, resource } = run;
+      const name = `absent-${input.sinceRead}-${Context.current().info.attempt}.json`;
       const keys: SortKey[] = [];
-      if (before !== null) {
-        const serviceNow = stages.at(-1)!.readStart ?? run.startedAt;
-        const counts = isEligible({ ...resource, csv: before.profile.csv }, before.columns, serviceNow);
-        const parts = before.parts.filter((part) => part.rows > 0);
-        for (const [at, part] of parts.entries()) {
-          const reach = chunks.filter((chunk) => chunk.last >= part.first! && chunk.first <= part.last!);
-          const sources = await openSources({
-            store,
-            run,
-            columns: null,
-            range: { from: part.first, to: parts[at + 1]?.first ?? null },
-            before: part,
-            chunks: reach,
-            signal: Context.current().cancellationSignal,
-          });
-          await findAbsent(sources, counts, (key) => {
-            if (among === null || among.has(key)) keys.push(detached(key));
-          });
-        }
+      const parts = before?.parts.filter((part) => part.rows > 0) ?? [];
+      if (before === null || parts.length === 0) return write(deps, input, name, keys);
+      const serviceNow = stages.at(-1)!.readStart ?? run.startedAt;
+      const { columns } = stages.at(-1)!;
+      const judge = judgeAbsence({ ...resource, csv: before.profile.csv }, columns, serviceNow);
+      for (const [at, part] of parts.entries()) {
+        const reach = chunks.filter((chunk) => chunk.last >= part.first! && chunk.first <= part.last!);
+        const sources = await openSources({
+          store,
+          run,
+          columns: null,
+          range: { from: part.first, to: parts[at + 1]?.first ?? null },
+          before: part,
+          chunks: reach,
+          signal: Context.current().cancellationSignal,
+        });
+        await findAbsent(sources, judge, (key) => {
+          if (among === null || among.has(key)) keys.push(detached(key));
+        });
       }
-      return write(deps, input, `absent-${input.sinceRead}-${Context.current().info.attempt}.json`, keys);
+      const problem = judge.problem();
+      if (problem !== null) return { ...(await write(deps, input, name, [])), problem };
+      const found = await write(deps, input, name, keys);
+      if (keys.length === 0 || !isEmptyList(stages, input.sinceRead)) return found;
+      if (!input.allowDeletes && keys.length > DELETE_LIMIT_ROWS) throw emptyListFailure(run, keys.length);
+      return { ...found, listIsEmpty: true };
     });
+}
+
+/** Whether the readings of the list, without those of changes, returned no record at all. */
+function isEmptyList(stages: readonly Stage[], sinceRead: FindAbsentInput['sinceRead']): boolean {
+  let before = 0;
+  for (const { kind, read, fetched, chunks } of stages) {
+    // The rows of change logs of rolled-back runs are staged before the first page.
+    const isListed = kind === 'list' && read >= sinceRead && chunks.some((chunk) => chunk.reapplied !== true);
+    if (isListed && fetched > before) return false;
+    before = fetched;
+  }
+  return true;
+}
+
+/** A list that becomes empty is more often a lost permission than the delete of everything. */
+function emptyListFailure({ resource: { name }, before }: RunFile, rows: number): Error {
+  return finalFailure(
+    'BrokenPromise',
+    `${name}: the list is empty, but run ${before!.runId} has ${rows} rows that it should show. Nothing was published. ` +
+      'Check whether the API key may still read these records. If all of them have really been deleted, run ' +
+      `\`worktrack export --resource ${name} --allow-deletes\`.`,
+    { resource: name },
+  );
 }
 
 async function write(deps: ActivityDeps, ref: RunRef, name: string, keys: readonly SortKey[]) {

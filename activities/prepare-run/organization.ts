@@ -1,5 +1,7 @@
-import { TransientError } from '../../src/api/index.js';
+import { type ServiceClient, ServiceError, TransientError } from '../../src/api/index.js';
+import { readListPage } from '../../src/api/json/page.js';
 import { fromByteString } from '../../src/core/brands.js';
+import type { ResourceSettings } from '../../src/core/settings.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { readPartIndex } from '../../src/lake/part/read-index.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
@@ -8,8 +10,9 @@ import { decodeManifest, type Manifest, type PublishedPart } from '../../src/lak
 import { readPointer } from '../../src/lake/published/pointer.js';
 import { hasPlainId } from '../../src/lake/rows/profile.js';
 import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
+import { ColumnSet } from '../../src/lake/rows/schema.js';
 import { type ObjectStore, realStore } from '../../src/lake/store/index.js';
-import { askById } from '../shared/ask-by-id.js';
+import { askById, isWebPage } from '../shared/ask-by-id.js';
 import type { OpenConnection } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 
@@ -62,6 +65,8 @@ export async function checkOrganization(
       else unclear++;
     } catch (error) {
       if (!(error instanceof TransientError)) throw error;
+      // A service without this endpoint may answer with its start page. The list shows whether that is an outage.
+      if (isWebPage(error)) return [];
       failures.push(error);
       if (failures.length === MAX_FAILURES) break;
     }
@@ -73,6 +78,7 @@ export async function checkOrganization(
       const was = `belongs to connection "${renamedFrom}"`;
       throw isAnotherService(projects.name, { ...about, was });
     }
+    if (await knowsNoListedRecord(client, projects, signal)) return [noEndpoint(projects.name)];
     throw belongsToAnother(projects.name, unknown, store);
   }
   const [failure] = failures;
@@ -82,6 +88,37 @@ export async function checkOrganization(
     `organization check: skipped, because the service answered none of ${failures.length} requests for known ` +
       `${projects.name}; if you have changed the API key, run \`worktrack doctor\``,
   ];
+}
+
+/**
+ * Whether the service does not find by id what its list shows at this moment: then it has no such endpoint, and the answers for
+ * known records say nothing either. An empty list, or no answer, leaves the suspicion as it is.
+ */
+async function knowsNoListedRecord(
+  client: ServiceClient,
+  { name, path, key }: ResourceSettings,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    const columns = new ColumnSet(key, []);
+    const request = { resource: name, path, limit: 1, cursor: null, updatedSince: null, signal };
+    const { value } = await client.listPage(request, (body) =>
+      readListPage(body, { columns, flatten: null }),
+    );
+    const id = value.rows[0]?.[0];
+    if (id === undefined || id === null || id === '') return false;
+    return (await askById(client, { resource: name, path, id: fromByteString(id), signal })) === 'gone';
+  } catch (error) {
+    if (error instanceof ServiceError) return false;
+    throw error;
+  }
+}
+
+function noEndpoint(resource: string): string {
+  return (
+    `organization check: skipped, because GET ${resource}/<id> does not find a record that the list shows; ` +
+    'set `fetchById: false` for this resource if the service has no such endpoint'
+  );
 }
 
 function isAnotherService(

@@ -50,6 +50,7 @@ async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<P
     mode: run.mode,
     reconcile: run.reconcile,
     proof: run.resource.fetchById && hasPlainId(run.resource) ? 'by-id' : 'second-pass',
+    hasWindow: run.resource.windowMs !== null,
     pageSize: run.sync.pageSize,
     giveUpAfterMs: run.giveUpAfterMs,
     resumed: run.resumed,

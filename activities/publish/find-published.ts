@@ -87,13 +87,14 @@ async function toPublishedRun(store: ObjectStore, run: Place, pointer: Pointer):
   const changes = inFolder(folderIn(run, 'changes'), MANIFEST);
   const manifest = await readManifest(store, pointer.runId === run.runId ? pointer.snapshot : changes);
   if (manifest === null) throw displacedFailure({ ...run, resource: run.resource.name }, pointer.runId);
-  const { checkpoint, counts, publishedAt, warnings } = manifest;
+  const { checkpoint, counts, publishedAt, warnings, deletes } = manifest;
   return {
     snapshot,
     checkpoint,
     counts,
     publishedAt: Date.parse(publishedAt),
     warnings: limitWarnings(warnings),
+    ...(deletes === undefined ? {} : { deletes }),
     replaced: true,
   };
 }

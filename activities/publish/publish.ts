@@ -1,5 +1,10 @@
 import { Context } from '@temporalio/activity';
-import type { Activities, PublishedRun, PublishInput } from '../../src/core/contract/index.js';
+import type {
+  Activities,
+  DeletesProblem,
+  PublishedRun,
+  PublishInput,
+} from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
 import { addLineBreaks, type ManifestInput, type PublishedPart } from '../../src/lake/published/manifest.js';
@@ -7,6 +12,7 @@ import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { schemaChanges } from '../../src/lake/rows/schema.js';
 import { type AddedUp, addUp } from '../../src/lake/run/add-up.js';
+import { detectionOf } from '../../src/lake/run/deletes.js';
 import { nextFullRead } from '../../src/lake/run/full-read.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { Stage } from '../../src/lake/run/stage.js';
@@ -44,7 +50,7 @@ export function createPublish(deps: ActivityDeps): Activities['worktrack.publish
       const done = await findPublished(store, run, found);
       if (done !== null) return done;
       const stage = stages.at(-1)!;
-      const { shifted, unproven } = input;
+      const { shifted, unproven, deletesProblems = null } = input;
       // Catch-up readings have their own `updatedSince`; the manifest records that of the last reading of the list.
       const list = stages.findLast(({ kind }) => kind !== 'catch-up')!;
       const sum = addUp(
@@ -60,11 +66,16 @@ export function createPublish(deps: ActivityDeps): Activities['worktrack.publish
       if ('problem' in sum) throw inconsistentFailure(run, sum.problem);
       const signal = Context.current().cancellationSignal;
       const checkedTypes = await checkTableTypes(store, run, { plan, results, signal });
-      return publish(store, run, { stage, list, shifted, unproven, plan, sum, now, checkedTypes });
+      return publish(store, run, {
+        ...{ stage, list, shifted, unproven, deletesProblems },
+        ...{ plan, sum, now, checkedTypes },
+      });
     });
 }
 
 interface ToPublish extends Pick<PublishInput, 'shifted' | 'unproven'> {
+  /** `null`: the run did not look for deletes. */
+  readonly deletesProblems: readonly DeletesProblem[] | null;
   /** The last stage. */
   readonly stage: Stage;
   /** The end of the last reading of the list. Its `updatedSince` is earlier than planned if the service's clock was set back. */
@@ -80,7 +91,7 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
   const { resource, runId, connection, baseUrl } = run;
   const parts = await checkedParts(store, run, found);
   const common = manifestFields(run, found, parts.changes);
-  const { checkpoint, counts, warnings } = common;
+  const { checkpoint, counts, warnings, deletes } = common;
   // A replaced attempt stops here.
   Context.current().cancellationSignal.throwIfAborted();
   // Stray parts are removed before the manifest marks the folder as complete.
@@ -117,6 +128,7 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
     counts,
     publishedAt: Date.parse(publishedAt),
     warnings: limitWarnings(warnings),
+    deletes,
     ...replaced(),
   };
 }
@@ -138,7 +150,7 @@ async function checkedParts(store: ObjectStore, run: RunFile, { plan, sum }: ToP
 /** What the manifests of the snapshot and of the change log have in common. */
 function manifestFields(
   run: RunFile,
-  { stage, list, shifted, unproven, plan, sum, checkedTypes }: ToPublish,
+  { stage, list, shifted, unproven, deletesProblems, plan, sum, checkedTypes }: ToPublish,
   changes: readonly PublishedPart[],
 ): Omit<ManifestInput, 'tree' | 'parts' | 'publishedAt'> {
   const { resource } = run;
@@ -162,12 +174,16 @@ function manifestFields(
     profile: { key: resource.key, csv: resource.csv, columns: resource.columns },
     fingerprint: profileFingerprint(resource),
     gap,
+    deletes: detectionOf(resource, run.before?.deletes ?? null, {
+      problems: deletesProblems,
+      notListed: run.mode === 'full' ? sum.counts.retained : null,
+    }),
     fullRead: nextFullRead(run.before?.fullRead ?? null, read),
     ...(checkedTypes === null ? {} : { checkedTypes }),
     changesLineBreaks: addLineBreaks(run.before === null ? 0 : run.before.changesLineBreaks, changes),
     warnings: [
       ...run.warnings,
-      ...warningsOf(run, { stage, asked, gap, shifted, unproven, counts: sum.counts }),
+      ...warningsOf(run, { stage, asked, gap, shifted, unproven, deletesProblems, counts: sum.counts }),
       ...schema,
     ],
   };

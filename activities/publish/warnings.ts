@@ -1,3 +1,4 @@
+import type { DeletesProblem } from '../../src/core/contract/index.js';
 import { MAX_REREADS } from '../../src/core/mirror.js';
 import type { MergeCounts } from '../../src/lake/merge/merge.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
@@ -14,6 +15,8 @@ interface Found {
   readonly shifted: boolean;
   /** Number of records whose deletion could not be proven. */
   readonly unproven: number;
+  /** Why a run that looked for deletes could not conclude some. */
+  readonly deletesProblems: readonly DeletesProblem[] | null;
   /** Rows that the change logs of rolled-back runs have added or updated. */
   readonly counts: Pick<MergeCounts, 'reapplied' | 'restored'>;
 }
@@ -21,7 +24,7 @@ interface Found {
 /** The warnings in the manifest of a published run, as text for users. */
 export function warningsOf(
   run: RunFile,
-  { stage, asked, gap, shifted, unproven, counts: { reapplied, restored } }: Found,
+  { stage, asked, gap, shifted, unproven, deletesProblems, counts: { reapplied, restored } }: Found,
 ): string[] {
   const { resource } = run;
   const warnings: string[] = [];
@@ -64,6 +67,7 @@ export function warningsOf(
         'change may be missing or out of date. The next run reads everything',
     );
   }
+  for (const problem of deletesProblems ?? []) warnings.push(`deletes: ${problemText(problem, resource)}`);
   if (unproven > 0) {
     warnings.push(
       `deletes: ${count(unproven, 'record')} no longer listed, but the service confirmed neither that ` +
@@ -90,6 +94,33 @@ const CLOCK_NOISE_MS = 2000;
 function isSetBack(planned: RunFile['updatedSince'], asked: RunFile['updatedSince']): boolean {
   if (planned === null || planned === asked) return false;
   return asked === null || Date.parse(planned) - Date.parse(asked) > CLOCK_NOISE_MS;
+}
+
+function problemText(problem: DeletesProblem, { name, windowField, windowMs }: RunFile['resource']): string {
+  switch (problem.kind) {
+    case 'not-dates':
+      return (
+        `\`windowField\` "${windowField}" has a value of the form "${problem.form}" (0 for a digit, x for a letter), which is ` +
+        'neither ISO 8601 nor an epoch number, so no deletes were concluded; name a field that has only such dates'
+      );
+    case 'no-dates':
+      return (
+        `no row has a value in \`windowField\` "${windowField}", so no deletes were concluded; ` +
+        '`worktrack doctor --try-service` finds the field that dates the window'
+      );
+    case 'endpoint':
+      return (
+        `GET ${name}/<id> did not find a record that the list had just shown, so its 404 proves nothing; ` +
+        (windowMs === null
+          ? 'deletes were concluded from a second reading instead; set `fetchById: false`'
+          : 'no deletes were concluded. Set `fetchById: false` to conclude them from the dates')
+      );
+    case 'empty-list':
+      return (
+        `the list is empty, but ${count(problem.rows, 'row')} of the snapshot should be in it; the rows are kept. If they have ` +
+        `really been deleted, run \`worktrack export --resource ${name} --allow-deletes\``
+      );
+  }
 }
 
 /** The manifest has all warnings. The history and the mirror's state list only these, to stay small. */

@@ -4,23 +4,47 @@ import {
   RefusedError,
   RejectedError,
   type ServiceClient,
+  type TransientError,
 } from '../../src/api/index.js';
+import { hasId } from '../../src/api/json/has-id.js';
+import { toByteString } from '../../src/core/brands.js';
 
 /** The service's answer to a request for one record by its id. */
 type RecordAnswer = 'found' | 'gone' | 'unclear';
+
+/** The record's own text, in which its id is looked for; absent: any 2xx means that the service knows the record. */
+interface ExpectedId {
+  /** The key field. */
+  readonly field: string;
+}
 
 /**
  * Requests one record. The spec does not define the status of a deleted record. So an answer that is neither the record
  * nor 404 or 410 is `unclear`: it proves nothing and does not end the run.
  *
+ * @param expected if given, a 2xx counts only if its body is this record: some services answer every path with a page
  * @throws RefusedError for a rejected API key or a plan without API access; TransientError; the signal's reason
  */
-export async function askById(client: ServiceClient, request: FetchRequest): Promise<RecordAnswer> {
+export async function askById(
+  client: ServiceClient,
+  request: FetchRequest,
+  expected?: ExpectedId,
+): Promise<RecordAnswer> {
   try {
-    return (await client.fetchById(request, () => true)) === null ? 'gone' : 'found';
+    const answer = await client.fetchById(
+      request,
+      (body) => expected === undefined || hasId(body, toByteString(expected.field), toByteString(request.id)),
+    );
+    if (answer === null) return 'gone';
+    return answer.value ? 'found' : 'unclear';
   } catch (error) {
     if (error instanceof RefusedError && error.scope === 'grant') return 'unclear';
     if (error instanceof RejectedError || error instanceof BrokenPromiseError) return 'unclear';
     throw error;
   }
+}
+
+/** Some services answer an unknown path with their start page, or with a redirect to it. That is not an outage. */
+export function isWebPage({ reason }: TransientError): boolean {
+  return reason === 'body' || reason === 'redirect';
 }

@@ -94,6 +94,7 @@ export async function readBaseSnapshot(
     parts: manifest.parts,
     profile: { key: manifest.key, csv: manifest.csv, columns: manifest.selection },
     fullRead: manifest.fullRead ?? null,
+    deletes: manifest.deletes ?? null,
     changesLineBreaks: manifest.changesLineBreaks ?? null,
     ...recentRunsOf(manifest),
     ...(manifest.checkedTypes === undefined ? {} : { checkedTypes: manifest.checkedTypes }),

@@ -7,6 +7,7 @@ export {
 } from './fingerprint.js';
 export { type LoadOptions, loadSettings } from './load.js';
 export { parseSettings } from './parse.js';
+export { settingsToPaste } from './paste.js';
 export type { SettingsProblem } from './problems.js';
 export { configJsonSchema } from './schema.js';
 export { readListen } from './schema-webhook.js';

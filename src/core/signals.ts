@@ -7,6 +7,7 @@
  * line never quotes the actual value, which may contain the key of a record.
  */
 import type {
+  DeleteDetection,
   MirrorRequest,
   PurgeCounts,
   PurgeRequest,
@@ -93,6 +94,14 @@ const report = object({
   ),
   snapshot: orNull(text),
   warnings: listOf(text),
+  deletes: optional(
+    object({
+      basis: oneOf('by-id', 'two-readings', 'none'),
+      windowField: orNull(text),
+      reason: orNull(oneOf('kept', 'no-window-field', 'no-dates', 'not-dates', 'endpoint')),
+      notListed: orNull(count),
+    } satisfies ChecksOf<DeleteDetection>),
+  ),
   error: orNull(object({ type: text, message: text })),
   rolledBackFrom: optional(runId),
   purged: optional(object({ snapshots: count, changeLogs: count } satisfies ChecksOf<PurgeCounts>)),

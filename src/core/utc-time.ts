@@ -39,7 +39,7 @@ export function parseSince(text: string): UtcSeconds | null {
 }
 
 /** Number of days in a month (1 to 12); 0 for any other month. */
-function daysIn(year: number, month: number): number {
+export function daysIn(year: number, month: number): number {
   if (month < 1 || month > 12) return 0;
   const first = new Date(0);
   first.setUTCFullYear(year, month, 0);

@@ -19,7 +19,9 @@ export async function checkPageSize(
   const small = echoedForOne === null || echoedForOne === 1 ? '' : `; requested 1, applied ${echoedForOne}`;
   for (let size = configured; size >= 1; size = Math.floor(size / 2)) {
     try {
-      const { limit } = (await requestPage(resource, size)).value;
+      const received = await requestPage(resource, size);
+      if (received === null) return notSearched(resource.name, configured);
+      const { limit } = received.value;
       if (size < configured)
         return warning(
           'page size',
@@ -49,5 +51,13 @@ export async function checkPageSize(
     'other',
     `${resource.name}: the service rejects every page size from ${configured} down to 1`,
     "Report it to the service's support.",
+  );
+}
+
+function notSearched(name: string, configured: number): Finding {
+  return warning(
+    'page size',
+    `${name}: the service rejects pages of ${configured} records; the doctor sent no more requests to find a size that it accepts`,
+    '`worktrack doctor --try-service` finds the largest one. Otherwise each run finds one with a few rejected requests.',
   );
 }

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import {
   createServiceClient,
   NotFoundError,
@@ -15,8 +16,16 @@ import { clockFinding } from './clock.js';
 import { type Finding, ok, problem, warning } from './finding.js';
 import { checkPageSize } from './page-size.js';
 
-/** Requests one page of a list. @throws ServiceError as `listPage` does */
-export type RequestPage = (resource: ResourceSettings, limit: number) => Promise<Received<ListEnvelope>>;
+/** Requests one page of a list; `null`: not sent, because `MAX_REQUESTS` are. @throws ServiceError as `listPage` does */
+export type RequestPage = (
+  resource: ResourceSettings,
+  limit: number,
+) => Promise<Received<ListEnvelope> | null>;
+
+/** The most requests of the doctor to a service, with retries: someone may run it often, or with a small quota. */
+const MAX_REQUESTS = 10;
+/** Resources that are checked. The remaining requests are for retries and for the size of a page. */
+const MAX_RESOURCES = 8;
 
 interface ListCheck {
   readonly finding: Finding;
@@ -53,8 +62,10 @@ async function checkResources(
     const note = warning('grant', `${rest}: not checked`, 'Fix the problem above and run the doctor again.');
     return [checks[0]!.finding, ...(rest === '' ? [] : [note])];
   }
-  checks.push(...(await Promise.all(others.map((resource) => checkList(resource, requestPage)))));
-  const findings = checks.map(({ finding }) => finding);
+  const checked = others.slice(0, MAX_RESOURCES - 1);
+  checks.push(...(await Promise.all(checked.map((resource) => checkList(resource, requestPage)))));
+  const left = others.slice(checked.length).map(({ name }) => name);
+  const findings = [...checks.map(({ finding }) => finding), ...notChecked(left)];
   const good = checks.findIndex(({ received }) => received !== null);
   const received = checks[good]?.received;
   if (received === undefined || received === null) return findings;
@@ -68,12 +79,19 @@ async function checkResources(
   ];
 }
 
+function notChecked(names: readonly string[]): Finding[] {
+  if (names.length === 0) return [];
+  const message = `${names.join(', ')}: not checked, because the doctor sends at most ${MAX_REQUESTS} requests to a service`;
+  return [warning('grant', message, 'Run `worktrack doctor --try-service`, which has no such limit.')];
+}
+
 async function checkList(
   resource: ResourceSettings,
   requestPage: RequestPage,
 ): Promise<ListCheck & { readonly at: number }> {
   try {
     const received = await requestPage(resource, 1);
+    if (received === null) return { ...one(notChecked([resource.name])[0]!), received, at: 0 };
     const at = Date.now() - received.durationMs / 2;
     return { finding: readable(resource, received.value), received, appliesToAll: false, at };
   } catch (error) {
@@ -170,16 +188,34 @@ function openClient(
       bodyTimeoutMs: atMost(http.bodyTimeoutMs),
       responseTimeoutMs: atMost(http.responseTimeoutMs),
     },
-    // One retry, so that a single lost packet is not reported as a problem.
-    retry: { attempts: 2, maxDelayMs: 1_000 },
+    // `pageRequester` retries, because it counts the requests.
+    retry: { attempts: 1, maxDelayMs: 1_000 },
   });
 }
 
 function pageRequester(client: ServiceClient): RequestPage {
-  return ({ name, path, key }, limit) => {
+  let requests = 0;
+  const send: RequestPage = async ({ name, path, key }, limit) => {
+    if (requests === MAX_REQUESTS) return null;
+    requests++;
     const columns = new ColumnSet(key, []);
     return client.listPage({ resource: name, path, limit, cursor: null, updatedSince: null }, (body) =>
       readListPage(body, { columns, flatten: null }),
     );
   };
+  return async (resource, limit) => {
+    try {
+      return await send(resource, limit);
+    } catch (error) {
+      // One retry, so that a single lost packet is not reported as a problem.
+      if (!(error instanceof TransientError) || error.reason === 'hold' || requests === MAX_REQUESTS)
+        throw error;
+      await setTimeout(RETRY_MS);
+      const again = await send(resource, limit);
+      if (again === null) throw error;
+      return again;
+    }
+  };
 }
+
+const RETRY_MS = 500;

@@ -1,3 +1,4 @@
+import { deletesNote } from '../core/delete-detection.js';
 import { charts, duration } from './charts.js';
 import { html, type Markup, NOTHING } from './markup.js';
 import { type ReportedRun, warningsOf } from './model.js';
@@ -30,7 +31,7 @@ export function resourceSection(judged: Judged, { id, maxAgeMs, many, open }: Se
   const figuresOfLast =
     last === undefined
       ? html`<p class="dim">${report.problem ?? report.owner ?? 'No run is published yet.'}</p>`
-      : html`<p class="dim">Last published run: ${time(last.publishedAt)}</p>${figures(last)}${gap(last)}${listed('Warnings', last.warnings)}${listed('Schema changes', last.schemaChanges)}
+      : html`<p class="dim">Last published run: ${time(last.publishedAt)}</p>${figures(last)}${gap(last)}${deletes(last)}${listed('Warnings', last.warnings)}${listed('Schema changes', last.schemaChanges)}
 ${charts(slots)}`;
   return html`<section><details${open ? html` open` : NOTHING}><summary><h2>${name}</h2></summary><div id="${id}">${lake}${figuresOfLast}${earlier(report.runs)}${runsTable(slots)}</div></details></section>
 `;
@@ -62,6 +63,12 @@ function figures(run: ReportedRun): Markup {
 function gap({ gap: found }: ReportedRun): Markup {
   if (found === null) return NOTHING;
   return html`<div class="box bad"><h3>Gap</h3><p>When this run started, the service no longer listed changes from ${found.from} to ${found.to}. Some of them may be missing.</p></div>`;
+}
+
+/** Not a warning: it says the same after each run, until the settings change. */
+function deletes({ deletes: detection }: ReportedRun): Markup {
+  const note = detection === undefined ? null : deletesNote(detection);
+  return note === null ? NOTHING : html`<p class="dim">Note: <bdi>${note}</bdi></p>`;
 }
 
 function listed(name: string, texts: readonly string[]): Markup {

@@ -139,14 +139,14 @@ ${connection}`;
     if (prepared.reconcile) {
       await read('catch-up');
       const first = await this.step('worktrack.findAbsent', {
-        ...{ ...ref, stage: last!.stage, sinceRead: 0, among: null },
+        ...{ ...ref, stage: last!.stage, sinceRead: 0, among: null, allowDeletes },
       });
       if (first.count > 0) {
         const sinceRead = await read('list');
         await read('catch-up');
         const among = first.keys;
         const second = await this.step('worktrack.findAbsent', {
-          ...{ ...ref, stage: last!.stage, sinceRead, among },
+          ...{ ...ref, stage: last!.stage, sinceRead, among, allowDeletes },
         });
         if (second.count > 0) gone = second.keys;
       }

@@ -1,13 +1,15 @@
 import type { ObjectKey } from '../../src/core/brands.js';
-import type { PreparedRun, RunRef } from '../../src/core/contract/index.js';
+import type { DeletesProblem, PreparedRun, RunRef } from '../../src/core/contract/index.js';
 import type { Extraction, LongActivities } from './extraction.js';
 
 /** Deletes among the records that the list no longer shows. */
-interface DetectedDeletes {
+export interface DetectedDeletes {
   /** The document with the keys of deleted records; `null`: none. */
   readonly gone: ObjectKey | null;
   /** Absent records whose deletion could be neither confirmed nor ruled out. */
   readonly unproven: number;
+  /** Why deletes could not be concluded. */
+  readonly problems: readonly DeletesProblem[];
 }
 
 interface Proxies {
@@ -22,30 +24,45 @@ interface Proxies {
  * under its cursor can hide a record, so a single absence proves nothing. Each pass is followed by a catch-up read. A
  * record that is absent after that is read by id, or must be absent from a second pass too. The second pass runs only if
  * the first one found absent records.
+ *
+ * @param allowDeletes whether to conclude deletes from an empty list, too
  */
 export async function detectDeletes(
   ref: RunRef,
-  prepared: PreparedRun,
-  { long, work }: Proxies,
+  { proof, hasWindow }: Pick<PreparedRun, 'proof' | 'hasWindow'>,
+  { long, work, allowDeletes }: Proxies & { readonly allowDeletes: boolean },
   extraction: Extraction,
 ): Promise<DetectedDeletes> {
+  const problems: DeletesProblem[] = [];
+  const nothing = { gone: null, unproven: 0, problems };
   await extraction.read('catch-up');
   // A proxy may have dropped the body of the list.
-  if (extraction.isBlank) return { gone: null, unproven: 0 };
-  const absent = await work['worktrack.findAbsent']({
-    ...ref,
-    stage: extraction.stage,
-    sinceRead: 0,
-    among: null,
-  });
-  if (absent.count === 0) return { gone: null, unproven: 0 };
-  if (prepared.proof === 'by-id') {
-    const { keys, count, unproven } = await long['worktrack.confirmDeletes']({ ...ref, among: absent.keys });
-    return { gone: count === 0 ? null : keys, unproven };
+  if (extraction.isBlank) return nothing;
+  const first = { ...ref, stage: extraction.stage, sinceRead: 0, among: null, allowDeletes };
+  const absent = await work['worktrack.findAbsent'](first);
+  if (absent.problem) problems.push(absent.problem);
+  if (absent.count === 0) return nothing;
+  const isEmpty = absent.listIsEmpty === true && !allowDeletes;
+  if (proof === 'by-id') {
+    const { stage } = extraction;
+    const asked = await long['worktrack.confirmDeletes']({ ...ref, among: absent.keys, stage, allowDeletes });
+    const { keys, count, unproven, works } = asked;
+    if (works) return { gone: count === 0 ? null : keys, unproven, problems };
+    if (!isEmpty) problems.push({ kind: 'endpoint' });
+    // Absence from a second pass cannot tell a deleted record from one that was moved out of the window.
+    if (hasWindow && !isEmpty) return nothing;
   }
+  if (isEmpty) problems.push({ kind: 'empty-list', rows: absent.count });
+  if (isEmpty) return nothing;
   const sinceRead = await extraction.read('list');
   await extraction.read('catch-up');
+  if (extraction.isBlank) return nothing;
   const { stage } = extraction;
-  const gone = await work['worktrack.findAbsent']({ ...ref, stage, sinceRead, among: absent.keys });
-  return { gone: gone.count === 0 ? null : gone.keys, unproven: 0 };
+  const second = { ...ref, stage, sinceRead, among: absent.keys, allowDeletes };
+  const gone = await work['worktrack.findAbsent'](second);
+  if (gone.listIsEmpty === true && !allowDeletes) {
+    problems.push({ kind: 'empty-list', rows: gone.count });
+    return nothing;
+  }
+  return { gone: gone.count === 0 ? null : gone.keys, unproven: 0, problems };
 }

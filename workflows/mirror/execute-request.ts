@@ -74,6 +74,7 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   });
   const before = mirror.state();
   const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize } = result;
+  const deletes = result.deletes === undefined ? {} : { deletes: result.deletes };
   // A run moves the checkpoint only here, after the swap. Rollbacks and purges set it below (docs/explanation/architecture.md#checkpoint).
   mirror.onState({
     checkpoint,
@@ -82,7 +83,7 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
     rollingBackTo: null,
     displaced: false,
     resumable: null,
-    published: { runId, snapshot, rows: counts.rows, publishedAt },
+    published: { runId, snapshot, rows: counts.rows, publishedAt, ...deletes },
   });
   const published = { ...active, runId };
   // Before the clean-up, which may remove snapshots that the table has missed.
@@ -94,7 +95,7 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   const report = { resource, outcome: 'published', runId, rows, counts, snapshot, warnings: all } as const;
   const hookWarnings = await startOnPublished(result.onPublished ?? null, report, mirror);
   await cleanUp({ request, result, before, active: published }, mirror);
-  return { ...report, warnings: [...all, ...hookWarnings], error: null };
+  return { ...report, warnings: [...all, ...hookWarnings], ...deletes, error: null };
 }
 
 /**

@@ -162,8 +162,8 @@ async function runSteps(
   });
   await extraction.read('list');
   const deletes = prepared.reconcile
-    ? await detectDeletes(ref, prepared, { long, work }, extraction)
-    : { gone: null, unproven: 0 };
+    ? await detectDeletes(ref, prepared, { long, work, allowDeletes: request.allowDeletes }, extraction)
+    : null;
   // Resumed pages lack the changes since the earlier run. Delete detection has already read them.
   if (prepared.resumed !== null && !prepared.reconcile) await extraction.read('catch-up');
   const { merged, shifted } = await mergeSettled(extraction, (pass) => {
@@ -171,19 +171,22 @@ async function runSteps(
     return mergeStaged(ref, work, {
       pass,
       stage: extraction.stage,
-      gone: deletes.gone,
+      gone: deletes?.gone ?? null,
       allowDeletes: request.allowDeletes,
     });
   });
   const { plan, results } = merged;
   const { stage, pageSize } = extraction;
-  const { unproven } = deletes;
+  const unproven = deletes?.unproven ?? 0;
 
   onChange({ ...now, phase: 'publish' });
   onPublishing(runId);
   // Not cancellable: if the workflow did not wait for the swap, it would not know which run the pointer names.
   const published = await CancellationScope.nonCancellable(() =>
-    work['worktrack.publish']({ ...ref, stage, plan, results, shifted, unproven }),
+    work['worktrack.publish']({
+      ...{ ...ref, stage, plan, results, shifted, unproven },
+      ...(deletes === null ? {} : { deletesProblems: deletes.problems }),
+    }),
   );
   const isOwn = published.runId === undefined || published.runId === runId;
   // If a delayed attempt of the short run published instead, this run has written manifests and is not published.

@@ -13,7 +13,12 @@ export function addSetupCommands(program: Command, onEnd: OnEnd): void {
       async (options) => (await import('../setup/doctor.js')).runDoctor(options),
       'several',
     ),
-  ).option('--json', 'print one JSON object');
+  )
+    .option(
+      '--try-service',
+      'also try, with read-only requests, what the API leaves open, and print the settings that follow',
+    )
+    .option('--json', 'print one JSON object');
 
   add<import('../setup/init.js').InitOptions>(
     program,

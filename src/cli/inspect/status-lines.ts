@@ -1,3 +1,4 @@
+import { basisText, deletesNote } from '../../core/delete-detection.js';
 import { isSchemaChange } from '../../lake/rows/schema.js';
 import { toUtcSeconds } from '../../lake/run/watermark.js';
 import { DEFAULT_MAX_AGE_MS } from '../../report/index.js';
@@ -66,7 +67,8 @@ export function statusJson(
 }
 
 function resourceJson(resource: ResourceStatus, { maxAgeMs, now }: Age): object {
-  const { name, state, checkpoint, dataAsOf, rows, lastRun, warnings, pageSize, active, error } = resource;
+  const { name, state, checkpoint, dataAsOf, rows, lastRun, warnings, deletes, pageSize, active, error } =
+    resource;
   return {
     name,
     checkpoint,
@@ -74,6 +76,7 @@ function resourceJson(resource: ResourceStatus, { maxAgeMs, now }: Age): object 
     rows,
     lastRun,
     warnings,
+    deletes,
     pageSize,
     state,
     fresh: isFresh(resource, maxAgeMs, now),
@@ -129,10 +132,31 @@ export function statusLines(connections: readonly ConnectionStatus[], now: numbe
       name,
       ...lines,
       ...notes,
+      ...deletesLines(resources),
       ...workerLines(connection, now),
       ...scheduleLine(schedule, now),
     ];
   });
+}
+
+/** On what the detection of deletes rests, for all resources in one line, and what limits it. */
+function deletesLines(resources: readonly ResourceStatus[]): string[] {
+  const bases = new Map<string, string[]>();
+  const notes = new Map<string, string[]>();
+  const add = (map: Map<string, string[]>, text: string | null, name: string): void => {
+    if (text !== null) map.set(text, [...(map.get(text) ?? []), name]);
+  };
+  for (const { name, deletes } of resources) {
+    if (deletes === null) continue;
+    add(bases, basisText(deletes), name);
+    add(notes, deletesNote(deletes), name);
+  }
+  if (bases.size === 0) return [];
+  const all = [...bases].map(([text, names]) => `${names.join(', ')} ${text}`);
+  return [
+    `  deletes: ${all.join('; ')}`,
+    ...[...notes].map(([text, names]) => `  note: ${names.join(', ')}: ${text}`),
+  ];
 }
 
 function workerLines({ resources, worker, differences = [], source = '' }: ConnectionStatus, now: number) {

@@ -1,4 +1,5 @@
 import type { ExportResult, RunCounts, RunReport } from '../../core/contract/index.js';
+import { deletesNote } from '../../core/delete-detection.js';
 import { type GlobalOptions, optionWords } from '../shared/options.js';
 import { terminalWidth } from '../shared/terminal.js';
 import { count, counted, table } from '../shared/text.js';
@@ -57,11 +58,16 @@ export function detailedLines({ runs }: ExportResult, lakeUrl: string, width = t
 
 const INDENT = '  ';
 
-/** Warnings and errors, for stderr; an error that several resources share is printed once. */
+/** Warnings, notes and errors, for stderr; a text that several resources share is printed once. */
 export function diagnosticLines({ runs }: ExportResult): string[] {
   const warnings = runs.flatMap((run) =>
     run.warnings.map((text) => `warning: ${named([run.resource], text)}`),
   );
+  const notes = new Map<string, string[]>();
+  for (const { resource, deletes } of runs) {
+    const note = deletes === undefined ? null : deletesNote(deletes);
+    if (note !== null) notes.set(note, [...(notes.get(note) ?? []), resource]);
+  }
   const reasons = new Map<string, { outcome: string; message: string; resources: string[] }>();
   for (const { resource, outcome, error } of runs) {
     if (error === null) continue;
@@ -71,7 +77,7 @@ export function diagnosticLines({ runs }: ExportResult): string[] {
     else known.resources.push(resource);
   }
   const failures = [...reasons.values()].map((one) => `${one.outcome}: ${named(one.resources, one.message)}`);
-  return [...warnings, ...failures];
+  return [...warnings, ...[...notes].map(([text, names]) => `note: ${named(names, text)}`), ...failures];
 }
 
 /** Adds the resource to a message, unless the message begins with it. */

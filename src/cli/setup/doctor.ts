@@ -1,12 +1,17 @@
+import { readFileSync } from 'node:fs';
+import { settingsToPaste } from '../../config/index.js';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import { errorMessage, WorktrackError } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import {
   type Cause,
   type ConnectionFinding,
+  isEmpty,
   ok,
   problem,
   runChecks,
+  type Suggestions,
+  tryService,
   worstCause,
 } from '../../doctor/index.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
@@ -33,6 +38,7 @@ const EXIT_OF: Readonly<Record<Cause, ExitCode>> = {
 
 export interface DoctorOptions extends SeveralOptions {
   readonly json?: boolean;
+  readonly tryService?: boolean;
 }
 
 /** `worktrack doctor`: checks everything a run depends on; exits with 0 unless a check finds a problem. */
@@ -40,15 +46,75 @@ export async function runDoctor(options: DoctorOptions): Promise<ExitCode> {
   const timeoutMs = Math.min(CHECK_TIMEOUT_MS, reachTimeoutMs(process.env));
   const [connections, configuration, source] = readConnections(options);
   const [temporal, environment] = await readPlace(options, source);
-  const findings = [
+  const checked = [
     ...configuration,
     ...environment,
     ...(await runChecks({ connections, temporal, timeoutMs })),
   ];
+  const trials = options.tryService === true ? await tryServices(connections, checked, timeoutMs) : [];
+  const findings = [...checked, ...trials.flatMap((trial) => trial.findings)];
   const cause = worstCause(findings);
-  if (options.json === true) printJson(doctorJson(findings));
-  else for (const line of linesFor(findings, connections.length, options)) output.styled(line);
+  const settings = trials.map((trial) => ({ ...trial, yaml: yamlOf(source, trial) }));
+  if (options.json === true) printJson(doctorJson(findings, options.tryService === true ? settings : null));
+  else {
+    for (const line of linesFor(findings, connections.length, options)) output.styled(line);
+    for (const trial of settings) for (const line of settingsLines(trial, source)) output.out(line);
+  }
   return cause === null ? EXIT.done : EXIT_OF[cause];
+}
+
+interface Trial {
+  readonly connection: string;
+  readonly findings: readonly ConnectionFinding[];
+  readonly suggestions: Suggestions;
+}
+
+/** A trial and its settings as YAML, empty if nothing needs to change. */
+type Pasted = Trial & { readonly yaml: string };
+
+/** Tries the services one after the other, unless their key or their address does not work. */
+async function tryServices(
+  connections: readonly ConnectionSettings[],
+  checked: readonly ConnectionFinding[],
+  timeoutMs: number,
+): Promise<Trial[]> {
+  const trials: Trial[] = [];
+  for (const connection of connections) {
+    const { name } = connection;
+    const fails = checked.some(
+      (one) =>
+        one.connection === name &&
+        one.state === 'problem' &&
+        (one.check === 'key' || one.check === 'service'),
+    );
+    if (fails) continue;
+    output.note(`Trying the service of ${name}; this can take some minutes.`);
+    const { findings, suggestions } = await tryService(connection, timeoutMs);
+    trials.push({
+      connection: name,
+      suggestions,
+      findings: findings.map((one) => ({ connection: name, ...one })),
+    });
+  }
+  return trials;
+}
+
+function yamlOf(source: string, { connection, suggestions }: Trial): string {
+  return settingsToPaste(readFileSync(source, 'utf8'), connection, {
+    sync: { ...suggestions.sync },
+    resources: Object.fromEntries(
+      Object.entries(suggestions.resources).map(([name, more]) => [name, { ...more }]),
+    ),
+  });
+}
+
+function settingsLines({ connection, suggestions, yaml }: Pasted, source: string): string[] {
+  if (isEmpty(suggestions)) return ['', `${connection}: the settings fit the service.`];
+  return [
+    '',
+    `# Settings that follow: replace these keys of connections.${connection} in ${source}.`,
+    yaml.trimEnd(),
+  ];
 }
 
 /** With more connections, the findings of all do not fit on one screen. */
@@ -99,9 +165,16 @@ function invalidConfiguration(error: unknown): ConnectionFinding {
   return { connection: null, ...problem('configuration', 'configuration', errorMessage(error).trim(), text) };
 }
 
-/** The object that `doctor --json` prints. */
-function doctorJson(findings: readonly ConnectionFinding[]): object {
+/** The object that `doctor --json` prints. @param settings `null` without `--try-service` */
+function doctorJson(findings: readonly ConnectionFinding[], settings: readonly Pasted[] | null): object {
   return {
+    ...(settings === null
+      ? {}
+      : {
+          settings: Object.fromEntries(
+            settings.map(({ connection, suggestions, yaml }) => [connection, { ...suggestions, yaml }]),
+          ),
+        }),
     outcome: stateOf(findings),
     checks: findings.map(({ connection, check, state, message, remedy }) => ({
       connection,

@@ -1,6 +1,7 @@
 import type { StartOnPublishedInput } from './published.js';
 import type { ExportInput } from './runs.js';
 import type {
+  AbsentRecords,
   CleanedUp,
   CleanUpInput,
   ConfirmDeletesInput,
@@ -10,7 +11,6 @@ import type {
   ExtractInput,
   ExtractResult,
   FindAbsentInput,
-  KeysFound,
   MergedParts,
   MergePartsInput,
   MergePlanned,
@@ -37,7 +37,7 @@ export interface Activities extends WriteBackActivities {
   'worktrack.shortRun'(input: ShortRunInput): Promise<ShortRun>;
   'worktrack.prepareRun'(input: PrepareRunInput): Promise<PreparedRun>;
   'worktrack.extractPages'(input: ExtractInput): Promise<ExtractResult>;
-  'worktrack.findAbsent'(input: FindAbsentInput): Promise<KeysFound>;
+  'worktrack.findAbsent'(input: FindAbsentInput): Promise<AbsentRecords>;
   'worktrack.confirmDeletes'(input: ConfirmDeletesInput): Promise<ConfirmedDeletes>;
   'worktrack.planMerge'(input: PlanMergeInput): Promise<MergePlanned>;
   'worktrack.mergeParts'(input: MergePartsInput): Promise<MergedParts>;

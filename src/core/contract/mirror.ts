@@ -1,4 +1,5 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
+import type { DeleteDetection } from './deletes.js';
 import type { PublishedReport } from './published.js';
 import type { RunMode, RunReport } from './runs.js';
 
@@ -91,6 +92,8 @@ export interface Published {
   readonly snapshot: ObjectKey;
   readonly rows: number;
   readonly publishedAt: number;
+  /** As in `RunReport`. */
+  readonly deletes?: DeleteDetection;
 }
 
 export interface MirrorStatus {

@@ -1,5 +1,6 @@
 import type { ObjectKey, RunId } from '../brands.js';
 import { EXIT, type ExitCode } from '../exit-code.js';
+import type { DeleteDetection } from './deletes.js';
 import type { NotifyEvent } from './mirror.js';
 
 /** Rows (docs/explanation/semantics.md#verification). */
@@ -57,6 +58,8 @@ export interface RunReport {
   /** Key of the snapshot's `_datapackage.json`. */
   readonly snapshot: ObjectKey | null;
   readonly warnings: readonly string[];
+  /** What is known about deletes of the resource; absent: the run was not published, or it was a rollback or a purge. */
+  readonly deletes?: DeleteDetection;
   readonly error: RunError | null;
   /** Of a purge: what held the record. */
   readonly purged?: PurgeCounts;

@@ -1,5 +1,6 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { RetentionSettings } from '../settings.js';
+import type { DeleteDetection, DeletesProblem } from './deletes.js';
 import type { CleanUpDue, LearnedPageSize, NotifyEvent, Published } from './mirror.js';
 import type { OnPublishedTarget } from './published.js';
 import type { PurgeCounts, RunCounts, RunMode, RunReport } from './runs.js';
@@ -38,6 +39,8 @@ export interface PreparedRun {
   readonly reconcile: boolean;
   /** How deletes are confirmed: by reading each absent record by id, or by a second pass. */
   readonly proof: 'by-id' | 'second-pass';
+  /** Whether the list has a window. A record that has left it is absent from each pass, so a second pass cannot replace `by-id`. */
+  readonly hasWindow: boolean;
   /** The configured size, in rows. */
   readonly pageSize: number;
   readonly giveUpAfterMs: number;
@@ -99,6 +102,8 @@ export interface FindAbsentInput extends RunRef {
   readonly sinceRead: number;
   /** Checks only these records; `null`: all rows of the previous snapshot. */
   readonly among: ObjectKey | null;
+  /** Whether many absent records are plausible although the list is empty. */
+  readonly allowDeletes: boolean;
 }
 
 /** Record keys, in a document of the staging folder. */
@@ -107,14 +112,30 @@ export interface KeysFound {
   readonly count: number;
 }
 
+/** Live rows of the base snapshot that no reading has returned. */
+export interface AbsentRecords extends KeysFound {
+  /** Why absence says nothing about this resource; `count` is then 0. Absent: it does. */
+  readonly problem?: DeletesProblem;
+  /** Whether the readings of the list returned no record at all. Absent: they returned some. */
+  readonly listIsEmpty?: true;
+}
+
 export interface ConfirmDeletesInput extends RunRef {
   readonly among: ObjectKey;
+  /** The last stage, whose records test the endpoint. */
+  readonly stage: ObjectKey;
+  readonly allowDeletes: boolean;
 }
 
 /** The absent records that are deleted. */
 export interface ConfirmedDeletes extends KeysFound {
   /** Records whose deletion the service neither confirmed nor ruled out. */
   readonly unproven: number;
+  /**
+   * Whether the endpoint has found a record that exists. Otherwise its 404 proves nothing, and `count` is 0
+   * (docs/explanation/semantics.md#deletes).
+   */
+  readonly works: boolean;
 }
 
 export interface PlanMergeInput extends RunRef {
@@ -162,6 +183,8 @@ export interface PublishInput extends RunRef {
   readonly shifted: boolean;
   /** Records whose deletion could not be confirmed. */
   readonly unproven: number;
+  /** Why deletes could not be concluded. Absent: the run did not look for deletes. */
+  readonly deletesProblems?: readonly DeletesProblem[];
 }
 
 export interface PublishedRun {
@@ -172,6 +195,8 @@ export interface PublishedRun {
   readonly counts: RunCounts;
   readonly publishedAt: number;
   readonly warnings: readonly string[];
+  /** Absent in snapshots that do not record it. */
+  readonly deletes?: DeleteDetection;
   /** Whether an earlier attempt was replaced, so that a delayed request may still arrive. Absent: no. */
   readonly replaced?: true;
 }

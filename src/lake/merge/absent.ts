@@ -1,17 +1,18 @@
 import type { ByteString } from '../../core/brands.js';
 import { isTombstone, type SortKey } from '../rows/row.js';
+import type { AbsenceJudge } from '../run/deletes.js';
 import { SourceHeap } from './heap.js';
 import type { MergeSource } from './source.js';
 
 /**
  * Finds live rows of the base snapshot (age 0) whose keys appear in no other source.
  *
- * @param isEligible whether a row's absence can mean a delete, for example because its date lies well inside the window
+ * @param judge decides whether a row's absence can mean a delete. It sees every row except those marked as deleted
  * @param onAbsent called for each such row, in key order
  */
 export async function findAbsent(
   sources: readonly MergeSource[],
-  isEligible: (row: ByteString) => boolean,
+  { note, isEligible }: Pick<AbsenceJudge, 'note' | 'isEligible'>,
   onAbsent: (key: SortKey) => void,
 ): Promise<void> {
   const heap = await SourceHeap.start(sources);
@@ -24,6 +25,10 @@ export async function findAbsent(
       await top.open();
       if (top.age === 0) row = top.row();
       else present = true;
+      if (note !== null) {
+        const one = top.row();
+        if (!isTombstone(one)) note(one);
+      }
       if (!top.step()) await top.nextBlock();
       heap.updateTop();
     }

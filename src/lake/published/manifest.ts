@@ -1,5 +1,5 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
-import type { RunCounts, RunMode } from '../../core/contract/index.js';
+import type { DeleteDetection, RunCounts, RunMode } from '../../core/contract/index.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
 import { parseStored } from '../../core/stored-json.js';
@@ -82,6 +82,8 @@ export interface ManifestInput {
   readonly parts: readonly PublishedPart[];
   readonly gap: Gap | null;
   readonly fullRead: FullRead | null;
+  /** What is known about deletes of the resource. */
+  readonly deletes: DeleteDetection;
   /** Line breaks inside the cells of all change logs up to this run; `null` if version 0.1 wrote some of these. */
   readonly changesLineBreaks: number | null;
   readonly warnings: readonly string[];
@@ -159,6 +161,7 @@ export function encodeManifest(input: ManifestInput): Buffer {
       counts: input.counts,
       gap: input.gap,
       fullRead: input.fullRead,
+      deletes: input.deletes,
       changesLineBreaks: input.changesLineBreaks,
       warnings: input.warnings,
       ...(input.checkedTypes === undefined ? {} : { checkedTypes: input.checkedTypes }),
@@ -205,6 +208,8 @@ export interface Manifest {
   readonly recentRuns?: readonly ReportedRun[];
   /** Absent in manifests of earlier versions. */
   readonly fullRead?: FullRead | null;
+  /** Absent in manifests of earlier versions. */
+  readonly deletes?: DeleteDetection;
   /** Line breaks inside the cells of all change logs up to this run; `null` or absent if it is not known. */
   readonly changesLineBreaks?: number | null;
   /** Purges of this run's rows, oldest first. The purged keys are not recorded. */

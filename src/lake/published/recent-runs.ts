@@ -1,5 +1,5 @@
 import type { RunId, UtcSeconds } from '../../core/brands.js';
-import type { RunCounts, RunMode } from '../../core/contract/index.js';
+import type { DeleteDetection, RunCounts, RunMode } from '../../core/contract/index.js';
 import { type Column, isSchemaChange, schemaChanges } from '../rows/schema.js';
 import type { Gap } from '../run/watermark.js';
 import type { Manifest } from './manifest.js';
@@ -24,6 +24,8 @@ export interface ReportedRun {
   /** Whether this is the first run of the lake, in which every row is inserted. */
   readonly isFirst: boolean;
   readonly warnings: readonly string[];
+  /** What is known about deletes of the resource; absent: not recorded. */
+  readonly deletes?: DeleteDetection;
   readonly schemaChanges: readonly string[];
 }
 
@@ -42,6 +44,7 @@ type Reportable = Pick<
   | 'gap'
   | 'previousRunId'
   | 'warnings'
+  | 'deletes'
 >;
 
 /** @param before the run before it; `undefined` if it is not known */
@@ -68,6 +71,7 @@ export function toReportedRun(
     // A gap is shown separately.
     warnings: run.warnings.filter((warning) => !shown.has(warning) && !isGapWarning(run, warning)),
     schemaChanges: changes,
+    ...(run.deletes === undefined ? {} : { deletes: run.deletes }),
   };
 }
 

@@ -1,12 +1,16 @@
-import type { ByteString } from '../../core/brands.js';
+import { type ByteString, fromByteString } from '../../core/brands.js';
+import type { DeleteDetection, DeletesProblem } from '../../core/contract/index.js';
+import { dateSpan, formOf } from '../../core/date-span.js';
 import { DAY_MS } from '../../core/duration.js';
 import type { ResourceSettings } from '../../core/settings.js';
 import { columnReader } from '../rows/newer.js';
+import { hasPlainId } from '../rows/profile.js';
 import type { Column } from '../rows/schema.js';
 
 /** The delete limit: this share of the rows or this number, whichever is larger (docs/explanation/semantics.md#deletes). */
 const DELETE_LIMIT_SHARE = 0.1;
-const DELETE_LIMIT_ROWS = 20;
+/** Also the most rows that stay, with a warning, when their list has become empty. With more, the run stops. */
+export const DELETE_LIMIT_ROWS = 20;
 
 /** Whether a number of deletes exceeds what a run may apply without permission. @param rows rows of the base snapshot */
 export function exceedsDeleteLimit(deletes: number, rows: number): boolean {
@@ -16,27 +20,50 @@ export function exceedsDeleteLimit(deletes: number, rows: number): boolean {
 /** Rows this close to the window's edge may leave the window during the run. */
 const EDGE_MS = 2 * DAY_MS;
 
+/** Judges whether a row's absence from the list can mean a delete. */
+export interface AbsenceJudge {
+  /** Checks the date of a row, listed or not: a single value that is no date makes every other one doubtful. */
+  readonly note: ((row: ByteString) => void) | null;
+  /** Whether the absence of this row can mean a delete. */
+  isEligible(row: ByteString): boolean;
+  /** Why no absence means a delete, after all rows are noted; `null`: it can. */
+  problem(): DeletesProblem | null;
+}
+
 /**
- * Returns a function that tests whether a row's absence from the list can mean a delete. Without a window it always
- * can. With a window, the row's date must be well inside it.
+ * Without a window, absence can always mean a delete. With a window, the row's date must be well inside it, whatever the date
+ * can mean: see `dateSpan`.
  *
  * @param now time on the service's clock, milliseconds since 1970
  */
-export function isEligible(
-  resource: Pick<ResourceSettings, 'windowMs' | 'windowField' | 'csv'>,
+export function judgeAbsence(
+  { windowMs, windowField, csv }: Pick<ResourceSettings, 'windowMs' | 'windowField' | 'csv'>,
   columns: readonly Column[],
   now: number,
-): (row: ByteString) => boolean {
-  const { windowMs, windowField, csv } = resource;
-  if (windowMs === null) return () => true;
+): AbsenceJudge {
+  if (windowMs === null) return { note: null, isEligible: () => true, problem: () => null };
   const at = columns.findIndex((column) => column.name === windowField);
-  if (at === -1) return () => false;
+  if (at === -1) return { note: null, isEligible: () => false, problem: () => ({ kind: 'no-dates' }) };
   const read = columnReader(at, csv);
   const edge = now - windowMs + EDGE_MS;
-  return (row) => {
-    const date = Date.parse(read(row) ?? '');
-    // A record with a future date may not be in the list yet.
-    return date > edge && date <= now;
+  let dates = 0;
+  let form: string | null = null;
+  return {
+    note(row) {
+      const cell = form === null ? read(row) : null;
+      if (cell === null || cell === '') return;
+      if (dateSpan(cell) === null) form = formOf(fromByteString(cell));
+      else dates++;
+    },
+    isEligible(row) {
+      const span = dateSpan(read(row) ?? '');
+      // A record with a future date may not be in the list yet.
+      return span !== null && span.from > edge && span.to <= now;
+    },
+    problem() {
+      if (form !== null) return { kind: 'not-dates', form };
+      return dates === 0 ? { kind: 'no-dates' } : null;
+    },
   };
 }
 
@@ -50,4 +77,57 @@ export function canDetectDeletes({
   windowField,
 }: Pick<ResourceSettings, 'deletes' | 'windowMs' | 'windowField'>): boolean {
   return deletes !== 'keep' && (windowMs === null || windowField !== null);
+}
+
+const MAX_NAME = 200;
+
+/** What the settings say about the detection of deletes. */
+function configuredDetection(resource: ResourceSettings): Omit<DeleteDetection, 'notListed'> {
+  // The state of the mirror is limited in size, and a name is not.
+  const windowField = (resource.windowMs === null ? null : resource.windowField)?.slice(0, MAX_NAME) ?? null;
+  if (resource.deletes === 'keep') return { basis: 'none', windowField, reason: 'kept' };
+  if (!canDetectDeletes(resource)) return { basis: 'none', windowField, reason: 'no-window-field' };
+  const isById = resource.fetchById && hasPlainId(resource);
+  return { basis: isById ? 'by-id' : 'two-readings', windowField, reason: null };
+}
+
+/** Whether a reason that an earlier run found can still hold under these settings. */
+function isStill(
+  { reason }: DeleteDetection,
+  { basis, windowField }: Omit<DeleteDetection, 'notListed'>,
+): boolean {
+  if (reason === 'endpoint') return basis === 'by-id';
+  return (reason === 'not-dates' || reason === 'no-dates') && windowField !== null;
+}
+
+/**
+ * What a run knows about deletes when it publishes. What an earlier run has found out holds until the next run that looks for
+ * deletes, as long as the settings stay the same.
+ *
+ * @param before of the base snapshot
+ * @param problems of a run that looked for deletes; `null` for any other
+ * @param notListed rows that the run's full read did not list; `null` for an increment
+ */
+export function detectionOf(
+  resource: ResourceSettings,
+  before: DeleteDetection | null,
+  {
+    problems,
+    notListed,
+  }: { readonly problems: readonly DeletesProblem[] | null; readonly notListed: number | null },
+): DeleteDetection {
+  const configured = configuredDetection(resource);
+  const rows = { notListed: notListed ?? before?.notListed ?? null };
+  if (configured.basis === 'none') return { ...configured, ...rows };
+  const { windowField } = configured;
+  if (problems === null) {
+    const holds = before !== null && before.windowField === windowField && isStill(before, configured);
+    return holds ? { ...before, ...rows } : { ...configured, ...rows };
+  }
+  const kinds = problems.map(({ kind }) => kind);
+  for (const reason of ['not-dates', 'no-dates'] as const)
+    if (kinds.includes(reason)) return { basis: 'none', windowField, reason, ...rows };
+  if (!kinds.includes('endpoint')) return { ...configured, ...rows };
+  // With a window, a second reading cannot replace the answer by id: see the workflow's `detectDeletes`.
+  return { basis: windowField === null ? 'two-readings' : 'none', windowField, reason: 'endpoint', ...rows };
 }

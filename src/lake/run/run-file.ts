@@ -1,5 +1,10 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
-import type { ExtractResult, OnPublishedTarget, RunMode } from '../../core/contract/index.js';
+import type {
+  DeleteDetection,
+  ExtractResult,
+  OnPublishedTarget,
+  RunMode,
+} from '../../core/contract/index.js';
 import type {
   HttpSettings,
   ResourceSettings,
@@ -31,6 +36,8 @@ export interface BaseSnapshot {
   readonly profile: Profile;
   /** `null` in snapshots of earlier versions. */
   readonly fullRead: FullRead | null;
+  /** `null` in snapshots of earlier versions. */
+  readonly deletes: DeleteDetection | null;
   /** As in the manifest; absent in the file of a run that version 0.1 began. */
   readonly changesLineBreaks?: number | null;
   /** This run and the runs before it, newest first; absent if an earlier version wrote the snapshot. */

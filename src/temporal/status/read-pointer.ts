@@ -1,4 +1,5 @@
 import type { RunId } from '../../core/brands.js';
+import type { DeleteDetection } from '../../core/contract/index.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { Manifest } from '../../lake/published/manifest.js';
@@ -54,11 +55,13 @@ export function ownerProblem(
   return 'message' in fence ? fence.message : null;
 }
 
-/** The warnings of the published run. */
-export async function publishedWarnings(
+/** What the manifest of the published run says. */
+export async function publishedFacts(
   store: ObjectStore,
   { snapshot }: Pointer,
-): Promise<readonly string[]> {
+): Promise<{ readonly warnings: readonly string[]; readonly deletes: DeleteDetection | null }> {
   const manifest: Manifest | null = await readManifest(store, snapshot);
-  return manifest?.warnings ?? [`${snapshot} is missing, although latest.json names it`];
+  if (manifest === null)
+    return { warnings: [`${snapshot} is missing, although latest.json names it`], deletes: null };
+  return { warnings: manifest.warnings, deletes: manifest.deletes ?? null };
 }

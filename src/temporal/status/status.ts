@@ -1,5 +1,6 @@
 import type { RunId, UtcSeconds } from '../../core/brands.js';
 import type {
+  DeleteDetection,
   LearnedPageSize,
   MirrorStatus,
   RunError,
@@ -13,7 +14,7 @@ import type { Pointer } from '../../lake/published/pointer.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { TemporalClient } from '../client/connect.js';
 import { type MirrorRead, readMirror } from './read-mirror.js';
-import { ownerProblem, publishedWarnings, readOwnPointer } from './read-pointer.js';
+import { ownerProblem, publishedFacts, readOwnPointer } from './read-pointer.js';
 import type { Retrying } from './retrying.js';
 import { behindSince, type ResourceState, stateOf } from './state.js';
 import { type EndedRun, readEndedRuns } from './unpublished-runs.js';
@@ -56,6 +57,8 @@ export interface ResourceStatus {
   /** Start of the run that published the current snapshot, ISO 8601: the snapshot shows the service as it was then. */
   readonly dataAsOf: string | null;
   readonly warnings: readonly string[];
+  /** What is known about deletes of the resource since the last published run; `null`: not known. */
+  readonly deletes: DeleteDetection | null;
   /** Why the last run was not published, or why the resource cannot be written or read. */
   readonly error: RunError | null;
   /** `null` if no run is in progress. */
@@ -177,7 +180,15 @@ async function readBoth({ temporal, connection, store, name, options }: Reading)
 
 type Known = Pick<
   ResourceStatus,
-  'checkpoint' | 'rows' | 'lastRun' | 'snapshotAt' | 'dataAsOf' | 'warnings' | 'error' | 'pageSize'
+  | 'checkpoint'
+  | 'rows'
+  | 'lastRun'
+  | 'snapshotAt'
+  | 'dataAsOf'
+  | 'warnings'
+  | 'deletes'
+  | 'error'
+  | 'pageSize'
 >;
 
 function withMirror(status: MirrorStatus, pointer: Pointer | null): Known {
@@ -190,6 +201,7 @@ function withMirror(status: MirrorStatus, pointer: Pointer | null): Known {
     snapshotAt,
     dataAsOf: startTime(current?.runId ?? null),
     pageSize: pageSize ?? null,
+    deletes: published?.deletes ?? null,
   };
   // The run that the table does not show may not be the last one.
   const table = tableWarning === undefined ? [] : [tableWarning];
@@ -222,6 +234,7 @@ async function withoutMirror({ name, store, endedRuns }: Reading, pointer: Point
     failed !== undefined && (pointer === null || failed.startedAt > parseRunDate(pointer.runId));
   const unpublished = isNewer && !(pointer !== null && isUndone(failed, pointer)) ? failed : null;
   const published = pointer === null ? null : publishedRun(pointer);
+  const facts = pointer === null ? { warnings: [], deletes: null } : await publishedFacts(store, pointer);
   const lastRun =
     unpublished === null
       ? published
@@ -232,7 +245,7 @@ async function withoutMirror({ name, store, endedRuns }: Reading, pointer: Point
     lastRun,
     snapshotAt: published?.publishedAt ?? null,
     dataAsOf: startTime(published?.runId ?? null),
-    warnings: pointer === null ? [] : await publishedWarnings(store, pointer),
+    ...facts,
     error: unpublished?.error ?? null,
     pageSize: null,
   };

@@ -126,6 +126,7 @@ describe('the status of many connections', () => {
         checkpoint: { updatedSince: new Date(NOW - 3_600_000).toISOString() },
         rows: 10,
         warnings: [],
+        deletes: null,
         error: null,
         active: null,
         pageSize: null,

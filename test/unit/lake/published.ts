@@ -88,6 +88,7 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
     fullRead: null,
     readUpTo: { workflow: 0, service: null },
     gap: null,
+    deletes: { basis: 'two-readings', windowField: null, reason: null, notListed: null },
     changesLineBreaks: 0,
     warnings: [],
   };

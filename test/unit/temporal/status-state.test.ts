@@ -68,6 +68,7 @@ describe('the notes below the table', () => {
     ...{ name: 'tasks', state: 'published', checkpoint: null, rows: 3, snapshotAt: null, warnings: [] },
     dataAsOf: null,
     ...{ lastRun: null, error: null, active: null, rolledBack: null, behindSince: null, pageSize: null },
+    deletes: null,
     from: 'mirror',
   };
   const active = {

@@ -433,11 +433,7 @@ describe('A merge', () => {
       range: range as KeyRange,
       adapt: (text) => text,
     });
-    const reading = findAbsent(
-      [source],
-      () => true,
-      () => {},
-    );
+    const reading = findAbsent([source], { note: null, isEligible: () => true }, () => {});
     await expect(reading).rejects.toThrow(
       `the block at byte ${blocks[0]!.offset} does not begin and end with the keys of its index`,
     );

@@ -1,0 +1,149 @@
+import { createServiceClient, type ServiceClient } from '../../api/index.js';
+import { formatDuration } from '../../core/duration.js';
+import { WorktrackError } from '../../core/errors.js';
+import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
+import { readPublished } from '../../lake/published/read-published.js';
+import { readRecords } from '../../lake/rows/read-records.js';
+import { columnName } from '../../lake/rows/schema.js';
+import { openStore } from '../../lake/store/index.js';
+import { type Finding, ok, problem, warning } from '../finding.js';
+import { findLargestPage } from './largest-page.js';
+import { ResourceProbe } from './probe.js';
+import type { ResourceSuggestions, Suggestions } from './suggestions.js';
+import { type TrialInput, tryResource } from './try-resource.js';
+
+export { isEmpty, type ResourceSuggestions, type Suggestions } from './suggestions.js';
+
+/** What a trial of a service found, and the settings that follow. */
+export interface ServiceTrial {
+  readonly findings: readonly Finding[];
+  readonly suggestions: Suggestions;
+  /** Requests sent, without retries. */
+  readonly requests: number;
+}
+
+/**
+ * Tries what the spec leaves open with read-only requests: the largest page, `updatedSince` and its time zone, `cursor`, GET by id,
+ * the field that dates a window, and what can prove a delete. About 50 requests per resource, and the whole list of one with a
+ * window.
+ *
+ * @param timeoutMs time limit of one request
+ * @param only the resources to try. Default: all that the configuration names
+ */
+export async function tryService(
+  connection: ConnectionSettings,
+  timeoutMs: number,
+  only: readonly ResourceSettings[] = connection.resources,
+): Promise<ServiceTrial> {
+  const client = openClient(connection, timeoutMs);
+  try {
+    return await tryAll(connection, client, only);
+  } finally {
+    await client.close();
+  }
+}
+
+async function tryAll(
+  connection: ConnectionSettings,
+  client: ServiceClient,
+  resources: readonly ResourceSettings[],
+): Promise<ServiceTrial> {
+  const { sync } = connection;
+  const findings: Finding[] = [];
+  const suggested: Record<string, ResourceSuggestions> = {};
+  let size: number | null = null;
+  let overlapMs: number | null = null;
+  let requests = 0;
+  for (const resource of resources) {
+    const probe = new ResourceProbe(client, resource);
+    const first = await probe.page({ limit: 1 });
+    if (first.kind !== 'page') {
+      requests += probe.requests;
+      findings.push(
+        warning('service', `${resource.name}: not tried: ${first.message}`, 'Correct this first.'),
+      );
+      continue;
+    }
+    const largest = await findLargestPage(probe);
+    findings.push(pageFinding(resource.name, largest, sync.pageSize));
+    if (largest.size !== null) size = Math.min(size ?? largest.size, largest.size);
+    const trial = await tryResource({
+      ...{ probe, sync, now: first.serviceDate ?? Date.now() },
+      pageSize: Math.min(sync.pageSize, largest.size ?? 1),
+      known: await knownRows(connection, resource),
+    });
+    findings.push(...trial.findings);
+    if (Object.keys(trial.suggestions).length > 0) suggested[resource.name] = trial.suggestions;
+    if (trial.overlapMs !== null) overlapMs = Math.max(overlapMs ?? 0, trial.overlapMs);
+    requests += probe.requests;
+  }
+  return {
+    findings: [...findings, ok('service', `tried with ${requests} read-only requests`)],
+    suggestions: {
+      sync: {
+        ...(size !== null && size < sync.pageSize ? { pageSize: size } : {}),
+        ...(overlapMs === null ? {} : { overlap: formatDuration(overlapMs) }),
+      },
+      resources: suggested,
+    },
+    requests,
+  };
+}
+
+function pageFinding(
+  name: string,
+  { size, clamps, rejects }: Awaited<ReturnType<typeof findLargestPage>>,
+  configured: number,
+): Finding {
+  if (size === null)
+    return problem(
+      'page size',
+      'other',
+      `${name}: the service accepts no size`,
+      'Ask the service which sizes it accepts.',
+    );
+  const beyond = rejects
+    ? ' and rejects larger ones'
+    : clamps
+      ? ' and reduces larger ones to that'
+      : ' or more';
+  const message = `${name}: the service accepts pages of ${size} records${beyond}`;
+  if (size >= configured || !rejects) return ok('page size', message);
+  return warning('page size', message, `Set \`sync.pageSize: ${size}\`.`);
+}
+
+/** The rows that the mirror has published, if the lake can be read; only a resource with a window needs them. */
+async function knownRows(
+  { lake }: ConnectionSettings,
+  { name, key, windowMs }: ResourceSettings,
+): Promise<TrialInput['known']> {
+  if (windowMs === null) return null;
+  const store = openStore(lake);
+  try {
+    const { manifest } = await readPublished(store, name);
+    return async function* rows() {
+      const open = openStore(lake);
+      try {
+        for await (const row of readRecords(open, manifest))
+          yield { key: JSON.stringify(key.map((field) => row[columnName(field)] ?? null)), row };
+      } finally {
+        open.close();
+      }
+    };
+  } catch (error) {
+    // Nothing is published yet, or the check of the lake reports why it cannot be read.
+    if (error instanceof WorktrackError) return null;
+    throw error;
+  } finally {
+    store.close();
+  }
+}
+
+function openClient({ baseUrl, apiKey, errors, http }: ConnectionSettings, timeoutMs: number): ServiceClient {
+  const responseTimeoutMs = Math.min(http.responseTimeoutMs, timeoutMs);
+  return createServiceClient({
+    ...{ baseUrl, apiKey, errors },
+    http: { ...http, responseTimeoutMs },
+    retry: { attempts: 2, maxDelayMs: 5_000 },
+  });
+}

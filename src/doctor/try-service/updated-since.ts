@@ -1,0 +1,105 @@
+import { dateSpan } from '../../core/date-span.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/duration.js';
+import { toUtcSeconds } from '../../core/utc-time.js';
+import type { ProbedPage, ResourceProbe } from './probe.js';
+
+/** What the service makes of `updatedSince`. */
+export type UpdatedSince =
+  /** The list has no record to test it with. */
+  | { readonly kind: 'empty-list' }
+  /** The same records, whatever the time. */
+  | { readonly kind: 'ignored' }
+  /** No record even since 1990. */
+  | { readonly kind: 'returns-nothing' }
+  | { readonly kind: 'rejected'; readonly message: string }
+  | {
+      readonly kind: 'honoured';
+      /**
+       * How far the service's reading of a time is from UTC, in ms: negative if it takes the time as local time west of Greenwich
+       * and so leaves out changes. `null`: no field shows when a record changed.
+       */
+      readonly zoneMs: number | null;
+      /** The field that shows it. */
+      readonly field: string | null;
+    };
+
+const LONG_AGO = Date.UTC(1990, 0);
+/** Local time is at most 14 hours ahead of UTC. */
+const LATER_MS = 15 * HOUR_MS;
+/** The search ends here: zones differ by quarters of an hour. */
+const PRECISION_MS = 30 * SECOND_MS;
+const ZONE_STEP_MS = 15 * MINUTE_MS;
+const MAX_ZONE_MS = 14 * HOUR_MS;
+
+/**
+ * Finds out whether the service honours `updatedSince`, and in which time zone it reads it. The list becomes empty for times after
+ * the newest change. A search finds that time to half a minute; compared with the time in the record that changed last, it shows
+ * the zone. About 25 requests.
+ *
+ * @param now the service's clock, milliseconds since 1970
+ */
+export async function tryUpdatedSince(probe: ResourceProbe, now: number): Promise<UpdatedSince> {
+  let rejection: string | null = null;
+  const isListed = async (at: number): Promise<boolean> => {
+    const page = await probe.page({ limit: 1, updatedSince: toUtcSeconds(at) });
+    if (page.kind === 'page') return page.rows.length > 0;
+    rejection = page.message;
+    return false;
+  };
+  const rejected = (): UpdatedSince | null =>
+    rejection === null ? null : { kind: 'rejected', message: rejection };
+  const all = await probe.page({ limit: 1 });
+  if (all.kind !== 'page') return { kind: 'rejected', message: all.message };
+  if (all.rows.length === 0) return { kind: 'empty-list' };
+  if (await isListed(now + 2 * DAY_MS)) return { kind: 'ignored' };
+  if (!(await isListed(LONG_AGO))) return rejected() ?? { kind: 'returns-nothing' };
+  const newest = await newestChange(isListed, now);
+  const page = await probe.page({ limit: 100, updatedSince: toUtcSeconds(newest - PRECISION_MS) });
+  const zone = page.kind === 'page' ? zoneOf(page, newest) : null;
+  return rejected() ?? { kind: 'honoured', zoneMs: zone?.zoneMs ?? null, field: zone?.field ?? null };
+}
+
+/** The latest time, as the service reads it, for which the list is not empty. */
+async function newestChange(isListed: (at: number) => Promise<boolean>, now: number): Promise<number> {
+  let after = now + LATER_MS;
+  let step = LATER_MS + HOUR_MS;
+  let at = after - step;
+  while (!(await isListed(at))) {
+    after = at;
+    step *= 2;
+    at -= step;
+    if (at < LONG_AGO) {
+      at = LONG_AGO;
+      break;
+    }
+  }
+  while (after - at > PRECISION_MS) {
+    const between = Math.floor((at + after) / 2);
+    if (await isListed(between)) at = between;
+    else after = between;
+  }
+  return at;
+}
+
+/** The field whose newest time is a whole number of quarters of an hour from the newest change. */
+function zoneOf({ rows }: ProbedPage, newest: number): { zoneMs: number; field: string } | null {
+  const fields = new Set(rows.flatMap((row) => [...row.keys()]));
+  const found = [...fields].flatMap((field) => {
+    const times = rows.map((row) => exactTime(row.get(field)));
+    const latest = Math.max(...times.filter((time) => time !== null));
+    if (!Number.isFinite(latest)) return [];
+    const zoneMs = Math.round((newest - latest) / ZONE_STEP_MS) * ZONE_STEP_MS;
+    const isNear = Math.abs(newest - latest - zoneMs) <= 2 * PRECISION_MS;
+    return isNear && Math.abs(zoneMs) <= MAX_ZONE_MS ? [{ field, zoneMs: zoneMs === 0 ? 0 : zoneMs }] : [];
+  });
+  const named = found.filter(({ field }) => /updat|modif|chang/i.test(field));
+  const candidates = named.length > 0 ? named : found;
+  const [first] = candidates;
+  return first !== undefined && candidates.every(({ zoneMs }) => zoneMs === first.zoneMs) ? first : null;
+}
+
+/** A time with its zone, or an epoch number. */
+function exactTime(text: string | undefined): number | null {
+  const span = text === undefined ? null : dateSpan(text);
+  return span !== null && span.to - span.from < SECOND_MS ? span.from : null;
+}

@@ -1,0 +1,137 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A record of the service; `date` places it in the list's window. Times are milliseconds since 1970. */
+export interface ServiceRecord {
+  readonly id: string;
+  date: number;
+  updatedAt: number;
+  /** Whether the API key may not see it, although it exists. */
+  hidden: boolean;
+}
+
+/** How the service answers GET by id. */
+export const ENDPOINTS = {
+  none: 'the path does not exist: 404 for every id',
+  exact: 'the record, or 404',
+  'gone-410': 'the record, or 410',
+  wrapped: 'the record below "data", or 404',
+  forbidden: '403 for every id',
+  'forbidden-record': 'the record, 403 for one that the key may not see, or 404',
+  anything: '200 and an empty object for every id',
+  'start-page': '200 and a web page for every id',
+  'other-record': '200 and some other record for every id',
+} as const;
+
+export type Endpoint = keyof typeof ENDPOINTS;
+
+/** What a test decides about the service. */
+export interface ServiceRules {
+  /** The service's clock. */
+  now: number;
+  /** Length of the list's window, ms; `null` for none. */
+  windowMs: number | null;
+  /** The JSON text of a record's date. */
+  dateText: (record: ServiceRecord) => string;
+  endpoint: Endpoint;
+  /** Whether the key may list: without, the list is empty with 200, as some services answer. */
+  mayList: boolean;
+  pageSize: number;
+}
+
+/** A small service with one list, whose records are the truth that a test compares a mirror with. */
+export class ListService {
+  readonly records = new Map<string, ServiceRecord>();
+  requests: string[] = [];
+  readonly #server: Server;
+
+  private constructor(public rules: ServiceRules) {
+    this.#server = createServer((request, response) => {
+      this.requests.push(request.url ?? '');
+      const url = new URL(request.url ?? '', 'http://service');
+      const [name, id] = url.pathname.replace('/api/public/v2/', '').split('/');
+      response.setHeader('date', new Date(this.rules.now).toUTCString());
+      if (name !== 'entries') sendText(response, 404, '{"message":"No such list"}');
+      else if (id === undefined) this.#list(url.searchParams, response);
+      else this.#byId(decodeURIComponent(id), response);
+    });
+  }
+
+  static async start(rules: ServiceRules): Promise<ListService> {
+    const service = new ListService(rules);
+    await new Promise<void>((resolve) => service.#server.listen(0, '127.0.0.1', resolve));
+    return service;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Whether the list shows the record now. */
+  lists(record: ServiceRecord): boolean {
+    const { now, windowMs, mayList } = this.rules;
+    const inWindow = windowMs === null || (record.date >= now - windowMs && record.date <= now);
+    return mayList && !record.hidden && inWindow;
+  }
+
+  textOf(record: ServiceRecord): string {
+    const { id, updatedAt } = record;
+    return `{"id":"${id}","day":${this.rules.dateText(record)},"updatedAt":"${new Date(updatedAt).toISOString()}"}`;
+  }
+
+  #list(query: URLSearchParams, response: ServerResponse): void {
+    const since = Date.parse(query.get('updatedSince') ?? '1970-01-01T00:00:00Z');
+    const after = query.get('cursor') ?? '';
+    const limit = Math.min(Number(query.get('limit') ?? 100), this.rules.pageSize);
+    const rest = [...this.records.values()]
+      .filter((record) => this.lists(record) && record.updatedAt >= since && record.id > after)
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    const page = rest.slice(0, limit);
+    const next = rest.length > limit ? page.at(-1)!.id : null;
+    const data = page.map((record) => this.textOf(record)).join(',');
+    sendText(
+      response,
+      200,
+      `{"data":[${data}],"page":{"limit":${limit},"nextCursor":${JSON.stringify(next)}}}`,
+    );
+  }
+
+  #byId(id: string, response: ServerResponse): void {
+    const { endpoint } = this.rules;
+    const [status, body] = answerOf(endpoint, this.records.get(id), this);
+    if (body === START_PAGE) response.setHeader('content-type', 'text/html');
+    sendText(response, status, body);
+  }
+
+  close(): Promise<void> {
+    this.#server.closeAllConnections();
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+}
+
+const START_PAGE = '<!doctype html><title>Tracker</title><p>Welcome</p>';
+
+function answerOf(
+  endpoint: Endpoint,
+  record: ServiceRecord | undefined,
+  service: ListService,
+): [status: number, body: string] {
+  const missing: [number, string] = [endpoint === 'gone-410' ? 410 : 404, '{"message":"No such record"}'];
+  if (endpoint === 'none') return missing;
+  if (endpoint === 'forbidden') return [403, '{"message":"This key may not read single entries"}'];
+  if (endpoint === 'anything') return [200, '{}'];
+  if (endpoint === 'start-page') return [200, START_PAGE];
+  if (endpoint === 'other-record') return [200, '{"id":"someone-else","day":null}'];
+  if (record === undefined) return missing;
+  if (record.hidden && endpoint === 'forbidden-record')
+    return [403, '{"message":"This key may not read the record"}'];
+  if (record.hidden || !service.rules.mayList) return missing;
+  const text = service.textOf(record);
+  return [200, endpoint === 'wrapped' ? `{"data":${text}}` : text];
+}
+
+function sendText(response: ServerResponse, status: number, text: string): void {
+  if (!response.hasHeader('content-type')) response.setHeader('content-type', 'application/json');
+  response.writeHead(status);
+  response.end(text);
+}

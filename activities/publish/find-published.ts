@@ -1,6 +1,7 @@
 import type { RunId } from '../../src/core/brands.js';
 import type { PublishedRun } from '../../src/core/contract/index.js';
 import { haveSameRequest } from '../../src/core/run-id.js';
+import { limitWarnings } from '../../src/core/text-budget.js';
 import { RunChain, wasPublished } from '../../src/lake/published/chain.js';
 import { inFolder, MANIFEST, pointerKey } from '../../src/lake/published/layout.js';
 import { readManifest } from '../../src/lake/published/manifest.js';
@@ -10,7 +11,6 @@ import type { ObjectStore } from '../../src/lake/store/index.js';
 import { displacedFailure } from '../shared/displacement.js';
 import { finalFailure } from '../shared/failures.js';
 import { folderIn, type RunPlace } from '../shared/published-run.js';
-import { limitWarnings } from './warnings.js';
 
 type Place = RunPlace & Pick<RunFile, 'connection'>;
 

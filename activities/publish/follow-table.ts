@@ -1,12 +1,12 @@
 import { Context } from '@temporalio/activity';
 import type { Activities, RunRef } from '../../src/core/contract/index.js';
 import type { RetentionSettings, TableSettings } from '../../src/core/settings.js';
+import { limitWarnings } from '../../src/core/text-budget.js';
 import { followPointer } from '../../src/table/index.js';
 import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readRunIfThere } from '../shared/documents.js';
 import { tableTask } from '../shared/table-task.js';
-import { limitWarnings } from './warnings.js';
 
 /** Makes the table of a resource show what `latest.json` names, after a run or a rollback (docs/explanation/tables.md). */
 export function createFollowTable(deps: ActivityDeps): Activities['worktrack.followTable'] {

@@ -6,6 +6,7 @@ import type {
   PublishInput,
 } from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
+import { limitWarnings } from '../../src/core/text-budget.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
 import { addLineBreaks, type ManifestInput, type PublishedPart } from '../../src/lake/published/manifest.js';
 import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
@@ -29,7 +30,7 @@ import { listStrays, writeManifest } from './folder.js';
 import { headerOnlyPart } from './header-only-part.js';
 import { recentRuns } from './recent-runs.js';
 import { checkTableTypes } from './table-types.js';
-import { limitWarnings, warningsOf } from './warnings.js';
+import { warningsOf } from './warnings.js';
 
 const CHECKS_AT_ONCE = 16;
 

@@ -123,15 +123,6 @@ function problemText(problem: DeletesProblem, { name, windowField, windowMs }: R
   }
 }
 
-/** The manifest has all warnings. The history and the mirror's state list only these, to stay small. */
-const MAX_WARNINGS = 20;
-
-export function limitWarnings(warnings: readonly string[]): readonly string[] {
-  const more = warnings.length - MAX_WARNINGS;
-  if (more <= 0) return warnings;
-  return [...warnings.slice(0, MAX_WARNINGS), `and ${more} more, in the manifest`];
-}
-
 function count(n: number, thing: string): string {
   return `${n} ${thing}${n === 1 ? '' : 's'}`;
 }

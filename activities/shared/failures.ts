@@ -2,12 +2,18 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { type RefusedError, ServiceError, TransientError } from '../../src/api/index.js';
 import type { FailureType } from '../../src/core/contract/index.js';
 import { errorMessage, isAbort, WorktrackError } from '../../src/core/errors.js';
+import { cutText, MAX_MESSAGE_BYTES } from '../../src/core/text-budget.js';
+
+/** A message enters the history with each attempt, and then the report, so it has a budget. */
+function shown(message: string): string {
+  return cutText(message, MAX_MESSAGE_BYTES);
+}
 
 /** Creates a failure that Temporal does not retry. */
 export function finalFailure(type: FailureType, message: string, detail?: object): ApplicationFailure {
   return ApplicationFailure.create({
     type,
-    message,
+    message: shown(message),
     nonRetryable: true,
     ...(detail === undefined ? {} : { details: [detail] }),
   });
@@ -17,7 +23,7 @@ export function finalFailure(type: FailureType, message: string, detail?: object
 export function transientFailure(message: string, retryAfterMs: number | null = null): ApplicationFailure {
   return ApplicationFailure.create({
     type: 'Transient' satisfies FailureType,
-    message,
+    message: shown(message),
     ...(retryAfterMs === null ? {} : { nextRetryDelay: Math.max(retryAfterMs, 1) }),
   });
 }
@@ -30,7 +36,7 @@ function refusedForNow(error: TransientError, refusal: RefusedError): Applicatio
   const { retryAfterMs } = error;
   return ApplicationFailure.create({
     type: 'Refused' satisfies FailureType,
-    message: error.describe(),
+    message: shown(error.describe()),
     nonRetryable: !error.retryable,
     details: [refusal.failureDetail],
     ...(retryAfterMs === null ? {} : { nextRetryDelay: Math.max(retryAfterMs, 1) }),
@@ -53,7 +59,7 @@ export function toFailure(error: unknown): unknown {
       : finalFailure(error.failureType, error.describe(), service?.failureDetail);
   }
   // Only the message is kept: the error's other fields have not been redacted.
-  const message = errorMessage(error);
+  const message = shown(errorMessage(error));
   // A document in the lake is not valid. The messages of our own parsers quote nothing (`parseStored`).
   if (error instanceof SyntaxError) return finalFailure('Lake', message);
   if (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError) {

@@ -1,6 +1,7 @@
 import { type ByteString, fromByteString } from '../core/brands.js';
 import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/duration.js';
 import type { ErrorMapping } from '../core/settings.js';
+import { cutText } from '../core/text-budget.js';
 import { AT_THE_END } from '../json/scanner.js';
 import { BodyError, type BodyFault } from './body.js';
 import { classifyResponse, refusalScope } from './classify.js';
@@ -271,6 +272,9 @@ export function notJsonError(
 /** Enough of a page to recognize it. */
 const MAX_SIGNS_CHARS = 64 * 1024;
 
+/** A cursor can have any length. What the service answered comes after the URL, and must not be cut. */
+const MAX_URL_BYTES = 600;
+
 function subject(request: RequestContext): string {
-  return `${request.resource}: ${request.method} ${request.url}`;
+  return `${request.resource}: ${request.method} ${cutText(request.url, MAX_URL_BYTES)}`;
 }

@@ -1,4 +1,5 @@
 import type { NotifiedRun, NotifyEvent, NotifyInput, RunOutcome, RunReport } from './contract/index.js';
+import { limitReports } from './text-budget.js';
 
 /**
  * Decides on the notification of a run: one for each failure, and one for the first published run after a failure. A
@@ -29,8 +30,9 @@ export function exportNotification(
   wanted: readonly NotifyEvent[],
   at: number,
 ): NotifyInput | null {
-  const resources = reports.flatMap(({ resource, outcome, runId, error, event }): NotifiedRun[] =>
-    event === undefined || !wanted.includes(event) ? [] : [{ resource, event, outcome, runId, error }],
+  const resources = limitReports(reports).flatMap(
+    ({ resource, outcome, runId, error, event }): NotifiedRun[] =>
+      event === undefined || !wanted.includes(event) ? [] : [{ resource, event, outcome, runId, error }],
   );
   const worst = resources.find(({ event }) => event === 'failure') ?? resources[0];
   if (worst === undefined) return null;

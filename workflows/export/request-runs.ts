@@ -1,13 +1,23 @@
 import { ApplicationFailure, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
-import type { Activities, ExportInput, ExportResult, RunReport } from '../../src/core/contract/index.js';
+import type {
+  Activities,
+  ExportInput,
+  ExportProgress,
+  ExportResult,
+  RunReport,
+} from '../../src/core/contract/index.js';
 import type { RequestSpec } from '../../src/core/mirror.js';
 import { exportNotification } from '../../src/core/notify.js';
+import { cutText, limitReports } from '../../src/core/text-budget.js';
 import { exportDetails, showDetails } from '../shared/details.js';
 import { failedReport } from '../shared/failures.js';
 import { exportProgress } from '../shared/messages.js';
 import { sendNotification } from '../shared/notification.js';
 import { priorityOf, workOf } from '../shared/priority.js';
 import { MirrorRequester } from './mirror-requester.js';
+
+/** Most bytes of the messages of all resources together. The details of the failure have each of them. */
+const MAX_SUMMARY_BYTES = 16_000;
 
 /** Attempts are limited, and not the time: with many connections, it can take long until a worker is free. */
 const PLAN = {
@@ -36,7 +46,7 @@ export async function requestRuns(
     connection,
     runs: resources.map((resource) => ({ resource, report: reportOf(resource) })),
   });
-  setHandler(exportProgress, progress);
+  setHandler(exportProgress, () => limitProgress(progress()));
 
   const work = spec.kind === 'run' ? workOf(spec) : 'manual';
   const priority = priorityOf(connection, work);
@@ -52,7 +62,7 @@ export async function requestRuns(
     throw error;
   }
   await notifyOfRuns();
-  return toResult(resources.map((resource) => withoutEvent(reportOf(resource)!)));
+  return toResult(limitReports(resources.map((resource) => withoutEvent(reportOf(resource)!))));
 
   /** One notification for all resources, so that an outage of the service does not send one for each. */
   async function notifyOfRuns(): Promise<void> {
@@ -79,6 +89,17 @@ export async function requestRuns(
   }
 }
 
+/** The answer to a query has the same limit as a result. */
+function limitProgress({ connection, runs }: ExportProgress): ExportProgress {
+  const reports = new Map(
+    limitReports(runs.flatMap(({ report }) => report ?? [])).map((report) => [report.resource, report]),
+  );
+  return {
+    connection,
+    runs: runs.map(({ resource }) => ({ resource, report: reports.get(resource) ?? null })),
+  };
+}
+
 /** The event is for the notification, and not part of an export's result. */
 function withoutEvent({ event: _, ...report }: RunReport): RunReport {
   return report;
@@ -93,9 +114,12 @@ function toResult(runs: readonly RunReport[]): ExportResult {
   throw ApplicationFailure.create({
     type: 'ExportFailed',
     nonRetryable: true,
-    message: runs
-      .flatMap((run) => (run.error === null ? [] : [withResource(run.resource, run.error.message)]))
-      .join('\n'),
+    message: cutText(
+      runs
+        .flatMap((run) => (run.error === null ? [] : [withResource(run.resource, run.error.message)]))
+        .join('\n'),
+      MAX_SUMMARY_BYTES,
+    ),
     details: [result],
   });
 }

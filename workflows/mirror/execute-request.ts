@@ -13,6 +13,7 @@ import type {
 } from '../../src/core/contract/index.js';
 import { HOUR_MS } from '../../src/core/duration.js';
 import { beganAfter } from '../../src/core/run-id.js';
+import { limitWarnings } from '../../src/core/text-budget.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf, workOf } from '../shared/priority.js';
 import { cleanUp } from './clean-up.js';
@@ -90,12 +91,12 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   const work = workOf(request);
   const tableWarnings = await followTable(result, published, mirror, work);
   const { rows } = counts;
-  const all = [...warnings, ...tableWarnings];
+  const all = limitWarnings([...warnings, ...tableWarnings]);
   const { resource } = before;
   const report = { resource, outcome: 'published', runId, rows, counts, snapshot, warnings: all } as const;
   const hookWarnings = await startOnPublished(result.onPublished ?? null, report, mirror);
   await cleanUp({ request, result, before, active: published }, mirror);
-  return { ...report, warnings: [...all, ...hookWarnings], ...deletes, error: null };
+  return { ...report, warnings: limitWarnings([...all, ...hookWarnings]), ...deletes, error: null };
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { MirrorRequest, RunAnswer } from '../../src/core/contract/index.js';
+import { jsonTextBytes } from '../../src/core/text-budget.js';
 
 /** Answers kept in the state, so that a repeated request whose answer was lost does not start a second run. */
 const MAX_ANSWERS = 50;
@@ -11,6 +12,22 @@ export interface Batch {
    */
   readonly first: MirrorRequest;
   readonly all: readonly MirrorRequest[];
+}
+
+/** Bytes of the waiting requests, about. Temporal refuses a state of 2 MiB. */
+const MAX_WAITING_BYTES = 512 * 1024;
+/** Bytes of a request beside its ids and its key, about. */
+const REQUEST_BYTES = 400;
+
+/** Whether no further request may wait. One that waits already can be repeated. */
+export function isFull(waiting: readonly MirrorRequest[], request: MirrorRequest): boolean {
+  if (waiting.some(({ requestId }) => requestId === request.requestId)) return false;
+  return bytesOf(request) + waiting.reduce((sum, other) => sum + bytesOf(other), 0) > MAX_WAITING_BYTES;
+}
+
+function bytesOf(request: MirrorRequest): number {
+  const texts = [request.requestId, request.replyTo ?? '', ...(request.kind === 'purge' ? request.key : [])];
+  return texts.reduce((sum, text) => sum + jsonTextBytes(text), REQUEST_BYTES);
 }
 
 /** Adds a request. A request with an id that is already waiting replaces the earlier one and keeps its place. */

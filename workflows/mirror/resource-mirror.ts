@@ -23,6 +23,7 @@ import type {
 import { newMirror } from '../../src/core/mirror.js';
 import { newRunId, untilOwnSecond } from '../../src/core/run-id.js';
 import { idProblem, mirrorRequestProblem } from '../../src/core/signals.js';
+import { limitReport } from '../../src/core/text-budget.js';
 import { mirrorDetails, showDetails } from '../shared/details.js';
 import { failedReport, mayResume, toOutcome, toRunError } from '../shared/failures.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
@@ -37,7 +38,7 @@ import {
 import { handleChecked, wellFormed } from '../shared/signals.js';
 import { discardRun } from './clean-up.js';
 import { executeRequest } from './execute-request.js';
-import { answerOf, type Batch, enqueue, nextBatch, notifierOf, remember } from './queue.js';
+import { answerOf, type Batch, enqueue, isFull, nextBatch, notifierOf, remember } from './queue.js';
 import { countRun, notifyRunEnded } from './run-ended.js';
 import { checkSyncInput, syncRequest } from './sync-request.js';
 import { withUnpublished } from './unpublished.js';
@@ -161,7 +162,10 @@ class ResourceMirror {
     if (answer !== undefined) this.#replies.push(reply(request.replyTo, answer));
     else if (this.#current?.batch.all.some((other) => other.requestId === request.requestId))
       this.#current.wanted.add(request.requestId);
-    else this.#change({ waiting: enqueue(this.#state.waiting, request) });
+    else if (isFull(this.#state.waiting, request)) {
+      this.#replies.push(reply(request.replyTo, tooMany(this.#state, request)));
+      return;
+    } else this.#change({ waiting: enqueue(this.#state.waiting, request) });
     if (request.kind === 'run' && request.notify !== undefined) this.#change({ notify: request.notify });
   }
 
@@ -177,7 +181,7 @@ class ResourceMirror {
     const scope = new CancellationScope();
     this.#current = { batch, scope, wanted: new Set(all.map((request) => request.requestId)) };
     const startedAt = Date.now();
-    let report = await scope.run(() => this.#runRequest(first));
+    let report = limitReport(await scope.run(() => this.#runRequest(first)));
     if (first.kind === 'run') {
       countRun(this.#state.connection, report, Date.now() - startedAt);
       const { changes, event, notification } = notifyRunEnded(this.#state, report, this.#notifierOf(all));
@@ -290,6 +294,15 @@ class ResourceMirror {
   #change(changes: Partial<MirrorState>): void {
     this.#state = { ...this.#state, ...changes };
   }
+}
+
+/** The answer to a request that may not wait. Not remembered, so that the same request can be made again later. */
+function tooMany({ resource, waiting }: MirrorState, { requestId }: MirrorRequest): RunAnswer {
+  const error = new Error(
+    `${resource}: ${waiting.length} requests wait for this mirror, and their state has no space for more. Wait until they ` +
+      'are served, or withdraw some of them.',
+  );
+  return { requestId, report: failedReport(resource, null, error) };
 }
 
 /** Signals the answer to the requester. A requester that missed it sends its request again. */

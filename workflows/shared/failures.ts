@@ -9,9 +9,16 @@ import {
   runErrorType,
 } from '../../src/core/contract/index.js';
 import { errorMessage } from '../../src/core/errors.js';
+import { cutText, MAX_MESSAGE_BYTES } from '../../src/core/text-budget.js';
 
 /** The error that ended a run, for the report. The innermost failure has the message; the outer ones only wrap it. */
 export function toRunError(error: unknown): RunError {
+  const found = runError(error);
+  // A failure that this connector did not create can have a message of any length.
+  return { ...found, message: cutText(found.message, MAX_MESSAGE_BYTES) };
+}
+
+function runError(error: unknown): RunError {
   const failure = innermost(error);
   if (failure instanceof ApplicationFailure) {
     const [detail] = (failure.details ?? []) as { scope?: RunError['scope'] }[];

@@ -1,5 +1,6 @@
 import type { RunId, UtcSeconds } from '../../core/brands.js';
 import type { DeleteDetection, RunCounts, RunMode } from '../../core/contract/index.js';
+import { cutText } from '../../core/text-budget.js';
 import { type Column, isSchemaChange, schemaChanges } from '../rows/schema.js';
 import type { Gap } from '../run/watermark.js';
 import type { Manifest } from './manifest.js';
@@ -8,6 +9,7 @@ import type { Manifest } from './manifest.js';
 export const REPORTED_RUNS = 30;
 /** The change log's manifest of each run has all warnings. */
 const MAX_WARNINGS = 20;
+const MAX_WARNING_BYTES = 600;
 
 /** One published run. Times are milliseconds since 1970. */
 export interface ReportedRun {
@@ -77,7 +79,8 @@ export function toReportedRun(
 
 /** A run with its warnings limited, as the manifests of later snapshots repeat it. */
 export function shortened(run: ReportedRun): ReportedRun {
-  const limited = (texts: readonly string[]): readonly string[] => texts.slice(0, MAX_WARNINGS);
+  const limited = (texts: readonly string[]): readonly string[] =>
+    texts.slice(0, MAX_WARNINGS).map((text) => cutText(text, MAX_WARNING_BYTES));
   return { ...run, warnings: limited(run.warnings), schemaChanges: limited(run.schemaChanges) };
 }
 

@@ -1,6 +1,7 @@
 import type { ByteString } from '../../core/brands.js';
 import { fromByteString, toByteString } from '../../core/brands.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
+import { shownName } from '../../core/text-budget.js';
 import { addFacts, Format, type MutableFacts, noFacts, type ValueFacts } from '../../core/value-facts.js';
 
 /** The metadata columns at the start of every row, in order (docs/explanation/semantics.md#header). */
@@ -157,7 +158,7 @@ export function schemaChanges(before: readonly Column[], after: readonly Column[
   for (const [at, { name, types }] of after.entries()) {
     const known = before[at];
     if (known === undefined) {
-      changes.push(`new column "${name}" (${typeNames(types).join(', ') || 'no values'})`);
+      changes.push(`new column "${shownName(name)}" (${typeNames(types).join(', ') || 'no values'})`);
       continue;
     }
     // The first value after only nulls sets the type of a column. It does not change it.
@@ -165,7 +166,7 @@ export function schemaChanges(before: readonly Column[], after: readonly Column[
     const added = types & ~known.types & ~NULL_BIT;
     if (had !== 0 && added !== 0) {
       changes.push(
-        `"${name}" was ${typeNames(had).join(', ')} and is now also ${typeNames(added).join(', ')}`,
+        `"${shownName(name)}" was ${typeNames(had).join(', ')} and is now also ${typeNames(added).join(', ')}`,
       );
     }
   }

@@ -16,6 +16,7 @@ import {
   type SyncInput,
 } from '../../core/contract/index.js';
 import { newMirror } from '../../core/mirror.js';
+import { cutText, MAX_SUMMARY_BYTES } from '../../core/text-budget.js';
 import { checkBackfill, checkPurge, checkRollback, withCheckedSince } from './check-input.js';
 import type { TemporalClient } from './connect.js';
 
@@ -160,7 +161,7 @@ async function start(
     taskQueue,
     args: [input],
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-    staticSummary: summary,
+    staticSummary: cutText(summary, MAX_SUMMARY_BYTES),
     memo: { connection: input.connection },
   });
   return workflowId;

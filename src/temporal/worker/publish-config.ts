@@ -7,6 +7,7 @@ import {
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import type { Settings } from '../../core/settings.js';
+import { cutText, MAX_SUMMARY_BYTES } from '../../core/text-budget.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { CONFIG_RECORD_WORKFLOW, configRecord, configRecordId, encodeRecord } from './config-record.js';
 import { removeOldRecords } from './old-records.js';
@@ -78,7 +79,10 @@ export function publishConfig(
       args: [record],
       startDelay: NEVER_MS,
       workflowIdConflictPolicy: WorkflowIdConflictPolicy.TERMINATE_EXISTING,
-      staticSummary: `Configuration of worker ${identity}, for \`worktrack status\` and \`doctor\``,
+      staticSummary: cutText(
+        `Configuration of worker ${identity}, for \`worktrack status\` and \`doctor\``,
+        MAX_SUMMARY_BYTES,
+      ),
     });
     published = handle.firstExecutionRunId;
   };

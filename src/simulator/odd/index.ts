@@ -2,6 +2,7 @@
 
 import { ODD_ANSWERS } from './answers.js';
 import { ODD_LIMITS } from './limits.js';
+import { ODD_LISTS } from './lists.js';
 import type { OddBehaviour, OddService } from './odd-service.js';
 import { ODD_REDIRECTS } from './redirects.js';
 import { ODD_WAITS } from './waits.js';
@@ -14,6 +15,7 @@ export const ODD_SERVICES: readonly OddService[] = [
   ...ODD_LIMITS,
   ...ODD_WAITS,
   ...ODD_REDIRECTS,
+  ...ODD_LISTS,
 ];
 
 /** The behaviours for the given names, in their order. Throws an error that lists all names for an unknown one. */

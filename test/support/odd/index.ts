@@ -1,5 +1,6 @@
 import { ANSWER_CASES } from './answers.js';
 import { LIMIT_CASES } from './limits.js';
+import { LIST_CASES } from './lists.js';
 import type { OddCase } from './odd-case.js';
 import { REDIRECT_CASES } from './redirects.js';
 import { WAIT_CASES } from './waits.js';
@@ -12,4 +13,5 @@ export const ODD_CASES: readonly OddCase[] = [
   ...LIMIT_CASES,
   ...WAIT_CASES,
   ...REDIRECT_CASES,
+  ...LIST_CASES,
 ];

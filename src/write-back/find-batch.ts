@@ -41,6 +41,7 @@ export async function continuedBatch(store: ObjectStore, text: string): Promise<
   return findBatch(store, text);
 }
 
+/** A folder that is not a batch begins with an underscore. */
 async function batchIds(store: ObjectStore): Promise<string[]> {
-  return store.listFolders(BATCHES_PREFIX);
+  return (await store.listFolders(BATCHES_PREFIX)).filter((name) => !name.startsWith('_'));
 }

@@ -3,7 +3,14 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
 import { runCommand } from '../../support/processes.js';
 import type { Stack } from '../../support/stack.js';
-import { fileIn, recordsOf, startWriteBackStack, stopWriteBackStack } from '../../support/write-back.js';
+import {
+  fileIn,
+  readReceipts,
+  recordsOf,
+  startWriteBackStack,
+  stopWriteBackStack,
+  writeBack,
+} from '../../support/write-back.js';
 
 const CALENDAR = 'calendar-entries';
 
@@ -113,4 +120,46 @@ describe('export, edit and import of calendar entries', () => {
       expect(shown(entriesOf(stack))).toEqual(shown(before));
     });
   }
+
+  it('does not write the hashes of masked columns into the service', async () => {
+    stack = await startWriteBackStack({
+      simulator: { counts: { [CALENDAR]: 3 } },
+      resources: `[{ name: ${CALENDAR}, window: 90d, key: [source, sourceKey], columns: { mask: { title: redact } } }]`,
+    });
+    await stack.startWorker();
+    expect(await stack.export()).toMatchObject({ outcome: 'published' });
+    const config = ['--config', stack.configFile];
+    const cat = await runCommand(stack, ['cat', CALENDAR, ...config]);
+    const file = await fileIn(stack, cat.stdout);
+    const args = ['write-back', CALENDAR, file, '--dry-run', ...config];
+    const masked = await runCommand(stack, args);
+    expect([masked.code, masked.stderr]).toEqual([2, expect.stringContaining('--drop-column title')]);
+    expect((await runCommand(stack, [...args, '--drop-column', 'title'])).code).toBe(0);
+  });
+
+  it('is read by the worker as it was checked: delimiter, encoding, decimal comma, dates and left out columns', async () => {
+    stack = await startWriteBackStack();
+    await stack.startWorker();
+    const csv =
+      'ref;description;durationSeconds:integer;hourlyRate:number;startedAt\r\nR1;Pr\xfcfung;60;1.234,50;02.11.2026 08:00\r\n;;;;\r\n';
+    const file = await fileIn(stack, Buffer.from(csv, 'latin1'));
+    const settings = {
+      encoding: 'latin1',
+      decimalComma: true,
+      dateFormats: ['dd.MM.yyyy HH:mm'],
+      timezone: 'Europe/Berlin',
+      keyColumn: 'ref',
+      dropColumns: ['ref'],
+    };
+    const result = await writeBack(stack, { resource: 'time-entries', file, ...settings });
+    expect(result).toMatchObject({ outcome: 'written', rows: 1, counts: { created: 1 } });
+    const [{ id: _, createdAt: _1, updatedAt: _2, ...record } = {}] = recordsOf(stack, 'time-entries');
+    expect(record).toEqual({
+      description: 'Prüfung',
+      durationSeconds: 60,
+      hourlyRate: 1234.5,
+      startedAt: '2026-11-02T07:00:00Z',
+    });
+    expect(await readReceipts(stack, result.batchId)).toMatchObject([{ key: 'R1', outcome: 'created' }]);
+  });
 });

@@ -2,8 +2,10 @@
 # The worker as an image: docker build -t temporal-worktrack .
 #   docker run -v ./worktrack.yaml:/etc/worktrack/worktrack.yaml:ro --env-file worktrack.env temporal-worktrack
 # Any other command goes behind the image's name: docker run … temporal-worktrack doctor
+# The base is pinned by the digest of its index of platforms. For a newer one:
+#   docker buildx imagetools inspect node:22-bookworm-slim
 
-FROM node:22-bookworm-slim AS build
+FROM node:22-bookworm-slim@sha256:43ac6c60b8f89723f746e8a92ce91abd5017e627ce1ddfe4238355d3a30b772c AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci
@@ -17,7 +19,7 @@ RUN npm run build
 # packages for traces are optional ones, which stay here as well.
 RUN npm pkg delete devDependencies peerDependenciesMeta && npm prune
 
-FROM node:22-bookworm-slim
+FROM node:22-bookworm-slim@sha256:43ac6c60b8f89723f746e8a92ce91abd5017e627ce1ddfe4238355d3a30b772c
 # Certificates: the native client of the SDK reads those of the system.
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends ca-certificates \

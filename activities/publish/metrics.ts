@@ -1,4 +1,4 @@
-import { ApplicationFailure, Context } from '@temporalio/activity';
+import { Context } from '@temporalio/activity';
 import type { Activities } from '../../src/core/contract/index.js';
 import { fromUtcSeconds } from '../../src/lake/run/watermark.js';
 import type { ActivityDeps } from '../shared/deps.js';
@@ -10,22 +10,15 @@ export function withPublishMetrics(
 ): Activities['worktrack.publish'] {
   return async (input) => {
     const labels = { connection: input.connection, resource: input.resource };
-    try {
-      const published = await publish(input);
-      const { counts, checkpoint, warnings } = published;
-      meter.record('publishes', 1, { ...labels, outcome: 'published' });
-      for (const outcome of ['inserted', 'updated', 'deleted'] as const) {
-        meter.record('changedRows', counts[outcome], { ...labels, outcome });
-      }
-      meter.record('snapshotRows', counts.rows, labels);
-      meter.record('neverPublished', 0, labels);
-      meter.record('freshness', (now() - fromUtcSeconds(checkpoint.updatedSince)) / 1000, labels);
-      Context.current().log.info('published', { ...counts, warnings: warnings.length });
-      return published;
-    } catch (error) {
-      const isDisplaced = error instanceof ApplicationFailure && error.type === 'Displaced';
-      meter.record('publishes', 1, { ...labels, outcome: isDisplaced ? 'displaced' : 'failed' });
-      throw error;
+    const published = await publish(input);
+    const { counts, checkpoint, warnings } = published;
+    for (const outcome of ['inserted', 'updated', 'deleted'] as const) {
+      meter.record('changedRows', counts[outcome], { ...labels, outcome });
     }
+    meter.record('snapshotRows', counts.rows, labels);
+    meter.record('neverPublished', 0, labels);
+    meter.record('freshness', (now() - fromUtcSeconds(checkpoint.updatedSince)) / 1000, labels);
+    Context.current().log.info('published', { ...counts, warnings: warnings.length });
+    return published;
   };
 }

@@ -5,6 +5,7 @@
 
 interface ResourceLabels {
   readonly connection: string;
+  /** Only metrics `per: 'resource'` have it. */
   readonly resource: string;
   /** One of a few fixed values; see the description of each metric. */
   readonly outcome?: string;
@@ -20,21 +21,29 @@ export type MetricLabels = ResourceLabels | BuildLabels;
 
 export interface MetricDefinition {
   readonly name: string;
-  readonly kind: 'counter' | 'gauge' | 'histogram';
+  readonly kind: 'counter' | 'gauge';
+  /** The labels: `resource` has `connection` and `resource`, `connection` only the former, `worker` its own. */
+  readonly per: 'resource' | 'connection' | 'worker';
   readonly unit: string;
   readonly description: string;
 }
 
+/**
+ * A server of metrics pays for each series of each connection. So only what an alert needs has the label `resource`, and
+ * durations are sums of seconds instead of histograms: a connection with four resources has at most 60 series.
+ */
 export const METRICS = {
-  runs: counter('runs_total', 'runs', 'Ended runs; outcome: published, failed, refused, cancelled'),
-  runSeconds: histogram(
-    'run_duration_seconds',
-    'Time from the start of a run to its end; outcome as for runs',
+  runs: counter(
+    'runs_total',
+    'runs',
+    'Ended runs; outcome: published, failed, refused, cancelled',
+    'resource',
   ),
-  publishes: counter(
-    'publishes_total',
-    'attempts',
-    'Attempts to publish; outcome: published, displaced, failed',
+  runSeconds: counter(
+    'run_seconds_total',
+    's',
+    'Time of ended runs, from their start to their end',
+    'resource',
   ),
   changedRows: counter(
     'changed_rows_total',
@@ -61,29 +70,34 @@ export const METRICS = {
     'requests',
     'Requests to the service; outcome: ok, throttled, transient, refused, not-found, rejected, broken-promise',
   ),
-  retries: counter('request_retries_total', 'requests', 'Requests repeated after a transient failure'),
   rateLimitWaits: counter('rate_limit_waits_total', 'waits', 'Waits that the service requested'),
-  rateLimitSeconds: histogram('rate_limit_wait_seconds', 'Duration of these waits'),
+  rateLimitSeconds: counter('rate_limit_wait_seconds_total', 's', 'Duration of these waits'),
+  mergeSeconds: counter('merge_seconds_total', 's', 'Time of merge batches: read, compare and write rows'),
   writtenRows: counter(
     'write_back_rows_total',
     'rows',
     'Rows of write-backs; outcome: created, updated, rejected, unknown, superseded, skipped',
   ),
-  openBatches: gauge('write_back_open_batches', 'batches', 'Write-backs that have started and not ended'),
+  openBatches: gauge(
+    'write_back_open_batches',
+    'batches',
+    'Write-backs that have started and not ended',
+    'connection',
+  ),
   openBatchAge: gauge(
     'write_back_oldest_open_batch_age_seconds',
     's',
     'Time since the oldest open write-back started; 0 if none is open',
+    'connection',
   ),
-  buildInfo: gauge('build_info', 'workers', 'Always 1; the labels have the versions of the worker'),
-  mergeSeconds: histogram('merge_duration_seconds', 'Time of one merge batch: read, compare and write rows'),
+  buildInfo: gauge('build_info', 'workers', 'Always 1; the labels have the versions of the worker', 'worker'),
 } as const satisfies Record<string, MetricDefinition>;
 
 export type MetricKey = keyof typeof METRICS;
 
 /** Receives the measurements of activities. */
 export interface Meter {
-  /** Adds to a counter, sets a gauge, or records one value in a histogram. @param value not negative */
+  /** Adds to a counter, or sets a gauge. A counter of seconds also takes fractions. @param value not negative */
   record(metric: MetricKey, value: number, labels: MetricLabels): void;
 }
 
@@ -96,17 +110,20 @@ export type MetricSinks = {
 
 export const NO_METER: Meter = { record() {} };
 
-/** Upper bounds of the histograms' buckets, seconds. */
-export const DURATION_BUCKETS = [0.1, 0.5, 1, 5, 15, 30, 60, 300, 900, 1800, 3600, 7200, 21_600] as const;
-
-function counter(name: string, unit: string, description: string): MetricDefinition {
-  return { name: `worktrack_${name}`, kind: 'counter', unit, description };
+function counter(
+  name: string,
+  unit: string,
+  description: string,
+  per: MetricDefinition['per'] = 'connection',
+): MetricDefinition {
+  return { name: `worktrack_${name}`, kind: 'counter', per, unit, description };
 }
 
-function gauge(name: string, unit: string, description: string): MetricDefinition {
-  return { name: `worktrack_${name}`, kind: 'gauge', unit, description };
-}
-
-function histogram(name: string, description: string): MetricDefinition {
-  return { name: `worktrack_${name}`, kind: 'histogram', unit: 's', description };
+function gauge(
+  name: string,
+  unit: string,
+  description: string,
+  per: MetricDefinition['per'] = 'resource',
+): MetricDefinition {
+  return { name: `worktrack_${name}`, kind: 'gauge', per, unit, description };
 }

@@ -14,9 +14,8 @@ export function countRun(connection: string, { resource, outcome }: RunReport, d
   // A worker that only replays has no such sink.
   if (workflowInfo().unsafe.isReplaying) return;
   const { worktrackMetrics } = proxySinks<MetricSinks>();
-  const labels = { connection, resource, outcome };
-  worktrackMetrics.record('runs', 1, labels);
-  worktrackMetrics.record('runSeconds', durationMs / 1000, labels);
+  worktrackMetrics.record('runs', 1, { connection, resource, outcome });
+  worktrackMetrics.record('runSeconds', durationMs / 1000, { connection, resource });
 }
 
 /**

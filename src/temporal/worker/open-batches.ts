@@ -7,8 +7,6 @@ import type { Settings } from '../../core/settings.js';
 const BATCH_ID = /^worktrack\/([^/]+)\/write-back\/([^/]+)\/[^_]/;
 
 interface Open {
-  readonly connection: string;
-  readonly resource: string;
   count: number;
   /** Milliseconds since 1970. */
   since: number;
@@ -23,8 +21,8 @@ interface OpenBatchesOptions {
 }
 
 /**
- * Measures the running write-backs of each resource, and the age of the oldest. Each measurement is one list request to
- * Temporal. A resource without an open batch has no series until its first one.
+ * Measures the running write-backs of each connection, and the age of the oldest. Each measurement is one list request to
+ * Temporal. A connection without an open batch has no series until its first one.
  */
 export class OpenBatches {
   readonly #options: OpenBatchesOptions;
@@ -41,23 +39,23 @@ export class OpenBatches {
     for (const open of this.#seen.values()) Object.assign(open, { count: 0, since: Date.now() });
     const query = `WorkflowType = '${WRITE_BACK_WORKFLOW}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "\\'")}'`;
     for await (const { workflowId, startTime, memo } of client.workflow.list({ query })) {
-      const [, connection, resource] = BATCH_ID.exec(workflowId) ?? [];
-      if (connection === undefined || resource === undefined || !names.includes(connection)) continue;
+      const connection = BATCH_ID.exec(workflowId)?.[1];
+      if (connection === undefined || !names.includes(connection)) continue;
       // The start time is that of the current history. A long batch continues as new, and keeps its memo.
       const startedAt = typeof memo?.startedAt === 'number' ? memo.startedAt : startTime.getTime();
-      this.#add(connection, resource, startedAt);
+      this.#add(connection, startedAt);
     }
-    for (const { connection, resource, count, since } of this.#seen.values()) {
-      meter.record('openBatches', count, { connection, resource });
-      meter.record('openBatchAge', (Date.now() - since) / 1000, { connection, resource });
+    for (const [connection, { count, since }] of this.#seen) {
+      const labels = { connection, resource: '' };
+      meter.record('openBatches', count, labels);
+      meter.record('openBatchAge', (Date.now() - since) / 1000, labels);
     }
   }
 
-  #add(connection: string, resource: string, startedAt: number): void {
-    const id = `${connection}/${resource}`;
-    const open = this.#seen.get(id) ?? { connection, resource, count: 0, since: startedAt };
+  #add(connection: string, startedAt: number): void {
+    const open = this.#seen.get(connection) ?? { count: 0, since: startedAt };
     open.count++;
     open.since = open.count === 1 ? startedAt : Math.min(open.since, startedAt);
-    this.#seen.set(id, open);
+    this.#seen.set(connection, open);
   }
 }

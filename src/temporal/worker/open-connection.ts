@@ -75,8 +75,7 @@ function recordRequests(meter: Meter, connection: string): (event: ServiceEvent)
   return (event) => {
     const labels = { connection, resource: event.resource };
     if (event.kind === 'request') meter.record('requests', 1, { ...labels, outcome: event.outcome });
-    else if (event.kind === 'retry') meter.record('retries', 1, labels);
-    else {
+    else if (event.kind === 'rate-limit-wait') {
       meter.record('rateLimitWaits', 1, labels);
       meter.record('rateLimitSeconds', event.ms / 1000, labels);
     }

@@ -1,7 +1,6 @@
 import { type MetricMeter, noopMetricMeter } from '@temporalio/common';
 import { type InjectedSinks, Runtime, type TelemetryOptions } from '@temporalio/worker';
 import {
-  DURATION_BUCKETS,
   METRICS,
   type Meter,
   type MetricDefinition,
@@ -20,10 +19,8 @@ import type { StoreLogger } from '../../lake/store/index.js';
  * Runtime.install({ telemetryOptions: { metrics: prometheusMetrics('127.0.0.1:9464') } });
  */
 export function prometheusMetrics(bindAddress: string): NonNullable<TelemetryOptions['metrics']> {
-  const ours = Object.values(METRICS).filter(({ kind }) => kind === 'histogram');
-  const buckets = Object.fromEntries(ours.map(({ name }) => [name, [...DURATION_BUCKETS]]));
   // The SDK's durations are in seconds, too, instead of its default of milliseconds.
-  return { prometheus: { bindAddress, histogramBucketOverrides: buckets, useSecondsForDurations: true } };
+  return { prometheus: { bindAddress, useSecondsForDurations: true } };
 }
 
 /** Whether this process's runtime exports metrics. */
@@ -48,22 +45,31 @@ export function runtimeMeter(): Meter {
         record = recorderOf(now, METRICS[metric]);
         recorders.set(metric, record);
       }
-      record(Math.max(0, value), { ...labels });
+      record(Math.max(0, value), labelsOf(METRICS[metric], labels));
     },
   };
 }
 
+/** Leaves out the resource of a metric that is counted per connection. */
+function labelsOf({ per }: MetricDefinition, labels: MetricLabels): Record<string, string> {
+  const { resource, ...others } = Object.fromEntries(Object.entries(labels)) as Record<string, string>;
+  return per === 'connection' || resource === undefined ? others : { ...others, resource };
+}
+
 function recorderOf(meter: MetricMeter, { name, kind, unit, description }: MetricDefinition): Recorder {
-  if (kind === 'counter') {
-    const counter = meter.createCounter(name, unit, description);
-    return (value, labels) => counter.add(Math.round(value), labels);
-  }
   if (kind === 'gauge') {
     const gauge = meter.createGauge(name, 'float', unit, description);
     return (value, labels) => gauge.set(value, labels);
   }
-  const histogram = meter.createHistogram(name, 'float', unit, description);
-  return (value, labels) => histogram.record(value, labels);
+  const counter = meter.createCounter(name, unit, description);
+  // The SDK's counters have whole numbers. What is left of a second counts with the next value.
+  const rests = new Map<string, number>();
+  return (value, labels) => {
+    const series = JSON.stringify(labels);
+    const sum = value + (rests.get(series) ?? 0);
+    rests.set(series, sum - Math.floor(sum));
+    counter.add(Math.floor(sum), labels);
+  };
 }
 
 /**

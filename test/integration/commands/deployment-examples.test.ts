@@ -5,8 +5,28 @@ import { parseSettings } from '../../../src/config/index.js';
 import { serverSpec } from '../../../src/servers/index.js';
 import { schemaErrors } from '../../support/deployment-schemas.js';
 
+interface Service {
+  readonly image?: string;
+  readonly environment?: object;
+  readonly command?: readonly string[];
+  readonly restart?: string;
+  readonly healthcheck?: { readonly test: readonly string[] };
+  readonly depends_on?: object;
+}
+
+interface Deployment {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly topologySpreadConstraints: readonly object[];
+        readonly containers: readonly { readonly args: readonly string[]; readonly image: string }[];
+      };
+    };
+  };
+}
+
 interface Compose {
-  readonly services: Readonly<Record<string, { readonly image?: string; readonly environment?: object }>>;
+  readonly services: Readonly<Record<string, Service>>;
   readonly configs: { readonly worktrack: { readonly content: string } };
 }
 
@@ -43,6 +63,39 @@ describe('the examples of deployments', () => {
 
   it('use the versions of the servers that the tests use', () => {
     expect(compose.services.temporal?.image).toBe(`temporalio/temporal:${serverSpec('temporal').version}`);
-    expect(compose.services.s3?.image).toBe(`versity/versitygw:v${serverSpec('versitygw').version}`);
+    expect(compose.services.s3?.image).toMatch(
+      new RegExp(`^versity/versitygw:v${serverSpec('versitygw').version.replaceAll('.', '\\.')}@sha256:`),
+    );
+  });
+
+  it('do not restart forever, wait for a healthy store, and pin images by digest', () => {
+    const { check, worker, s3, bucket } = compose.services;
+    expect(worker?.restart).toMatch(/^on-failure:\d+$/);
+    expect(check).toMatchObject({ command: ['config', 'check'], restart: 'no' });
+    expect(worker?.depends_on).toEqual({
+      check: { condition: 'service_completed_successfully' },
+      temporal: { condition: 'service_healthy' },
+      s3: { condition: 'service_healthy' },
+    });
+    expect(s3?.healthcheck?.test).toContain('http://127.0.0.1:7070/health');
+    expect(s3?.command).toContain('/health');
+    for (const { image } of [s3, bucket].flatMap((one) => one ?? []))
+      expect(image).toMatch(/@sha256:[0-9a-f]{64}$/);
+    const bases = readFileSync('Dockerfile', 'utf8').match(/^FROM .*$/gm)!;
+    for (const line of bases) expect(line).toMatch(/@sha256:[0-9a-f]{64}( AS \w+)?$/);
+  });
+
+  it('spread workers over nodes, load a changed configuration, and keep secrets out of the history of the shell', () => {
+    const deployment = kubernetes.find(({ kind }) => kind === 'Deployment') as unknown as Deployment;
+    const { topologySpreadConstraints, containers } = deployment.spec.template.spec;
+    expect(topologySpreadConstraints).toMatchObject([{ topologyKey: 'kubernetes.io/hostname' }]);
+    expect(containers[0]?.args).toContain('--watch');
+    expect(containers[0]?.image).toMatch(/@sha256:[0-9a-f]{64}$/);
+    for (const file of ['examples/compose.yaml', 'examples/kubernetes/worker.yaml']) {
+      const text = readFileSync(file, 'utf8');
+      expect(text).not.toMatch(/from-literal|API_KEY=/);
+      // The commands in the comments are as they work in the image.
+      expect(text).not.toContain('node /app/');
+    }
   });
 });

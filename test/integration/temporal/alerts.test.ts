@@ -42,8 +42,8 @@ describe.skipIf(promtool === null)('the alerts, on the metrics of a real worker'
     const address = `127.0.0.1:${await freePort()}`;
     await startWorkerProcess(stack, {}, ['--metrics', address]);
     const { connection } = stack;
-    const value = async (name: string, resource: string) =>
-      (await scrape(address)).value({ name: `worktrack_${name}`, labels: { connection, resource } });
+    const value = async (name: string, labels: Record<string, string> = {}) =>
+      (await scrape(address)).value({ name: `worktrack_${name}`, labels: { connection, ...labels } });
 
     // Healthy: two published resources and a batch that is written.
     await stack.export({ resources: ['projects', 'time-entries'] });
@@ -68,8 +68,8 @@ describe.skipIf(promtool === null)('the alerts, on the metrics of a real worker'
     });
     await until(
       async () =>
-        ((await value('run_retrying_seconds', 'projects')) ?? 0) > 0 &&
-        ((await value('write_back_oldest_open_batch_age_seconds', 'time-entries')) ?? 0) > 0,
+        ((await value('run_retrying_seconds', { resource: 'projects' })) ?? 0) > 0 &&
+        ((await value('write_back_oldest_open_batch_age_seconds')) ?? 0) > 0,
       'the run retries and the batch is open',
       180_000,
     );
@@ -102,9 +102,9 @@ describe.skipIf(promtool === null)('the alerts, on the metrics of a real worker'
           { ...neverAt(0), eval_time: `${(HEALTHY - 1) * STEP}m` },
           fires('WorktrackRunRefused', 0.5, of('tasks'), 'critical'),
           fires('WorktrackRunFailed', 0.5, of('invoices')),
-          fires('WorktrackRowsNotWritten', 0.5, of('time-entries')),
+          fires('WorktrackRowsNotWritten', 0.5, { connection }),
           fires('WorktrackRunRetrying', 1, of('projects')),
-          fires('WorktrackWriteBackOpen', 7, of('time-entries')),
+          fires('WorktrackWriteBackOpen', 7, { connection }),
         ],
       },
       {

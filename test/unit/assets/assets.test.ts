@@ -50,10 +50,9 @@ const dashboard = JSON.parse(readFileSync(join(ASSETS, 'grafana-dashboard.json')
   templating: { list: { name: string; definition?: string }[] };
 };
 
-/** Every series that a histogram of ours gives, and the others as they are. */
-const SERIES = Object.values(METRICS).flatMap(({ name, kind }) =>
-  kind === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
-);
+const SERIES: readonly string[] = Object.values(METRICS).map(({ name }) => name);
+/** Metrics without the label `resource`. */
+const PER_CONNECTION = Object.values(METRICS).filter(({ per }) => per === 'connection');
 
 function checkExpression(expr: string): void {
   const names = expr.match(/\bworktrack_\w+/g) ?? [];
@@ -62,6 +61,11 @@ function checkExpression(expr: string): void {
   for (const [, label] of expr.matchAll(/[{,]\s*(\w+)\s*=/g)) expect(LABELS, expr).toContain(label);
   for (const [, list] of expr.matchAll(/\bby \(([^)]*)\)/g))
     for (const label of list!.split(', ')) expect(LABELS, expr).toContain(label);
+  for (const { name } of PER_CONNECTION) {
+    const selector = new RegExp(`${name}\\{[^}]*resource`);
+    expect(expr).not.toMatch(selector);
+    if (expr.includes(name)) expect(expr).not.toMatch(/by \([^)]*resource/);
+  }
   for (const [, words] of expr.matchAll(/outcome=~?"([^"]*)"/g))
     for (const word of words!.split('|')) expect(OUTCOMES, expr).toContain(word);
 }

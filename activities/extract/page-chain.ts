@@ -21,6 +21,8 @@ import { type ChainPosition, PrefetchedPage } from './prefetched-page.js';
 const MAX_RESTARTS = 2;
 /** How often a list is read again from its beginning because one of its later pages was too heavy. */
 const MAX_SHRINKS = 5;
+/** How often the first page is requested with an earlier `updatedSince`. After that, everything is read. */
+const MAX_SETBACKS = 3;
 /** Failures of one page before a smaller one is tried. */
 const MAX_FAILURES = 3;
 /** A longer cursor does not fit into the first line of a request (RFC 9112 section 3 recommends 8,000 octets). */
@@ -73,6 +75,8 @@ export class PageChain {
   readonly #options: PageOptions;
   readonly #seen: Set<string>;
   #at: ChainPosition;
+  /** How often the first page was requested again because of a clock. */
+  #setbacks = 0;
   /** Whether the service has rejected the current cursor once. */
   #retried = false;
   #prefetched: PrefetchedPage<ReceivedPage<Page>> | null = null;
@@ -178,7 +182,15 @@ export class PageChain {
     const { run, now, upTo } = this.#options;
     const { cursor, updatedSince } = this.#at;
     if (upTo === null || cursor !== null || updatedSince === null) return updatedSince;
-    return updatedSinceAfterSetback(updatedSince, upTo, { workflow: now(), service: serviceDate }, run.sync);
+    const since = updatedSinceAfterSetback(
+      updatedSince,
+      upTo,
+      { workflow: now(), service: serviceDate },
+      run.sync,
+    );
+    if (since === updatedSince) return since;
+    // A clock that goes back with each response says nothing.
+    return ++this.#setbacks > MAX_SETBACKS ? null : since;
   }
 
   /**

@@ -13,7 +13,12 @@ import { profileOf } from '../lake/data-plane.js';
 
 /** A page of a service under test, or a failure: a status, or a connection that is closed without an answer. */
 export type Answer =
-  | { readonly ids: readonly string[]; readonly next: string | null; readonly more?: object }
+  | {
+      readonly ids: readonly string[];
+      readonly next: string | null;
+      readonly more?: object;
+      readonly date?: number | null;
+    }
   | { readonly status: number }
   | 'close'
   /** The body ends in the middle. */
@@ -78,6 +83,8 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     if ('status' in found) return void response.writeHead(found.status).end('{"message":"upstream failed"}');
     pages++;
     const data = found.ids.map((id) => ({ id, name: `record ${id}`, ...found.more }));
+    if (found.date === null) response.sendDate = false;
+    else if (found.date !== undefined) response.setHeader('date', new Date(found.date).toUTCString());
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(JSON.stringify({ data, page: { limit: asked.limit, nextCursor: found.next } }));
   });

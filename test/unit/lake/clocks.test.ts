@@ -91,7 +91,7 @@ class Clock {
 }
 
 /**
- * Whether the clocks show what happened from one time to another. Nobody can notice that both went back and still show a
+ * Whether the clocks show what happened from one time to another. No one can notice that both went back and still show a
  * later time than before, nor that the service's clock went back for a while and forward again.
  */
 function isVisible(

@@ -7,8 +7,7 @@ import { RowWriter } from '../../src/lake/chunk/row-writer.js';
 import { isWanted } from '../../src/lake/rows/profile.js';
 import { rowPrefix } from '../../src/lake/rows/row.js';
 import { type Column, ColumnSet, TooManyColumnsError } from '../../src/lake/rows/schema.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
-import { toUtcSeconds } from '../../src/lake/run/watermark.js';
+import { type RunFile, syncedAtOfRun } from '../../src/lake/run/run-file.js';
 
 /** Records that are read before they are written. A small batch is freed while it is in V8's young generation. */
 const RECORDS_AT_ONCE = 64;
@@ -37,12 +36,13 @@ export class PageReader {
   readonly #spares: RowBuffer[] = [];
 
   /** @param known the data columns so far */
-  constructor({ resource, runId, startedAt }: RunFile, known: readonly Column[]) {
+  constructor(run: RunFile, known: readonly Column[]) {
+    const { resource, runId } = run;
     const { csv } = resource;
     this.#resource = resource.name;
     this.columns = new ColumnSet(resource.key, known, isWanted(resource));
     this.#flatten = csv.nested === 'flatten' ? toByteString(csv.separator) : null;
-    this.#writer = new RowWriter(resource, rowPrefix(runId, toUtcSeconds(startedAt), null, csv.delimiter));
+    this.#writer = new RowWriter(resource, rowPrefix(runId, syncedAtOfRun(run), null, csv.delimiter));
   }
 
   /**

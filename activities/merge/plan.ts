@@ -10,7 +10,7 @@ import { maskedColumns, profileFingerprint } from '../../src/lake/rows/profile.j
 import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
 import { type Column, ColumnSet, schemaChanges, withText } from '../../src/lake/rows/schema.js';
 import { exceedsDeleteLimit } from '../../src/lake/run/deletes.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
+import { countsUnlisted, type RunFile } from '../../src/lake/run/run-file.js';
 import type { StagedChunk } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { withHeartbeat } from '../shared/activity-context.js';
@@ -56,7 +56,8 @@ export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planM
           blocks,
           gone,
           partBytes: run.resource.csv.partBytes,
-          rewrite: sameRows && before.columns.length === columns.length ? 'touched' : 'all',
+          rewrite:
+            sameRows && before.columns.length === columns.length && !countsUnlisted(run) ? 'touched' : 'all',
           keysOf: (chunk, block) => keysOf(store, run, chunks[chunk]!, blocks[chunk]!, block),
         })),
       };

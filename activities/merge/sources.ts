@@ -13,7 +13,7 @@ import type { PublishedPart } from '../../src/lake/published/manifest.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { withRunId } from '../../src/lake/rows/row.js';
 import type { Column } from '../../src/lake/rows/schema.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
+import { countsUnlisted, type RunFile } from '../../src/lake/run/run-file.js';
 import type { StagedChunk } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 
@@ -52,12 +52,12 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
   const held = overlap + 1 + READ_AHEAD;
   const batchBytes = Math.min(MAX_READ_BYTES, (input.bufferBytes ?? BUFFER_BYTES) / held);
   const readAhead = new ReadAhead();
-  const today = { profile: resource, fingerprint };
+  const today = { profile: resource, fingerprint, shapes: run.shapes };
   const open = (
     age: number,
     key: ObjectKey,
     index: PartIndex,
-    written: Pick<Written, 'profile' | 'fingerprint'>,
+    written: Omit<Written, 'columns'>,
     framing: Framing,
     { reapplied = false, isLast = false } = {},
   ): MergeSource => {
@@ -80,7 +80,7 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
                 { ...written, columns: index.columns },
                 { columns, profile: resource, fingerprint },
                 age === 0 ? run.runId : null,
-              ),
+              ) ?? (age === 0 && countsUnlisted(run) ? asItIs : null),
               isForeign(key) && !reapplied ? (row) => withRunId(row, run.runId) : null,
             ),
     });
@@ -109,6 +109,9 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
     return [open(0, before.key, index, run.before, framingOf(csv))];
   }
 }
+
+/** Has each row looked at, so that none is copied with its block. */
+const asItIs = (row: ByteString): ByteString => row;
 
 type Adapt = (row: ByteString) => ByteString;
 

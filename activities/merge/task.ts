@@ -2,6 +2,7 @@ import { inParallel } from '../../src/core/in-parallel.js';
 import { inRange } from '../../src/lake/merge/keys.js';
 import { mergeRows, type Tally } from '../../src/lake/merge/merge.js';
 import type { MergePlan, MergeTask, TaskResult } from '../../src/lake/merge/plan.js';
+import { type Restorable, restorable } from '../../src/lake/merge/restorable.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { PartSeries } from '../../src/lake/part/series.js';
 import { inFolder, nameOf, partName, type Tree } from '../../src/lake/published/layout.js';
@@ -9,7 +10,7 @@ import { type PublishedPart, toPublished } from '../../src/lake/published/manife
 import { headerRow } from '../../src/lake/rows/header.js';
 import { newerByField } from '../../src/lake/rows/newer.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
+import { countsUnlisted, type RunFile } from '../../src/lake/run/run-file.js';
 import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { folderIn } from '../shared/published-run.js';
@@ -59,6 +60,8 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
       deletedAt: toUtcSeconds(run.startedAt),
       delimiter,
       isNewer: newerByField(resource.updatedAtField, names, resource.csv),
+      restorable: judgeOf(run, plan),
+      countsUnlisted: countsUnlisted(run),
       signs: input.signs,
       onProgress: () => input.signal.throwIfAborted(),
     });
@@ -70,6 +73,12 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
     await Promise.all([snapshot.abort(), changes?.abort()]);
     throw error;
   }
+}
+
+/** Rows are counted only in a run that looks at all of them. */
+function judgeOf({ before, resource, settingsChange }: RunFile, { columns }: MergePlan): Restorable | null {
+  const judge = before === null ? null : restorable(before.shapes, resource, columns);
+  return judge !== null && settingsChange === null ? { ...judge, isLost: () => false } : judge;
 }
 
 function series({ store, run, plan, task, token, signal }: TaskInput, tree: Tree): PartSeries {

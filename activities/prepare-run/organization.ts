@@ -52,7 +52,7 @@ export async function checkOrganization(
 ): Promise<string[]> {
   const projects = settings.resources.find((resource) => resource.fetchById && hasPlainId(resource));
   if (projects === undefined) return [];
-  const known = await knownIds(store, projects.name);
+  const known = await knownIds(store, projects);
   if (known.length < MIN_UNKNOWN) return [];
   const failures: TransientError[] = [];
   let unknown = 0;
@@ -155,6 +155,9 @@ function belongsToAnother(projects: string, unknown: number, store: ObjectStore)
   );
 }
 
+/** A resource, and where its list is. */
+type Place = Pick<ResourceSettings, 'name' | 'path'>;
+
 /** How long the runs of a connection share the ids, in ms. All resources of an export run within this time. */
 const SHARED_MS = 60_000;
 
@@ -162,15 +165,16 @@ const SHARED_MS = 60_000;
 const shared = new WeakMap<ObjectStore, Map<string, Promise<string[]>>>();
 
 /** Ids of live rows. The runs of a connection share them for a minute, because reading them takes five requests. */
-async function knownIds(view: ObjectStore, resource: string): Promise<string[]> {
+async function knownIds(view: ObjectStore, { name: resource, path }: Place): Promise<string[]> {
   const store = realStore(view);
   const ofStore = shared.get(store) ?? new Map<string, Promise<string[]>>();
   shared.set(store, ofStore);
-  const known = ofStore.get(resource);
+  const id = JSON.stringify([resource, path]);
+  const known = ofStore.get(id);
   if (known !== undefined) return known;
-  const reading = readKnownIds(store, resource);
-  ofStore.set(resource, reading);
-  const forget = (): void => void ofStore.delete(resource);
+  const reading = readKnownIds(store, { name: resource, path });
+  ofStore.set(id, reading);
+  const forget = (): void => void ofStore.delete(id);
   setTimeout(forget, SHARED_MS).unref();
   try {
     const ids = await reading;
@@ -184,11 +188,13 @@ async function knownIds(view: ObjectStore, resource: string): Promise<string[]> 
 }
 
 /** Reads ids of live rows from the first and the last block of the published snapshot. */
-async function readKnownIds(store: ObjectStore, resource: string): Promise<string[]> {
-  const pointer = await readPointer(store, resource);
+async function readKnownIds(store: ObjectStore, { name, path }: Place): Promise<string[]> {
+  const pointer = await readPointer(store, name);
   if (pointer === null) return [];
   const { snapshot } = pointer;
   const manifest = decodeManifest(await store.read(snapshot), folderOf(snapshot));
+  // Records of another list say nothing about this one.
+  if (manifest.list.path !== path || manifest.list.earlier !== undefined) return [];
   const parts = manifest.parts.filter((part) => part.rows > 0);
   if (parts.length === 0) return [];
   const keys = new Set([

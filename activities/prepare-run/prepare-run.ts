@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { UtcSeconds } from '../../src/core/brands.js';
 import type { Activities, PreparedRun, PrepareRunInput } from '../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../src/core/settings.js';
-import { hashesDiffer, hasPlainId, keyFingerprint } from '../../src/lake/rows/profile.js';
+import { hasPlainId, keyFingerprint } from '../../src/lake/rows/profile.js';
 import { ColumnSet } from '../../src/lake/rows/schema.js';
 import { canDetectDeletes } from '../../src/lake/run/deletes.js';
 import { isFullReadDue } from '../../src/lake/run/full-read.js';
@@ -16,7 +16,8 @@ import { withMaskingFingerprint } from '../shared/masking.js';
 import { checkConditionalWrites } from './conditional-writes.js';
 import { checkOrganization } from './organization.js';
 import { findResumable } from './resume.js';
-import { readRolledBackRuns } from './rolled-back-runs.js';
+import { type RolledBackRuns, readRolledBackRuns } from './rolled-back-runs.js';
+import { changeOf, earlierListOf, shapesOf } from './settings-change.js';
 
 /**
  * Reads the configuration and the pointer, checks that this mirror may write, and writes the run file, which fixes the
@@ -93,19 +94,23 @@ async function fixRun(
     if (renamedFrom !== null) warnings.push(renamedWarning(renamedFrom, settings.name));
   }
   const checkpoint = checkpointOf(input, before, outcome);
+  const left =
+    found === null ? NO_ROLLED_BACK_RUNS : await readRolledBackRuns(store, resource.name, found.pointer);
+  const change = before === null ? null : changeOf(resource, before, left);
+  const earlierList = before === null ? null : earlierListOf(resource, before, movedFrom);
+  const isNewList = before !== null && (before.list.path !== resource.path || movedFrom !== null);
   const isDue =
     before !== null &&
     // A request with `since` is for one period, so it does not start a full read.
     input.since === null &&
     isFullReadDue(before.fullRead, input.startedAt, settings.sync.reconcileEveryMs);
-  const reconcile = before !== null && (input.reconcile || isDue) && canDetectDeletes(resource);
+  // Rows of an earlier list are not deleted because a new list does not have them.
+  const mayConclude = earlierList === null || input.allowDeletes;
+  const reconcile =
+    before !== null && (input.reconcile || isDue) && mayConclude && canDetectDeletes(resource);
   // A service at a new address may be a restored backup, whose `updatedAt` values do not show what changed.
-  const mustReadAll = checkpoint === null || before === null || movedFrom !== null;
-  const rehash = before !== null && hashesDiffer(before.profile, resource);
-  if (rehash) warnings.push(REHASHED);
-  const mode = mustReadAll || rehash || reconcile || isDue ? 'full' : input.mode;
-  const left =
-    found === null ? NO_ROLLED_BACK_RUNS : await readRolledBackRuns(store, resource.name, found.pointer);
+  const mustReadAll = checkpoint === null || before === null || isNewList || change?.mustRead === true;
+  const mode = mustReadAll || reconcile || isDue ? 'full' : input.mode;
   const request = {
     connection: input.connection,
     baseUrl: settings.baseUrl,
@@ -120,13 +125,14 @@ async function fixRun(
     input.resumable === null
       ? null
       : await findResumable(store, request, { failed: input.resumable, now: input.startedAt });
+  const readSince = resumable?.readSince ?? input.startedAt;
   return writeRun(store, input, {
     ...request,
     sync: settings.sync,
     http: settings.http,
     runId: input.runId,
     startedAt: input.startedAt,
-    readSince: resumable?.readSince ?? input.startedAt,
+    readSince,
     nominalStart: input.nominalStart,
     warnings,
     giveUpAfterMs: settings.retries.giveUpAfterMs,
@@ -134,6 +140,9 @@ async function fixRun(
     tables: settings.tables,
     onPublished: settings.onPublished,
     reconcile,
+    shapes: shapesOf(resource, before, left, readSince),
+    settingsChange: change,
+    earlierList,
     columns: new ColumnSet(resource.key, [...(before?.columns ?? []), ...left.columns]).toColumns(),
     resumed: resumable?.resumed ?? null,
     ...(input.ownRunIds === undefined ? {} : { ownRunIds: input.ownRunIds }),
@@ -155,12 +164,7 @@ function renamedWarning(from: string, to: string): string {
   );
 }
 
-/** A hash cannot be converted, so only rows that the service lists again get a new one. */
-const REHASHED =
-  'masking: the masking secret differs from the one of the base snapshot, so everything was read again; rows ' +
-  'that the service no longer lists keep their earlier hashes';
-
-const NO_ROLLED_BACK_RUNS = { columns: [], rolledBackRuns: [] };
+const NO_ROLLED_BACK_RUNS: RolledBackRuns = { columns: [], rolledBackRuns: [], shapes: null, startedAt: 0 };
 
 /** Rows are identified by their key. With a different key, the snapshot would hold the same record twice. */
 function checkKey(resource: ResourceSettings, before: BaseSnapshot): void {

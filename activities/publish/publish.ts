@@ -7,15 +7,16 @@ import type {
 } from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
+import type { MergeCounts } from '../../src/lake/merge/merge.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
 import { addLineBreaks, type ManifestInput, type PublishedPart } from '../../src/lake/published/manifest.js';
 import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { schemaChanges } from '../../src/lake/rows/schema.js';
 import { type AddedUp, addUp } from '../../src/lake/run/add-up.js';
-import { detectionOf } from '../../src/lake/run/deletes.js';
+import { canDetectDeletes, detectionOf } from '../../src/lake/run/deletes.js';
 import { nextFullRead } from '../../src/lake/run/full-read.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
+import { countsUnlisted, type RunFile } from '../../src/lake/run/run-file.js';
 import type { Stage } from '../../src/lake/run/stage.js';
 import { nextCheckpoint, nextReadUpTo, windowGap } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -155,6 +156,7 @@ function manifestFields(
   changes: readonly PublishedPart[],
 ): Omit<ManifestInput, 'tree' | 'parts' | 'publishedAt'> {
   const { resource } = run;
+  const { counts } = sum;
   const clocks = { startedAt: run.readSince, serviceStart: stage.serviceStart };
   const began = { workflow: stage.began ?? run.readSince, service: stage.serviceStart };
   const gap = windowGap(run.checkpoint, resource.windowMs, clocks);
@@ -170,10 +172,11 @@ function manifestFields(
     startedAt: run.startedAt,
     readUpTo: nextReadUpTo(run.before?.readUpTo ?? null, began, run.checkpoint, run.updatedSince),
     pages: stage.pages,
-    counts: sum.counts,
+    counts,
     columns: plan.columns,
     profile: { key: resource.key, csv: resource.csv, columns: resource.columns },
     fingerprint: profileFingerprint(resource),
+    ...listAndShapes(run, counts),
     gap,
     deletes: detectionOf(resource, run.before?.deletes ?? null, {
       problems: deletesProblems,
@@ -184,9 +187,30 @@ function manifestFields(
     changesLineBreaks: addLineBreaks(run.before === null ? 0 : run.before.changesLineBreaks, changes),
     warnings: [
       ...run.warnings,
-      ...warningsOf(run, { stage, asked, gap, shifted, unproven, deletesProblems, counts: sum.counts }),
+      ...warningsOf(run, { stage, asked, gap, shifted, unproven, deletesProblems, counts }),
       ...schema,
     ],
+  };
+}
+
+/**
+ * What the next run has to know about the list and the cells. A run that looked at all rows, and left none with cells of
+ * earlier settings, leaves nothing to know about those.
+ */
+function listAndShapes(
+  run: RunFile,
+  { unlisted, unrestored }: MergeCounts,
+): Pick<ManifestInput, 'list' | 'shapes'> {
+  const { resource, earlierList, shapes, settingsChange, reconcile, rolledBackRuns } = run;
+  const isOpen =
+    earlierList !== null &&
+    !reconcile &&
+    canDetectDeletes(resource) &&
+    !(countsUnlisted(run) && unlisted === 0);
+  const isSettled = settingsChange !== null && unrestored === 0 && rolledBackRuns.length === 0;
+  return {
+    list: { path: resource.path, ...(isOpen ? { earlier: earlierList } : {}) },
+    shapes: isSettled ? [{ ...shapes.at(-1)!, since: null }] : shapes,
   };
 }
 

@@ -1,7 +1,9 @@
 import type { DeletesProblem } from '../../src/core/contract/index.js';
+import { DAY_MS } from '../../src/core/duration.js';
 import { MAX_REREADS } from '../../src/core/mirror.js';
 import type { MergeCounts } from '../../src/lake/merge/merge.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
+import { canDetectDeletes } from '../../src/lake/run/deletes.js';
+import { countsUnlisted, type RunFile } from '../../src/lake/run/run-file.js';
 import type { Stage } from '../../src/lake/run/stage.js';
 import { toUtcSeconds, type windowGap } from '../../src/lake/run/watermark.js';
 
@@ -17,17 +19,17 @@ interface Found {
   readonly unproven: number;
   /** Why a run that looked for deletes could not conclude some. */
   readonly deletesProblems: readonly DeletesProblem[] | null;
-  /** Rows that the change logs of rolled-back runs have added or updated. */
-  readonly counts: Pick<MergeCounts, 'reapplied' | 'restored'>;
+  readonly counts: Pick<MergeCounts, 'reapplied' | 'restored' | 'unrestored' | 'unlisted'>;
 }
 
 /** The warnings in the manifest of a published run, as text for users. */
 export function warningsOf(
   run: RunFile,
-  { stage, asked, gap, shifted, unproven, deletesProblems, counts: { reapplied, restored } }: Found,
+  { stage, asked, gap, shifted, unproven, deletesProblems, counts }: Found,
 ): string[] {
   const { resource } = run;
-  const warnings: string[] = [];
+  const { reapplied, restored } = counts;
+  const warnings = [...settingsWarnings(run, counts.unrestored), ...listWarnings(run, counts.unlisted)];
   if (gap !== null) {
     warnings.push(
       `gap: the service no longer lists changes from ${gap.from} to ${gap.to}, because the last run was longer ago than ` +
@@ -121,6 +123,60 @@ function problemText(problem: DeletesProblem, { name, windowField, windowMs }: R
         `really been deleted, run \`worktrack export --resource ${name} --allow-deletes\``
       );
   }
+}
+
+/** The most names in a warning, and the characters of each. */
+const NAMED = { most: 8, length: 60 };
+
+/** @param unrestored rows that keep cells of earlier settings */
+function settingsWarnings(
+  { settingsChange: change, resource, retention, tables }: RunFile,
+  unrestored: number,
+): string[] {
+  if (change === null) return [];
+  const warnings: string[] = [];
+  const kept =
+    `${count(unrestored, 'row')} that the service no longer lists ${unrestored === 1 ? 'keeps' : 'keep'} cells of earlier ` +
+    'settings: empty, masked or clear ones';
+  if (change.mustRead) {
+    const why = change.changed.includes('masking.secret')
+      ? 'the masking secret differs from the one of the base snapshot'
+      : `${listed(change.changed)} changed`;
+    warnings.push(
+      `settings: ${why}, so everything was read again; ${unrestored === 0 ? 'all rows were restored' : kept}`,
+    );
+  } else if (unrestored > 0) warnings.push(`settings: ${kept}`);
+  if (change.hidden.length > 0) {
+    const days = Math.ceil(retention.snapshotsMs / DAY_MS);
+    const table = tables ? ', change logs and versions of the table' : ' and change logs';
+    warnings.push(
+      `settings: ${resource.name} hides ${listed(change.hidden.map((name) => JSON.stringify(name)))} from now on, but earlier ` +
+        `snapshots${table} still hold the clear values; snapshots are removed after ${count(days, 'day')}, change logs are kept`,
+    );
+  }
+  return warnings;
+}
+
+/** @param unlisted live rows of the base snapshot that were not in the list */
+function listWarnings(run: RunFile, unlisted: number): string[] {
+  const { earlierList, resource, before } = run;
+  if (!countsUnlisted(run)) return [];
+  const isNew = before!.list.path !== resource.path;
+  if (unlisted === 0 || !(isNew || canDetectDeletes(resource))) return [];
+  return [
+    `list: ${resource.name} was read from ${short(earlierList!)} before and is now read from ${short(resource.path)}; ${count(unlisted, 'row')} of the ` +
+      `earlier list ${unlisted === 1 ? 'is' : 'are'} not in it and ${unlisted === 1 ? 'stays' : 'stay'} in the lake. If they are gone, run \`worktrack export --resource ` +
+      `${resource.name} --allow-deletes\``,
+  ];
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length - NAMED.most;
+  return [...names.slice(0, NAMED.most).map(short), ...(more > 0 ? [`${more} more`] : [])].join(', ');
+}
+
+function short(text: string): string {
+  return text.length > NAMED.length ? `${text.slice(0, NAMED.length)}…` : text;
 }
 
 function count(n: number, thing: string): string {

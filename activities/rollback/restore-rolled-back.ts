@@ -66,7 +66,7 @@ async function stagePart(
   const key: ObjectKey = stagedKey(input, `${name}${framing.extension}`);
   const profile = { key: log.key, csv: log.csv, columns: log.selection };
   const adapt = adaptRows(
-    { columns: log.columns.length, profile, fingerprint: log.fingerprint },
+    { columns: log.columns.length, profile, fingerprint: log.fingerprint, shapes: log.shapes },
     { columns, profile: resource, fingerprint: profileFingerprint(resource) },
   );
   const writer = new PartWriter(store, key, {

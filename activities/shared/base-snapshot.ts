@@ -93,6 +93,8 @@ export async function readBaseSnapshot(
     columns: manifest.columns,
     parts: manifest.parts,
     profile: { key: manifest.key, csv: manifest.csv, columns: manifest.selection },
+    list: manifest.list,
+    shapes: manifest.shapes,
     fullRead: manifest.fullRead ?? null,
     deletes: manifest.deletes ?? null,
     changesLineBreaks: manifest.changesLineBreaks ?? null,

@@ -62,10 +62,10 @@ export async function planShortRun(
 async function plan(
   deps: ActivityDeps,
   store: AttemptStore,
-  { allowDeletes, pageSize: known, ...input }: ShortRunInput,
+  { pageSize: known, ...input }: ShortRunInput,
   progress: { isReading: boolean },
 ): Promise<Planned> {
-  const { connection, resource, runId } = input;
+  const { connection, resource, runId, allowDeletes } = input;
   const ref: RunRef = { connection, resource, runId };
   const prepared = await createPrepareRun(deps)(input);
   const run = await readRun(store, ref);

@@ -90,6 +90,7 @@ const report = object({
       deleted: count,
       retained: count,
       rows: count,
+      restated: optional(count),
     } satisfies ChecksOf<RunCounts>),
   ),
   snapshot: orNull(text),

@@ -1,6 +1,6 @@
 import { axisLine, type Bar, barChart, type PieceKind, total } from './chart.js';
 import { html, type Markup, NOTHING } from './markup.js';
-import { changesOf, type ReportedRun } from './model.js';
+import { changesOf, type ReportedRun, restatedText } from './model.js';
 import { clip, count, day, length, short, time } from './text.js';
 import type { Slot } from './timeline.js';
 
@@ -19,11 +19,16 @@ function changesChart(slots: readonly Slot[], runs: readonly ReportedRun[]): Mar
   // The first load would make all other bars too small to see.
   const later = runs.filter((run) => !run.isFirst);
   const most = Math.max(0, ...later.map(changesOf));
-  if (most === 0) return flat('Changes', `No changes in ${count(later.length)} runs.`);
+  if (most === 0) {
+    const [restated] = later.flatMap(restatedText);
+    const more = restated === undefined ? '' : ` A change of settings ${restated}.`;
+    return flat('Changes', `No changes in ${count(later.length)} runs.${more}`);
+  }
   const bars = slots.map((slot) =>
     barOf(slot, (run) => {
       const { inserted, updated, deleted } = run.counts;
-      const title = `${count(inserted)} inserted, ${count(updated)} updated, ${count(deleted)} deleted`;
+      const changed = `${count(inserted)} inserted, ${count(updated)} updated, ${count(deleted)} deleted`;
+      const title = [changed, ...restatedText(run)].join(', ');
       if (run.isFirst) return [`first load, ${title}`, []];
       return [title, [['inserted', inserted], ['updated', updated], ['deleted', deleted]]]; // biome-ignore format: one line
     }),

@@ -3,6 +3,7 @@ import type { RunOutcome } from '../core/contract/index.js';
 import type { Manifest } from '../lake/published/manifest.js';
 import { REPORTED_RUNS, type ReportedRun, toReportedRun } from '../lake/published/recent-runs.js';
 import type { FigureGroup } from './figures.js';
+import { count } from './text.js';
 
 export { REPORTED_RUNS, type ReportedRun };
 
@@ -106,6 +107,11 @@ export function unreadable(
 /** The number of rows that a run inserted, updated or deleted. */
 export function changesOf({ counts: { inserted, updated, deleted } }: ReportedRun): number {
   return inserted + updated + deleted;
+}
+
+/** How many rows a run restated, because settings changed, as text; nothing for none. */
+export function restatedText({ counts: { restated } }: ReportedRun): readonly string[] {
+  return restated > 0 ? [`restated ${count(restated)} ${restated === 1 ? 'row' : 'rows'}`] : [];
 }
 
 /** The gap, warnings and schema changes of a run, as one list. */

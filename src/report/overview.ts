@@ -1,5 +1,5 @@
 import { html, type Markup, NOTHING } from './markup.js';
-import { changesOf, type ReportedRun } from './model.js';
+import { changesOf, type ReportedRun, restatedText } from './model.js';
 import { sparkline } from './sparkline.js';
 import { type Judged, needsAttention, STATES, type State, when } from './state.js';
 import { clip, count, minute, span } from './text.js';
@@ -85,11 +85,11 @@ function row(judged: Judged, { maxAgeMs, many, anchorOf }: OverviewOptions): Mar
 
 function changes(run: ReportedRun): string {
   if (run.isFirst) return 'first load';
-  if (changesOf(run) === 0) return 'none';
   const { inserted, updated, deleted } = run.counts;
-  return Object.entries({ inserted, updated, deleted })
-    .flatMap(([name, value]) => (value === 0 ? [] : [`${count(value)} ${name}`]))
-    .join(', ');
+  const texts = Object.entries({ inserted, updated, deleted }).flatMap(([name, value]) =>
+    value === 0 ? [] : [`${count(value)} ${name}`],
+  );
+  return [...texts, ...restatedText(run)].join(', ') || 'none';
 }
 
 function causeRow(group: readonly Judged[]): Markup {

@@ -38,10 +38,10 @@ ${charts(slots)}`;
 }
 
 function figures(run: ReportedRun): Markup {
-  const { rows, inserted, updated, deleted, unchanged, fetched } = run.counts;
+  const { rows, inserted, updated, deleted, unchanged, fetched, restated } = run.counts;
   const numbers = {
     ...{ Rows: rows, Inserted: inserted, Updated: updated, Deleted: deleted },
-    ...{ Unchanged: unchanged, Fetched: fetched },
+    ...{ Unchanged: unchanged, Fetched: fetched, ...(restated > 0 ? { Restated: restated } : {}) },
   };
   const texts = {
     Duration: length(duration(run)),

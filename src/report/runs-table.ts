@@ -1,6 +1,6 @@
 import { duration, missedText } from './charts.js';
 import { html, type Markup, NOTHING } from './markup.js';
-import { type ReportedRun, warningsOf } from './model.js';
+import { type ReportedRun, restatedText, warningsOf } from './model.js';
 import { clip, count, length, minute } from './text.js';
 import type { Slot } from './timeline.js';
 
@@ -49,5 +49,5 @@ function publishedRow(run: ReportedRun): Markup {
   const { rows, inserted, updated, deleted, unchanged } = run.counts;
   const numbers = [rows, inserted, updated, deleted, unchanged].map((n) => html`<td>${count(n)}</td>`);
   const warnings = warningsOf(run).length;
-  return html`<tr><td title="${run.runId}">${minute(run.startedAt)}</td><td>${run.mode === 'full' ? 'published (full)' : 'published'}</td>${numbers}<td>${length(duration(run))}</td><td>${warnings === 0 ? '' : count(warnings)}</td></tr>`;
+  return html`<tr><td title="${run.runId}">${minute(run.startedAt)}</td><td>${[run.mode === 'full' ? 'published (full)' : 'published', ...restatedText(run)].join(', ')}</td>${numbers}<td>${length(duration(run))}</td><td>${warnings === 0 ? '' : count(warnings)}</td></tr>`;
 }

@@ -1,5 +1,5 @@
 import { html, type Markup } from './markup.js';
-import { changesOf } from './model.js';
+import { changesOf, restatedText } from './model.js';
 import { count, short } from './text.js';
 import type { Slot } from './timeline.js';
 
@@ -23,8 +23,12 @@ export function sparkline(slots: readonly Slot[]): Markup {
   const of = (kind: Slot['kind']) => slots.filter((slot) => slot.kind === kind).length;
   const most = Math.max(0, ...changes);
   if (slots.length === 0) return html`<span class="dim">no runs</span>`;
+  const [restated] = slots
+    .flatMap((slot) => (slot.kind === 'published' ? restatedText(slot.run) : []))
+    .slice(-1);
+  const none = restated ?? 'no changes';
   if (most === 0 && runs === slots.length) {
-    return html`<span class="dim">${slots.some((slot) => slot.kind === 'published' && slot.run.isFirst) && runs === 1 ? 'first load' : 'no changes'}</span>`;
+    return html`<span class="dim">${slots.some((slot) => slot.kind === 'published' && slot.run.isFirst) && runs === 1 ? 'first load' : none}</span>`;
   }
   const left = (30 - slots.length) * STEP + STEP / 2;
   const at = (i: number): number => left + i * STEP;
@@ -48,5 +52,5 @@ export function sparkline(slots: readonly Slot[]): Markup {
   const drawn = paths.flatMap(([kind, path]) =>
     path.length === 0 ? [] : [html`<path class="${kind}" d="${path.join('')}"/>`],
   );
-  return html`<svg class="spark" viewBox="0 0 ${30 * STEP} 28" role="img" aria-label="${told.join(', ')}"><path class="axis" d="M${left - STEP / 2} ${BASE + 0.5}H${30 * STEP}"/>${drawn}</svg><span class="most">${most === 0 ? 'no changes' : `max ${short(most)}`}</span>`;
+  return html`<svg class="spark" viewBox="0 0 ${30 * STEP} 28" role="img" aria-label="${told.join(', ')}"><path class="axis" d="M${left - STEP / 2} ${BASE + 0.5}H${30 * STEP}"/>${drawn}</svg><span class="most">${most === 0 ? none : `max ${short(most)}`}</span>`;
 }

@@ -56,7 +56,14 @@ export class DirectMirror {
     const activities = this.#activities();
     const prepared = await activities['worktrack.prepareRun']({
       ...ref,
-      ...{ mode: full ? 'full' : 'increment', reconcile, adopt: false, since: null, resumable: null },
+      ...{
+        mode: full ? 'full' : 'increment',
+        reconcile,
+        adopt: false,
+        allowDeletes,
+        since: null,
+        resumable: null,
+      },
       ...{ checkpoint: this.#checkpoint, publishedRunId: this.#runId, publishingRunId: null },
       ...{ rollbackRunId: null, displaced: false, startedAt: now, nominalStart: now },
     });

@@ -58,6 +58,10 @@ export class InProcessMirror {
   /** Temporal's clock, milliseconds since 1970. */
   clock = Date.now();
   published: RunId | null = null;
+  /** Number of runs that took over pages of a failed run. */
+  resumed = 0;
+  #isAbandoned = false;
+  #resumable: RunId | null = null;
   checkpoint: { readonly updatedSince: UtcSeconds } | null = null;
 
   private constructor(simulator: Simulator, folder: string, { resource, yaml, connection }: Options) {
@@ -101,31 +105,40 @@ ${connection}`;
       adopt,
       allowDeletes,
     });
-    const mayBeShort = short && this.published !== null && input.mode === 'increment' && !adopt;
+    const mayBeShort =
+      short && this.#resumable === null && this.published !== null && input.mode === 'increment' && !adopt;
     const done = mayBeShort ? await this.#shortRun(input) : null;
-    const ended = done ?? (await this.#steps(input, allowDeletes));
+    const ended = done ?? (await this.#steps(input, allowDeletes))!;
     this.published = ended.runId;
     this.checkpoint = ended.checkpoint;
     return ended;
   }
 
   async #shortRun(input: Input<'worktrack.prepareRun'>): Promise<Ended | null> {
-    const result = await this.step('worktrack.shortRun', { ...input, allowDeletes: false, pageSize: null });
+    const result = await this.step('worktrack.shortRun', { ...input, pageSize: null });
     if (result.kind === 'handed-over') return null;
     return { ...result.run, runId: result.runId, short: true };
   }
 
-  async #steps(input: Input<'worktrack.prepareRun'>, allowDeletes: boolean): Promise<Ended> {
+  /** Begins a run that fails once it has read the list. The next run may take over its pages. */
+  async abandon(): Promise<void> {
+    this.#isAbandoned = true;
+    const request = { mode: 'full', reconcile: false, adopt: false, allowDeletes: false } as const;
+    await this.#steps(this.#preparation(request), false);
+  }
+
+  async #steps(input: Input<'worktrack.prepareRun'>, allowDeletes: boolean): Promise<Ended | null> {
     const { connection, resource, runId } = input;
     const ref: RunRef = { connection, resource, runId };
     const prepared = await this.step('worktrack.prepareRun', input);
     let last: ExtractResult | null = prepared.restoreRolledBack
       ? await this.step('worktrack.restoreRolledBack', ref)
-      : null;
+      : (prepared.resumed?.extracted ?? null);
     let call = 0;
     let number = 0;
     const read = async (kind: 'list' | 'catch-up'): Promise<number> => {
       const reading = { number: number++, kind };
+      if (reading.number === 0 && prepared.resumed !== null && last?.done === true) return 0;
       do {
         const after = last?.stage ?? null;
         last = await this.step('worktrack.extractPages', {
@@ -135,6 +148,16 @@ ${connection}`;
       return reading.number;
     };
     await read('list');
+    if (this.#isAbandoned) {
+      this.#isAbandoned = false;
+      this.#resumable = runId;
+      return null;
+    }
+    if (prepared.resumed !== null && !prepared.reconcile) {
+      this.resumed++;
+      await read('catch-up');
+    }
+    this.#resumable = null;
     let gone: Input<'worktrack.planMerge'>['gone'] = null;
     if (prepared.reconcile) {
       await read('catch-up');
@@ -179,12 +202,12 @@ ${connection}`;
   }
 
   #preparation(
-    request: Pick<Input<'worktrack.prepareRun'>, 'mode' | 'reconcile' | 'adopt'> & { allowDeletes: boolean },
+    request: Pick<Input<'worktrack.prepareRun'>, 'mode' | 'reconcile' | 'adopt' | 'allowDeletes'>,
   ): Input<'worktrack.prepareRun'> {
     const fenced = this.#fenced();
     const { checkpoint, clock } = this;
     return {
-      ...{ ...fenced, ...request, since: null, checkpoint, resumable: null },
+      ...{ ...fenced, ...request, since: null, checkpoint, resumable: this.#resumable },
       ...{ startedAt: clock, nominalStart: clock },
     };
   }

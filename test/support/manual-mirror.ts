@@ -119,7 +119,7 @@ export class ManualMirror {
 
   /** A run in one activity; `null` if it handed over. A replaced attempt is followed by a clean-up. */
   async shortRun(ref: RunRef = this.ref()): Promise<(PublishedRun & { runId: RunId }) | null> {
-    const input = { ...this.#preparation(ref), allowDeletes: false, pageSize: null };
+    const input = { ...this.#preparation(ref), pageSize: null };
     const short = await this.step('worktrack.shortRun', input);
     const ids = attemptRunIds(ref.runId, short.attempt);
     const isPublished = short.kind === 'published';
@@ -140,7 +140,15 @@ export class ManualMirror {
     const { checkpoint, replaced } = this;
     return {
       ...ref,
-      ...{ mode: 'increment', reconcile: false, adopt: false, since: null, checkpoint, resumable: null },
+      ...{
+        mode: 'increment',
+        reconcile: false,
+        adopt: false,
+        allowDeletes: false,
+        since: null,
+        checkpoint,
+        resumable: null,
+      },
       ...this.#fence(),
       ...{ startedAt: this.clock, nominalStart: this.clock },
       ...(replaced.length === 0 ? {} : { ownRunIds: replaced }),

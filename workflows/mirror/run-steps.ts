@@ -80,6 +80,7 @@ function preparation(state: MirrorState, request: RunRequest, active: ActiveRun)
     mode: request.mode,
     reconcile: request.reconcile,
     adopt: request.adopt,
+    allowDeletes: request.allowDeletes,
     checkpoint: state.checkpoint,
     since: request.since,
     resumable: state.resumable,

@@ -1,7 +1,7 @@
 import { formatDuration } from '../../core/duration.js';
 import type { LoggedRun } from '../../temporal/status/run-log.js';
 import { terminalWidth } from '../shared/terminal.js';
-import { age, clip, count, fittedTables } from '../shared/text.js';
+import { age, clip, count, counted, fittedTables } from '../shared/text.js';
 import type { ResourceHistory } from './history.js';
 
 const HEADER = ['STARTED', 'MODE', 'OUTCOME', 'ROWS', 'NEW', 'CHANGED', 'GONE', 'TOOK', 'WARNINGS', 'RUN'];
@@ -51,11 +51,17 @@ export function historyLines(
   return histories.flatMap(({ name, runs }, i) => {
     const title = [...(i === 0 ? [] : ['']), name];
     if (runs.length === 0) return [...title, '  no runs yet'];
-    const reasons = runs.flatMap(({ error, startedAt }) =>
-      error === null ? [] : [`  ${age(now - startedAt)} ago: ${clip(error.message, LONGEST_REASON)}`],
-    );
+    const reasons = runs.flatMap(({ error, startedAt, counts }) => {
+      const restated = counts?.restated ?? 0;
+      const what = error === null ? restatedText(restated) : clip(error.message, LONGEST_REASON);
+      return what === null ? [] : [`  ${age(now - startedAt)} ago: ${what}`];
+    });
     return [...title, ...tables[i]!.map((line) => `  ${line}`), ...reasons];
   });
+}
+
+function restatedText(rows: number): string | null {
+  return rows === 0 ? null : `restated ${counted(rows, 'row')}, because settings changed`;
 }
 
 function cells(

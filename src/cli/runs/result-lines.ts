@@ -90,7 +90,7 @@ function named(resources: readonly string[], message: string): string {
 export function countsText({
   counts,
 }: {
-  readonly counts: Pick<RunCounts, 'inserted' | 'updated' | 'unchanged' | 'deleted'> | null;
+  readonly counts: Pick<RunCounts, 'inserted' | 'updated' | 'unchanged' | 'deleted' | 'restated'> | null;
 }): string {
   if (counts === null) return '';
   const shown: [number, string][] = [
@@ -100,5 +100,6 @@ export function countsText({
     [counts.deleted, 'deleted'],
   ];
   const parts = shown.filter(([n]) => n > 0).map(([n, what]) => `${count(n)} ${what}`);
+  if (counts.restated > 0) parts.push(`restated ${counted(counts.restated, 'row')}`);
   return parts.length === 0 ? 'no changes' : parts.join(', ');
 }

@@ -141,10 +141,10 @@ export function resultSummary(result: ExportResult, lakeUrl: string): Omit<Conne
 }
 
 function changesText({ runs }: ExportResult): string {
-  const sum = (name: 'inserted' | 'updated' | 'deleted'): number =>
+  const sum = (name: 'inserted' | 'updated' | 'deleted' | 'restated'): number =>
     runs.reduce((all, { counts }) => all + (counts?.[name] ?? 0), 0);
   const [inserted, updated, deleted] = [sum('inserted'), sum('updated'), sum('deleted')];
-  return countsText({ counts: { inserted, updated, deleted, unchanged: 0 } });
+  return countsText({ counts: { inserted, updated, deleted, unchanged: 0, restated: sum('restated') } });
 }
 
 /** The object that `export --all --json` prints (docs/reference/commands.md). */

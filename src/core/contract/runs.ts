@@ -13,6 +13,8 @@ export interface RunCounts {
   readonly deleted: number;
   readonly retained: number;
   readonly rows: number;
+  /** Rows in the change log whose cells changed because of new settings (docs/explanation/semantics.md#changed-settings). */
+  readonly restated: number;
 }
 
 export type RunMode = 'full' | 'increment';

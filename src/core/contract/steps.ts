@@ -16,6 +16,8 @@ export interface PrepareRunInput extends RunRef {
   readonly mode: RunMode;
   readonly reconcile: boolean;
   readonly adopt: boolean;
+  /** Whether the request may conclude any number of deletes, also in a list that replaced another one. */
+  readonly allowDeletes: boolean;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly since: UtcSeconds | null;
   readonly publishedRunId: RunId | null;
@@ -203,7 +205,6 @@ export interface PublishedRun {
 
 /** A whole run in one activity, if it has little to do (docs/explanation/architecture.md#short-runs). */
 export interface ShortRunInput extends PrepareRunInput {
-  readonly allowDeletes: boolean;
   readonly pageSize: (LearnedPageSize & { readonly runs: number }) | null;
   /** The clean-up that is due, if all it has to do is remove expired snapshots: the short run does it. Absent: none is. */
   readonly expired?: CleanUpDue;

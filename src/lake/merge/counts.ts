@@ -20,6 +20,10 @@ export interface MergeCounts {
   restored: number;
   /** Rows of the base snapshot that were not fetched, or fetched unchanged, and have a new value because of new settings. */
   restated: number;
+  /** Rows of the new snapshot that were not fetched and keep cells of earlier settings, if the settings have changed. */
+  unrestored: number;
+  /** Live rows of the base snapshot that were not fetched, if the run counts them. */
+  unlisted: number;
 }
 
 export function zeroCounts(): MergeCounts {
@@ -36,6 +40,8 @@ export function zeroCounts(): MergeCounts {
     reapplied: 0,
     restored: 0,
     restated: 0,
+    unrestored: 0,
+    unlisted: 0,
   };
 }
 

@@ -4,6 +4,7 @@ import type { RowOutput } from '../part/series.js';
 import type { SortKey } from '../rows/row.js';
 import { isTombstone, payloadAt, toTombstone } from '../rows/row.js';
 import type { MergeCounts } from './counts.js';
+import type { Restorable } from './restorable.js';
 
 /** Where the rows of a key go, and what decides about them. */
 export interface KeyMerge {
@@ -23,6 +24,10 @@ export interface KeyMerge {
   readonly delimiter: string;
   /** Whether the first row is newer than the second by its "updated at" field; `null` where the field does not decide. */
   readonly isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null;
+  /** Judges rows that cells of earlier settings may be left in; `null` if there are none. */
+  readonly restorable?: Restorable | null;
+  /** Whether to count live rows that were not fetched. Default: false. */
+  readonly countsUnlisted?: boolean;
 }
 
 /** Inserts a row whose key is not in the base snapshot. With `deletes: drop`, a tombstone of a rolled-back run adds no row. */
@@ -56,6 +61,7 @@ function writeTombstone(options: KeyMerge, counts: MergeCounts, key: SortKey, to
     counts.dropped++;
   } else {
     counts.rows++;
+    countLost(options, counts, tombstone);
     options.snapshot.add(key, tombstone);
   }
 }
@@ -91,11 +97,16 @@ export function resolveKey(
     }
   } else if (!isNewerVersion(options, known, fetched)) {
     if (isUnchanged(before, fetched)) keep(options, counts, key, before, 'unchanged');
+    // Only what earlier settings had hidden is new, so the record itself has not changed.
+    else if (options.restorable?.isRestored(before, fetched))
+      keep(options, counts, key, fetched, 'unchanged');
     else update(options, counts, key, fetched);
   } else if (isStale) {
     counts.restored++;
     update(options, counts, key, left);
   } else {
+    // The older version that was fetched restores nothing.
+    countLost(options, counts, before);
     keep(options, counts, key, before, 'unchanged');
   }
 }
@@ -124,20 +135,29 @@ function restore(
 
 /** Keeps a row as it is in the base snapshot. @param as how it is counted */
 export function keep(
-  { snapshot, changes, runId }: KeyMerge,
+  options: KeyMerge,
   counts: MergeCounts,
   key: SortKey,
   row: ByteString,
   as: 'retained' | 'unchanged',
 ): void {
+  const { snapshot, changes, runId } = options;
+  if (as === 'retained') {
+    countLost(options, counts, row);
+    if (options.countsUnlisted === true && !isTombstone(row)) counts.unlisted++;
+  }
   counts[as]++;
   counts.rows++;
   snapshot.add(key, row);
-  // A row of the base snapshot has the id of an earlier run, unless `adaptRows` restated it.
+  // A row of the base snapshot has the id of an earlier run, unless `adaptRows` restated it or a new reading restored it.
   if (row.startsWith(runId)) {
     counts.restated++;
     changes?.add(key, row);
   }
+}
+
+function countLost({ restorable }: KeyMerge, counts: MergeCounts, row: ByteString): void {
+  if (restorable?.isLost(row)) counts.unrestored++;
 }
 
 function update({ snapshot, changes }: KeyMerge, counts: MergeCounts, key: SortKey, row: ByteString) {

@@ -8,6 +8,7 @@ import { headerNames } from '../rows/header.js';
 import type { Profile } from '../rows/profile.js';
 import type { SortKey } from '../rows/row.js';
 import { type Column, META_COLUMNS, typeNames } from '../rows/schema.js';
+import type { Shape } from '../rows/shapes.js';
 import type { ClockTimes, Gap } from '../run/watermark.js';
 import type { ObjectStore } from '../store/index.js';
 import { checkNamedChecksum, encodeWithChecksum, manifestChecksumState } from './checksums.js';
@@ -60,6 +61,14 @@ export interface FullRead {
   readonly pageSize?: number;
 }
 
+/** What identifies the list that a snapshot mirrors, apart from the service's address. */
+export interface ListIdentity {
+  /** Path of the list endpoint. */
+  readonly path: string;
+  /** The list before it, as long as rows of that list may be left that this one does not have; absent: none. */
+  readonly earlier?: string;
+}
+
 export interface ManifestInput {
   readonly connection: string;
   readonly baseUrl: string;
@@ -79,6 +88,9 @@ export interface ManifestInput {
   readonly columns: readonly Column[];
   readonly profile: Profile;
   readonly fingerprint: string;
+  readonly list: ListIdentity;
+  /** What shaped the cells, oldest first; the last one is the run's settings. */
+  readonly shapes: readonly Shape[];
   readonly parts: readonly PublishedPart[];
   readonly gap: Gap | null;
   readonly fullRead: FullRead | null;
@@ -169,6 +181,8 @@ export function encodeManifest(input: ManifestInput): Buffer {
       csv,
       selection: input.profile.columns,
       fingerprint: input.fingerprint,
+      list: input.list,
+      shapes: input.shapes,
       columns,
       parts: parts.map(({ key, ...part }) => ({ path: nameOf(key), ...part })),
     },
@@ -192,8 +206,11 @@ export interface Manifest {
   readonly csv: CsvSettings;
   /** Settings for included, excluded and masked columns. */
   readonly selection: ColumnSettings;
-  /** `restated`: rows in the change log because new settings changed their cells; absent in runs of version 0.1. */
-  readonly counts: RunCounts & { readonly restated?: number };
+  readonly list: ListIdentity;
+  /** What shaped the cells, oldest first (docs/explanation/semantics.md#changed-settings). */
+  readonly shapes: readonly Shape[];
+  /** `unrestored`: rows that keep cells of earlier settings, counted when the settings change. */
+  readonly counts: RunCounts & { readonly unrestored?: number };
   readonly pages: number;
   /** ISO 8601. */
   readonly startedAt: string;

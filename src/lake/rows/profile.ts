@@ -40,12 +40,14 @@ function sorted(record: object): [string, unknown][] {
  * The settings that determine the text of a row's key. They must not change while a resource is mirrored, because rows
  * are identified and sorted by key.
  */
-export function keyFingerprint({ key, columns }: Profile): string {
+export function keyFingerprint({ key, csv, columns }: Profile): string {
   const masks = key.map((field) => {
     const mask = maskOf(columns, [columnName(field)]);
     return mask === 'hash' && columns.maskedWith !== undefined ? `hash:${columns.maskedWith}` : mask;
   });
-  return JSON.stringify([key, masks]);
+  // A flattened field is a key only as long as objects are flattened in the same way.
+  const isFlat = csv.nested === 'flatten' && key.some((field) => field.includes(csv.separator));
+  return JSON.stringify([key, masks, ...(isFlat ? [csv.separator] : [])]);
 }
 
 /** Whether the sort key is the record's id as the service writes it, so that the record can be requested by it. */
@@ -61,14 +63,14 @@ export function isWanted(profile: Profile): (name: string) => boolean {
   const excluded = new Set(columns.exclude);
   const included = columns.include === null ? null : new Set(columns.include);
   return (name) => {
-    const names = nameAndAncestors(profile, name);
+    const names = nameAndAncestors(profile.csv, name);
     const kept = included === null || names.some((one) => included.has(one));
     return keys.has(name) || (kept && !names.some((one) => excluded.has(one)));
   };
 }
 
 /** A column's name and, if nested values are flattened, the names of the enclosing fields: `a.b` and `a`. */
-function nameAndAncestors({ csv }: Profile, name: string): string[] {
+export function nameAndAncestors(csv: Pick<CsvSettings, 'nested' | 'separator'>, name: string): string[] {
   const names = [name];
   if (csv.nested !== 'flatten') return names;
   for (let at = name.lastIndexOf(csv.separator); at > 0; at = name.lastIndexOf(csv.separator, at - 1)) {
@@ -78,7 +80,10 @@ function nameAndAncestors({ csv }: Profile, name: string): string[] {
 }
 
 /** The mask of the most specific name. `hasOwn` is needed because a field can be named `constructor`. */
-function maskOf({ mask }: ColumnSettings, names: readonly string[]): 'hash' | 'redact' | undefined {
+export function maskOf(
+  { mask }: Pick<ColumnSettings, 'mask'>,
+  names: readonly string[],
+): 'hash' | 'redact' | undefined {
   const name = names.find((one) => Object.hasOwn(mask, one));
   return name === undefined ? undefined : mask[name];
 }
@@ -86,13 +91,6 @@ function maskOf({ mask }: ColumnSettings, names: readonly string[]): 'hash' | 'r
 /** Whether any field's values are replaced by hashes. */
 export function hashesColumns({ columns }: Pick<Profile, 'columns'>): boolean {
   return Object.values(columns.mask).includes('hash');
-}
-
-/** Whether the hashes of a snapshot were made without today's masking secret. */
-export function hashesDiffer(before: Profile, today: Profile): boolean {
-  return (
-    hashesColumns(before) && hashesColumns(today) && before.columns.maskedWith !== today.columns.maskedWith
-  );
 }
 
 /**
@@ -103,7 +101,7 @@ export function hashesDiffer(before: Profile, today: Profile): boolean {
  * if (resource !== undefined) console.log(maskedColumns(resource, ['id', 'email']));
  */
 export function maskedColumns(profile: Profile, names: readonly string[]): string[] {
-  return names.filter((name) => maskOf(profile.columns, nameAndAncestors(profile, name)) !== undefined);
+  return names.filter((name) => maskOf(profile.columns, nameAndAncestors(profile.csv, name)) !== undefined);
 }
 
 /** Converts the values of a column (masking, escaping); `null`, the common case, for no conversion. */
@@ -111,10 +109,14 @@ export type CellRule = ((cell: ByteString) => ByteString) | null;
 
 /** Returns the rule for one column, which makes cells of the service's values. It is created once for each run. */
 export function cellRule(profile: Profile, column: string): CellRule {
-  const mask = maskOf(profile.columns, nameAndAncestors(profile, column));
+  const mask = maskOf(profile.columns, nameAndAncestors(profile.csv, column));
   // A masked value needs no escaping.
-  if (mask === 'redact') return () => REDACTED;
-  return mask === 'hash' ? hashRule(profile) : cellEncoder(profile.csv);
+  return mask === undefined ? cellEncoder(profile.csv) : maskRule(profile, mask);
+}
+
+/** Returns the rule that masks values. */
+export function maskRule(profile: Profile, mask: 'hash' | 'redact'): NonNullable<CellRule> {
+  return mask === 'redact' ? () => REDACTED : hashRule(profile);
 }
 
 const REDACTED = toByteString('[redacted]');

@@ -35,6 +35,11 @@ export function withRunId(row: ByteString, runId: RunId): ByteString {
   return (runId + row.slice(RUN_ID_LENGTH)) as ByteString;
 }
 
+/** The `_synced_at` of a row: when its cells were fetched. */
+export function syncedAtOf(row: string): UtcSeconds {
+  return row.slice(RUN_ID_LENGTH + 1, RUN_ID_LENGTH + 1 + TIME_LENGTH) as UtcSeconds;
+}
+
 /** Makes a tombstone of a row: sets `_run_id` and `_deleted_at`. `_synced_at` is kept, because the row was not read again. */
 export function toTombstone(
   row: ByteString,
@@ -42,8 +47,7 @@ export function toTombstone(
   deletedAt: UtcSeconds,
   delimiter: string,
 ): ByteString {
-  const syncedAt = row.slice(RUN_ID_LENGTH + 1, RUN_ID_LENGTH + 1 + TIME_LENGTH) as UtcSeconds;
-  return (rowPrefix(runId, syncedAt, deletedAt, delimiter) + row.slice(payloadAt(row))) as ByteString;
+  return (rowPrefix(runId, syncedAtOf(row), deletedAt, delimiter) + row.slice(payloadAt(row))) as ByteString;
 }
 
 /** The key by which rows are sorted: the values of the key columns, in their order. */

@@ -12,10 +12,12 @@ import type {
   SyncSettings,
   TableSettings,
 } from '../../core/settings.js';
-import type { FullRead, PublishedPart } from '../published/manifest.js';
+import { toUtcSeconds } from '../../core/utc-time.js';
+import type { FullRead, ListIdentity, PublishedPart } from '../published/manifest.js';
 import type { ReportedRun } from '../published/recent-runs.js';
 import type { Profile } from '../rows/profile.js';
 import type { Column } from '../rows/schema.js';
+import type { SettingsChange, Shape } from '../rows/shapes.js';
 import type { ClockTimes } from './watermark.js';
 
 /** The base snapshot of a run. */
@@ -34,6 +36,10 @@ export interface BaseSnapshot {
   readonly parts: readonly PublishedPart[];
   /** The profile of its rows. */
   readonly profile: Profile;
+  /** As in its manifest. */
+  readonly list: ListIdentity;
+  /** As in its manifest. */
+  readonly shapes: readonly Shape[];
   /** `null` in snapshots of earlier versions. */
   readonly fullRead: FullRead | null;
   /** `null` in snapshots of earlier versions. */
@@ -76,6 +82,12 @@ export interface RunFile {
   readonly tables?: TableSettings | null;
   /** `null` or absent: no workflow is started after the run. */
   readonly onPublished?: OnPublishedTarget | null;
+  /** What shapes the run's rows, oldest first; the last one is the run's settings. */
+  readonly shapes: readonly Shape[];
+  /** `null`: the settings that shape rows are those of the base snapshot. */
+  readonly settingsChange: NamedChange | null;
+  /** The list before the current one, whose rows may be left in the base snapshot; `null`: none. */
+  readonly earlierList: string | null;
   /** Whether the run detects deletes (docs/explanation/semantics.md#deletes). */
   readonly reconcile: boolean;
   /** Data columns known at the start of the run: those of the base snapshot and of rolled-back runs. */
@@ -86,6 +98,23 @@ export interface RunFile {
   readonly ownRunIds?: readonly RunId[];
   /** Manifests of the change logs of runs that were rolled back, oldest first. */
   readonly rolledBackRuns: readonly ObjectKey[];
+}
+
+/** A change of settings, and which of them changed, for people. */
+export interface NamedChange extends SettingsChange {
+  readonly changed: readonly string[];
+}
+
+/** Whether the run counts the rows that a new list does not have, instead of detecting deletes. */
+export function countsUnlisted({ mode, reconcile, earlierList }: RunFile): boolean {
+  return mode === 'full' && !reconcile && earlierList !== null;
+}
+
+/** The `_synced_at` of the rows that a run fetches: its start, but never a time that belongs to earlier settings. */
+export function syncedAtOfRun({ startedAt, shapes }: Pick<RunFile, 'startedAt' | 'shapes'>): UtcSeconds {
+  const since = shapes.at(-1)?.since ?? null;
+  const started = toUtcSeconds(startedAt);
+  return since !== null && since > started ? since : started;
 }
 
 export const RUN_FILE = 'run.json';

@@ -43,14 +43,21 @@ describe('masking by hash', () => {
     process.env.WORKTRACK_TEST_MASK = SECRET;
     const second = await stack.startWorker(keyed);
     const changed = await stack.export();
-    expect(changed.runs[0]).toMatchObject({ outcome: 'published', counts: { updated: 30 } });
+    expect(changed.runs[0]).toMatchObject({
+      outcome: 'published',
+      counts: { unchanged: 30, updated: 0, restated: 30 },
+    });
     expect(changed.runs[0]!.warnings.join()).toContain(
       'the masking secret differs from the one of the base snapshot',
     );
     expect(await emails()).toEqual(new Set([hmac('ann@example.com')]));
     // Once: an increment that finds nothing rewrites nothing.
     const again = await stack.export();
-    expect(again.runs[0]).toMatchObject({ outcome: 'published', counts: { updated: 0 }, warnings: [] });
+    expect(again.runs[0]).toMatchObject({
+      outcome: 'published',
+      counts: { updated: 0, restated: 0 },
+      warnings: [],
+    });
     await second.stop();
 
     const files = await readdir(stack.lakeFolder, { recursive: true, withFileTypes: true });

@@ -1,4 +1,5 @@
 import type { RunId } from '../../../src/core/brands.js';
+import { shapeOf } from '../../../src/lake/rows/shapes.js';
 import type { RunFile } from '../../../src/lake/run/run-file.js';
 import { profileOf } from '../lake/data-plane.js';
 
@@ -8,5 +9,6 @@ export const RUN = {
   before: null,
   runId: '20261121T020000Z-00000001' as RunId,
   startedAt: 0,
+  shapes: [shapeOf(profileOf(), null)],
   resource: { name: 'tasks', path: 'tasks', ...profileOf() },
 } as unknown as RunFile;

@@ -15,7 +15,15 @@ import type { NextScheduled } from '../../../src/temporal/schedule/schedule.js';
 import type { ResourceStatus } from '../../../src/temporal/status/status.js';
 import { failed, report } from './support.js';
 
-const COUNTS = { fetched: 3, inserted: 1200, updated: 1, unchanged: 0, deleted: 0, rows: 10 } as RunCounts;
+const COUNTS = {
+  fetched: 3,
+  inserted: 1200,
+  updated: 1,
+  unchanged: 0,
+  deleted: 0,
+  rows: 10,
+  restated: 0,
+} as RunCounts;
 
 describe('the report of an export', () => {
   const result = { outcome: 'published', runs: [report({ counts: COUNTS })] } as const;
@@ -35,6 +43,14 @@ describe('the report of an export', () => {
       'tasks  published  10 rows  1,200 new, 1 changed',
       '  s3://lake/worktrack/tasks/snapshots/dt=2026-11-21/run=20261121T020000Z-1a2b3c4d/',
     ]);
+  });
+
+  it('says how many rows new settings have restated, instead of no changes', () => {
+    const counts = { ...COUNTS, inserted: 0, updated: 0, restated: 51 };
+    expect(countsText(report({ counts }))).toBe('restated 51 rows');
+    expect(countsText(report({ counts: { ...counts, unchanged: 49 } }))).toBe(
+      '49 unchanged, restated 51 rows',
+    );
   });
 
   it('reports no changes if there are none', () => {

@@ -29,6 +29,7 @@ function report(at: number, warnings: readonly string[], message: string | null)
     inserted: 1,
     updated: 0,
     deleted: 0,
+    restated: 0,
     retained: 0,
     rows: 123_456_789,
   };

@@ -22,6 +22,7 @@ import { encodePointer, type Pointer } from '../../../src/lake/published/pointer
 import { writeRows } from '../../../src/lake/rows/csv.js';
 import { sortKey } from '../../../src/lake/rows/row.js';
 import { type Column, headerCells } from '../../../src/lake/rows/schema.js';
+import { shapeOf } from '../../../src/lake/rows/shapes.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 
 export const CSV: CsvSettings = {
@@ -81,10 +82,13 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
       deleted: 0,
       retained: 0,
       rows,
+      restated: 0,
     },
     columns,
     profile: { key: [columns[0]!.name], csv, columns: { include: null, exclude: [], mask: {} } },
     fingerprint: '0123456789abcdef',
+    list: { path: resource },
+    shapes: [shapeOf({ key: [], csv, columns: { include: null, exclude: [], mask: {} } }, null)],
     fullRead: null,
     readUpTo: { workflow: 0, service: null },
     gap: null,

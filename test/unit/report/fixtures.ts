@@ -1,6 +1,7 @@
 import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { RunCounts } from '../../../src/core/contract/index.js';
 import type { Manifest } from '../../../src/lake/published/manifest.js';
+import { shapeOf } from '../../../src/lake/rows/shapes.js';
 import {
   type ConnectionReport,
   DEFAULT_MAX_AGE_MS,
@@ -21,7 +22,7 @@ export const HOSTILE =
 
 export function counts(some: Partial<RunCounts>): RunCounts {
   const none = { fetched: 0, duplicates: 0, unchanged: 0, inserted: 0, updated: 0, deleted: 0 };
-  return { ...none, retained: 0, rows: 0, ...some };
+  return { ...none, retained: 0, rows: 0, restated: 0, ...some };
 }
 
 /** A run some nights ago. */
@@ -41,6 +42,8 @@ export function pastRun(ago: number, some: Partial<Manifest> = {}): Manifest {
     key: ['id'],
     csv: CSV,
     selection: { include: null, exclude: [], mask: {} },
+    list: { path: 'tasks' },
+    shapes: [shapeOf({ key: ['id'], csv: CSV, columns: { include: null, exclude: [], mask: {} } }, null)],
     counts: counts({ rows: 10, unchanged: 10, fetched: 10 }),
     parts: [],
     warnings: [],

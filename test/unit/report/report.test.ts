@@ -95,6 +95,14 @@ describe('a report', () => {
     expect(renderedRuns(runs)).toContain('Changes: at most 2 in a run');
   });
 
+  it('says how many rows new settings have restated, instead of no changes', () => {
+    const page = renderedRuns(quietNights(37, (ago) => ({ restated: ago === 0 ? 51 : 0 })));
+    expect(page).toContain('No changes in 30 runs. A change of settings restated 51 rows.');
+    expect(page).toContain('<span class="dim">restated 51 rows</span>');
+    expect(page).toContain('<td>published, restated 51 rows</td>');
+    expect(page).toContain('<dt>Restated</dt><dd>51</dd>');
+  });
+
   it('draws no bars for changes if nothing changed', () => {
     const quiet = renderedRuns(quietNights(37));
     expect(quiet).toContain('No changes in 30 runs.');

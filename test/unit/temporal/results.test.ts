@@ -7,6 +7,7 @@ import { RunFailedError } from '../../../src/temporal/follow/run-failed-error.js
 
 const RUN = '20261121T020000Z-1a2b3c4d';
 const COUNTS = {
+  restated: 0,
   ...{ fetched: 1, duplicates: 0, unchanged: 0, inserted: 1 },
   ...{ updated: 0, deleted: 0, retained: 0, rows: 1 },
 };

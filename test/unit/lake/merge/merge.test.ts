@@ -18,6 +18,7 @@ import { writeRows } from '../../../../src/lake/rows/csv.js';
 import { isLater, newerRows } from '../../../../src/lake/rows/newer.js';
 import { type SortKey, sortKey } from '../../../../src/lake/rows/row.js';
 import { headerCells } from '../../../../src/lake/rows/schema.js';
+import { shapeOf } from '../../../../src/lake/rows/shapes.js';
 import {
   byKey,
   bytes,
@@ -206,7 +207,7 @@ async function merge(
       delimiter: ',',
       range,
       adapt: adaptRows(
-        { columns: written, profile, fingerprint: 'f' },
+        { columns: written, profile, fingerprint: 'f', shapes: [shapeOf(profile, null)] },
         { columns: all, profile, fingerprint: 'f' },
       ),
     });
@@ -444,9 +445,10 @@ describe('Rows of another profile', () => {
   const columns = ['k', 'v', 'w'].map((name) => ({ name, types: 0 }));
   const then = profileOf({ key: ['k'], csv: { delimiter: ';' } });
   const adapt = (today: typeof profile, text: string, written = { columns: 3, profile: then }) =>
-    adaptRows({ ...written, fingerprint: 'then' }, { columns, profile: today, fingerprint: 'now' })!(
-      bytes(text) as never,
-    );
+    adaptRows(
+      { ...written, fingerprint: 'then', shapes: [shapeOf(written.profile, null)] },
+      { columns, profile: today, fingerprint: 'now' },
+    )!(bytes(text) as never);
   const meta = `${OLD_RUN};${OLD_TIME};;`;
 
   it('are rewritten with the current delimiter and rules, and with columns added since', () => {
@@ -470,7 +472,7 @@ describe('Rows of another profile', () => {
     const masked = profileOf({ key: ['k'], columns: { mask: { w: 'redact' } } });
     const restate = (text: string) =>
       adaptRows(
-        { columns: 3, profile: then, fingerprint: 'then' },
+        { columns: 3, profile: then, fingerprint: 'then', shapes: [shapeOf(then, null)] },
         { columns, profile: masked, fingerprint: 'now' },
         NEW_RUN,
       )!(bytes(text) as never);

@@ -20,6 +20,7 @@ import { newerRows } from '../../../../src/lake/rows/newer.js';
 import { profileFingerprint } from '../../../../src/lake/rows/profile.js';
 import { rowPrefix, type SortKey } from '../../../../src/lake/rows/row.js';
 import { ColumnSet } from '../../../../src/lake/rows/schema.js';
+import { shapeOf } from '../../../../src/lake/rows/shapes.js';
 import { addUp } from '../../../../src/lake/run/add-up.js';
 import type { BaseSnapshot, RunFile } from '../../../../src/lake/run/run-file.js';
 import { firstStage, type StagedChunk } from '../../../../src/lake/run/stage.js';
@@ -176,6 +177,7 @@ class Mirror {
       columns: plan.columns,
       parts: sum.parts,
       profile: resource,
+      shapes: [shapeOf(resource, null)],
     };
     const changed = this.#learn(runId, chunks.flat(), known);
     const log = (await Promise.all(sum.changes.map(({ key }) => this.#rowsOfFile(key, delimiter)))).flat();

@@ -1,0 +1,298 @@
+import type { UtcSeconds } from '../../core/brands.js';
+import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
+import { maskOf, nameAndAncestors, type Profile } from './profile.js';
+import { type Column, columnName, typeNames } from './schema.js';
+
+/**
+ * Settings that shaped cells, from a time on. A row's `_synced_at` is the time of the run that fetched its cells, so it
+ * tells which settings they were written with first; every later change of settings was then applied to what they held.
+ */
+export interface Shape extends Pick<CsvSettings, 'nested' | 'separator'>, ColumnSettings {
+  /** The `_synced_at` of the first rows that were written with these settings; `null`: of all rows before the next shape. */
+  readonly since: UtcSeconds | null;
+  /** Set if the settings are not known, so that a cell may hold anything: separators with which objects may be flattened. */
+  readonly unknown?: readonly string[];
+}
+
+/**
+ * What a cell that is not null holds: the value, a mask, or nothing, because the column was left out. `hash:` is followed
+ * by the fingerprint of the secret, if there is one.
+ */
+export type CellState = 'value' | 'absent' | 'redact' | 'unknown' | `hash:${string}`;
+
+/** Older shapes than this many are treated as unknown, so that a manifest stays small. */
+const MAX_SHAPES = 20;
+/** Bytes of all shapes, as JSON. */
+const MAX_SHAPE_BYTES = 256 * 1024;
+
+/** The shape of rows that are written with a profile. */
+export function shapeOf({ csv, columns }: Profile, since: UtcSeconds | null): Shape {
+  const { nested, separator } = csv;
+  const { include, exclude, mask, maskedWith } = columns;
+  return {
+    ...{ since, nested, separator, include, exclude, mask },
+    ...(maskedWith === undefined ? {} : { maskedWith }),
+  };
+}
+
+/** Whether two shapes give equal cells. */
+export function isSameShape(a: Shape, b: Shape): boolean {
+  return signature(a) === signature(b);
+}
+
+function signature({ nested, separator, include, exclude, mask, maskedWith, unknown }: Shape): string {
+  const masks = Object.entries(mask).sort(([a], [b]) => (a < b ? -1 : 1));
+  const split = nested === 'flatten' ? separator : null;
+  const sorted = (names: readonly string[] | null) => names && [...new Set(names)].sort();
+  return JSON.stringify([
+    split,
+    sorted(include),
+    sorted(exclude),
+    masks,
+    maskedWith ?? null,
+    unknown ?? null,
+  ]);
+}
+
+/**
+ * The shapes of a snapshot whose base has `before`, written with the settings of `today`.
+ *
+ * @param before oldest first, at least one
+ */
+export function nextShapes(before: readonly Shape[], today: Shape): readonly Shape[] {
+  if (isSameShape(before.at(-1)!, today)) return before;
+  let shapes = [...before, today];
+  while (shapes.length > 2 && (shapes.length > MAX_SHAPES || JSON.stringify(shapes).length > MAX_SHAPE_BYTES))
+    shapes = [unknownShape(shapes.slice(0, 2)), ...shapes.slice(2)];
+  return shapes;
+}
+
+/** The shape of rows that may have any of several shapes. */
+export function unknownShape(shapes: readonly Shape[]): Shape {
+  const settings = { nested: 'json', separator: '.', include: null, exclude: [], mask: {} } as const;
+  return { since: null, ...settings, unknown: [...new Set(shapes.flatMap(splitsOf))] };
+}
+
+/** The separators with which objects may be flattened in rows of a shape. */
+function splitsOf({ nested, separator, unknown = [] }: Shape): readonly string[] {
+  return nested === 'flatten' ? [separator] : unknown;
+}
+
+/** Position of the shape that a row was fetched with. @param shapes oldest first */
+export function shapeAt(shapes: readonly Pick<Shape, 'since'>[], syncedAt: string): number {
+  return shapes.findLastIndex(({ since }) => since === null || since <= syncedAt);
+}
+
+/** What today's settings make of the columns of rows that were fetched with one shape. */
+export class Reshaping {
+  readonly #origin: Shape;
+  readonly #since: readonly Shape[];
+  readonly #today: Shape;
+  readonly #keys: ReadonlySet<string>;
+
+  /**
+   * @param shapes of the snapshot that holds the rows, oldest first
+   * @param at position of the shape that the rows were fetched with
+   */
+  constructor(shapes: readonly Shape[], at: number, today: Shape, key: readonly string[]) {
+    this.#origin = shapes[at]!;
+    this.#since = shapes.slice(at);
+    this.#today = today;
+    this.#keys = new Set(key.map(columnName));
+  }
+
+  /** What the cells of a column hold now. */
+  before(column: Pick<Column, 'name' | 'types'>): CellState {
+    let state: CellState = this.#origin.unknown && !this.#keys.has(column.name) ? 'unknown' : 'value';
+    for (const shape of this.#since) state = applied(state, this.#wanted(shape, column));
+    return state;
+  }
+
+  /** What today's settings say that they hold. */
+  wanted(column: Pick<Column, 'name' | 'types'>): CellState {
+    return this.#wanted(this.#today, column);
+  }
+
+  /** What they hold once today's settings are applied to what there is. */
+  after(column: Pick<Column, 'name' | 'types'>): CellState {
+    return applied(this.before(column), this.wanted(column));
+  }
+
+  /** Whether nested values are in other columns than today's settings say. */
+  get isSplitOtherwise(): boolean {
+    const [a, b] = [this.#origin, this.#today].map((one) =>
+      one.nested === 'flatten' ? one.separator : null,
+    );
+    return a !== b;
+  }
+
+  /**
+   * What of these rows differs from today's settings and cannot be restored from the cells.
+   *
+   * @param columns data columns, and what is known about their values
+   */
+  lost(columns: readonly Column[]): Lost {
+    const seen = new Map(columns.map((column) => [column.name, column]));
+    const missing: string[] = [];
+    const masked: string[] = [];
+    for (const name of new Set([...seen.keys(), ...this.#named(), ANY_OTHER])) {
+      const column = seen.get(name) ?? { name, types: 0 };
+      const [after, wanted] = [this.after(column), this.wanted(column)];
+      if (after === wanted || wanted === 'absent') continue;
+      if (after === 'absent' || after === 'unknown') missing.push(name);
+      // A column that never had a value has nothing to restore.
+      else if (hasValues(column)) masked.push(name);
+    }
+    const split = this.isSplitOtherwise ? this.#splitColumns(columns) : { objects: [], flattened: [] };
+    return { missing, masked, ...split };
+  }
+
+  /** All names in the settings. */
+  #named(): string[] {
+    return [...this.#since, this.#today].flatMap(({ include, exclude }) => [...(include ?? []), ...exclude]);
+  }
+
+  /** Columns that hold objects as JSON text, and columns of flattened objects. */
+  #splitColumns(columns: readonly Column[]): Pick<Lost, 'objects' | 'flattened'> {
+    const { nested, separator } = this.#origin;
+    if (nested === 'flatten') {
+      const named = this.#named().filter((name) => name.includes(separator));
+      const names = columns.map(({ name }) => name).filter((name) => name.includes(separator));
+      return { objects: [], flattened: [...new Set([...names, ...named])] };
+    }
+    const objects = columns.filter(holdsObjects).map(({ name }) => name);
+    // The values of an object that was left out or masked would be in columns of their own.
+    const flattened = columns.filter((column) => {
+      const parents = nameAndAncestors(this.#today, column.name).slice(1);
+      const isOpen = parents.every((name) => this.before({ name, types: 0 }) === 'value');
+      return parents.length > 0 && !isOpen && this.wanted(column) !== 'absent';
+    });
+    return { objects, flattened: flattened.map(({ name }) => name) };
+  }
+
+  /** What a shape says about a column of these rows. Nested values may be in other columns than the shape's own. */
+  #wanted(shape: Shape, { name, types }: Pick<Column, 'name' | 'types'>): CellState {
+    const names = namesIn(shape, this.#origin, name);
+    if (!this.#keys.has(name) && !isKept(shape, names)) return 'absent';
+    const mask = maskOf(shape, names);
+    if (mask === 'hash') return `hash:${shape.maskedWith ?? ''}`;
+    if (mask === 'redact') return 'redact';
+    // JSON text holds values that the shape hides in a column of their own.
+    return this.#origin.nested === 'json' && holdsObjects({ types }) && hidesPartOf(shape, name)
+      ? 'redact'
+      : 'value';
+  }
+}
+
+/** The names that a shape includes and excludes, for the many columns that it is asked about. */
+const selections = new WeakMap<
+  Shape,
+  { readonly include: ReadonlySet<string> | null; readonly exclude: ReadonlySet<string> }
+>();
+
+function isKept(shape: Shape, names: readonly string[]): boolean {
+  let known = selections.get(shape);
+  if (known === undefined) {
+    known = { include: shape.include && new Set(shape.include), exclude: new Set(shape.exclude) };
+    selections.set(shape, known);
+  }
+  const { include, exclude } = known;
+  return (
+    (include === null || names.some((one) => include.has(one))) && !names.some((one) => exclude.has(one))
+  );
+}
+
+/** What cannot be restored of rows. All are names of columns or of fields. */
+export interface Lost {
+  /** Empty, because the column was left out when the rows were fetched. */
+  readonly missing: readonly string[];
+  /** Masked, and now another mask or none is wanted. */
+  readonly masked: readonly string[];
+  /** Objects as JSON text, which are flattened now. */
+  readonly objects: readonly string[];
+  /** Flattened objects, which are JSON text or have other names now. */
+  readonly flattened: readonly string[];
+}
+
+/** Stands for every name that is in no list. No field has this name. */
+const ANY_OTHER = '\0';
+
+/** What a cell holds after a change of settings that is applied to the cell itself. No hash is hashed again. */
+function applied(state: CellState, wanted: CellState): CellState {
+  if (state === 'absent' || wanted === 'absent') return 'absent';
+  if (state === 'value' || wanted === 'redact') return wanted;
+  // It may be a hash, or the value itself, which must not show.
+  return state === 'unknown' && wanted.startsWith('hash:') ? 'redact' : state;
+}
+
+/** What a change of settings means for the rows of a snapshot. */
+export interface SettingsChange {
+  /** Whether some cells can only be restored by reading the records again. */
+  readonly mustRead: boolean;
+  /** Columns whose values were there to see, and are left out or masked from now on. */
+  readonly hidden: readonly string[];
+}
+
+/**
+ * Compares the settings of a snapshot with today's.
+ *
+ * @param shapes of the snapshot, oldest first
+ * @param columns its data columns
+ */
+export function settingsChange(
+  shapes: readonly Shape[],
+  today: Shape,
+  { columns, key }: { readonly columns: readonly Column[]; readonly key: readonly string[] },
+): SettingsChange {
+  const last = shapes.at(-1)!;
+  const hidden = new Set<string>();
+  let mustRead = false;
+  for (const at of shapes.keys()) {
+    const now = new Reshaping(shapes, at, today, key);
+    const before = new Reshaping(shapes, at, last, key);
+    const [lost, known] = [now.lost(columns), before.lost(columns)];
+    const types = new Map(columns.map((column) => [column.name, column.types]));
+    const isNew = (kind: 'missing' | 'masked') => (name: string) => {
+      const column = { name, types: types.get(name) ?? 0 };
+      return !known[kind].includes(name) || before.wanted(column) !== now.wanted(column);
+    };
+    const isSplit = lost.objects.length + lost.flattened.length > 0;
+    mustRead ||=
+      lost.missing.some(isNew('missing')) ||
+      lost.masked.some(isNew('masked')) ||
+      (isSplit && (last.nested !== today.nested || last.separator !== today.separator));
+    for (const column of columns)
+      if (hasValues(column) && now.before(column) === 'value' && now.wanted(column) !== 'value')
+        hidden.add(column.name);
+  }
+  return { mustRead, hidden: [...hidden] };
+}
+
+function hasValues({ types }: Pick<Column, 'types'>): boolean {
+  return typeNames(types).some((type) => type !== 'null');
+}
+
+/** The names under which a shape's settings may concern a column, the most specific first. */
+function namesIn(shape: Shape, origin: Shape, name: string): string[] {
+  const names = nameAndAncestors(shape, name);
+  const isFlat = shape.nested === 'flatten';
+  for (const split of splitsOf(origin)) {
+    if (!name.includes(split) || (isFlat && shape.separator === split)) continue;
+    const path = name.split(split);
+    if (!isFlat) names.push(path[0]!);
+    else names.push(...path.map((_, at) => path.slice(0, path.length - at).join(shape.separator)));
+  }
+  return names;
+}
+
+function holdsObjects({ types }: Pick<Column, 'types'>): boolean {
+  return typeNames(types).includes('object');
+}
+
+/** Whether a shape that flattens objects leaves out or masks some value inside the field `name`. */
+function hidesPartOf({ nested, separator, include, exclude, mask }: Shape, name: string): boolean {
+  if (nested !== 'flatten') return false;
+  const inside = (one: string): boolean => one.startsWith(`${name}${separator}`);
+  const isWhole = include === null || include.includes(name);
+  return !isWhole || exclude.some(inside) || Object.keys(mask).some(inside);
+}

@@ -6,6 +6,7 @@ import { withFailures } from '../../../activities/shared/failures.js';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExtractInput, ExtractResult, ListRead } from '../../../src/core/contract/index.js';
 import { NO_METER } from '../../../src/core/metrics.js';
+import { shapeOf } from '../../../src/lake/rows/shapes.js';
 import type { RunFile } from '../../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { client, HTTP, service } from '../api/support.js';
@@ -95,6 +96,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     ...{ startedAt: Date.now(), readSince: Date.now(), giveUpAfterMs: 3_600_000, columns: [], resumed: null },
     sync: { pageSize: 1000, overlapMs: 300_000, clock: 'earliest' },
     resource: { name: 'tasks', path: 'tasks', badRecords: 'stop', ...profileOf() },
+    shapes: [shapeOf(profileOf(), null)],
     ...options.run,
   } as unknown as RunFile;
   await writeRun(store, ref, run);

@@ -148,8 +148,8 @@ describe(`settings that change (seed ${SEED}, ${ROUNDS} rounds)`, () => {
         seen.rolledBack++;
       }
       if (random.share() < 0.05) {
-        await mirror.configure(...yamlOf(settings, 'email'));
-        await expect(mirror.run()).rejects.toThrow(/the key \(email\).*differs/);
+        await mirror.configure(...yamlOf(settings, 'ref'));
+        await expect(mirror.run()).rejects.toThrow(/the key \(ref\).*differs/);
         seen.refused++;
       }
       const before = settings;

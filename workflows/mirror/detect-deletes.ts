@@ -36,9 +36,13 @@ export async function detectDeletes(
   const problems: DeletesProblem[] = [];
   const nothing = { gone: null, unproven: 0, problems };
   await extraction.read('catch-up');
-  // A proxy may have dropped the body of the list.
-  if (extraction.isBlank) return nothing;
   const first = { ...ref, stage: extraction.stage, sinceRead: 0, among: null, allowDeletes };
+  if (extraction.isBlank) {
+    // A proxy may have dropped the body of the list.
+    const { count } = await work['worktrack.findAbsent']({ ...first, allowDeletes: true });
+    if (count > 0) problems.push({ kind: 'empty-list', rows: count });
+    return nothing;
+  }
   const absent = await work['worktrack.findAbsent'](first);
   if (absent.problem) problems.push(absent.problem);
   if (absent.count === 0) return nothing;

@@ -6,7 +6,13 @@ import { tryCursor } from './cursor.js';
 import type { ResourceProbe } from './probe.js';
 import type { ResourceSuggestions } from './suggestions.js';
 import { tryUpdatedSince, type UpdatedSince } from './updated-since.js';
-import { insideByField, type KnownRow, WindowFieldSearch } from './window-field.js';
+import {
+  FITS_BY_CHANCE,
+  insideByField,
+  type KnownRow,
+  NOT_NEAR_EDGE,
+  WindowFieldSearch,
+} from './window-field.js';
 
 /** More pages take too long for someone who waits. */
 const MAX_PAGES = 100;
@@ -205,30 +211,30 @@ async function findWindowField(
   if (known !== null) for await (const { key, row } of known()) if (!listed.has(key)) unlisted.push(row);
   const inside = insideByField(fields, unlisted, { now, windowMs });
   const [field = null] = [...fields].sort((a, b) => inside.get(a)! - inside.get(b)!);
-  const wrong = configured === null ? undefined : rejected.get(configured);
-  if (configured !== null && fields.includes(configured) && inside.get(configured) === inside.get(field!))
-    return {
-      field: configured,
-      findings: [ok('window', `${name}: "${configured}" fits the window in ${rows} rows`)],
-    };
+  const reason = configured === null ? undefined : rejected.get(configured);
+  const isUnclear = reason === FITS_BY_CHANCE || reason === NOT_NEAR_EDGE;
+  const fits =
+    configured !== null && fields.includes(configured) && inside.get(configured) === inside.get(field!);
+  if (fits || isUnclear) {
+    const how = isUnclear ? `cannot be checked, because it ${reason}` : `fits the window in ${rows} rows`;
+    return { field: configured, findings: [ok('window', `${name}: "${configured}" ${how}`)] };
+  }
   const suspicious =
-    wrong === undefined
+    reason === undefined
       ? []
       : [
           warning(
             'window',
-            `${name}: \`windowField\` "${configured}" ${wrong}`,
+            `${name}: \`windowField\` "${configured}" ${reason}`,
             'Set `windowField` to the field that dates the window, or remove it.',
           ),
         ];
-  if (field === null)
-    return {
-      field: null,
-      findings: [
-        ...suspicious,
-        ok('window', `${name}: no field dates the window, as far as ${rows} rows show`),
-      ],
-    };
+  if (field === null) {
+    const near = [...rejected].filter(([, why]) => why === FITS_BY_CHANCE || why === NOT_NEAR_EDGE);
+    const but = near.map(([one, why]) => `; "${one}" ${why}`).join('');
+    const message = `${name}: no field dates the window, as far as ${rows} rows show${but}`;
+    return { field: null, findings: [...suspicious, ok('window', message)] };
+  }
   const others = fields.filter((one) => one !== field);
   const compared =
     known === null

@@ -4,8 +4,16 @@ import type { ProbedPage } from './probe.js';
 
 /** Clocks and zones differ, and a service may count whole days. */
 const TOLERANCE_MS = 2 * DAY_MS;
+/** A time of creation or of a change often lies close to the date of an entry, but does not decide what the list shows. */
+const CHANGE_TIME = /creat|insert|updat|modif|chang|sync/i;
 /** The oldest value of the field lies this close to the window's edge, as a share of the window. */
 const NEAR_EDGE = 0.2;
+
+/** Why a field that fits is not proposed. If it is configured, it stays. */
+export const FITS_BY_CHANCE = 'has only dates inside the window, but seems to be the time of a change';
+
+/** Why a field cannot be judged: the account may be younger than the window. */
+export const NOT_NEAR_EDGE = 'has no date near the edge of the window, so the list may be too short to tell';
 
 /** What the values of a column say about its being the date of the window. */
 interface ColumnSummary {
@@ -77,8 +85,8 @@ export class WindowFieldSearch {
         rejected.set(field, `has no value in ${this.#rows - filled} of ${this.#rows} rows`);
       else if (oldest.to < edge - TOLERANCE_MS) rejected.set(field, 'has dates before the window');
       else if (newest.from > now + TOLERANCE_MS) rejected.set(field, 'has dates in the future');
-      else if (distance > Math.max(TOLERANCE_MS, NEAR_EDGE * windowMs))
-        rejected.set(field, 'has no date near the edge of the window, so the list may be too short to tell');
+      else if (distance > Math.max(TOLERANCE_MS, NEAR_EDGE * windowMs)) rejected.set(field, NOT_NEAR_EDGE);
+      else if (CHANGE_TIME.test(field)) rejected.set(field, FITS_BY_CHANCE);
       else found.push({ field, distance: Math.abs(distance) });
     }
     const fields = found.sort((a, b) => a.distance - b.distance).map(({ field }) => field);

@@ -1,6 +1,7 @@
 /** The ways in which the simulator can behave like a less polite service (`worktrack simulator --odd NAME`). */
 
 import { ODD_ANSWERS } from './answers.js';
+import { ODD_DELETES } from './deletes.js';
 import { ODD_LIMITS } from './limits.js';
 import { ODD_LISTS } from './lists.js';
 import type { OddBehaviour, OddService } from './odd-service.js';
@@ -16,6 +17,7 @@ export const ODD_SERVICES: readonly OddService[] = [
   ...ODD_WAITS,
   ...ODD_REDIRECTS,
   ...ODD_LISTS,
+  ...ODD_DELETES,
 ];
 
 /** The behaviours for the given names, in their order. Throws an error that lists all names for an unknown one. */

@@ -1,4 +1,5 @@
 import { ANSWER_CASES } from './answers.js';
+import { DELETE_CASES } from './deletes.js';
 import { LIMIT_CASES } from './limits.js';
 import { LIST_CASES } from './lists.js';
 import type { OddCase } from './odd-case.js';
@@ -14,4 +15,5 @@ export const ODD_CASES: readonly OddCase[] = [
   ...WAIT_CASES,
   ...REDIRECT_CASES,
   ...LIST_CASES,
+  ...DELETE_CASES,
 ];

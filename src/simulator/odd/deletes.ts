@@ -1,0 +1,150 @@
+import type { Call } from '../http/call.js';
+import type { Reply } from '../http/reply.js';
+import { isListRequest, type OddBehaviour, type OddService } from './odd-service.js';
+
+const isById = ({ method, segments }: Call): boolean => method === 'GET' && segments?.length === 1;
+
+function json(status: number, body: string): Reply {
+  return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(body) };
+}
+
+/** Answers each request for one record in the same way. */
+function byId(status: number, body: string): () => OddBehaviour {
+  return () => ({ reply: (normal, call) => (isById(call) ? json(status, body) : normal) });
+}
+
+/** Fields with the time of a creation or a change keep their form. */
+const TIME = /"(?!createdAt|updatedAt)(\w+)":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)"/g;
+
+/** Writes the dates of records in another form. */
+function dates(write: (at: Date) => unknown): () => OddBehaviour {
+  const rewrite = (text: string): string =>
+    text.replace(
+      TIME,
+      (_, field: string, time: string) => `"${field}":${JSON.stringify(write(new Date(time)))}`,
+    );
+  return () => ({
+    reply: (normal, call) =>
+      normal.status === 200 && (isListRequest(call) || isById(call))
+        ? { ...normal, body: Buffer.from(rewrite(normal.body.toString('utf8'))) }
+        : normal,
+  });
+}
+
+/** Reads `updatedSince` as the local time of a zone. @param hours of the zone ahead of UTC */
+function localTime(hours: number): () => OddBehaviour {
+  return () => ({
+    request(call) {
+      const since = call.query.get('updatedSince');
+      const at = Date.parse(since ?? '');
+      if (Number.isNaN(at)) return call;
+      const query = new URLSearchParams(call.query);
+      query.set('updatedSince', `${new Date(at - hours * 3_600_000).toISOString().slice(0, 19)}Z`);
+      return { ...call, query };
+    },
+  });
+}
+
+const iso = (at: Date): string => at.toISOString();
+const two = (n: number): string => String(n).padStart(2, '0');
+
+/** ISO 8601, with the number of the week. */
+function weekDate(at: Date): string {
+  const weekday = ((at.getUTCDay() + 6) % 7) + 1;
+  const thursday = new Date(at.getTime() + (4 - weekday) * 86_400_000);
+  const year = thursday.getUTCFullYear();
+  const days = Math.floor((thursday.getTime() - Date.UTC(year, 0, 1)) / 86_400_000);
+  return `${year}-W${two(1 + Math.floor(days / 7))}-${weekday}`;
+}
+
+/** Services that make it hard to tell what was deleted, and when. */
+export const ODD_DELETES: readonly OddService[] = [
+  {
+    name: 'dates-day-month-year',
+    description: 'writes dates as 09/08/2026, the day first',
+    create: dates((at) => iso(at).slice(0, 10).split('-').reverse().join('/')),
+  },
+  {
+    name: 'dates-epoch-seconds',
+    description: 'writes dates as seconds since 1970',
+    create: dates((at) => Math.floor(at.getTime() / 1000)),
+  },
+  {
+    name: 'dates-epoch-milliseconds',
+    description: 'writes dates as milliseconds since 1970',
+    create: dates((at) => at.getTime()),
+  },
+  {
+    name: 'dates-without-zone',
+    description: 'writes dates as local time, without the zone',
+    create: dates((at) =>
+      iso(new Date(at.getTime() + 2 * 3_600_000))
+        .slice(0, 19)
+        .replace('T', ' '),
+    ),
+  },
+  {
+    name: 'dates-with-offset',
+    description: 'writes dates with an offset from UTC',
+    create: dates((at) => `${iso(new Date(at.getTime() + 5.5 * 3_600_000)).slice(0, 19)}+05:30`),
+  },
+  {
+    name: 'dates-of-weeks',
+    description: 'writes dates as 2026-W32-7',
+    create: dates(weekDate),
+  },
+  {
+    name: 'by-id-404',
+    description: 'has no fetch by id: 404 for every id',
+    create: byId(404, '{"message":"Not found"}'),
+  },
+  {
+    name: 'by-id-200',
+    description: 'answers every fetch by id with 200 and an empty object',
+    create: byId(200, '{}'),
+  },
+  {
+    name: 'by-id-403',
+    description: 'answers every fetch by id with 403',
+    create: byId(403, '{"message":"Forbidden"}'),
+  },
+  {
+    name: 'lists-become-empty',
+    description:
+      'answers full lists with 200 and no records from the third request on, as after a lost permission',
+    create: () => {
+      const seen = new Map<string, number>();
+      return {
+        reply(normal, call) {
+          if (!isListRequest(call) || call.query.has('updatedSince')) return normal;
+          const before = seen.get(call.resource) ?? 0;
+          if (!call.query.has('cursor')) seen.set(call.resource, before + 1);
+          return before < 1 || (call.query.has('cursor') && before < 2)
+            ? normal
+            : json(200, '{"data":[],"page":{"limit":100,"nextCursor":null}}');
+        },
+      };
+    },
+  },
+  {
+    name: 'updated-since-ignored',
+    description: 'ignores `updatedSince`: every increment shows the whole list',
+    create: () => ({
+      request(call) {
+        const query = new URLSearchParams(call.query);
+        query.delete('updatedSince');
+        return { ...call, query };
+      },
+    }),
+  },
+  {
+    name: 'updated-since-new-york',
+    description: 'reads `updatedSince` as local time, five hours behind UTC',
+    create: localTime(-5),
+  },
+  {
+    name: 'updated-since-tokyo',
+    description: 'reads `updatedSince` as local time, nine hours ahead of UTC',
+    create: localTime(9),
+  },
+];

@@ -12,6 +12,8 @@ export interface StarterAnswers {
   /** Name of the environment variable with the key, never the key itself. */
   readonly apiKeyEnv: string;
   readonly resources: readonly string[];
+  /** The field that dates the window of a list, by resource, as far as the service shows it. Default: none. */
+  readonly windowFields?: Readonly<Record<string, string>> | undefined;
 }
 
 export const STARTER_DEFAULTS = {
@@ -26,7 +28,7 @@ export const STARTER_DEFAULTS = {
  * @param schema path of the JSON Schema for editors, relative to the file
  */
 export function starterConfig(answers: StarterAnswers, schema: string): string {
-  const { connection, baseUrl, lake, endpoint, region, apiKeyEnv, resources } = answers;
+  const { connection, baseUrl, lake, endpoint, region, apiKeyEnv, resources, windowFields = {} } = answers;
   const where = [
     `      url: ${scalar(lake)}`,
     ...(endpoint === undefined ? [] : [`      endpoint: ${scalar(endpoint)}`, '      forcePathStyle: true']),
@@ -45,11 +47,18 @@ connections:
     lake:
 ${where.join('\n')}
     # Any list endpoint of the service: a name, or { name: members, path: members, key: [id], window: 90d }.
-    resources:${resources.length === 0 ? ' []' : resources.map((name) => `\n      - ${scalar(name)}`).join('')}
+    resources:${resources.length === 0 ? ' []' : resources.map((name) => `\n      - ${item(name, windowFields)}`).join('')}
     # The nightly run; apply changes with \`worktrack schedule apply\`. These are the defaults.
     # schedule: { cron: "0 2 * * *", timezone: UTC }
     # retention: { snapshots: 30d }
 `;
+}
+
+/** A resource, with the date of its window if it is known. */
+function item(name: string, windowFields: Readonly<Record<string, string>>): string {
+  const field = Object.hasOwn(windowFields, name) ? windowFields[name] : undefined;
+  if (field === undefined) return scalar(name);
+  return `{ name: ${scalar(name)}, windowField: ${JSON.stringify(field)} } # found in the list; check it`;
 }
 
 /** One value, quoted if YAML would read it as another type. */

@@ -2,4 +2,10 @@ export { type Cause, type ConnectionFinding, ok, problem, worstCause } from './f
 export { plainHashWarning } from './masking.js';
 export { runChecks } from './run-checks.js';
 export { worldReadableWarnings } from './secret.js';
-export { isEmpty, type ServiceTrial, type Suggestions, tryService } from './try-service/index.js';
+export {
+  findWindowFields,
+  isEmpty,
+  type ServiceTrial,
+  type Suggestions,
+  tryService,
+} from './try-service/index.js';

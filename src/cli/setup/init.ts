@@ -10,6 +10,8 @@ import {
   starterConfig,
 } from '../../config/index.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
+import { WorktrackError } from '../../core/errors.js';
+import { findWindowFields } from '../../doctor/index.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output } from '../shared/output.js';
@@ -41,13 +43,34 @@ export async function runInit(options: InitOptions): Promise<ExitCode> {
   if (problem !== null) throw new UsageError(problem);
   // Checked before the prompts, so that the user does not answer them in vain.
   if (options.force !== true && existsSync(file)) throw alreadyExists(file);
-  const answers = isTerminal() ? await promptOnTerminal(given) : requireAnswers(given);
+  const answered = isTerminal() ? await promptOnTerminal(given) : requireAnswers(given);
+  const windowFields = await findInService(answered);
+  const answers = { ...answered, windowFields };
   await write(file, starterConfig(answers, `./${SCHEMA_FILE}`), options.force === true ? 'replace' : 'keep');
   output.out(`Wrote ${file}, and ${SCHEMA_FILE} next to it for editors.`);
+  for (const [name, field] of Object.entries(windowFields))
+    output.note(
+      `The list of ${name} seems to be dated by "${field}" (\`windowField\`), so deletes inside its window are detected.`,
+    );
   output.note(
-    `Next: set the environment variable ${answers.apiKeyEnv} to the API key, then run \`worktrack doctor\`.`,
+    `Next: set the environment variable ${answers.apiKeyEnv} to the API key, then run \`worktrack doctor --try-service\`.`,
   );
   return EXIT.done;
+}
+
+/** Time limit of one request to the service. */
+const SERVICE_TIMEOUT_MS = 5_000;
+
+/** The dates of windows, if the key is in the environment and the service answers; otherwise `doctor --try-service` finds them later. */
+async function findInService(answers: StarterAnswers): Promise<Record<string, string>> {
+  if (!process.env[answers.apiKeyEnv]) return {};
+  const { connections } = parseSettings(starterConfig(answers, SCHEMA_FILE), 'the answers');
+  try {
+    return await findWindowFields(connections[0]!, SERVICE_TIMEOUT_MS);
+  } catch (error) {
+    if (error instanceof WorktrackError) return {};
+    throw error;
+  }
 }
 
 type PartialAnswers = Partial<StarterAnswers>;

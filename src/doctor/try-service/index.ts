@@ -10,7 +10,7 @@ import { type Finding, ok, problem, warning } from '../finding.js';
 import { findLargestPage } from './largest-page.js';
 import { ResourceProbe } from './probe.js';
 import type { ResourceSuggestions, Suggestions } from './suggestions.js';
-import { type TrialInput, tryResource } from './try-resource.js';
+import { findWindowField, type TrialInput, tryResource } from './try-resource.js';
 
 export { isEmpty, type ResourceSuggestions, type Suggestions } from './suggestions.js';
 
@@ -41,6 +41,38 @@ export async function tryService(
   } finally {
     await client.close();
   }
+}
+
+/**
+ * The field that dates the window of each list with a window, by resource, as far as one reading shows it. A list that cannot be read
+ * or has no such field is left out.
+ *
+ * @param timeoutMs time limit of one request
+ */
+export async function findWindowFields(
+  connection: ConnectionSettings,
+  timeoutMs: number,
+): Promise<Record<string, string>> {
+  const client = openClient(connection, timeoutMs, 1);
+  const found: Record<string, string> = {};
+  try {
+    for (const resource of connection.resources) {
+      if (resource.windowMs === null) continue;
+      const probe = new ResourceProbe(client, resource);
+      const first = await probe.page({ limit: 1 });
+      // Other lists of the service would not answer either.
+      if (first.kind === 'failed') break;
+      if (first.kind !== 'page') continue;
+      const now = first.serviceDate ?? Date.now();
+      const { sync } = connection;
+      const input = { probe, sync, pageSize: sync.pageSize, now, known: null };
+      const { field } = await findWindowField(input, resource.windowMs);
+      if (field !== null) found[resource.name] = field;
+    }
+  } finally {
+    await client.close();
+  }
+  return found;
 }
 
 async function tryAll(
@@ -139,11 +171,16 @@ async function knownRows(
   }
 }
 
-function openClient({ baseUrl, apiKey, errors, http }: ConnectionSettings, timeoutMs: number): ServiceClient {
+function openClient(
+  { baseUrl, apiKey, errors, http }: ConnectionSettings,
+  timeoutMs: number,
+  attempts = 2,
+): ServiceClient {
+  const connectTimeoutMs = Math.min(http.connectTimeoutMs, timeoutMs);
   const responseTimeoutMs = Math.min(http.responseTimeoutMs, timeoutMs);
   return createServiceClient({
     ...{ baseUrl, apiKey, errors },
-    http: { ...http, responseTimeoutMs },
-    retry: { attempts: 2, maxDelayMs: 5_000 },
+    http: { ...http, connectTimeoutMs, responseTimeoutMs },
+    retry: { attempts, maxDelayMs: 5_000 },
   });
 }

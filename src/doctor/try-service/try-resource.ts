@@ -179,7 +179,7 @@ interface FoundWindow {
 }
 
 /** Reads the whole list for the field that dates its window, and compares it with what the mirror has read before. */
-async function findWindowField(
+export async function findWindowField(
   { probe, pageSize, now, known }: TrialInput,
   windowMs: number,
 ): Promise<FoundWindow> {

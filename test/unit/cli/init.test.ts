@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { promptForMissing, runInit } from '../../../src/cli/setup/init.js';
 import { createPrompter } from '../../../src/cli/setup/prompt.js';
 import { configJsonSchema, loadSettings, parseSettings, starterConfig } from '../../../src/config/index.js';
+import { DEMO_KEY, startSimulator } from '../../../src/simulator/index.js';
 
 const FLAGS = { baseUrl: 'https://tracker.example.com', lake: 's3://company-lake/worktrack' };
 
@@ -53,6 +54,34 @@ describe('worktrack init', () => {
       'time-entries',
       'calendar-entries',
     ]);
+  });
+
+  it('finds the fields that date the windows, if the key is set and the service answers', async () => {
+    const simulator = await startSimulator({ awkward: false });
+    const out = join(folder, 'worktrack.yaml');
+    process.env.WORKTRACK_INIT_TEST_KEY = DEMO_KEY;
+    try {
+      await runInit({ ...FLAGS, baseUrl: simulator.url, apiKeyEnv: 'WORKTRACK_INIT_TEST_KEY', out });
+      const [connection] = loadSettings({ file: out, env: {}, cwd: folder }).connections;
+      expect(connection?.resources.map(({ name, windowField }) => [name, windowField])).toEqual([
+        ['projects', null],
+        ['tasks', null],
+        ['time-entries', 'startedAt'],
+        ['calendar-entries', 'startsAt'],
+      ]);
+      await simulator.close();
+      await runInit({
+        ...FLAGS,
+        baseUrl: simulator.url,
+        apiKeyEnv: 'WORKTRACK_INIT_TEST_KEY',
+        out,
+        force: true,
+      });
+      expect(await readFile(out, 'utf8')).not.toContain('windowField');
+    } finally {
+      delete process.env.WORKTRACK_INIT_TEST_KEY;
+      await simulator.close();
+    }
   });
 
   it('names the missing options if there is no terminal, and writes nothing', async () => {

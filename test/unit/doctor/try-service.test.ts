@@ -147,6 +147,11 @@ const INTERPRETATIONS: readonly Interpretation[] = [
     finds: [/updatedSince: tasks: .*local time \(UTC\+9h, .*nothing is lost/],
   },
   {
+    title: 'cursor without effect',
+    simulator: { odd: ['cursor-ignored'] },
+    finds: [/cursor: tasks: `cursor` has no effect/],
+  },
+  {
     title: 'fetch by id that answers 200 for everything',
     simulator: { odd: ['by-id-200'] },
     resources: '[projects]',

@@ -1,8 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
+import { TransientError } from '../../src/api/index.js';
 import type { Activities, ExtractHeartbeat } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { turns } from '../../src/core/turns.js';
+import {
+  afterAnswer,
+  afterWords,
+  areWordsSpent,
+  MAX_WORDS_MS,
+  NO_WORDS,
+} from '../../src/core/words-budget.js';
 import { describeRepetition, readBounds } from '../../src/lake/run/read-progress.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import { toExtractResult } from '../../src/lake/run/stage.js';
@@ -42,6 +50,8 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
     const reader = new PageReader({ ...run, resource }, position.stage.columns);
     const now = (): number => scheduledAt + deps.now() - begunAt;
     let waitingUntil: number | null = null;
+    const heartbeat = context.info.heartbeatDetails as ExtractHeartbeat | null | undefined;
+    let words = heartbeat?.words ?? input.words ?? NO_WORDS;
     const stager = new Stager(
       {
         store,
@@ -60,7 +70,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
     );
     const beat = (): void => {
       const { pages, fetched } = stager.ahead;
-      context.heartbeat({ stage: key, pages, rows: fetched, waitingUntil } satisfies ExtractHeartbeat);
+      context.heartbeat({ stage: key, pages, rows: fetched, waitingUntil, words } satisfies ExtractHeartbeat);
     };
     const endBefore = begunAt + Math.min(MAX_CALL_MS, run.giveUpAfterMs / 2);
     const mustEnd = (): boolean => stager.isFull || deps.now() > endBefore || deps.draining();
@@ -94,6 +104,7 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
         const checkEnd = (): void => throwIfEndless(run, stager, now());
         await stagePages(chain, stager, checkEnd, ({ received }) => {
           waitingUntil = null;
+          words = afterAnswer(words, now());
           deps.meter.record('pages', 1, labels);
           deps.meter.record('rows', received.value.records, labels);
           deps.meter.record('bytes', received.bytes, labels);
@@ -107,15 +118,18 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
       context.log.info('pages are staged', { pages: stage.pages, rows: stage.fetched, done: stage.done });
       // Gives back the memory of the rows before the merge needs memory.
       stager.close();
-      if (!stage.done) return toExtractResult(last, stage);
+      if (!stage.done) return { ...toExtractResult(last, stage), ...(words === NO_WORDS ? {} : { words }) };
       const longer = await withLongerRuns(
         { store, run, input, attempt, age, draining: () => deps.draining() },
         { key: last, stage },
         position.earlier,
       );
       const result = toExtractResult(longer.key, longer.stage);
-      return { ...result, done: longer.complete };
-    } catch (error) {
+      return { ...result, done: longer.complete, ...(words === NO_WORDS ? {} : { words }) };
+    } catch (thrown) {
+      const isWords = thrown instanceof TransientError && thrown.evidence === 'words';
+      if (isWords) words = afterWords(words, now());
+      const error = isWords && areWordsSpent(words, now()) ? atItsWord(thrown) : thrown;
       // Stage what has been read, whatever the error, so that the next attempt does not read it again.
       await stager.finish().then(beat, () => {});
       throw error;
@@ -125,6 +139,14 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
       clearInterval(timer);
     }
   };
+}
+
+/** The failure of a run that has believed words about a limit for long enough: what the status says. */
+function atItsWord(error: TransientError): unknown {
+  const { refusal } = error;
+  if (refusal === null) return error;
+  const note = `The response has spoken of a limit for ${MAX_WORDS_MS / MINUTE_MS} minutes of this run, so its status counts.`;
+  return finalFailure('Refused', `${refusal.message} ${note}`, refusal.failureDetail);
 }
 
 async function stagePages(

@@ -1,4 +1,4 @@
-import type { Agent } from 'undici';
+import type { Dispatcher } from 'undici';
 import { type Cursor, toByteString } from '../core/brands.js';
 import { BrokenPromiseError } from './errors/broken-promise-error.js';
 import { NotFoundError } from './errors/not-found-error.js';
@@ -15,7 +15,7 @@ import type {
   ServiceClient,
   ServiceClientOptions,
 } from './service-client.js';
-import { displayUrl, listQuery, resourceUrl, type Segment, UnsendableError } from './url.js';
+import { displayUrl, listQuery, recordSegments, resourceUrl, type Segment, UnsendableError } from './url.js';
 
 /** What an empty body means on a request without a cursor. */
 const EMPTY_LIST = toByteString('{"data":[],"page":{}}');
@@ -23,14 +23,14 @@ const EMPTY_LIST = toByteString('{"data":[],"page":{}}');
 /** Turns the three kinds of request into operations for `RequestExecutor`, which sends them. */
 export class HttpServiceClient implements ServiceClient {
   readonly #root: string;
-  readonly #agent: Agent;
+  readonly #dispatcher: Dispatcher;
   readonly #executor: RequestExecutor;
   #closed = false;
 
-  constructor(root: string, agent: Agent, options: ServiceClientOptions) {
+  constructor(root: string, dispatcher: Dispatcher, options: ServiceClientOptions) {
     this.#root = root;
-    this.#agent = agent;
-    this.#executor = new RequestExecutor(agent, options);
+    this.#dispatcher = dispatcher;
+    this.#executor = new RequestExecutor(dispatcher, options);
   }
 
   async listPage<T>(request: ListRequest, parse: Parse<T>): Promise<ReceivedPage<T>> {
@@ -50,7 +50,7 @@ export class HttpServiceClient implements ServiceClient {
   }
 
   async fetchById<T>(request: FetchRequest, parse: Parse<T>): Promise<Received<T> | null> {
-    const segments = [...request.path.split('/'), { value: request.id, shown: '<id>' }];
+    const segments = recordSegments(request.path, [{ value: request.id, shown: '<id>' }]);
     const target = this.#target(request, 'GET', segments, () => '');
     try {
       return await this.#execute(readOperation(request, target), (body) => {
@@ -113,7 +113,7 @@ export class HttpServiceClient implements ServiceClient {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    await this.#agent.close();
+    await this.#dispatcher.close();
   }
 
   #execute<T>(operation: Operation, parse: Parse<T>): Promise<Received<T>> {

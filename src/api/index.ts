@@ -37,4 +37,4 @@ export type {
   ServiceClientOptions,
   ServiceEvent,
 } from './service-client.js';
-export { apiRoot, type Segment } from './url.js';
+export { apiRoot, recordSegments, type Segment } from './url.js';

@@ -1,4 +1,6 @@
-import { request } from 'undici';
+import { type Dispatcher, request } from 'undici';
+import { proxyFor } from '../core/proxy.js';
+import { dispatcherFor } from './dispatcher.js';
 import { TransientError } from './errors/transient-error.js';
 
 interface JsonPost {
@@ -15,16 +17,31 @@ interface JsonPost {
 /** The response body is discarded. Up to this size it is read, so that the connection can be reused. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 
+/** The connections through each proxy, which few processes have. Without a proxy, undici's own are used. */
+const proxied = new Map<string, Dispatcher>();
+
+function proxyDispatcher(url: string): Dispatcher | null {
+  const proxy = proxyFor(url);
+  if (proxy === null) return null;
+  const known = proxied.get(proxy.url);
+  if (known !== undefined) return known;
+  const made = dispatcherFor(url, {});
+  proxied.set(proxy.url, made);
+  return made;
+}
+
 /**
  * Posts a JSON object once, without retries and redirects.
  *
  * @returns the status
- * @throws TransientError without a response, and the signal's reason when aborted
+ * @throws ConfigurationError for an invalid proxy; TransientError without a response, and the signal's reason when aborted
  */
 export async function postJson({ url, headers, body, timeoutMs, signal, name }: JsonPost): Promise<number> {
   const timeout = AbortSignal.timeout(timeoutMs);
+  const dispatcher = proxyDispatcher(url);
   try {
     const response = await request(url, {
+      ...(dispatcher === null ? {} : { dispatcher }),
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
       body: JSON.stringify(body),

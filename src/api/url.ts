@@ -80,9 +80,18 @@ export function resourceUrl(root: string, segments: readonly Segment[]): string 
 
 /** The URL for messages, which may be stored in a history: without record ids (docs/explanation/semantics.md#secrets). */
 export function displayUrl(root: string, segments: readonly Segment[]): string {
-  return [root, ...segments.map((one) => (typeof one === 'string' ? encodeSegment(one) : one.shown))].join(
-    '/',
-  );
+  const parts = segments.map((one) => (typeof one === 'string' ? one && encodeSegment(one) : one.shown));
+  return [root, ...parts].join('/');
+}
+
+/**
+ * The segments of a record's path: those of its list and its id. A slash at the end of the list's path is one at the end of
+ * the record's path too.
+ */
+export function recordSegments(path: string, records: readonly Segment[]): Segment[] {
+  const segments = path.split('/');
+  const slash = segments.at(-1) === '' ? segments.splice(-1) : [];
+  return [...segments, ...records, ...slash];
 }
 
 function encodeSegment(segment: string): string {

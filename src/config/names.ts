@@ -3,7 +3,7 @@ import { invalidValue } from './values.js';
 
 const NAME = 'up to 100 characters a-z, 0-9, - and _, starting with a letter or digit';
 const PATH =
-  'a path below /api/public/v2 such as calendar-entries, without a leading or trailing slash, empty, . or .. segments, ? or #';
+  'a path below /api/public/v2 such as calendar-entries, without a leading slash, empty, . or .. segments, ? or #';
 
 /** The pattern of connection and resource names, which become parts of folder names, workflow ids and file names. */
 export const NAME_PATTERN = '^[a-z0-9][a-z0-9_-]{0,99}$';
@@ -16,7 +16,8 @@ export function readName(text: string): string {
 
 /** Checks a resource path. @throws RangeError with a message for the user. */
 export function readPath(text: string): string {
-  const parts = text.split('/');
+  // Some services need a slash at the end.
+  const parts = text.replace(/(?<=[^/])\/$/, '').split('/');
   // HTTP clients resolve encoded dots like plain ones.
   const hasDotSegment = parts.some((part) => /^(\.|%2e){0,2}$/i.test(part));
   if (hasDotSegment || /[?#\\\s]/.test(text) || hasControls(text))
@@ -31,6 +32,8 @@ export function readPointer(text: string): string {
 }
 
 function pathHint(text: string): string {
-  const bare = text.replace(/^\/*(api\/public\/v2\/)?/, '').replace(/\/+$/, '');
-  return bare !== text && /^[\w-]+(\/[\w-]+)*$/.test(bare) ? `. Did you mean ${JSON.stringify(bare)}?` : '';
+  const bare = text.replace(/^\/*(api\/public\/v2\/)?/, '').replace(/\/{2,}$/, '/');
+  return bare !== text && /^[\w-]+(\/[\w-]+)*\/?$/.test(bare)
+    ? `. Did you mean ${JSON.stringify(bare)}?`
+    : '';
 }

@@ -2,6 +2,7 @@
 type CheckName =
   | 'configuration'
   | 'key'
+  | 'proxy'
   | 'masking'
   | 'service'
   | 'grant'

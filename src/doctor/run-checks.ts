@@ -7,6 +7,7 @@ import { VERSION } from '../core/version.js';
 import { type ConnectionFinding, type Finding, ok, problem, warning } from './finding.js';
 import { checkLake } from './lake.js';
 import { checkMasking } from './masking.js';
+import { proxyFindings } from './proxy.js';
 import { checkOtherSecrets, checkSecret } from './secret.js';
 import { checkService } from './service.js';
 import { checkTemporal, type TemporalPlace } from './temporal.js';
@@ -50,7 +51,13 @@ async function checkConnection(
     findingOnError('masking', () => checkMasking(connection)),
     findingOnError('lake', () => checkLake(connection, timeoutMs)),
   ]);
-  return withConnection(connection.name)([...secret, ...others, ...masking, ...lake]);
+  return withConnection(connection.name)([
+    ...proxyFindings(connection),
+    ...secret,
+    ...others,
+    ...masking,
+    ...lake,
+  ]);
 }
 
 /** The checks that need the key. */

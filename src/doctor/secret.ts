@@ -3,22 +3,39 @@ import { errorMessage } from '../core/errors.js';
 import { resolveSecret } from '../core/secrets.js';
 import type { ConnectionSettings, SecretRef } from '../core/settings.js';
 import { type Finding, ok, problem, warning } from './finding.js';
+import { oddForm } from './key-form.js';
 
 /** Checks that this process can read the API key, and that other users of the machine cannot. Never shows the key. */
 export async function checkSecret({ name, apiKey }: ConnectionSettings): Promise<Finding> {
   try {
-    const { worldReadable } = await resolveSecret(apiKey, { path: `connections.${name}.apiKey` });
+    const { value, worldReadable } = await resolveSecret(apiKey, { path: `connections.${name}.apiKey` });
+    const odd = oddForm(value);
+    if (odd.length > 0) return warning('key', ...oddKey(odd, apiKey));
     if (worldReadable) return warning('key', ...worldReadableWarning({ what: API_KEY, ref: apiKey }));
     return ok('key', `found in ${placeOf(apiKey)}`);
   } catch (error) {
     const remedy = error instanceof ConfigurationError ? error.remedy : null;
+    const odd = await oddUnusable(apiKey);
     return problem(
       'key',
       'configuration',
-      errorMessage(error),
+      odd.length === 0 ? errorMessage(error) : `${errorMessage(error)} The key ${odd.join('; it ')}.`,
       `${remedy ?? 'Provide the key again.'} The doctor reads the key from the same place as the worker, so run it where the worker runs.`,
     );
   }
+}
+
+function oddKey(odd: readonly string[], ref: SecretRef): [message: string, remedy: string] {
+  return [
+    `found in ${placeOf(ref)}, but the key ${odd.join('; it ')}`,
+    'If the service rejects it, provide only the key itself, as the application showed it.',
+  ];
+}
+
+/** What looks wrong about a key that cannot be sent, for example because a label before it brings a space. */
+async function oddUnusable(ref: SecretRef): Promise<string[]> {
+  const secret = await resolveSecret(ref, { form: 'header' }).catch(() => null);
+  return secret === null ? [] : oddForm(secret.value);
 }
 
 /** A secret of a connection and its name in messages. */

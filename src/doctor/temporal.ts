@@ -10,6 +10,7 @@ import {
   workerDifferences,
 } from '../temporal/status/workers.js';
 import { type Finding, ok, problem, warning } from './finding.js';
+import { temporalProxyFindings } from './proxy.js';
 
 export interface TemporalPlace extends ConnectOptions {
   readonly address: string;
@@ -21,6 +22,16 @@ export interface TemporalPlace extends ConnectOptions {
 
 /** Checks that Temporal responds, has the namespace, and that a worker polls the task queue. @param timeoutMs time limit of one call */
 export async function checkTemporal(
+  place: TemporalPlace,
+  connections: readonly ConnectionSettings[],
+  timeoutMs: number,
+): Promise<Finding[]> {
+  const proxy = temporalProxyFindings(place.address);
+  if (proxy.some(({ state }) => state === 'problem')) return proxy;
+  return [...proxy, ...(await checkServer(place, connections, timeoutMs))];
+}
+
+async function checkServer(
   place: TemporalPlace,
   connections: readonly ConnectionSettings[],
   timeoutMs: number,

@@ -1,4 +1,4 @@
-import type { Segment } from '../api/index.js';
+import { recordSegments, type Segment } from '../api/index.js';
 import { type ByteString, fromByteString } from '../core/brands.js';
 import type { WritableResource } from '../core/contract/write-back.js';
 import type { WriteBackSettings } from '../core/settings.js';
@@ -30,7 +30,7 @@ export function toRequest(
       { value: source, shown: '<source>' },
       { value: sourceKey, shown: '<sourceKey>' },
     ];
-    return { method: 'PUT', path: [...path, ...segments], body };
+    return { method: 'PUT', path: recordSegments(settings[resource].path, segments), body };
   }
   return { method: style === 'put-body' ? 'PUT' : 'POST', path, body: withPair(row.pair, body) };
 }

@@ -47,6 +47,7 @@ export class Extraction {
             after: this.#last?.stage ?? null,
             pageSize: this.#last?.pageSize ?? this.start.pageSize,
             read,
+            ...(this.#last?.words === undefined ? {} : { words: this.#last.words }),
           },
         ],
       );

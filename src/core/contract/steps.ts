@@ -1,5 +1,6 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { RetentionSettings } from '../settings.js';
+import type { WordsSpent } from '../words-budget.js';
 import type { DeleteDetection, DeletesProblem } from './deletes.js';
 import type { CleanUpDue, LearnedPageSize, NotifyEvent, Published } from './mirror.js';
 import type { OnPublishedTarget } from './published.js';
@@ -63,6 +64,8 @@ export interface ExtractInput extends RunRef {
   readonly after: ObjectKey | null;
   readonly pageSize: number | null;
   readonly read: ListRead;
+  /** What earlier calls of this run have spent of the budget for words about a limit. Absent: nothing. */
+  readonly words?: WordsSpent;
 }
 
 /**
@@ -87,6 +90,8 @@ export interface ExtractResult {
   readonly shifted: boolean;
   /** Whether a reading of the whole list got an empty body. Such a reading concludes no deletes. */
   readonly isBlank: boolean;
+  /** As in the input, after this call. */
+  readonly words?: WordsSpent;
 }
 
 /** Heartbeat details of `extractPages`: the last staged position, for a retry and for display. */
@@ -96,6 +101,8 @@ export interface ExtractHeartbeat {
   readonly rows: number;
   /** Time until which the service allows no request, milliseconds since 1970; `null`: none. */
   readonly waitingUntil: number | null;
+  /** As in the input, for the next attempt. Absent: as the input says. */
+  readonly words?: WordsSpent;
 }
 
 export interface FindAbsentInput extends RunRef {

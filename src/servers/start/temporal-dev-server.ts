@@ -115,7 +115,12 @@ export async function startTemporalDevServer(options: TemporalDevServerOptions):
  * ready for workers when this function resolves.
  */
 async function checkNamespace(address: string, namespace: string, timeoutMs = 5_000): Promise<void> {
-  const connection = await Connection.connect({ address, connectTimeout: timeoutMs });
+  const connection = await Connection.connect({
+    address,
+    connectTimeout: timeoutMs,
+    // The server is on this machine, where no proxy leads.
+    channelArgs: { 'grpc.enable_http_proxy': 0 },
+  });
   try {
     await connection.withDeadline(Date.now() + timeoutMs, async () => {
       await connection.workflowService.describeNamespace({ namespace });

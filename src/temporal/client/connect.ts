@@ -1,5 +1,9 @@
 import { Client, type ClientInterceptors, Connection, type DataConverter } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
+import type { NativeConnectionOptions } from '@temporalio/worker';
+import { grpcProxyFor } from '../../core/proxy.js';
+
+type ProxyConfig = NonNullable<NativeConnectionOptions['proxy']>;
 
 export type { DataConverter };
 
@@ -55,7 +59,10 @@ export async function connectTemporal(options: ClientConnectOptions = {}): Promi
   const { connectionOptions, namespace } = temporalConfig(options);
   const connection = await Connection.connect({
     ...connectionOptions,
-    channelArgs: { 'grpc.max_reconnect_backoff_ms': MAX_RECONNECT_BACKOFF_MS },
+    channelArgs: {
+      'grpc.max_reconnect_backoff_ms': MAX_RECONNECT_BACKOFF_MS,
+      ...proxyArgs(connectionOptions.address),
+    },
   });
   const { dataConverter, interceptors } = options;
   return {
@@ -68,6 +75,34 @@ export async function connectTemporal(options: ClientConnectOptions = {}): Promi
     namespace,
     address: connectionOptions.address,
     close: () => connection.close(),
+  };
+}
+
+/**
+ * Makes gRPC follow the same rule for proxies as all other connections. By itself, it reads only lower-case variables, and
+ * it would send connections to this machine through the proxy.
+ */
+function proxyArgs(address: string): Record<string, number> {
+  const proxy = grpcProxyFor(address);
+  if (proxy === null) return { 'grpc.enable_http_proxy': 0 };
+  // The only way to name a proxy. No other library reads this variable.
+  process.env.grpc_proxy = proxy.url;
+  return {};
+}
+
+/** The proxy of a worker's connection, whose core reads no variables. */
+export function workerProxy(address: string): { proxy?: ProxyConfig } {
+  const proxy = grpcProxyFor(address);
+  if (proxy === null) return {};
+  const { username, password, hostname, port } = new URL(proxy.url);
+  return {
+    proxy: {
+      type: 'http-connect',
+      targetHost: `${hostname}:${port || 80}`,
+      ...(username === ''
+        ? {}
+        : { basicAuth: { username: decodeURIComponent(username), password: decodeURIComponent(password) } }),
+    },
   };
 }
 

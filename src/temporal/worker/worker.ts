@@ -1,7 +1,7 @@
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import type { Settings } from '../../core/settings.js';
-import { type ConnectOptions, temporalConfig } from '../client/connect.js';
+import { type ConnectOptions, temporalConfig, workerProxy } from '../client/connect.js';
 import { bundleFor, isShipped } from './bundle.js';
 import { cacheBytes, cachedWorkflows } from './cached-workflows.js';
 import { availableMemory, defaultMemory, MemorySlots } from './memory-slots.js';
@@ -68,7 +68,10 @@ export interface WorktrackWorker {
 export async function createWorker(options: WorktrackWorkerOptions): Promise<WorktrackWorker> {
   const { connectionOptions, namespace } = temporalConfig(options);
   const taskQueue = options.taskQueue ?? DEFAULT_TASK_QUEUE;
-  const connection = await NativeConnection.connect(connectionOptions);
+  const connection = await NativeConnection.connect({
+    ...connectionOptions,
+    ...workerProxy(connectionOptions.address),
+  });
   try {
     const { plugins = [], ...more } = options.worker ?? {};
     // The bundle contains the workflow modules. Passing them again would only cause a warning.

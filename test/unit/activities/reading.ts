@@ -20,7 +20,7 @@ export type Answer =
       readonly more?: object;
       readonly date?: number | null;
     }
-  | { readonly status: number }
+  | { readonly status: number; readonly message?: string }
   | 'close'
   /** The body ends in the middle. */
   | 'cut'
@@ -81,7 +81,10 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     if (found === 'close') return void response.socket?.destroy();
     if (found === 'cut') return void response.writeHead(200).end('{"data":[{"id":"a"},{"id":');
     if (found === 'flood') return void response.writeHead(200).end(Buffer.alloc(HTTP.maxBodyBytes + 1, ' '));
-    if ('status' in found) return void response.writeHead(found.status).end('{"message":"upstream failed"}');
+    if ('status' in found)
+      return void response
+        .writeHead(found.status)
+        .end(JSON.stringify({ message: found.message ?? 'upstream failed' }));
     pages++;
     const data = found.ids.map((id) => ({ id, name: `record ${id}`, ...found.more }));
     if (found.date === null) response.sendDate = false;
@@ -121,13 +124,19 @@ export async function readList(options: ReadOptions): Promise<Reading> {
       after: result?.stage ?? run.resumed?.extracted.stage ?? null,
       pageSize: result?.pageSize ?? null,
       read,
+      ...(result?.words === undefined ? {} : { words: result.words }),
     };
     const scheduled = Date.now() + passed;
+    let heartbeatDetails: unknown;
     for (let attempt = 1; ; attempt++) {
       const environment = new MockActivityEnvironment({
         attempt,
+        heartbeatDetails,
         scheduledTimestampMs: scheduled,
         currentAttemptScheduledTimestampMs: Date.now() + passed,
+      });
+      environment.on('heartbeat', (details: unknown) => {
+        heartbeatDetails = details;
       });
       try {
         result = await environment.run(extract, input);

@@ -25,7 +25,7 @@ const IN_CONNECTION: readonly (readonly [lines: string, path: string, fragment: 
   ['resources: [{ path: tasks }]', 'resources[0].name', 'is missing'],
   ['resources: [{ name: a, path: /tasks }]', 'resources[0].path', 'Did you mean "tasks"?'],
   ['resources: [{ name: a, path: /api/public/v2/tasks }]', 'resources[0].path', 'Did you mean "tasks"?'],
-  ['resources: [{ name: a, path: a/../b }]', 'resources[0].path', 'without a leading or trailing slash'],
+  ['resources: [{ name: a, path: a/../b }]', 'resources[0].path', 'without a leading slash'],
   ['resources: [{ name: a, path: a/%2E%2e/b }]', 'resources[0].path', '..'],
   ['resources: [{ name: a, path: "tasks?x=1" }]', 'resources[0].path', '?'],
   ['resources: [{ name: a, key: [] }]', 'resources[0].key', 'found an empty list'],

@@ -1,10 +1,14 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { createRequire } from 'node:module';
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
 import { MINUTE_MS } from '../../../core/duration.js';
+import { proxyFor, storeAddress } from '../../../core/proxy.js';
 import type { LakeSettings } from '../../../core/settings.js';
 import { accountCredentials, addAccountParameters } from './account.js';
 import { sdk } from './sdk.js';
+
+const require = createRequire(import.meta.url);
 
 /** Idle timeout: long enough for a busy store to complete a large upload, short enough to detect a dead peer. */
 const SOCKET_TIMEOUT_MS = MINUTE_MS;
@@ -30,8 +34,7 @@ export interface S3Clients {
  */
 export function createS3Clients(lake: LakeSettings): S3Clients {
   const agentOptions = { keepAlive: true, maxSockets: MAX_SOCKETS };
-  const httpAgent = new HttpAgent(agentOptions);
-  const httpsAgent = new HttpsAgent(agentOptions);
+  const { httpAgent, httpsAgent } = createAgents(lake, agentOptions);
   const common = {
     ...(lake.endpoint === undefined ? {} : { endpoint: lake.endpoint }),
     ...regionOf(lake),
@@ -73,6 +76,20 @@ export function createS3Clients(lake: LakeSettings): S3Clients {
       httpsAgent.destroy();
     },
   };
+}
+
+/** Agents that connect directly or through the proxy of the environment (see `proxyFor`). The proxy only tunnels. */
+function createAgents(
+  lake: LakeSettings,
+  options: { readonly keepAlive: boolean; readonly maxSockets: number },
+): { httpAgent: HttpAgent; httpsAgent: HttpsAgent } {
+  const proxy = proxyFor(storeAddress(lake));
+  if (proxy === null) return { httpAgent: new HttpAgent(options), httpsAgent: new HttpsAgent(options) };
+  // Loaded only where there is a proxy. `openStore` is synchronous, so this is no `import()`.
+  const { HttpsProxyAgent } = require('https-proxy-agent') as typeof import('https-proxy-agent');
+  // It tunnels connections to both kinds of addresses, with and without TLS.
+  const agent = new HttpsProxyAgent(proxy.url, options);
+  return { httpAgent: agent as HttpAgent, httpsAgent: agent as unknown as HttpsAgent };
 }
 
 /** The region from the configuration or environment. Other stores than AWS rarely use it, but a signature needs one. */

@@ -1,0 +1,29 @@
+import { MINUTE_MS } from './duration.js';
+
+/** How long a run believes words about a limit, without any other evidence. After that, the status counts. */
+export const MAX_WORDS_MS = 15 * MINUTE_MS;
+
+/** The time that a run has spent on refusals with only such words. Plain JSON, passed on between activities. */
+export interface WordsSpent {
+  /** Of refusals that have ended, in ms. */
+  readonly ms: number;
+  /** When the current one began, on Temporal's clock, ms since 1970; null: the last request was not refused so. */
+  readonly since: number | null;
+}
+
+export const NO_WORDS: WordsSpent = { ms: 0, since: null };
+
+/** After a refusal with words. */
+export function afterWords({ ms, since }: WordsSpent, now: number): WordsSpent {
+  return { ms, since: since ?? now };
+}
+
+/** After an answer to a request. */
+export function afterAnswer(spent: WordsSpent, now: number): WordsSpent {
+  return spent.since === null ? spent : { ms: spent.ms + Math.max(0, now - spent.since), since: null };
+}
+
+/** Whether the budget of the run is used up. */
+export function areWordsSpent({ ms, since }: WordsSpent, now: number): boolean {
+  return ms + (since === null ? 0 : Math.max(0, now - since)) >= MAX_WORDS_MS;
+}

@@ -38,11 +38,8 @@ export function createClaimRows(deps: ActivityDeps): Activities['worktrack.claim
       const { cancellationSignal: signal, info } = Context.current();
       const { workflowExecution, activityId, namespace } = info;
       const plan = await readPlan(store, planKey);
-      const hashes = RowHashes.decode(
-        await store.read(hashesKey(planKey, plan.file.writer)),
-        keyColumn !== null,
-        plan.file.rows,
-      );
+      const key = hashesKey(planKey, plan.file.writer);
+      const hashes = RowHashes.decode(key, await store.read(key), keyColumn !== null, plan.file.rows);
       const policy = policyOf(written, keyColumn !== null);
       const workflowId = writeBackWorkflowId({ connection, resource, batchId });
       // The same for all attempts of this activity.

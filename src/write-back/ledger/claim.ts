@@ -109,9 +109,7 @@ export async function addClaim(
   if (outcome === 'conflict' && !(await isMine(store, key, info.token))) return null;
   // The number may have been used and merged since the ledger was listed. Then the claim does not count.
   const { entries } = await listLedger(store, resource);
-  if (entries.some((entry) => entry.key === key)) return next;
-  await store.remove([key]);
-  return null;
+  return entries.some((entry) => entry.key === key) ? next : null;
 }
 
 /** An unclear write is repeated: the condition shows whether the first one succeeded. */
@@ -151,7 +149,7 @@ export function claimedState(
 }
 
 /**
- * Replaces a claim by what became of its rows. Whoever closes a claim first decides; before it reads the states, it must
+ * Replaces a claim by what became of its rows; `tidyLedger` removes it. Whoever closes a claim first decides; before it reads the states, it must
  * write the fence.
  *
  * @param at milliseconds since 1970
@@ -183,7 +181,6 @@ export async function closeClaim(
   }
   const rows = encodeRows({ number, batchId, at, isKeyed, counts }, body);
   await swapOnce(store, rowsKey(resource, number, 1), rows);
-  await store.remove([claimKey(resource, number)]);
 }
 
 /** How the counts of the ledger change; `null`: they do not. */

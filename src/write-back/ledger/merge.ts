@@ -17,17 +17,16 @@ const WIDTH = 16;
  */
 export async function tidyLedger(store: ObjectStore, resource: WritableResource): Promise<void> {
   const { entries, replaced } = await listLedger(store, resource);
-  await store.remove(replaced);
-  const merged = planMerge(entries);
-  if (merged === null) return;
+  const merged = planMerge(entries) ?? [];
   try {
-    await merge(store, resource, merged);
+    if (merged.length > 0) await merge(store, resource, merged);
   } catch (error) {
     // Another merge has removed an object.
     if (!(error instanceof ObjectNotFoundError)) throw error;
     return;
   }
-  await store.remove(merged.map(({ key }) => key));
+  // If removals are denied, the objects stay, and nothing reads them.
+  await store.remove([...replaced, ...merged.map(({ key }) => key)]);
 }
 
 async function merge(

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
-import { fromByteString, toByteString } from '../../core/brands.js';
-import { DamagedError } from '../../lake/damaged-error.js';
+import { type ByteString, fromByteString, type ObjectKey, toByteString } from '../../core/brands.js';
+import { damagedObject } from '../../lake/damaged-error.js';
+import { crc32 } from '../../lake/store/crc32.js';
 import type { Field } from '../json-fields.js';
 
 /** Bytes of a hash: half of a SHA-256. A collision among 10^9 rows has a probability of about 10^-21. */
@@ -29,11 +30,11 @@ function shortHash(bytes: Buffer): Buffer {
 }
 
 /** The value as one character per byte, the same for `"60"` and `60`; `null` for a value that counts as an empty cell. */
-function cellOf(json: string): string | null {
+function cellOf(json: ByteString): string | null {
   if (json === 'null' || json === '""') return null;
   if (!json.startsWith('"')) return json;
   const text = json.includes('\\')
-    ? toByteString(JSON.parse(fromByteString(json as never)) as string)
+    ? toByteString(JSON.parse(fromByteString(json)) as string)
     : json.slice(1, -1);
   if (text.length <= 5 && /^(?:true|false)$/i.test(text)) return text.toLowerCase();
   return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
@@ -68,13 +69,14 @@ export class RowHashes {
     this.#rowBytes = 1 + (isKeyed ? 2 : 1) * HASH_BYTES;
   }
 
-  /** @throws DamagedError if the bytes are not those of `rows` rows */
-  static decode(body: Buffer, isKeyed: boolean, rows: number): RowHashes {
+  /** @throws DamagedError if the bytes are not exactly those that `encode` gave for `rows` rows */
+  static decode(key: ObjectKey, body: Buffer, isKeyed: boolean, rows: number): RowHashes {
     const hashes = new RowHashes(isKeyed);
-    if (body.length !== rows * hashes.#rowBytes)
-      throw new DamagedError("the hashes of a plan's rows do not match its number of rows");
-    for (let from = 0; from < body.length; from += BLOCK_ROWS * hashes.#rowBytes)
-      hashes.#blocks.push(body.subarray(from, from + BLOCK_ROWS * hashes.#rowBytes));
+    const end = rows * hashes.#rowBytes;
+    if (body.length !== end + 4 || body.readUInt32LE(end) !== crc32(body.subarray(0, end)))
+      throw damagedObject(key, 'its content does not match its checksum');
+    for (let from = 0; from < end; from += BLOCK_ROWS * hashes.#rowBytes)
+      hashes.#blocks.push(body.subarray(from, Math.min(end, from + BLOCK_ROWS * hashes.#rowBytes)));
     hashes.#rows = rows;
     return hashes;
   }
@@ -113,11 +115,14 @@ export class RowHashes {
     return this.#offset(row) + 1 + (this.isKeyed ? HASH_BYTES : 0);
   }
 
-  /** The bytes for `decode`. */
+  /** The bytes for `decode`: all rows, and a CRC32. */
   encode(): Buffer[] {
-    return this.#blocks.map((block, at) =>
+    const blocks = this.#blocks.map((block, at) =>
       block.subarray(0, Math.min(BLOCK_ROWS, this.#rows - at * BLOCK_ROWS) * this.#rowBytes),
     );
+    const checksum = Buffer.alloc(4);
+    checksum.writeUInt32LE(blocks.reduce((crc, block) => crc32(block, crc), 0));
+    return [...blocks, checksum];
   }
 
   #offset(row: number): number {

@@ -212,12 +212,15 @@ describe('a row that is in two files', () => {
 
   it('is not missed if its batch was terminated, and its worker still sends', async () => {
     const rows = numbered(3000);
-    stack.simulator.admin.faults.add({ match: { method: 'POST' }, fault: { kind: 'latency', ms: 40 } });
+    // All requests that are sent at the same time.
+    const held = holdAnswer(stack.simulator, { method: 'POST' }, 8);
     const first = await start(csv(rows), 'one');
-    await until(() => recordsOf(stack, 'time-entries').length > 100, 'rows are written');
+    await until(held.isThere, 'rows are being sent');
     await stack.temporal.client.workflow.getHandle(first).terminate('test');
-    const second = await follow(await start(csv(rows), 'two'));
-    stack.simulator.admin.faults.clear();
+    const begun = await start(csv(rows), 'two');
+    await until(() => recordsOf(stack, 'time-entries').length > 100, 'the second batch sends rows');
+    held.release();
+    const second = await follow(begun);
     // What the first batch may have sent is not sent again.
     const { created, skipped, unknown } = second.counts;
     expect(created + skipped + unknown).toBe(3000);

@@ -122,7 +122,7 @@ async function startAndFollowBatch(
     output.note(`Workflow: ${workflowId.replace(input.batchId, shown)}`);
     if (isOther)
       output.note(
-        'This batch is already running with another input or another --unknown. Waiting for it to end first.',
+        'This batch is already running with another input or other options. Waiting for it to end first.',
       );
     const result = await followBatch(temporal, { workflowId, connection, input });
     if (!isOther) return result;

@@ -113,7 +113,7 @@ describe('a batch that is repeated at once', () => {
   const kinds: [string, RegExp][] = [
     ['the plan', /\/plan\.json$/],
     ['a chunk of rows', /\/rows\/.*\.ndjson$/],
-    ['the hashes of the rows', /\/hashes\.bin$/],
+    ['the list of hashes', /\/hashes\.bin$/],
     ['a log', /\/log\/.*\.json$/],
     ['the settings of the batch', /\/batch\.json$/],
   ];

@@ -32,8 +32,9 @@ export function diagnosticLines({
   }
   if (counts.unknown > 0 && outcome === 'incomplete') {
     lines.push(
-      `${counted(counts.unknown, 'row')} unknown: they were sent without a response, so long ago that the service may have forgotten their idempotency keys. ` +
-        'Look for them in the service. Then run the same command with --unknown resend to send them again, or with --unknown skip to leave them.',
+      `${counted(counts.unknown, 'row')} unknown. If this batch has sent them without a response, the service may have forgotten their idempotency keys: ` +
+        'look for them in the service, then run the same command with --unknown resend to send them again, or with --unknown skip to leave them. ' +
+        'If their messages name an earlier batch, repeat that one first, then this one.',
     );
   } else if (counts.unknown > 0 && results !== null) {
     lines.push(

@@ -9,6 +9,7 @@ import { BlockReader } from '../../src/lake/part/reader.js';
 import { maskedColumns, profileFingerprint } from '../../src/lake/rows/profile.js';
 import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
 import { type Column, ColumnSet, schemaChanges, withText } from '../../src/lake/rows/schema.js';
+import { columnsWithMasks, shapeOf } from '../../src/lake/rows/shapes.js';
 import { exceedsDeleteLimit } from '../../src/lake/run/deletes.js';
 import { countsUnlisted, type RunFile } from '../../src/lake/run/run-file.js';
 import type { StagedChunk } from '../../src/lake/run/stage.js';
@@ -36,7 +37,11 @@ export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planM
       );
       const columnSet = new ColumnSet(run.resource.key, stages.at(-1)!.columns);
       // Masked values stay masked in rows that no later run reads again, so the note outlives the mask.
-      const columns = withText(columnSet.toColumns(), maskedColumns(run.resource, columnSet.names));
+      const known = columnSet.toColumns();
+      const columns = withText(known, [
+        ...maskedColumns(run.resource, columnSet.names),
+        ...leftMasks(run, known),
+      ]);
       const lastChain = stages.findLast(({ kind }) => kind !== 'catch-up')!.chain;
       const repeated = chunks
         .filter(({ chain }) => chain === lastChain)
@@ -65,6 +70,12 @@ export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planM
       await writeDocument(store, key, plan);
       return { plan: key, batches: plan.batches.length, repeated };
     });
+}
+
+/** Columns in which rows of the base snapshot hold masks, whatever today's settings say of the column. */
+function leftMasks({ before, resource }: RunFile, columns: readonly Column[]): string[] {
+  if (before === null) return [];
+  return columnsWithMasks(before.shapes, shapeOf(resource, null), { columns, key: resource.key });
 }
 
 /** Stops a run before it writes parts, if it has too many deletes or if a frozen schema has changed. */

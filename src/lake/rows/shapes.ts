@@ -268,6 +268,21 @@ export function settingsChange(
   return { mustRead, hidden: [...hidden] };
 }
 
+/**
+ * The columns in which some rows of a snapshot hold masks, also where today's settings do not mask the column itself:
+ * masks that cannot be taken back, and masks of an object whose values are in columns of their own.
+ */
+export function columnsWithMasks(
+  shapes: readonly Shape[],
+  today: Shape,
+  { columns, key }: { readonly columns: readonly Column[]; readonly key: readonly string[] },
+): string[] {
+  if (shapes.length === 1 && isSameShape(shapes[0]!, today)) return [];
+  const all = shapes.map((_, at) => new Reshaping(shapes, at, today, key));
+  const isMask = (state: CellState): boolean => state === 'redact' || state.startsWith('hash:');
+  return columns.filter((column) => all.some((one) => isMask(one.after(column)))).map(({ name }) => name);
+}
+
 function hasValues({ types }: Pick<Column, 'types'>): boolean {
   return typeNames(types).some((type) => type !== 'null');
 }

@@ -3,6 +3,7 @@ import type { UtcSeconds } from '../../../src/core/brands.js';
 import type { ColumnSettings, CsvSettings } from '../../../src/core/settings.js';
 import { type Column, typeBits } from '../../../src/lake/rows/schema.js';
 import {
+  columnsWithMasks,
   nextShapes,
   Reshaping,
   type Shape,
@@ -140,6 +141,18 @@ describe('A change of settings', () => {
     ]);
     expect(hidden(K1, REDACT)).toEqual([]);
     expect(hidden({}, { nested: 'flatten', exclude: ['person.email'] })).toEqual(['person']);
+  });
+});
+
+describe('The columns with masks', () => {
+  it('are also those whose object is masked, and those whose masks cannot be taken back', () => {
+    const columns = [...COLUMNS, column('person.size', 'integer')];
+    const masks = (then: Settings, today: Settings) =>
+      columnsWithMasks([shape(then)], shape(today), { columns, key: ['id'] });
+    expect(masks({ nested: 'flatten' }, { mask: { person: 'hash' } })).toEqual(['person', 'person.size']);
+    expect(masks(K1, {})).toEqual(['email']);
+    expect(masks(K1, K1)).toEqual([]);
+    expect(masks({}, EXCLUDE)).toEqual([]);
   });
 });
 

@@ -139,7 +139,7 @@ const CONFIGURATION: readonly Mistake[] = [
     args: 'status --config none.yaml',
     code: 2,
     says: /none\.yaml does not exist \(from --config\)/,
-    remedy: /worktrack init/,
+    remedy: /main\.js init/,
   },
   {
     of: 'a folder in place of the file',
@@ -208,7 +208,7 @@ const CONFIGURATION: readonly Mistake[] = [
     args: 'schedule pause',
     code: 2,
     says: /There is no schedule yet/,
-    remedy: /create it with: worktrack schedule apply/,
+    remedy: /create it with: node \S+main\.js schedule apply/,
   },
   {
     of: 'a cron expression that Temporal rejects',
@@ -230,7 +230,7 @@ const CONFIGURATION: readonly Mistake[] = [
     args: 'cat projects',
     code: 2,
     says: /projects/,
-    remedy: /worktrack export/,
+    remedy: /main\.js export/,
   },
 ];
 

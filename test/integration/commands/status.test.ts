@@ -75,9 +75,9 @@ describe('worktrack status', () => {
     const now = (await status()).tasks!.lastRun!.runId;
     const back = await run('rollback', '--resource', 'tasks', '--to', first);
     expect(back.stdout).toContain(`It came from run ${now}.`);
-    expect(back.stdout).toContain(
-      `worktrack rollback --connection ${stack.connection} --resource tasks --to ${now}`,
-    );
+    // The command is as the user can type it, with the options of this one.
+    expect(back.stdout).toContain(`main.js rollback --config ${stack.configFile} `);
+    expect(back.stdout).toContain(`--connection ${stack.connection} --resource tasks --to ${now}`);
     expect((await status()).tasks).toMatchObject({
       state: 'rolled-back',
       rolledBack: { from: now, to: first },

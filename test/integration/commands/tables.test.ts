@@ -105,7 +105,7 @@ describe('published data for readers of the lake', () => {
     const { code, stdout, stderr } = await inFolder('ddl');
     expect(code, stderr).toBe(0);
     expect(stderr).toContain('Skipped: projects: nothing is published');
-    expect(stderr).toContain('worktrack export');
+    expect(stderr).toContain('main.js export');
     await duck.run(stdout);
     for (const resource of ['tasks', 'time-entries', 'members']) {
       const { header } = await readSnapshot(stack.store, resource);

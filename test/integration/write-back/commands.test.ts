@@ -167,7 +167,7 @@ describe('`worktrack write-back`', () => {
     // A log must not hold the keys of records.
     expect(rejected.stderr).not.toContain('line 3');
     const [, printed] = /Batch ([0-9a-f]{12}): incomplete/.exec(rejected.stdout)!;
-    expect(rejected.stderr).toContain(`worktrack write-back receipts ${printed} --rejected`);
+    expect(rejected.stderr).toMatch(new RegExp(`main\\.js write-back receipts .*${printed} --rejected`));
     const all = await receipts(printed!);
     expect(all.stdout.split('\n').map((line) => line.split('  ')[0])).toEqual(['line 2', 'line 3', '']);
     const lines = await receipts(printed!.slice(0, 6), '--rejected');

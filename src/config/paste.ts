@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { applyDefaults } from './defaults.js';
 import { readDocument } from './document.js';
 import { DEFAULT_RESOURCES } from './resource-defaults.js';
 import { get, isMap } from './values.js';
@@ -10,14 +11,14 @@ export interface SettingsToPaste {
 }
 
 /**
- * The keys `sync` and `resources` of a connection with some settings added, as YAML that replaces these keys in the file. All
+ * The keys `sync` and `resources` of a connection with some settings added, and with those of `defaults`, as YAML that replaces these keys in the file. All
  * other settings of the two keys stay. A key without additions is left out.
  *
  * @param text the configuration file
  * @returns lines with the indentation of a connection's keys; empty without additions
  */
 export function settingsToPaste(text: string, connection: string, added: SettingsToPaste): string {
-  const raw = get(readDocument(text).tree, 'connections', connection);
+  const raw = get(applyDefaults(readDocument(text).tree).tree, 'connections', connection);
   const sync = get(raw, 'sync');
   const list = get(raw, 'resources') ?? DEFAULT_RESOURCES;
   const keys = {

@@ -75,3 +75,14 @@ export async function readChunk(store: ObjectStore, plan: StoredPlan, number: nu
   const key = chunkKey(plan.key, plan.file.writer, number);
   return decodeChunk(key, await store.read(key), plan.file.chunks[number]!);
 }
+
+/** Whether the service has accepted a row from an attempt of a run. Reads logs until it finds one. @throws as `loadChunk` */
+export async function hasAcceptedRow(store: ObjectStore, index: LogIndex, run: string): Promise<boolean> {
+  for (const { done, open } of index.values()) {
+    for (const key of [...done, ...open]) {
+      const log = decodeSealed<ChunkLog>(key, await store.read(key));
+      if (log.run === run && log.accepted > 0) return true;
+    }
+  }
+  return false;
+}

@@ -1,5 +1,5 @@
 import type { SendRowsInput } from '../../src/core/contract/write-back.js';
-import { isPending } from '../../src/write-back/index.js';
+import { type ChunkRow, isPending, type RowState } from '../../src/write-back/index.js';
 import type { Turn } from '../../src/write-back/ledger/index.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { transientFailure } from '../shared/failures.js';
@@ -29,6 +29,9 @@ interface FeedEvents {
   readonly mustEnd: () => boolean;
 }
 
+/** What an attempt does with a row of a chunk. */
+type Selected = 'settled' | 'unclear' | 'skipped' | Omit<RowTask, 'chunk'>;
+
 /** Provides the rows that an attempt sends, chunk by chunk. The rows of a chunk follow only after its open log is durable. */
 export class ChunkFeed {
   readonly #options: SendAttemptOptions;
@@ -37,11 +40,13 @@ export class ChunkFeed {
   readonly todo: readonly number[];
   /** How many chunks of `todo` were opened, or are being opened. */
   #begun = 0;
-  #opening: Promise<readonly RowTask[]> | null = null;
-  #tasks: readonly RowTask[] = [];
-  /** Index of the next row in `#tasks`. */
-  #at = 0;
+  #opening: Promise<RowTask[]> | null = null;
+  /** The rows of the current chunk that are left. */
+  #tasks: RowTask[] = [];
   #advancing: Promise<boolean> | null = null;
+  /** Rows of later chunks that were taken ahead of their turn, by chunk. */
+  readonly #ahead = new Map<number, Set<number>>();
+  #opened = 0;
 
   constructor(options: SendAttemptOptions, events: FeedEvents) {
     const { plan, logs, turn } = options;
@@ -54,13 +59,13 @@ export class ChunkFeed {
 
   /** Whether all rows were taken. */
   get reachedEnd(): boolean {
-    return this.#begun === this.todo.length && this.#opening === null && this.#at >= this.#tasks.length;
+    return this.#begun === this.todo.length && this.#opening === null && this.#tasks.length === 0;
   }
 
   /** Takes the next row of the current chunk; `null` if there is none, or if the attempt must end. */
   take(): RowTask | null {
-    if (this.#at >= this.#tasks.length || this.#events.mustEnd()) return null;
-    return this.#tasks[this.#at++]!;
+    if (this.#tasks.length === 0 || this.#events.mustEnd()) return null;
+    return this.#tasks.shift()!;
   }
 
   /**
@@ -76,14 +81,39 @@ export class ChunkFeed {
     return this.#advancing;
   }
 
+  /**
+   * Takes a row that is this share of the rest away from its beginning, to find out whether the service accepts any.
+   *
+   * @param share from 0 to 1
+   * @returns `null` if there is none near it
+   * @throws StoreError
+   */
+  async takeAt(share: number): Promise<RowTask | null> {
+    if (this.#events.mustEnd()) return null;
+    // Otherwise the next chunk would be neither open nor closed.
+    const next = (await this.#opening) ?? [];
+    const later = this.todo.slice(this.#begun);
+    const rowsOf = (number: number): number => this.#options.plan.file.chunks[number]!;
+    const rest = this.#tasks.length + next.length + later.reduce((sum, number) => sum + rowsOf(number), 0);
+    let at = Math.min(rest - 1, Math.floor(share * rest));
+    for (const tasks of [this.#tasks, next]) {
+      if (at < tasks.length) return tasks.splice(at, 1)[0] ?? null;
+      at -= tasks.length;
+    }
+    for (const number of later) {
+      if (at < rowsOf(number)) return this.#takeAhead(number, at);
+      at -= rowsOf(number);
+    }
+    return null;
+  }
+
   async #advance(): Promise<boolean> {
-    while (this.#at >= this.#tasks.length) {
+    while (this.#tasks.length === 0) {
       const opening = this.#opening ?? this.#openNext();
       if (opening === null) return false;
       // Kept if it fails, so that no later call passes this chunk over.
       this.#opening = opening;
       this.#tasks = await opening;
-      this.#at = 0;
       // The next chunk is opened while the current one is being sent.
       this.#opening = this.#openNext();
       // Awaited in the next iteration; until then a failure must not count as unhandled.
@@ -95,17 +125,25 @@ export class ChunkFeed {
     return false;
   }
 
-  #openNext(): Promise<readonly RowTask[]> | null {
+  #openNext(): Promise<RowTask[]> | null {
     if (this.#begun === this.todo.length || this.#events.mustEnd()) return null;
     return this.#open(this.todo[this.#begun++]!);
   }
 
-  async #open(number: number): Promise<readonly RowTask[]> {
-    const { deps, connection, plan, logs, token } = this.#options;
-    const { store } = connection;
-    const loaded = await loadChunk(store, plan, number, logs);
-    const chunk = new OpenChunk({ store, plan: plan.key, chunk: loaded, token, at: deps.now() });
-    const tasks = this.#selectRows(loaded, chunk);
+  async #open(number: number): Promise<RowTask[]> {
+    const loaded = await this.#load(number);
+    const chunk = this.#chunkOf(loaded);
+    const tasks: RowTask[] = [];
+    for (const [index, row] of loaded.rows.entries()) {
+      if (this.#ahead.get(number)?.has(index)) continue;
+      const selected = this.#select(row, index, loaded.states.get(index), chunk.at);
+      if (typeof selected === 'object') tasks.push({ chunk, ...selected });
+      else if (selected === 'skipped') {
+        const message = 'it is unknown whether the row was written; not sent again because of --unknown skip';
+        chunk.settle(index, { outcome: 'skipped', status: null, id: null, message });
+        this.#events.onSettled();
+      } else if (selected === 'settled') this.#events.onSettled();
+    }
     if (tasks.length === 0) {
       await chunk.conclude();
       return [];
@@ -128,32 +166,53 @@ export class ChunkFeed {
     throw transientFailure(`${input.resource}: the turn of this batch has ended, so it sends no further row`);
   }
 
-  /** Selects the rows of a chunk to send. With `--unknown skip`, rows in doubt are settled as skipped. */
-  #selectRows({ rows, states }: LoadedChunk, chunk: OpenChunk): RowTask[] {
+  /** Opens a later chunk for one row. The chunk is opened again for the others when its turn comes. */
+  async #takeAhead(number: number, at: number): Promise<RowTask | null> {
+    const loaded = await this.#load(number);
+    const chunk = this.#chunkOf(loaded);
+    const taken = this.#ahead.get(number) ?? new Set();
+    for (const index of [...loaded.rows.keys()].sort((a, b) => Math.abs(a - at) - Math.abs(b - at))) {
+      if (taken.has(index)) continue;
+      const selected = this.#select(loaded.rows[index]!, index, loaded.states.get(index), chunk.at);
+      if (typeof selected !== 'object') continue;
+      this.#ahead.set(number, taken.add(index));
+      await chunk.begin();
+      await this.#checkTurn(chunk);
+      this.#events.onOpen(chunk, 1);
+      return { chunk, ...selected };
+    }
+    return null;
+  }
+
+  #load(number: number): Promise<LoadedChunk> {
+    const { connection, plan, logs } = this.#options;
+    return loadChunk(connection.store, plan, number, logs);
+  }
+
+  #chunkOf(chunk: LoadedChunk): OpenChunk {
+    const { deps, connection, input, plan, token } = this.#options;
+    const { store } = connection;
+    // One attempt can open a chunk several times.
+    const own = `${token}-${this.#opened++}`;
+    return new OpenChunk({ store, plan, chunk, run: input.run, token: own, at: deps.now() });
+  }
+
+  /** With `--unknown skip`, rows in doubt are settled as skipped. */
+  #select(row: ChunkRow, index: number, state: RowState | undefined, at: number): Selected {
     const { connection, input, turn } = this.#options;
     const { unknown } = input;
-    const tasks: RowTask[] = [];
-    for (const [index, row] of rows.entries()) {
-      const state = states.get(index);
-      if (!isPending(row) || (state?.receipt ?? null) !== null || turn.verdictOf(row.row) !== null) {
-        this.#events.onSettled();
-        continue;
-      }
-      const times = [row.sentAt, state?.sentAt ?? null].filter((time) => time !== null);
-      const firstSent = times.length === 0 ? null : Math.min(...times);
-      const isUnknown = firstSent !== null && this.#isForgotten(firstSent);
-      if (!isUnknown || unknown === 'resend') {
-        const before = firstSent === null ? 'never' : isUnknown ? 'forgotten' : 'remembered';
-        const since = before === 'remembered' ? Math.min(firstSent ?? chunk.at, chunk.at) : chunk.at;
-        const notAfter = since + connection.settings.writeBack.unknownAfterMs;
-        tasks.push({ chunk, index, row, before, notAfter });
-      } else if (unknown === 'skip') {
-        const message = 'it is unknown whether the row was written; not sent again because of --unknown skip';
-        chunk.settle(index, { outcome: 'skipped', status: null, id: null, message });
-        this.#events.onSettled();
-      }
-    }
-    return tasks;
+    if (!isPending(row) || (state?.receipt ?? null) !== null || turn.verdictOf(row.row) !== null)
+      return 'settled';
+    const times = [row.sentAt, state?.sentAt ?? null].filter((time) => time !== null);
+    const firstSent = times.length === 0 ? null : Math.min(...times);
+    const isForgotten = firstSent !== null && this.#isForgotten(firstSent);
+    if (isForgotten && unknown === 'skip') return 'skipped';
+    if (isForgotten && unknown !== 'resend') return 'unclear';
+    // A complete response left the outcome unknown: asking again in the same run would change nothing.
+    if (state?.unclearIn === input.run) return 'unclear';
+    const before = firstSent === null ? 'never' : isForgotten ? 'forgotten' : 'remembered';
+    const since = before === 'remembered' ? Math.min(firstSent ?? at, at) : at;
+    return { index, row, before, notAfter: since + connection.settings.writeBack.unknownAfterMs };
   }
 
   /** Whether the service may have forgotten the idempotency key of a request that was sent at this time. */

@@ -1,5 +1,4 @@
 import type { SentBefore } from '../../src/api/index.js';
-import type { ObjectKey } from '../../src/core/brands.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import {
   type ChunkLog,
@@ -11,20 +10,29 @@ import {
 } from '../../src/write-back/index.js';
 import type { LoadedChunk } from './attempt-logs.js';
 import { LogFile } from './log-file.js';
+import type { StoredPlan } from './stored-plans.js';
 
 interface OpenChunkOptions {
   readonly store: ObjectStore;
-  readonly plan: ObjectKey;
+  readonly plan: StoredPlan;
   readonly chunk: LoadedChunk;
+  /** The run of the batch. */
+  readonly run: string;
   /** Makes the log name of this attempt unique. */
   readonly token: string;
   /** Milliseconds since 1970. */
   readonly at: number;
 }
 
+/** What the service said about a row without an outcome. */
+interface Said {
+  readonly status: number | null;
+  readonly message: string | null;
+}
+
 /**
- * One attempt's log of a chunk, stored in the lake. From `sending` on, a row counts as possibly sent, until `settle` or
- * `unsent` is called. So the log is correct whenever it is closed.
+ * One attempt's log of a chunk, stored in the lake. From `sending` on, a row counts as possibly sent, until `settle`,
+ * `hold` or `unsent` is called. So the log is correct whenever it is closed.
  */
 export class OpenChunk {
   readonly number: number;
@@ -33,26 +41,27 @@ export class OpenChunk {
   readonly #open: LogFile;
   readonly #done: LogFile;
   readonly #rows = new Map<number, LoggedRow>();
+  #accepted = 0;
   #dirty = false;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(options: OpenChunkOptions) {
+    const { store, plan, chunk, token, at } = options;
     this.#options = options;
-    this.number = options.chunk.number;
-    const { store, plan, token } = options;
-    this.#open = new LogFile(store, logKey(plan, this.number, token, 'open'));
-    this.#done = new LogFile(store, logKey(plan, this.number, token, 'done'));
-    this.at = options.at;
+    this.number = chunk.number;
+    this.#open = new LogFile(store, logKey(plan.key, this.number, token, 'open'));
+    this.#done = new LogFile(store, logKey(plan.key, this.number, token, 'done'));
+    this.at = at;
   }
 
   /** Writes the open log, before the first row of the chunk is sent. */
   begin(): Promise<void> {
-    return this.#write('open', { at: this.at, closed: false, rows: [...this.#rows.values()] });
+    return this.#write('open', false, [...this.#rows.values()]);
   }
 
   /** Call this before the row's request. @param index the row's index in the chunk */
   sending(index: number): void {
-    this.tried(index, null, null);
+    this.tried(index, { status: null, message: null });
   }
 
   /** Records that this attempt certainly did not write the row. */
@@ -64,13 +73,23 @@ export class OpenChunk {
   /** Records the outcome of a row. @param index the row's index in the chunk */
   settle(index: number, { outcome, status, id, message }: RowReceipt): void {
     this.#rows.set(index, [index, outcome, status, id, message]);
+    if (outcome === 'created' || outcome === 'updated') this.#accepted++;
     this.#dirty = true;
   }
 
   /** Records that a row may have been sent and has no outcome. */
-  tried(index: number, status: number | null, message: string | null): void {
-    this.#rows.set(index, [index, 'tried', status, null, message]);
-    this.#dirty = true;
+  tried(index: number, said: Said): void {
+    this.#note(index, 'tried', said);
+  }
+
+  /** As `tried`, for a row that this run must not send again. */
+  unclear(index: number, said: Said): void {
+    this.#note(index, 'unclear', said);
+  }
+
+  /** Records that the service refused the row and so did not write it. */
+  hold(index: number, said: Said): void {
+    this.#note(index, 'held', said);
   }
 
   /** Writes the log if it has changed since the last write. */
@@ -88,8 +107,13 @@ export class OpenChunk {
   /** Closes the log: rows that it does not list were not sent. */
   close(): Promise<void> {
     const rows = this.#receipts();
-    if (rows !== null) return this.#write('done', { at: this.at, closed: true, rows });
-    return this.#write('open', { at: this.at, closed: true, rows: [...this.#rows.values()] });
+    if (rows !== null) return this.#write('done', true, rows);
+    return this.#write('open', true, [...this.#rows.values()]);
+  }
+
+  #note(index: number, what: 'tried' | 'unclear' | 'held', { status, message }: Said): void {
+    this.#rows.set(index, [index, what, status, null, message]);
+    this.#dirty = true;
   }
 
   /** The receipts of all rows of the chunk, from all attempts; `null` while one is missing. */
@@ -100,7 +124,7 @@ export class OpenChunk {
       if (!isPending(row)) continue;
       const logged = this.#rows.get(index);
       const before = states.get(index)?.receipt ?? null;
-      if (logged !== undefined && logged[1] !== 'tried') receipts.push(logged);
+      if (logged !== undefined && isReceipt(logged)) receipts.push(logged);
       else if (before !== null)
         receipts.push([index, before.outcome, before.status, before.id, before.message]);
       else return null;
@@ -109,12 +133,18 @@ export class OpenChunk {
   }
 
   /** Writes one log at a time, in order. */
-  #write(state: 'open' | 'done', log: ChunkLog): Promise<void> {
+  #write(state: 'open' | 'done', closed: boolean, rows: readonly LoggedRow[]): Promise<void> {
+    const { run } = this.#options;
+    const log: ChunkLog = { run, at: this.at, accepted: this.#accepted, closed, rows };
     const file = state === 'open' ? this.#open : this.#done;
     const writing = this.#writing.then(() => file.write(log));
     this.#writing = writing.catch(() => {});
     return writing;
   }
+}
+
+function isReceipt([, outcome]: LoggedRow): boolean {
+  return outcome !== 'tried' && outcome !== 'unclear' && outcome !== 'held';
 }
 
 /** A row to send. */

@@ -1,5 +1,6 @@
 import {
   BrokenPromiseError,
+  isSuccess,
   RefusedError,
   RejectedError,
   type SendAnswer,
@@ -9,13 +10,22 @@ import {
 } from '../../src/api/index.js';
 import type { WritableResource } from '../../src/core/contract/write-back.js';
 import { errorMessage, WorktrackError } from '../../src/core/errors.js';
-import { type RowReceipt, responseId, toRequest } from '../../src/write-back/index.js';
+import { judgeResponse, type RowReceipt, toRequest, type WriteVerdict } from '../../src/write-back/index.js';
 import type { OpenConnection } from '../shared/deps.js';
 import type { RowTask } from './open-chunk.js';
+
+/** A refusal of a row. */
+export interface Refusal {
+  readonly error: RefusedError;
+  /** Whether an earlier request may have written the row. The refusal does not show that. */
+  readonly inDoubt: boolean;
+}
 
 /** How the request for a row ended. */
 export type RequestOutcome =
   | { readonly kind: 'settled'; readonly receipt: RowReceipt }
+  /** A complete response leaves the outcome unknown. Another request in this run would get the same response. */
+  | { readonly kind: 'unclear'; readonly status: number | null; readonly message: string }
   /** The row may have been written. `stop`: why the attempt must send no other row; `null` if it may. */
   | {
       readonly kind: 'in-doubt';
@@ -25,6 +35,9 @@ export type RequestOutcome =
     }
   /** This attempt did not write the row. `stop` as above. */
   | { readonly kind: 'unsent'; readonly stop: unknown }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  /** Only its words show that the refusal is about a limit. */
+  | { readonly kind: 'limited'; readonly refusal: Refusal }
   /** The service answered 404 or 405: there may be no endpoint at the path. */
   | { readonly kind: 'endpoint-missing'; readonly receipt: RowReceipt };
 
@@ -33,6 +46,7 @@ interface RowRequestOptions {
   readonly resource: WritableResource;
   readonly signal: AbortSignal;
   readonly onWait: (untilMs: number) => void;
+  readonly onRefused: () => void;
 }
 
 /** Sends the request for one row, within the connection's rate budget. Never throws. */
@@ -40,13 +54,15 @@ export async function sendRowRequest(
   { row, before, notAfter }: RowTask,
   options: RowRequestOptions,
 ): Promise<RequestOutcome> {
-  const { connection, resource, signal, onWait } = options;
+  const { connection, resource, signal, onWait, onRefused } = options;
   try {
     const { idempotencyKey } = row;
-    const { method, path, body } = toRequest(resource, row, connection.settings.writeBack);
+    const { writeBack } = connection.settings;
+    const { method, path, body } = toRequest(resource, row, writeBack);
+    const context = { resource, rule: writeBack[resource], pair: row.pair };
     const outcome = await connection.client.send(
-      { resource, method, path, body, idempotencyKey, before, notAfter, signal, onWait },
-      responseId,
+      { resource, method, path, body, idempotencyKey, before, notAfter, signal, onWait, onRefused },
+      (text, facts) => judgeResponse(text, facts, context),
     );
     switch (outcome.kind) {
       case 'answered':
@@ -62,16 +78,18 @@ export async function sendRowRequest(
   }
 }
 
-function answered(answer: SendAnswer<string | null>, resource: WritableResource): RequestOutcome {
+function answered(answer: SendAnswer<WriteVerdict>, resource: WritableResource): RequestOutcome {
   switch (answer.verdict) {
     case 'accepted': {
-      const { status, value: id } = answer.received;
+      const { status, value } = answer.received;
+      if (value.kind === 'unclear') return { kind: 'unclear', status, message: value.message };
       const outcome = resource === 'time-entries' || status === 201 ? 'created' : 'updated';
-      const message = id === null ? 'the response has no id' : null;
-      return { kind: 'settled', receipt: { outcome, status, id, message } };
+      return { kind: 'settled', receipt: { outcome, status, id: value.id, message: null } };
     }
     case 'refused':
-      return { kind: 'unsent', stop: answer.error };
+      return { kind: 'refused', refusal: { error: answer.error, inDoubt: false } };
+    case 'limited':
+      return limited(answer.error, false) ?? { kind: 'unsent', stop: null };
     case 'rejected': {
       const { status } = answer.error;
       const receipt = rejected(answer.error);
@@ -80,6 +98,12 @@ function answered(answer: SendAnswer<string | null>, resource: WritableResource)
         : { kind: 'settled', receipt };
     }
   }
+}
+
+/** A refusal whose only evidence for a limit are words. Better evidence makes it transient, like a 429. */
+function limited({ evidence, refusal }: TransientError, isInDoubt: boolean): RequestOutcome | null {
+  if (refusal === null || evidence !== 'words') return null;
+  return { kind: 'limited', refusal: { error: refusal, inDoubt: isInDoubt } };
 }
 
 function rejected(error: RejectedError): RowReceipt {
@@ -105,11 +129,19 @@ function inDoubt(error: unknown, signal: AbortSignal): RequestOutcome {
     const message = signal.aborted ? 'the batch was stopped before the response arrived' : describe(error);
     return { kind: 'in-doubt', status: null, message, stop: signal.aborted ? null : error };
   }
-  const message =
-    error instanceof BrokenPromiseError
-      ? 'the response could not be read'
-      : (error.serviceMessage ?? error.message);
-  const stops = error instanceof RefusedError || (error instanceof TransientError && error.reason === 'hold');
+  if (error instanceof RefusedError) return { kind: 'refused', refusal: { error, inDoubt: true } };
+  if (error instanceof BrokenPromiseError)
+    return { kind: 'unclear', status: error.status, message: 'the response could not be read' };
+  const message = error.serviceMessage ?? error.message;
+  if (error instanceof TransientError) {
+    const found = limited(error, true);
+    if (found !== null) return found;
+    // Complete, with a status of success, and repeatedly no JSON.
+    const isUnreadable = error.reason === 'body' || error.reason === 'cut';
+    if (isUnreadable && error.status !== null && isSuccess(error.status))
+      return { kind: 'unclear', status: error.status, message };
+  }
+  const stops = error instanceof TransientError && error.reason === 'hold';
   return { kind: 'in-doubt', status: error.status, message, stop: stops ? error : null };
 }
 

@@ -2,32 +2,42 @@ import { setMaxListeners } from 'node:events';
 import type { RowOutcome } from '../../src/core/contract/write-back.js';
 import type { RowReceipt } from '../../src/write-back/index.js';
 import { ChunkFeed, type SendAttemptOptions } from './chunk-feed.js';
+import { NotFoundRows } from './not-found-rows.js';
 import type { OpenChunk, RowTask } from './open-chunk.js';
+import { Refusals } from './refusals.js';
 import { type RequestOutcome, sendRowRequest } from './row-request.js';
+import { Signal } from './signal.js';
 import { endpointMissing, stopFailure, unsettledFailure } from './stop-failures.js';
 
 /** Consecutive failed rows after which the attempt ends, so that Temporal retries it after a pause. */
 const MAX_CONSECUTIVE_FAILURES = 16;
-/** Rows answered with 404 or 405, with no other answer, after which the endpoint counts as missing. */
-const MAX_NOT_FOUND = 20;
 /** Longest time that requests in flight get to finish when an attempt ends, ms. */
 const GRACE_MS = 5_000;
 const FLUSH_EVERY_MS = 2_000;
 
+interface SendOptions extends SendAttemptOptions {
+  /** When the batch began to wait for a limit, by words alone; `null` if it does not wait. */
+  readonly limitedSince: number | null;
+  /** Whether an earlier attempt of this run has had a row accepted. Called only if it matters. */
+  readonly acceptedBefore: () => Promise<boolean>;
+}
+
 /** One attempt at sending the rows of a plan: chunk by chunk, many requests at the same time. */
 export class SendAttempt {
-  readonly #options: SendAttemptOptions;
+  readonly #options: SendOptions;
   readonly #feed: ChunkFeed;
   readonly #abort = new AbortController();
   /** Open chunks, with the number of their unfinished rows. */
   readonly #open = new Map<OpenChunk, number>();
   readonly #closing: Promise<void>[] = [];
+  readonly #refusals: Refusals;
+  readonly #notFound: NotFoundRows;
+  /** Tells the senders that a request has ended, or that the attempt must end. */
+  readonly #changed = new Signal();
+  #inFlight = 0;
   #halted: { readonly error: unknown } | null = null;
   #grace: NodeJS.Timeout | undefined;
   #failures = 0;
-  /** Whether the service has accepted or rejected a row. Then a 404 concerns its row and not the endpoint. */
-  #answered: boolean;
-  #notFound: { readonly task: RowTask; readonly receipt: RowReceipt }[] = [];
   #settled = 0;
   /** Rows without an outcome in this attempt. */
   #unsettled = 0;
@@ -38,18 +48,35 @@ export class SendAttempt {
   /** Milliseconds since 1970 until which the service has asked the connector to wait. */
   waitingUntil: number | null = null;
 
-  constructor(options: SendAttemptOptions) {
-    const { plan, deps, endBefore } = options;
+  constructor(options: SendOptions) {
+    const { plan, deps, connection, input } = options;
     this.#options = options;
     // Each request in flight adds a listener, and Node warns about more than ten.
     setMaxListeners(0, this.#abort.signal);
     this.#feed = new ChunkFeed(options, {
       onOpen: (chunk, tasks) => void this.#open.set(chunk, tasks),
       onSettled: () => void this.rows++,
-      mustEnd: () => this.#halted !== null || deps.now() > endBefore || deps.draining(),
+      mustEnd: () => this.#mustEnd(),
     });
-    this.#answered = plan.file.pending.some((chunk) => (options.logs.get(chunk)?.done ?? []).length > 0);
+    this.#notFound = new NotFoundRows(
+      plan.file.pending.some((chunk) => (options.logs.get(chunk)?.done ?? []).length > 0),
+    );
+    this.#refusals = new Refusals({
+      ...{ connection, resource: input.resource, feed: this.#feed, signal: this.#abort.signal },
+      ...{ limitedSince: options.limitedSince, acceptedBefore: options.acceptedBefore },
+      now: () => deps.now(),
+      send: (task) => this.#send(task),
+      idle: () => this.#idle(),
+      settle: (task, receipt) => this.#settle(task, receipt),
+      unclear: (task, status, message) => this.#unclear(task, { status, message }),
+      halt: (error) => this.halt(error),
+    });
     this.rows = plan.file.rows - this.#feed.todo.reduce((rows, chunk) => rows + plan.file.chunks[chunk]!, 0);
+  }
+
+  /** When the batch began to wait for a limit, by words alone; `null` if it does not wait. */
+  get limitedSince(): number | null {
+    return this.#refusals.limited.since;
   }
 
   /** Starts no further row. Requests in flight get a short time to finish. Only the first reason counts. */
@@ -57,6 +84,7 @@ export class SendAttempt {
     if (this.#halted !== null) return;
     this.#halted = { error };
     this.#endSoon();
+    this.#changed.notify();
   }
 
   /**
@@ -79,6 +107,8 @@ export class SendAttempt {
         Array.from({ length: concurrency }, () => this.#sendRows().catch((error) => this.halt(error))),
       );
       this.#judgeNotFound('end');
+      if (this.#halted === null && this.#isDone() && this.#unsettled === 0)
+        await this.#refusals.conclude().catch((error) => this.halt(error));
     } finally {
       clearInterval(flushing);
       clearTimeout(ending);
@@ -87,10 +117,20 @@ export class SendAttempt {
       await Promise.all(this.#closing);
     }
     if (this.#halted !== null) throw stopFailure(this.#halted.error, input.resource);
-    if (!this.#feed.reachedEnd) return false;
+    if (!this.#isDone()) return false;
     if (this.#unsettled === 0) return true;
     if (this.#settled > 0) return false;
     throw unsettledFailure(input.resource, this.#unsettled);
+  }
+
+  #mustEnd(): boolean {
+    const { deps, endBefore } = this.#options;
+    return this.#halted !== null || deps.now() > endBefore || deps.draining();
+  }
+
+  /** Whether every row was sent at least once, and none waits. */
+  #isDone(): boolean {
+    return this.#feed.reachedEnd && this.#refusals.limited.size === 0;
   }
 
   #endSoon(): void {
@@ -100,42 +140,102 @@ export class SendAttempt {
 
   /** Sends rows one after the other, until there are no more or the attempt must end. */
   async #sendRows(): Promise<void> {
-    const { connection, input } = this.#options;
-    const { resource } = input;
-    const onWait = (untilMs: number): void => {
-      this.waitingUntil = untilMs;
-    };
-    const options = { connection, resource, signal: this.#abort.signal, onWait };
     for (;;) {
-      const task = this.#feed.take();
-      if (task !== null) {
-        task.chunk.sending(task.index);
-        this.#record(task, await sendRowRequest(task, options));
-      } else if (!(await this.#feed.advance())) {
-        return;
-      }
+      const task = await this.#next();
+      if (task === null) return;
+      await this.#send(task);
     }
   }
 
-  #record(task: RowTask, sent: RequestOutcome): void {
+  /** The next row to send; `null` if there is none, or if the attempt must end. */
+  async #next(): Promise<RowTask | null> {
+    const { deps } = this.#options;
+    const { limited } = this.#refusals;
+    while (!this.#mustEnd()) {
+      const change = this.#changed.next();
+      if (this.#refusals.probing !== null) {
+        await this.#refusals.probing;
+        continue;
+      }
+      const task = limited.takeDue(deps.now()) ?? this.#takeNew();
+      if (task !== null) return task;
+      if (limited.mayTakeNew(deps.now()) && (await this.#feed.advance())) continue;
+      const due = limited.nextDue;
+      if (due !== null) {
+        this.waitingUntil = due;
+        await change.orAfter(Math.min(due - deps.now(), FLUSH_EVERY_MS));
+      } else if (this.#inFlight > 0) await change.orAfter(FLUSH_EVERY_MS);
+      else if (this.#refusals.probing === null) return null;
+    }
+    return null;
+  }
+
+  #takeNew(): RowTask | null {
+    const now = this.#options.deps.now();
+    const { limited } = this.#refusals;
+    if (!limited.mayTakeNew(now)) return null;
+    const task = this.#feed.take();
+    if (task !== null) limited.tookNew(now);
+    return task;
+  }
+
+  async #idle(): Promise<void> {
+    while (this.#inFlight > 0) await this.#changed.next().orAfter(FLUSH_EVERY_MS);
+  }
+
+  async #send(task: RowTask): Promise<void> {
+    const { connection, input } = this.#options;
+    const onWait = (untilMs: number): void => {
+      this.waitingUntil = untilMs;
+    };
+    const { resource } = input;
+    const begun = this.#refusals.begin();
+    const onRefused = (): void => this.#refusals.refused(task);
+    const options = { connection, resource, signal: this.#abort.signal, onWait, onRefused };
+    task.chunk.sending(task.index);
+    this.#inFlight++;
+    try {
+      this.#record(task, await sendRowRequest(task, options), begun);
+    } finally {
+      this.#inFlight--;
+      this.#changed.notify();
+    }
+  }
+
+  #record(task: RowTask, sent: RequestOutcome, begun: number): void {
+    const { chunk, index } = task;
+    if (sent.kind !== 'unsent' && sent.kind !== 'in-doubt') this.#failures = 0;
     switch (sent.kind) {
       case 'settled':
-        this.#failures = 0;
         this.waitingUntil = null;
-        this.#answered = true;
+        this.#notFound.answered = true;
         this.#settle(task, sent.receipt);
         this.#judgeNotFound('more');
+        if (isAccepted(sent.receipt)) this.#refusals.accepted(task, begun);
+        return;
+      case 'unclear':
+        this.#unclear(task, sent);
+        return;
+      case 'refused':
+        this.#refusals.hold(task, sent.refusal);
+        return;
+      case 'limited':
+        if (sent.refusal.inDoubt && task.before === 'never') {
+          // Its next request must not count as its first one.
+          chunk.tried(index, { status: null, message: null });
+          this.#failed(task, null);
+        } else if (this.#refusals.limit(task, sent.refusal) && !sent.refusal.inDoubt) chunk.unsent(index);
         return;
       case 'endpoint-missing':
-        this.#notFound.push({ task, receipt: sent.receipt });
+        this.#notFound.add({ task, receipt: sent.receipt });
         this.#judgeNotFound('more');
         return;
       case 'unsent':
-        task.chunk.unsent(task.index);
+        chunk.unsent(index);
         this.#failed(task, sent.stop);
         return;
       case 'in-doubt':
-        task.chunk.tried(task.index, sent.status, sent.message);
+        chunk.tried(index, sent);
         this.#failed(task, sent.stop);
     }
   }
@@ -149,23 +249,28 @@ export class SendAttempt {
     this.#finished(task);
   }
 
-  /** A 404 concerns the row if the service has accepted or rejected other rows. Otherwise it concerns the endpoint. */
   #judgeNotFound(when: 'more' | 'end'): void {
     const { input, connection } = this.#options;
-    const found = this.#notFound;
-    if (this.#answered) {
-      this.#notFound = [];
-      for (const { task, receipt } of found) this.#settle(task, receipt);
-    } else if (found.length > 0 && (when === 'end' || found.length >= MAX_NOT_FOUND)) {
-      this.#notFound = [];
+    const { about, rows } = this.#notFound.decide(when);
+    if (about === 'rows') {
+      for (const { task, receipt } of rows) this.#settle(task, receipt);
+    } else if (rows.length > 0) {
       const { path } = connection.settings.writeBack[input.resource];
-      this.halt(endpointMissing(input.resource, path, found.length));
-      for (const { task } of found) {
+      this.halt(endpointMissing(input.resource, path, rows.length));
+      for (const { task } of rows) {
         // A 404 or 405 says that the service did not write the row.
         task.chunk.unsent(task.index);
         this.#finished(task);
       }
     }
+  }
+
+  /** The outcome of the row stays unknown in this run. */
+  #unclear(task: RowTask, said: { readonly status: number | null; readonly message: string }): void {
+    task.chunk.unclear(task.index, said);
+    this.#settled++;
+    this.rows++;
+    this.#finished(task);
   }
 
   #settle(task: RowTask, receipt: RowReceipt): void {
@@ -185,4 +290,8 @@ export class SendAttempt {
   async #close(chunk: OpenChunk): Promise<void> {
     if (this.#open.delete(chunk)) await chunk.close().catch((error) => this.halt(error));
   }
+}
+
+function isAccepted({ outcome }: RowReceipt): boolean {
+  return outcome === 'created' || outcome === 'updated';
 }

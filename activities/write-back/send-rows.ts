@@ -4,7 +4,7 @@ import type { SendHeartbeat } from '../../src/core/contract/write-back.js';
 import { HOUR_MS } from '../../src/core/duration.js';
 import { attemptToken, HEARTBEAT_MS } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { readLogIndex } from './attempt-logs.js';
+import { hasAcceptedRow, readLogIndex } from './attempt-logs.js';
 import { SendAttempt } from './send-attempt.js';
 import { readPlan, readTurn } from './stored-plans.js';
 
@@ -17,11 +17,12 @@ const MAX_CALL_MS = HOUR_MS;
 export function createSendRows(deps: ActivityDeps): Activities['worktrack.sendRows'] {
   return async (input) => {
     const context = Context.current();
-    const { cancellationSignal } = context;
+    const { cancellationSignal, info } = context;
     const connection = deps.connection(input.connection);
     const beat = (run: SendAttempt | null): void => {
       if (run === null) return;
-      context.heartbeat({ rows: run.rows, waitingUntil: run.waitingUntil } satisfies SendHeartbeat);
+      const { rows, waitingUntil, limitedSince } = run;
+      context.heartbeat({ rows, waitingUntil, limitedSince } satisfies SendHeartbeat);
     };
     let run: SendAttempt | null = null;
     const timer = setInterval(() => (run === null ? context.heartbeat() : beat(run)), HEARTBEAT_MS);
@@ -31,12 +32,17 @@ export function createSendRows(deps: ActivityDeps): Activities['worktrack.sendRo
       const logs = await readLogIndex(connection.store, input.plan);
       const { giveUpAfterMs } = connection.settings.retries;
       const endBefore = deps.now() + Math.min(MAX_CALL_MS, giveUpAfterMs / 2);
-      run = new SendAttempt({ deps, connection, input, plan, logs, turn, token: attemptToken(), endBefore });
+      const { store } = connection;
+      run = new SendAttempt({
+        ...{ deps, connection, input, plan, logs, turn, token: attemptToken(), endBefore },
+        limitedSince: limitedBefore(info.heartbeatDetails) ?? input.limitedSince,
+        acceptedBefore: () => hasAcceptedRow(store, logs, input.run),
+      });
       const stop = (): void => run?.halt(cancellationSignal.reason);
       if (cancellationSignal.aborted) stop();
       else cancellationSignal.addEventListener('abort', stop, { once: true });
       const done = await run.sendAll();
-      return { done, rows: run.rows };
+      return { done, rows: run.rows, limitedSince: run.limitedSince };
     } finally {
       clearInterval(timer);
       beat(run);
@@ -45,4 +51,9 @@ export function createSendRows(deps: ActivityDeps): Activities['worktrack.sendRo
         deps.meter.record('writtenRows', rows, { connection, resource, outcome });
     }
   };
+}
+
+/** From the last heartbeat of the attempt that this one replaces; `undefined` if there was none. */
+function limitedBefore(heartbeat: unknown): number | null | undefined {
+  return (heartbeat as SendHeartbeat | undefined)?.limitedSince;
 }

@@ -4,6 +4,8 @@ import { noRows } from '../../src/core/contract/write-back.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import {
   encodeSealed,
+  RefusalTexts,
+  refusalsKey,
   resultLines,
   resultOf,
   resultsHeader,
@@ -17,6 +19,7 @@ import { loadChunk, readLogIndex } from './attempt-logs.js';
 import { ClosingClaim } from './closing-claim.js';
 import { readPlan, readTurn } from './stored-plans.js';
 
+const JSON_TYPE = { contentType: 'application/json' } as const;
 /** Number of chunks that are read at the same time. */
 const CONCURRENCY = 8;
 
@@ -40,6 +43,7 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
       const key = resultsKey(input.batchId);
       const writer = store.openWriter(key, { contentType: 'text/csv', signal });
       const counts = noRows();
+      const refused = new RefusalTexts();
       let unsent = 0;
       let skipped = 0;
       try {
@@ -53,10 +57,13 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
           for (const { rows, states } of chunks) {
             const results = rows.flatMap((row, index) => {
               const found = turn.verdictOf(row.row);
-              const result = resultOf(row, states.get(index), found);
-              closing?.add(row, states.get(index));
+              const state = states.get(index);
+              const result = resultOf(row, state, found);
+              closing?.add(row, state);
               if (found?.outcome === 'skipped' && result?.outcome === 'skipped') skipped++;
-              return result === null ? [] : [{ row, result }];
+              if (result !== null) return [{ row, result }];
+              if (state?.held?.run === input.run) refused.add(row.row, state.held);
+              return [];
             });
             for (const { result } of results) counts[result.outcome]++;
             unsent += rows.length - results.length;
@@ -72,11 +79,14 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
       const labels = { connection: input.connection, resource: input.resource };
       for (const outcome of NOT_ANSWERED)
         deps.meter.record('writtenRows', counts[outcome], { ...labels, outcome });
-      const written = { results: key, counts, unsent };
+      const { texts } = refused;
+      const refusals = texts.length === 0 ? null : refusalsKey(input.batchId);
+      if (refusals !== null) await store.write(refusals, encodeSealed(texts), JSON_TYPE);
+      const written = { results: key, counts, unsent, refusals };
       const complete = unsent === 0 && counts.unknown === 0;
       const summary: Summary = { plan: input.plan, complete, found: skipped, written };
       const body = encodeSealed(summary);
-      await store.write(summaryKey(input.batchId), body, { contentType: 'application/json' });
+      await store.write(summaryKey(input.batchId), body, JSON_TYPE);
       return written;
     });
 }

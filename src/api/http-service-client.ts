@@ -3,8 +3,9 @@ import { type Cursor, toByteString } from '../core/brands.js';
 import { BrokenPromiseError } from './errors/broken-promise-error.js';
 import { NotFoundError } from './errors/not-found-error.js';
 import { RejectedError } from './errors/rejected-error.js';
+import type { ServiceError } from './errors/service-error.js';
 import { type Operation, RequestExecutor } from './request-executor.js';
-import { outcomeOfFailure, type SendOutcome } from './send-outcome.js';
+import { isUnprocessed, outcomeOfFailure, type SendOutcome } from './send-outcome.js';
 import type {
   FetchRequest,
   ListRequest,
@@ -39,11 +40,11 @@ export class HttpServiceClient implements ServiceClient {
     let isBlank = false;
     const received = await this.#execute(
       { ...readOperation(request, target), cursor, mayRetry, wasRead: wasRead === true && cursor === null },
-      (body) => {
+      (body, response) => {
         isBlank = !/\S/.test(body);
         if (isBlank && cursor !== null)
           throw new SyntaxError('the body is empty, perhaps because a proxy cut it');
-        return parse(isBlank ? EMPTY_LIST : body);
+        return parse(isBlank ? EMPTY_LIST : body, response);
       },
     );
     return { ...received, isBlank };
@@ -53,9 +54,9 @@ export class HttpServiceClient implements ServiceClient {
     const segments = recordSegments(request.path, [{ value: request.id, shown: '<id>' }]);
     const target = this.#target(request, 'GET', segments, () => '');
     try {
-      return await this.#execute(readOperation(request, target), (body) => {
+      return await this.#execute(readOperation(request, target), (body, response) => {
         if (!/\S/.test(body)) throw new BrokenPromiseError('the response has no record');
-        return parse(body);
+        return parse(body, response);
       });
     } catch (error) {
       // 410 means permanently gone.
@@ -67,16 +68,23 @@ export class HttpServiceClient implements ServiceClient {
 
   async send<T>(request: SendRequest, parse: Parse<T>): Promise<SendOutcome<T>> {
     let sends = 0;
+    let unprocessed = 0;
     const onSend = (): void => {
       sends += 1;
     };
+    const onFailure = (error: ServiceError): void => {
+      if (!isUnprocessed(error)) return;
+      unprocessed += 1;
+      request.onRefused?.();
+    };
     try {
-      const received = await this.#execute(this.#writeOperation(request, onSend), parse);
+      const operation = { ...this.#writeOperation(request, onSend), onFailure };
+      const received = await this.#execute(operation, parse);
       return { kind: 'answered', answer: { verdict: 'accepted', received } };
     } catch (thrown) {
       // For a write, a 404 rejects the row, like any other 4xx.
       const error = thrown instanceof NotFoundError ? toRejectedError(thrown) : thrown;
-      return outcomeOfFailure({ error, sends, before: request.before ?? 'never' });
+      return outcomeOfFailure({ error, sends, unprocessed, before: request.before ?? 'never' });
     }
   }
 

@@ -32,6 +32,7 @@ export type {
   ListRequest,
   Received,
   ReceivedPage,
+  ResponseFacts,
   SendRequest,
   ServiceClient,
   ServiceClientOptions,

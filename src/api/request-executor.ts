@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import type { Cursor } from '../core/brands.js';
+import { type Cursor, fromByteString } from '../core/brands.js';
 import { MINUTE_MS } from '../core/duration.js';
 import { SecretReader } from '../core/secrets.js';
 import type { HttpSettings } from '../core/settings.js';
@@ -28,6 +28,7 @@ import type {
   ServiceEvent,
   WaitReason,
 } from './service-client.js';
+import { serviceMessage } from './service-message.js';
 
 /** A request to the service, without the headers that every request has. */
 export interface Operation {
@@ -49,6 +50,8 @@ export interface Operation {
   readonly notAfter: number | undefined;
   /** Called each time just before the request is handed to a connection. */
   readonly onSend: (() => void) | undefined;
+  /** Called for each attempt that got a response or lost its connection, and failed. */
+  readonly onFailure?: ((error: ServiceError) => void) | undefined;
   readonly signal: AbortSignal | undefined;
   readonly onWait: ((untilMs: number, why: WaitReason) => void) | undefined;
   /** As in `ListRequest`. */
@@ -104,6 +107,7 @@ export class RequestExecutor {
         return result.received;
       }
       const { error, delayMs } = result;
+      operation.onFailure?.(error);
       this.#onEvent({ kind: 'request', resource, outcome: error.status === 429 ? 'throttled' : error.kind });
       const inTime = delayMs <= this.#retry.maxDelayMs && !isExpired(operation, this.#now() + delayMs);
       const mayRetry = error instanceof TransientError && attempt < attemptsFor(error, attempts) && inTime;
@@ -123,6 +127,7 @@ export class RequestExecutor {
     const backoff = backoffDelayMs(attempt, this.#retry.maxDelayMs, this.#random);
     const startedAt = performance.now();
     let response: HttpResponse;
+    let failure: ServiceError | null = null;
     let redact: Redactor;
     try {
       const key = (this.#key.readAtOnce() ?? (await this.#key.read())).value;
@@ -136,7 +141,11 @@ export class RequestExecutor {
         const failed = exchangeError(error, requestContext(operation, attempt, redact), redact);
         return { kind: 'failed', error: failed, delayMs: backoff };
       }
-      outcome = leaseOutcome(response, backoff, this.#rules.giveUpAfterMs);
+      if (response.kind === 'failure') {
+        const request = requestContext(operation, attempt, redact);
+        failure = statusError(response, request, this.#rules, redact, operation.wasRead);
+      }
+      outcome = leaseOutcome(response, failure, backoff, this.#rules.giveUpAfterMs);
     } finally {
       // Released before parsing, so that the next request does not wait for the parser.
       lease.release(outcome);
@@ -148,30 +157,33 @@ export class RequestExecutor {
       return { kind: 'failed', error, delayMs: Math.max(requiredMs, delay) };
     };
     const context = (): RequestContext => requestContext(operation, attempt, redact);
-    const { status, serviceDate, retryAfterMs } = response.head;
-    if (response.kind === 'failure') {
-      const error = statusError(response, context(), this.#rules, redact, operation.wasRead);
-      return failed(error, retryAfterMs ?? 0);
-    }
+    const { status, serviceDate, retryAfterMs, location } = response.head;
+    if (response.kind === 'failure') return failed(failure!, retryAfterMs ?? 0);
     const { text, bytes, replaced } = response.body;
     const retries = attempt - 1;
     const received = (value: T, repaired: number): AttemptResult<T> => ({
       kind: 'received',
       received: { value, serviceDate, status, bytes, replaced, repaired, durationMs, retries },
     });
-    const notJson = notJsonError(response, context, redact);
+    const facts = {
+      ...{ status, location, url: operation.url },
+      message: () => serviceMessage(fromByteString(text), redact)?.shown ?? null,
+    };
+    // The response to a write has its own rule: it may be empty, or show the record by its `Location` alone.
+    const notJson = operation.method === 'GET' ? notJsonError(response, context, redact) : null;
     if (notJson !== null) return failed(notJson);
     try {
-      return received(await parse(text), 0);
+      return received(await parse(text, facts), 0);
     } catch (thrown) {
       const repaired = thrown instanceof SyntaxError ? repairJson(text) : null;
       if (repaired !== null && this.#json === 'strict')
         return failed(strictJsonError(thrown as SyntaxError, context(), status, redact));
       try {
         if (repaired === null) throw thrown;
-        return received(await parse(repaired.text), repaired.repairs);
+        return received(await parse(repaired.text, facts), repaired.repairs);
       } catch (rethrown) {
-        const error = parseError(rethrown, context(), status, redact);
+        const page = rethrown instanceof SyntaxError ? notJsonError(response, context, redact) : null;
+        const error = page ?? parseError(rethrown, context(), status, redact);
         if (error === null) throw rethrown;
         return failed(error);
       }
@@ -271,6 +283,7 @@ function withRecordRedaction(redact: Redactor, records: readonly string[]): Reda
 }
 
 /**
+/**
  * The longest time for which one response holds the requests of the whole connection. The list that got it waits as long
  * as it says. The others ask for themselves after that, because the wait may be odd, or about that list only.
  */
@@ -278,10 +291,12 @@ const MAX_HOLD_MS = MINUTE_MS;
 
 /**
  * The effect of a response on the rate budget. A 429 without `Retry-After` holds all requests for the back-off, and so does
- * one with a wait that no caller can make.
+ * one with a wait that no caller can make, and a refusal whose headers show a limit. Words about a limit do not: it may be
+ * the limit of one record.
  */
 function leaseOutcome(
   response: HttpResponse,
+  failure: ServiceError | null,
   backoff: number,
   giveUpAfterMs = Number.POSITIVE_INFINITY,
 ): LeaseOutcome {
@@ -289,7 +304,8 @@ function leaseOutcome(
   const { status, retryAfterMs } = response.head;
   const isBelieved = retryAfterMs !== null && retryAfterMs <= giveUpAfterMs;
   const holdMs = isBelieved ? Math.min(retryAfterMs, MAX_HOLD_MS) : 0;
-  if (status === 429) return { kind: 'throttled', delayMs: Math.max(holdMs, backoff) };
+  if (status === 429 || failure?.evidence === 'header')
+    return { kind: 'throttled', delayMs: Math.max(holdMs, backoff) };
   return holdMs === 0 ? { kind: 'failure' } : { kind: 'hold', delayMs: holdMs };
 }
 

@@ -2,6 +2,7 @@ import { refusalScope } from './classify.js';
 import { RefusedError } from './errors/refused-error.js';
 import { RejectedError } from './errors/rejected-error.js';
 import type { ServiceError } from './errors/service-error.js';
+import { TransientError } from './errors/transient-error.js';
 import type { Received } from './service-client.js';
 
 /**
@@ -21,8 +22,10 @@ export type SendOutcome<T> =
 
 export type SendAnswer<T> =
   | { readonly verdict: 'accepted'; readonly received: Received<T> }
-  /** The service does not allow this connection to write. It has not processed the record. */
+  /** The service does not allow this connection to write, or not this record. It has not processed the record. */
   | { readonly verdict: 'refused'; readonly error: RefusedError }
+  /** A refusal that points to a limit (`error.evidence`). The service has not processed the record. */
+  | { readonly verdict: 'limited'; readonly error: TransientError }
   /** The service rejects this record. */
   | { readonly verdict: 'rejected'; readonly error: RejectedError };
 
@@ -31,6 +34,8 @@ interface SendFailure {
   readonly error: unknown;
   /** How many times this call handed the request to a connection. */
   readonly sends: number;
+  /** How many of these ended with a response that shows that the service has not processed the record (`isUnprocessed`). */
+  readonly unprocessed: number;
   readonly before: SentBefore;
 }
 
@@ -39,13 +44,17 @@ interface SendFailure {
  * possibly written: a row wrongly considered unsent becomes a second record, but one wrongly considered sent is only
  * reported.
  */
-export function outcomeOfFailure<T>({ error, sends, before }: SendFailure): SendOutcome<T> {
+export function outcomeOfFailure<T>({ error, sends, unprocessed, before }: SendFailure): SendOutcome<T> {
   if (sends === 0) return { kind: 'not-sent', error };
-  const isOnlyRequest = sends === 1 && before === 'never';
   // A refusal of a repeated request does not show the result of the earlier request.
-  if (error instanceof RefusedError && isConclusive(error) && isOnlyRequest) {
-    return { kind: 'answered', answer: { verdict: 'refused', error } };
+  if (unprocessed === sends && before === 'never') {
+    if (error instanceof RefusedError) return { kind: 'answered', answer: { verdict: 'refused', error } };
+    if (isLimit(error)) return { kind: 'answered', answer: { verdict: 'limited', error } };
+    // A 429 alone is no proof: a proxy may count a request that it has passed on.
+    if (!isUnprocessed(error)) return { kind: 'not-sent', error };
   }
+  // Only the last request can have reached the service.
+  const isOnlyRequest = sends - unprocessed === 1 && before === 'never';
   if (
     error instanceof RejectedError &&
     isConclusive(error) &&
@@ -54,6 +63,21 @@ export function outcomeOfFailure<T>({ error, sends, before }: SendFailure): Send
     return { kind: 'answered', answer: { verdict: 'rejected', error } };
   }
   return { kind: 'in-doubt', error };
+}
+
+/**
+ * Whether a failure is a response that shows that the service has not processed the request. A 429 shows it only if a later
+ * response confirms it: then the service has no result for the idempotency key.
+ */
+export function isUnprocessed(error: unknown): error is RefusedError | TransientError {
+  if (error instanceof RefusedError) return isConclusive(error);
+  if (!(error instanceof TransientError) || !isConclusive(error)) return false;
+  return error.status === 429 || isLimit(error);
+}
+
+/** Whether a failure is a refusal that points to a limit, or to a proxy. */
+function isLimit(error: unknown): error is TransientError {
+  return error instanceof TransientError && error.refusal !== null;
 }
 
 /** After a 5xx or a 408 the service may have executed the request, however the configuration classifies the status. */

@@ -85,6 +85,8 @@ export interface SendRequest extends Waitable {
   readonly idempotencyKey?: string | undefined;
   /** Default: as for reads, but 1 for a POST without an idempotency key, because a retry could create a second record. */
   readonly attempts?: number | undefined;
+  /** Called when a response shows that the service has not processed the record (yet): a refusal, or a 429. */
+  readonly onRefused?: (() => void) | undefined;
   /** Whether an earlier call may have sent this record. Default: `never`. */
   readonly before?: SentBefore | undefined;
   /** Milliseconds since the epoch after which no attempt begins, because the service may have forgotten the key. */
@@ -117,8 +119,19 @@ export interface ReceivedPage<T> extends Received<T> {
   readonly isBlank: boolean;
 }
 
+/** What a response with 2xx shows besides its body. */
+export interface ResponseFacts {
+  readonly status: number;
+  /** The `Location` header, which can be relative to the request's URL. */
+  readonly location: string | null;
+  /** The URL of the request. */
+  readonly url: string;
+  /** The service's message in the body, or the whole text: redacted and shortened; `null` for an empty body. */
+  message(): string | null;
+}
+
 /** Called with each complete body; again for each retried request, and for a repaired body. */
-export type Parse<T> = (body: ByteString) => T | Promise<T>;
+export type Parse<T> = (body: ByteString, response: ResponseFacts) => T | Promise<T>;
 
 /**
  * The service's HTTP interface (spec, "Endpoints"). Every method throws RefusedError, TransientError (after its

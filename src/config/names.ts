@@ -31,6 +31,15 @@ export function readPointer(text: string): string {
   throw new RangeError(invalidValue(text, 'a JSON pointer such as /resource or /data/type (RFC 6901)'));
 }
 
+/** Checks the name of a field, or a JSON pointer if it begins with a slash. @throws RangeError with a message for the user. */
+export function readIdField(text: string): string {
+  if (text.startsWith('/')) return readPointer(text);
+  if (text !== '') return text;
+  throw new RangeError(
+    invalidValue(text, 'the name of a field, or a JSON pointer such as /data/id (RFC 6901)'),
+  );
+}
+
 function pathHint(text: string): string {
   const bare = text.replace(/^\/*(api\/public\/v2\/)?/, '').replace(/\/{2,}$/, '/');
   return bare !== text && /^[\w-]+(\/[\w-]+)*\/?$/.test(bare)

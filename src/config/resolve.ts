@@ -133,9 +133,15 @@ function resolveWriteBack(
   const escapes = (name: string) => (mirrored(name)?.csv ?? csv).escapeFormulas;
   const { 'time-entries': timeEntries, 'calendar-entries': calendarEntries } = parsed;
   return {
-    'time-entries': { path: timeEntries.path ?? pathOf('time-entries') },
+    'time-entries': {
+      path: timeEntries.path ?? pathOf('time-entries'),
+      idField: timeEntries.idField ?? idFieldOf(mirrored('time-entries')),
+      success: timeEntries.success,
+    },
     'calendar-entries': {
       path: calendarEntries.path ?? pathOf('calendar-entries'),
+      idField: calendarEntries.idField ?? idFieldOf(mirrored('calendar-entries')),
+      success: calendarEntries.success,
       style: calendarEntries.style,
     },
     unknownAfterMs: parsed.unknownAfter,
@@ -157,4 +163,18 @@ function deepFreeze<T>(value: T): T {
 /** A copy without the keys whose value is undefined. */
 function definedOf<T extends object>(settings: T): T {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as T;
+}
+
+/** The key of a mirrored resource, if it is one field. The key of calendar entries is the pair, which they need not return. */
+function idFieldOf(resource: ResourceSettings | undefined): string {
+  const [field, ...others] = resource?.key ?? [];
+  if (resource === undefined || field === undefined || others.length > 0) return 'id';
+  // A flattened key is nested in the response.
+  const isNested = resource.csv.nested === 'flatten' && field.includes('.');
+  return isNested ? `/${field.split('.').map(escapeToken).join('/')}` : field;
+}
+
+/** RFC 6901, section 3. */
+function escapeToken(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { DAY_MS, HOUR_MS } from '../core/duration.js';
 import { readCron, readTimezone } from './cron.js';
 import { readLakeUrl } from './lake-url.js';
+import { readIdField } from './names.js';
 import { DEFAULT_RESOURCES } from './resource-defaults.js';
 import { byteSize, choice, count, duration, durationOr, flag, parsedString, singleLine } from './scalars.js';
 import { awsAccount } from './schema-aws-account.js';
@@ -143,10 +144,23 @@ const schedule = section({
 const WRITE_PATH =
   'Path of the endpoint below `/api/public/v2/`. Default: the path of the resource with this name.';
 
+const idField = parsedString('the name of a field or a JSON pointer such as /data/id', readIdField)
+  .optional()
+  .describe(
+    "Where the response to a write has the record's id: the name of a field, or a JSON pointer. Default: the resource's key, else `id`.",
+  );
+const success = choice(['record', 'empty'])
+  .prefault('record')
+  .describe(
+    'Which responses show that a row was written: a record with its id, or a 201 with `Location` (`record`); with `empty`, also an empty response. A body that is present must always be a record.',
+  );
+
 const writeBack = section({
-  'time-entries': section({ path: path.optional().describe(WRITE_PATH) }).prefault({}),
+  'time-entries': section({ path: path.optional().describe(WRITE_PATH), idField, success }).prefault({}),
   'calendar-entries': section({
     path: path.optional().describe(WRITE_PATH),
+    idField,
+    success,
     style: choice(['put-path', 'put-body', 'post-body'])
       .prefault('put-path')
       .describe('How an upsert is sent: `PUT <path>/{source}/{sourceKey}`, `PUT <path>`, or `POST <path>`.'),

@@ -209,9 +209,17 @@ export interface NotifySettings {
 type UpsertStyle = 'put-path' | 'put-body' | 'post-body';
 
 /** By resource. Default of a path: the path of the mirrored resource with the same name. */
+/** Which responses with 2xx show that the service has written a row. */
+export interface SuccessRule {
+  /** A name or a JSON pointer (RFC 6901) to the id in the record of the response. */
+  readonly idField: string;
+  /** `empty`: a response without a body counts as well. */
+  readonly success: 'record' | 'empty';
+}
+
 export interface WriteBackSettings {
-  readonly 'time-entries': { readonly path: string };
-  readonly 'calendar-entries': { readonly path: string; readonly style: UpsertStyle };
+  readonly 'time-entries': SuccessRule & { readonly path: string };
+  readonly 'calendar-entries': SuccessRule & { readonly path: string; readonly style: UpsertStyle };
   /** How long the service is assumed to remember an idempotency key. The spec does not say. */
   readonly unknownAfterMs: number;
   /** Whether receipts use `csv.escapeFormulas`, by resource: the setting of the mirrored resource, else of the connection. */

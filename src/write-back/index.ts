@@ -1,7 +1,7 @@
 /** The rules of write-back: inputs, row keys, requests, plans and receipts. */
 
 export { checkBatch, readBatch, textColumns } from './batch-file.js';
-export { type ChunkLog, type LoggedRow, mergeLogs, type RowState } from './chunk-log.js';
+export { type ChunkLog, type HeldRefusal, type LoggedRow, mergeLogs, type RowState } from './chunk-log.js';
 export {
   type CellTypes,
   type InputColumn,
@@ -32,6 +32,7 @@ export {
   planKey,
   planName,
   plansPrefix,
+  refusalsKey,
   resultsKey,
   summaryKey,
   turnKey,
@@ -50,9 +51,12 @@ export {
   type RowReceipt,
 } from './plan-file.js';
 export { BatchPlanner, type PlannedRow } from './planner.js';
+
 export { InputFacts, PLAIN_READING } from './reading.js';
 export { NOT_WRITTEN, type Receipt, readReceipts } from './receipts.js';
-export { responseId, toRequest } from './request.js';
+export { type RefusalText, RefusalTexts, readRefusals } from './refusals-file.js';
+export { toRequest } from './request.js';
+export { judgeResponse, type WriteContext, type WriteVerdict } from './response.js';
 export { resultLines, resultOf, resultsHeader } from './results.js';
 export { type InputRow, type ReadRowsOptions, readRows } from './rows.js';
 export { decodeSealed, encodeSealed } from './sealed.js';

@@ -48,6 +48,11 @@ export function summaryKey(batchId: string): ObjectKey {
   return key(`${folder(batchId)}/_batch/summary.json`);
 }
 
+/** What the service said when it refused rows that have no outcome. */
+export function refusalsKey(batchId: string): ObjectKey {
+  return key(`${folder(batchId)}/_batch/refusals.json`);
+}
+
 export function plansPrefix(batchId: string): string {
   return `${folder(batchId)}/_batch/plans/`;
 }

@@ -36,7 +36,7 @@ export function resultOf(
   const since = new Date(Math.min(sentAt, row.sentAt ?? sentAt)).toISOString();
   const last = state?.message ?? null;
   const message = `sent at ${since} or later; the outcome is unknown${last === null ? '' : `: ${last}`}`;
-  return { outcome: 'unknown', status: null, id: null, message };
+  return { outcome: 'unknown', status: state?.status ?? null, id: null, message };
 }
 
 /** The header of `results.csv`. */

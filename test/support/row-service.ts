@@ -40,6 +40,8 @@ export class RowService {
   /** How long a key is remembered. */
   retentionMs = Number.POSITIVE_INFINITY;
   respond: Respond = () => null;
+  /** Whether the key may read lists. */
+  isReadable: () => boolean = () => true;
   readonly #keys = new Map<string, { readonly at: number; readonly record: ServiceRecord }>();
   readonly #server = createServer((request, response) => {
     this.#serve(request, response).catch(() => response.destroy());
@@ -64,7 +66,9 @@ export class RowService {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     if (request.method === 'GET') {
-      send(response, { status: 200, body: '{"data":[],"page":{"limit":1000,"nextCursor":null}}' });
+      const list = '{"data":[],"page":{"limit":1000,"nextCursor":null}}';
+      if (this.isReadable()) send(response, { status: 200, body: list });
+      else send(response, { status: 401, body: '{"message":"Unknown key."}' });
       return;
     }
     const header = request.headers['idempotency-key'];

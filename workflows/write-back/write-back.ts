@@ -10,6 +10,7 @@ import {
   log,
   proxyActivities,
   setHandler,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities, RunError } from '../../src/core/contract/index.js';
@@ -87,6 +88,9 @@ class WriteBackBatch {
   #turn: ObjectKey | null;
   /** The receipts of a batch that an error has stopped. */
   #stopped: WrittenResults | null = null;
+  /** All histories of a run have the same first execution. */
+  readonly #run = workflowInfo().firstExecutionRunId;
+  #limitedSince: number | null;
   /** Rows with an outcome. */
   #done = 0;
   #result: WriteBackResult | null = null;
@@ -101,6 +105,7 @@ class WriteBackBatch {
     this.#work = proxyActivities<Activities>({ ...WORK, priority: this.#priority });
     this.#planned = input.resume?.planned ?? null;
     this.#turn = input.resume?.turn ?? null;
+    this.#limitedSince = input.resume?.limitedSince ?? null;
   }
 
   progress() {
@@ -164,19 +169,27 @@ class WriteBackBatch {
       }
       const turn = this.#turn;
       for (let isSent = false; !isSent; ) {
-        const sent = await send['worktrack.sendRows']({ ...this.#ref, plan, turn, unknown });
+        const sent = await send['worktrack.sendRows']({
+          ...this.#ref,
+          plan,
+          turn,
+          unknown,
+          run: this.#run,
+          limitedSince: this.#limitedSince,
+        });
         this.#done = sent.rows;
+        this.#limitedSince = sent.limitedSince;
         isSent = sent.done;
         if (isSent || !shouldContinueAsNew()) continue;
         // The batch keeps the lock: its next history has the same token.
         keepsLock = true;
         await continueAsNew<typeof writeBackWorkflow>({
           ...this.#input,
-          resume: { planned: this.#planned!, turn },
+          resume: { planned: this.#planned!, turn, limitedSince: this.#limitedSince },
         });
       }
       this.#stage = 'results';
-      return await this.#work['worktrack.writeResults']({ ...this.#ref, plan, turn });
+      return await this.#work['worktrack.writeResults']({ ...this.#ref, plan, turn, run: this.#run });
     } catch (error) {
       if (!keepsLock) this.#stopped = await this.#receipts(plan);
       throw error;
@@ -205,7 +218,7 @@ class WriteBackBatch {
     this.#stage = 'results';
     try {
       return await CancellationScope.nonCancellable(() =>
-        this.#work['worktrack.writeResults']({ ...this.#ref, plan, turn: this.#turn }),
+        this.#work['worktrack.writeResults']({ ...this.#ref, plan, turn: this.#turn, run: this.#run }),
       );
     } catch {
       return null;
@@ -219,10 +232,12 @@ class WriteBackBatch {
   ): WriteBackResult {
     this.#stage = 'done';
     const rows = this.#planned?.rows ?? 0;
-    const { counts, results, unsent } = written ?? { counts: noRows(), results: null, unsent: rows };
+    const { counts, results, unsent, refusals } = written ?? {
+      ...{ counts: noRows(), results: null, unsent: rows, refusals: null },
+    };
     this.#done = rows - unsent;
     const { batchId } = this.#ref;
-    this.#result = { batchId, outcome, counts, results, rows, unsent, warnings, error };
+    this.#result = { batchId, outcome, counts, results, rows, unsent, refusals, warnings, error };
     const ended = { ...this.#ref, outcome, rows, ...counts, unsent };
     if (error === null) log.info('write-back ended', ended);
     else log.warn('write-back ended', { ...ended, errorType: error.type, error: error.message });

@@ -1,4 +1,5 @@
 import { ROW_OUTCOMES, shownBatchId, type WriteBackResult } from '../../core/contract/write-back.js';
+import type { RefusalText } from '../../write-back/index.js';
 import { count, counted } from '../shared/text.js';
 
 /** The result of a batch in one line, for stdout: `Batch 3b860e3713d2: written, 1,200 created`. */
@@ -32,8 +33,9 @@ export function diagnosticLines({
   }
   if (counts.unknown > 0 && outcome === 'incomplete') {
     lines.push(
-      `${counted(counts.unknown, 'row')} unknown. If this batch has sent them without a response, the service may have forgotten their idempotency keys: ` +
-        'look for them in the service, then run the same command with --unknown resend to send them again, or with --unknown skip to leave them. ' +
+      `${counted(counts.unknown, 'row')} unknown: no response showed whether they were written. Look for them in the service. ` +
+        'The same command sends them again with the same idempotency keys. If the service may have forgotten these, ' +
+        'run it with --unknown resend to send the rows again, or with --unknown skip to leave them. ' +
         'If their messages name an earlier batch, repeat that one first, then this one.',
     );
   } else if (counts.unknown > 0 && results !== null) {
@@ -42,4 +44,17 @@ export function diagnosticLines({
     );
   }
   return lines;
+}
+
+/** Texts of refusals that are printed. */
+const MAX_TEXTS = 5;
+
+/** What the service said when it refused rows that have no outcome, for stderr. */
+export function refusalLines(texts: readonly RefusalText[]): string[] {
+  const lines = texts.slice(0, MAX_TEXTS).map(({ status, message, rows, first }) => {
+    const which = rows === 1 ? `row ${first}` : `${counted(rows, 'row')}, the first is row ${first}`;
+    return `  ${status ?? 'refused'} (${which})${message === null ? '' : `: ${message}`}`;
+  });
+  const more = texts.length - lines.length;
+  return ['The service says:', ...lines, ...(more > 0 ? [`  and ${count(more)} more texts`] : [])];
 }

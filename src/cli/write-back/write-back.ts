@@ -14,7 +14,7 @@ import { toUtcSeconds } from '../../lake/run/watermark.js';
 import { type ObjectStore, openStore, StoreError } from '../../lake/store/index.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { startWriteBack } from '../../temporal/client/start-write-back.js';
-import type { WrittenBatch } from '../../write-back/index.js';
+import { readRefusals, type WrittenBatch } from '../../write-back/index.js';
 import {
   alreadyWritten,
   type CheckedInput,
@@ -40,7 +40,7 @@ import {
 } from './earlier-rows.js';
 import { followBatch } from './follow.js';
 import { firstNotWritten, receiptsCommand } from './receipts.js';
-import { diagnosticLines, resultLine } from './result-lines.js';
+import { diagnosticLines, refusalLines, resultLine } from './result-lines.js';
 import { withInputFile } from './stdin.js';
 
 interface WriteBackOptions extends GlobalOptions {
@@ -152,6 +152,9 @@ async function finish(
     output.note(`Their receipts: ${receiptsCommand(batchId, options)}`);
   }
   for (const line of diagnosticLines(result)) output.note(line);
+  const { refusals } = result;
+  if (refusals !== null)
+    for (const line of refusalLines(await withLake(() => readRefusals(store, refusals)))) output.note(line);
   return writeBackExitCode(result);
 }
 
@@ -169,7 +172,7 @@ function finishWritten(
   );
   const { counts, results, unsent } = written;
   const outcome = counts.rejected > 0 ? 'incomplete' : 'written';
-  const nothing = { warnings: [], error: null };
+  const nothing = { refusals: null, warnings: [], error: null };
   return finish({ batchId, outcome, counts, results, rows, unsent, ...nothing }, lake, options);
 }
 

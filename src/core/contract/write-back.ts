@@ -87,6 +87,7 @@ export interface WriteBackInput {
 interface WriteBackResume {
   readonly planned: WriteBackPlanned;
   readonly turn: ObjectKey | null;
+  readonly limitedSince: number | null;
 }
 
 export interface WriteBackResult {
@@ -97,8 +98,10 @@ export interface WriteBackResult {
   readonly results: ObjectKey | null;
   /** Rows of the input. */
   readonly rows: number;
-  /** Rows that were not sent, because the batch ended early. */
+  /** Rows that were not sent, because the batch ended early, and rows that the service refused without an outcome. */
   readonly unsent: number;
+  /** What the service said when it refused rows without an outcome; `null` if there are none. */
+  readonly refusals: ObjectKey | null;
   readonly warnings: readonly string[];
   readonly error: RunError | null;
 }
@@ -153,6 +156,10 @@ export interface SendRowsInput extends BatchRef {
   /** What `claimRows` found. `null`: all rows are sent. */
   readonly turn: ObjectKey | null;
   readonly unknown: UnknownPolicy;
+  /** The run of the batch: its first execution. */
+  readonly run: string;
+  /** When the batch began to wait for a limit, by words alone: milliseconds since 1970; `null` if it does not wait. */
+  readonly limitedSince: number | null;
 }
 
 interface SentRows {
@@ -160,6 +167,8 @@ interface SentRows {
   readonly done: boolean;
   /** Rows with an outcome, over all calls. */
   readonly rows: number;
+  /** As in the input. */
+  readonly limitedSince: number | null;
 }
 
 /** Heartbeat details of `sendRows`. */
@@ -167,18 +176,24 @@ export interface SendHeartbeat {
   readonly rows: number;
   /** Time until which the service allows no request, milliseconds since 1970; `null`: none. */
   readonly waitingUntil: number | null;
+  /** As in `SendRowsInput`. */
+  readonly limitedSince: number | null;
 }
 
 interface WriteResultsInput extends BatchRef {
   readonly plan: ObjectKey;
   /** As for `sendRows`. `null` also if the batch ended before its turn came. */
   readonly turn: ObjectKey | null;
+  /** As in `SendRowsInput`. */
+  readonly run: string;
 }
 
 export interface WrittenResults {
   readonly results: ObjectKey;
   readonly counts: RowCounts;
   readonly unsent: number;
+  /** As in `WriteBackResult`. */
+  readonly refusals: ObjectKey | null;
 }
 
 /** Activities of the write-back, by name. */

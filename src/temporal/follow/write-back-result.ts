@@ -36,6 +36,7 @@ export function writeBackResultOf(
     results: null,
     rows: 0,
     unsent: 0,
+    refusals: null,
     warnings: [],
     error: cancelled ? null : { type: 'Failed', message: reasonOf(cause) },
   };

@@ -117,12 +117,7 @@ describe('a row that may have been sent', () => {
     ['is cut off', { kind: 'truncated-json' }, 1, /answered 201 with incomplete or invalid JSON/],
     ['cannot be decoded', { kind: 'bad-gzip' }, 1, /not valid gzip/],
     ['breaks off', { kind: 'reset-mid-body' }, 1, /broke/],
-    [
-      'is no JSON',
-      { kind: 'status', status: 200, body: 'OK' },
-      0,
-      /answered 200 with incomplete or invalid JSON/,
-    ],
+    ['is no JSON', { kind: 'status', status: 200, body: 'OK' }, 0, /answered 200 without a record: OK/],
     ['is a web page', { kind: 'html' }, 0, /answered 200 with a web page/],
     ['never comes, for the connection is reset', { kind: 'reset' }, 0, /broke/],
   ];

@@ -39,12 +39,13 @@ describe('the histories of batches', () => {
     'worktrack.sendRows': async ({ batchId }) => {
       order.push(batchId);
       calls.set(batchId, (calls.get(batchId) ?? 0) + 1);
-      return { done: calls.get(batchId)! >= callsNeeded, rows: 1 };
+      return { done: calls.get(batchId)! >= callsNeeded, rows: 1, limitedSince: null };
     },
     'worktrack.writeResults': async () => ({
       results: 'results' as ObjectKey,
       counts: { ...noRows(), created: 1 },
       unsent: 0,
+      refusals: null,
     }),
   };
   const input = (batchId: string): WriteBackInput => ({

@@ -13,6 +13,7 @@ const RESULT: WriteBackResult = {
   results: '_write-back/b/results.csv' as ObjectKey,
   rows: 1200,
   unsent: 0,
+  refusals: null,
   warnings: [],
   error: null,
 };

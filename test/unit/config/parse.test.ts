@@ -142,8 +142,8 @@ describe('a valid configuration', () => {
       notify: null,
       onPublished: null,
       writeBack: {
-        'time-entries': { path: 'time-entries' },
-        'calendar-entries': { path: 'calendar-entries', style: 'put-path' },
+        'time-entries': { path: 'time-entries', idField: 'id', success: 'record' },
+        'calendar-entries': { path: 'calendar-entries', style: 'put-path', idField: 'id', success: 'record' },
         unknownAfterMs: 43_200_000,
         escapeFormulas: { 'time-entries': false, 'calendar-entries': false },
       },
@@ -278,7 +278,7 @@ resources:
     expect(connectionOf(withLines(moved)).writeBack['calendar-entries'].path).toBe('calendars/all');
     const told = `${moved}\nwriteBack: { calendar-entries: { path: calendars, style: post-body } }`;
     expect(connectionOf(withLines(told)).writeBack['calendar-entries']).toEqual({
-      path: 'calendars',
+      ...{ path: 'calendars', idField: 'id', success: 'record' },
       style: 'post-body',
     });
   });

@@ -44,7 +44,7 @@ const store = (kind: StoreErrorKind): StoreError =>
 
 const BATCH: WriteBackResult = {
   ...{ batchId: 'november', outcome: 'incomplete', counts: { ...noRows(), rejected: 1 }, results: null },
-  ...{ rows: 1, unsent: 0, warnings: [], error: null },
+  ...{ rows: 1, unsent: 0, refusals: null, warnings: [], error: null },
 };
 
 /** One error of each class, with its code and exit code. */

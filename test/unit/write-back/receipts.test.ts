@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
 import {
+  type ChunkLog,
   type ChunkRow,
   chunkKey,
   decodeChunk,
   encodeChunk,
   encodeChunkRow,
+  type LoggedRow,
   mergeLogs,
-  responseId,
   resultLines,
   resultOf,
   toRequest,
@@ -25,26 +26,44 @@ const ROW: ChunkRow = {
   receipt: null,
   sentAt: null,
 };
+const NOTHING = {
+  ...{ receipt: null, sentAt: null, status: null, message: null, unclearIn: null, held: null },
+} as const;
+const RULE = { idField: 'id', success: 'record' } as const;
 const CREATED = { outcome: 'created', status: 201, id: 'x', message: null } as const;
 
 describe('the logs of a chunk', () => {
   it('mark rows that a killed attempt may have sent as unknown, from the time of its intent', () => {
-    const killed = { at: 100, closed: false, rows: [[1, 'created', 201, 'x', null]] } as const;
+    const killed = {
+      run: 'r',
+      accepted: 1,
+      at: 100,
+      closed: false,
+      rows: [[1, 'created', 201, 'x', null]],
+    } as const;
     const states = mergeLogs([killed], 3);
     expect(states.get(1)).toMatchObject({ receipt: CREATED });
     expect([states.get(0)?.sentAt, states.get(2)?.sentAt]).toEqual([100, 100]);
   });
 
   it('show which rows a completed attempt did not send', () => {
-    const ended = { at: 100, closed: true, rows: [[0, 'tried', 503, null, 'busy']] } as const;
+    const ended = {
+      run: 'r',
+      accepted: 0,
+      at: 100,
+      closed: true,
+      rows: [[0, 'tried', 503, null, 'busy']],
+    } as const;
     const states = mergeLogs([ended], 2);
-    expect(states.get(0)).toEqual({ receipt: null, sentAt: 100, message: 'busy' });
+    expect(states.get(0)).toMatchObject({ receipt: null, sentAt: 100, status: 503, message: 'busy' });
     expect(states.has(1)).toBe(false);
   });
 
   it('keep an outcome whatever another attempt did not receive, and the earliest unknown time', () => {
-    const late = { at: 300, closed: false, rows: [] } as const;
+    const late = { run: 'r', accepted: 0, at: 300, closed: false, rows: [] } as const;
     const early = {
+      run: 'q',
+      accepted: 1,
       at: 200,
       closed: true,
       rows: [
@@ -58,16 +77,46 @@ describe('the logs of a chunk', () => {
     ]) {
       const states = mergeLogs(logs, 2);
       expect(states.get(0)?.receipt).toEqual(CREATED);
-      expect(states.get(1)).toEqual({ receipt: null, sentAt: 200, message: 'lost' });
+      expect(states.get(1)).toMatchObject({ receipt: null, sentAt: 200, message: 'lost' });
     }
+  });
+});
+
+describe('the logs of a chunk, for rows that a run does not finish', () => {
+  const log = (row: LoggedRow, more: Partial<ChunkLog> = {}): ChunkLog => ({
+    ...{ run: 'r', accepted: 0, at: 100, closed: true, rows: [row] },
+    ...more,
+  });
+  const held = [0, 'held', 403, null, 'closed'] as const;
+
+  it('keep a refusal, which is not a request in doubt', () => {
+    const [state] = mergeLogs([log(held)], 1).values();
+    expect(state).toMatchObject({ receipt: null, sentAt: null, held: { run: 'r', status: 403 } });
+    expect(resultOf(ROW, state)).toBeNull();
+    expect(mergeLogs([log(held, { closed: false })], 1).get(0)?.sentAt).toBeNull();
+  });
+
+  it('keep a request in doubt, whatever a refusal of a later request says', () => {
+    const tried = log([0, 'tried', null, null, null], { at: 50 });
+    for (const logs of [
+      [tried, log(held)],
+      [log(held), tried],
+    ])
+      expect(mergeLogs(logs, 1).get(0)?.sentAt).toBe(50);
+  });
+
+  it('keep the run in which a complete response left the outcome unknown', () => {
+    const [state] = mergeLogs([log([0, 'unclear', 200, null, 'odd'])], 1).values();
+    expect(state).toMatchObject({ sentAt: 100, unclearIn: 'r' });
+    expect(resultOf(ROW, state)).toMatchObject({ outcome: 'unknown', status: 200 });
   });
 });
 
 describe('a result', () => {
   it('is the receipt if there is one, else unknown if it may have been sent, else null', () => {
     expect(resultOf(ROW, undefined)).toBeNull();
-    expect(resultOf(ROW, { receipt: CREATED, sentAt: null, message: null })).toEqual(CREATED);
-    const doubt = resultOf({ ...ROW, sentAt: 1000 }, { receipt: null, sentAt: 2000, message: 'lost' });
+    expect(resultOf(ROW, { ...NOTHING, receipt: CREATED })).toEqual(CREATED);
+    const doubt = resultOf({ ...ROW, sentAt: 1000 }, { ...NOTHING, sentAt: 2000, message: 'lost' });
     expect(doubt).toMatchObject({
       outcome: 'unknown',
       message: 'sent at 1970-01-01T00:00:01.000Z or later; the outcome is unknown: lost',
@@ -100,8 +149,8 @@ describe('a planned row', () => {
 
   it('becomes a request in the configured style', () => {
     const settings = (style: 'put-path' | 'put-body' | 'post-body') => ({
-      'time-entries': { path: 'time-entries' },
-      'calendar-entries': { path: 'calendar/entries', style },
+      'time-entries': { path: 'time-entries', ...RULE },
+      'calendar-entries': { path: 'calendar/entries', style, ...RULE },
       unknownAfterMs: 1,
       escapeFormulas: { 'time-entries': false, 'calendar-entries': false },
     });
@@ -127,27 +176,5 @@ describe('a planned row', () => {
     expect(toRequest('calendar-entries', row, settings('post-body'))).toEqual({ method: 'POST', path, body });
     const bare = toRequest('calendar-entries', { ...row, body: toByteString('{}') }, settings('post-body'));
     expect(JSON.parse(bare.body)).toEqual({ source: 'a/b', sourceKey: 'ключ' });
-  });
-
-  it('gets its id from the response, if it has one', () => {
-    expect(responseId(toByteString('{"id":"x"}'))).toBe('x');
-    for (const body of ['', '{}', 'null', '[]']) expect(responseId(toByteString(body))).toBeNull();
-    for (const body of ['{"id":', '{"id":"x"', '{"id":"x"} x', '<html>', '{"id":"x",}'])
-      expect(() => responseId(toByteString(body)), body).toThrow(SyntaxError);
-  });
-
-  it.each([
-    ['{"id":9007199254740993}', '9007199254740993'],
-    ['{"id":1e21}', '1e21'],
-    ['{"id":-0.10}', '-0.10'],
-    ['{"id":"9007199254740993"}', '9007199254740993'],
-    ['{"id":"\\u043aлюч \\"1\\""}', 'ключ "1"'],
-    [' { "a" : {"id":1} , "id" : 12345678901234567890 , "b":[{"id":2}] } ', '12345678901234567890'],
-    ['{"id":1,"id":18446744073709551617}', '18446744073709551617'],
-    ['{"id":{"id":1}}', null],
-    ['{"id":true}', null],
-    ['[{"id":1}]', null],
-  ])('reads the id of %s exactly', (body, id) => {
-    expect(responseId(toByteString(body))).toBe(id);
   });
 });

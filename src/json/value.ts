@@ -1,0 +1,71 @@
+import { type ByteString, fromByteString } from '../core/brands.js';
+import type { JsonScanner } from './scanner.js';
+
+/** A JSON value that keeps the literals of its numbers. For a repeated member, the last one counts. */
+export type JsonValue =
+  | { readonly kind: 'object'; readonly members: ReadonlyMap<string, JsonValue> }
+  | { readonly kind: 'array'; readonly items: readonly JsonValue[] }
+  | { readonly kind: 'string'; readonly text: string }
+  | { readonly kind: 'number'; readonly literal: ByteString }
+  | { readonly kind: 'true' | 'false' | 'null' };
+
+/** Deeper values are checked, but read as `null`. */
+const MAX_DEPTH = 16;
+
+/** Reads the value at the scanner's position. @throws SyntaxError */
+export function readValue(scanner: JsonScanner, depth = 0): JsonValue {
+  const code = scanner.peek();
+  if (code === 0x7b || code === 0x5b) {
+    if (depth === MAX_DEPTH) {
+      scanner.skip();
+      return { kind: 'null' };
+    }
+    return code === 0x7b ? readObject(scanner, depth) : readArray(scanner, depth);
+  }
+  if (code === 0x22) return { kind: 'string', text: fromByteString(scanner.string()) };
+  if (code === 0x74) return word(scanner, 'true');
+  if (code === 0x66) return word(scanner, 'false');
+  if (code === 0x6e) return word(scanner, 'null');
+  return { kind: 'number', literal: scanner.number() };
+}
+
+/** The value at a JSON pointer (RFC 6901); `null` if there is none. */
+export function valueAtPointer(value: JsonValue, pointer: string): JsonValue | null {
+  let found: JsonValue | undefined = value;
+  for (const token of pointer.split('/').slice(1)) {
+    const name = token.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (found?.kind === 'object') found = found.members.get(name);
+    else if (found?.kind === 'array')
+      found = /^(?:0|[1-9]\d*)$/.test(name) ? found.items[Number(name)] : undefined;
+    else return null;
+  }
+  return found ?? null;
+}
+
+function word(scanner: JsonScanner, kind: 'true' | 'false' | 'null'): JsonValue {
+  scanner.word(kind);
+  return { kind };
+}
+
+function readObject(scanner: JsonScanner, depth: number): JsonValue {
+  const members = new Map<string, JsonValue>();
+  for (const [name] of scanner.members()) members.set(fromByteString(name), readValue(scanner, depth + 1));
+  return { kind: 'object', members };
+}
+
+function readArray(scanner: JsonScanner, depth: number): JsonValue {
+  const items: JsonValue[] = [];
+  scanner.pos++;
+  if (scanner.peek() === 0x5d) {
+    scanner.pos++;
+    return { kind: 'array', items };
+  }
+  for (;;) {
+    items.push(readValue(scanner, depth + 1));
+    const code = scanner.peek();
+    if (code !== 0x5d && code !== 0x2c) scanner.fail('expected "," or "]"');
+    scanner.pos++;
+    if (code === 0x5d) return { kind: 'array', items };
+    scanner.peek();
+  }
+}

@@ -161,10 +161,11 @@ export class Reshaping {
       return { objects: [], flattened: [...new Set([...names, ...named])] };
     }
     const objects = columns.filter(holdsObjects).map(({ name }) => name);
-    // The values of an object that was left out or masked would be in columns of their own.
+    // The values of an object that is left out or masked as a whole would be in columns of their own.
+    const seen = new Map(columns.map(({ name, types }) => [name, types]));
     const flattened = columns.filter((column) => {
       const parents = nameAndAncestors(this.#today, column.name).slice(1);
-      const isOpen = parents.every((name) => this.before({ name, types: 0 }) === 'value');
+      const isOpen = parents.every((name) => this.after({ name, types: seen.get(name) ?? 0 }) === 'value');
       return parents.length > 0 && !isOpen && this.wanted(column) !== 'absent';
     });
     return { objects, flattened: flattened.map(({ name }) => name) };

@@ -144,6 +144,30 @@ describe('A change of settings', () => {
   });
 });
 
+describe('What cannot be restored', () => {
+  const columns = [...COLUMNS, column('person.email', 'string')];
+  const lost = (then: Settings, today: Settings) =>
+    new Reshaping([shape(then)], 0, shape(today), ['id']).lost(columns);
+
+  it('are objects that are flattened now, and values of objects that are left out as a whole', () => {
+    expect(lost({}, { nested: 'flatten' })).toMatchObject({ objects: ['person'], flattened: [] });
+    expect(lost({}, { nested: 'flatten', include: ['person.email'] })).toMatchObject({
+      flattened: ['person.email'],
+    });
+    expect(lost({}, { nested: 'flatten', exclude: ['person'] })).toMatchObject({
+      flattened: [],
+      missing: [],
+    });
+    expect(lost({ nested: 'flatten' }, {})).toMatchObject({ objects: [], flattened: ['person.email'] });
+  });
+
+  it('names what was left out or masked', () => {
+    expect(lost(EXCLUDE, {})).toMatchObject({ missing: ['email'], masked: [] });
+    expect(lost(K1, K2)).toMatchObject({ missing: [], masked: ['email'] });
+    expect(lost({}, K1)).toEqual({ missing: [], masked: [], objects: [], flattened: [] });
+  });
+});
+
 describe('The columns with masks', () => {
   it('are also those whose object is masked, and those whose masks cannot be taken back', () => {
     const columns = [...COLUMNS, column('person.size', 'integer')];

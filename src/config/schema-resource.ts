@@ -64,7 +64,7 @@ const resourceMap = section({
   windowField: field
     .optional()
     .describe(
-      'Date field that places a record in the window. If it is set, deletes inside the window can be detected.',
+      'Date field that places a record in the window, in ISO 8601 or as an epoch number. If it is set, deletes inside the window can be detected.',
     ),
   updatedAt: field
     .optional()
@@ -74,7 +74,7 @@ const resourceMap = section({
   fetchById: flag()
     .optional()
     .describe(
-      'Whether the service supports `GET <path>/<id>`. If it does, a 404 or 410 by id confirms a delete. Default: `true` for projects, else `false`.',
+      'Whether the service supports `GET <path>/<id>`. If it does, a 404 or 410 by id confirms a delete, once the service has found a listed record by its id. Default: `true` for projects, else `false`.',
     ),
   badRecords: choice(['stop', 'quarantine'])
     .optional()

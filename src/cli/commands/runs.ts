@@ -70,7 +70,7 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
     )
     .option(
       '--allow-deletes',
-      'publish even if the run deletes more than 10 % of the rows and more than 20 rows',
+      'publish even if the run deletes more than 10 % of the rows and more than 20 rows, or if the list is empty',
     )
     .option('--local', 'start a Temporal server (state on disk) and a worker in this process')
     .option('--follow <workflow-id>', 'follow a running export instead of starting one')
@@ -94,7 +94,7 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
     .option('--reconcile', 'read everything and detect deleted records')
     .option(
       '--allow-deletes',
-      'publish even if the run deletes more than 10 % of the rows and more than 20 rows',
+      'publish even if the run deletes more than 10 % of the rows and more than 20 rows, or if the list is empty',
     )
     .option('--timeout <duration>', 'wait at most this long, such as 30m; the backfill continues')
     .option('--no-wait', 'start the backfill, print its workflow id, and end')

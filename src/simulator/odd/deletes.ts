@@ -1,5 +1,7 @@
 import type { Call } from '../http/call.js';
 import type { Reply } from '../http/reply.js';
+import { DEMO_ORGANIZATION } from '../options.js';
+import type { Service } from '../service.js';
 import { isListRequest, type OddBehaviour, type OddService } from './odd-service.js';
 
 const isById = ({ method, segments }: Call): boolean => method === 'GET' && segments?.length === 1;
@@ -43,6 +45,67 @@ function localTime(hours: number): () => OddBehaviour {
       return { ...call, query };
     },
   });
+}
+
+/** The texts of the records of a page, unchanged. */
+function recordsOf(text: string): string[] {
+  const records: string[] = [];
+  let depth = 0;
+  let start = 0;
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}]/g)) {
+    if (token === '{' && depth++ === 0) start = index;
+    if (token === '}' && --depth === 0) records.push(text.slice(start, index + 1));
+  }
+  return records;
+}
+
+const PAGE = /^\{"data":\[(.*)\],"page":(\{[^{}]*\})\}$/s;
+
+/** Hides each fourth record after the first complete list: it is in no list, and GET by id is forbidden. */
+function hiddenRecords(): OddBehaviour {
+  const complete = new Set<string>();
+  const isHidden = (text: string): boolean => {
+    const id = /"id":"([^"]*)"/.exec(text)?.[1] ?? '';
+    return [...id].reduce((sum, one) => sum + one.charCodeAt(0), 0) % 4 === 0;
+  };
+  return {
+    reply(normal, call) {
+      if (normal.status !== 200) return normal;
+      if (isById(call))
+        return isHidden(normal.body.toString('utf8')) ? json(403, '{"message":"Forbidden"}') : normal;
+      const [, data = '', page = ''] = (isListRequest(call) && PAGE.exec(normal.body.toString('utf8'))) || [];
+      if (page === '') return normal;
+      const hides = complete.has(call.resource);
+      if (page.includes('"nextCursor":null')) complete.add(call.resource);
+      if (!hides) return normal;
+      const seen = recordsOf(data).filter((record) => !isHidden(record));
+      return json(200, `{"data":[${seen.join(',')}],"page":${page}}`);
+    },
+  };
+}
+
+/** Moves each fifth record of a list with a window to 200 days ago, after the first complete list. */
+function movedRecords(): OddBehaviour {
+  const moved = new Set<string>();
+  let service: Service | null = null;
+  return {
+    start(started) {
+      service = started;
+    },
+    reply(normal, call) {
+      const field = service?.resources.get(call.resource)?.windowField;
+      const isLast = isListRequest(call) && normal.body.includes('"nextCursor":null');
+      if (field === undefined || !isLast || call.query.has('updatedSince') || moved.has(call.resource))
+        return normal;
+      const data = service!.dataset(DEMO_ORGANIZATION);
+      const day = JSON.stringify(new Date(service!.clock.now() - 200 * 86_400_000).toISOString());
+      const table = data.table(call.resource);
+      const ids = [...table.rowsById()].map((row) => table.id(row));
+      if (ids.length > 0) moved.add(call.resource);
+      for (const id of ids.filter((_, at) => at % 5 === 0)) data.update(call.resource, id, [[field, day]]);
+      return normal;
+    },
+  };
 }
 
 const iso = (at: Date): string => at.toISOString();
@@ -125,6 +188,16 @@ export const ODD_DELETES: readonly OddService[] = [
         },
       };
     },
+  },
+  {
+    name: 'hidden-records',
+    description: 'hides each fourth record after the first complete list, and answers 403 for it by id',
+    create: hiddenRecords,
+  },
+  {
+    name: 'moved-records',
+    description: 'moves each fifth record out of the window after the first complete list',
+    create: movedRecords,
   },
   {
     name: 'updated-since-ignored',

@@ -28,6 +28,10 @@ function dated(simulator: Simulator, run: 2 | 3): void {
   else admin.remove('tasks', idsOf(simulator).slice(1, 3));
 }
 
+function datedAtFirst(simulator: Simulator, run: 2 | 3): void {
+  if (run === 2) dated(simulator, run);
+}
+
 const seen = [{}, { rows: 6 }] as const;
 /** The third run marks the two deleted tasks. */
 const marked: OddCase['runs'] = [...seen, { rows: 4 }];
@@ -78,6 +82,29 @@ export const DELETE_CASES: readonly OddCase[] = [
       { exit: 1, rows: 30, says: /the list is empty, but run .* has 30 rows that it should show/ },
       { exit: 1, rows: 30, says: /the list is empty/ },
     ],
+  },
+  {
+    odd: ['hidden-records'],
+    title: 'with fetch by id',
+    simulator: { counts: { tasks: 30 }, fetchById: 'all' },
+    resources: '[{ name: tasks, fetchById: true }]',
+    change: () => {},
+    request: looksForDeletes,
+    runs: [
+      {},
+      { rows: 30, warns: /deletes: \d+ records no longer listed, but the service confirmed neither/ },
+      { rows: 30 },
+    ],
+  },
+  {
+    odd: ['moved-records'],
+    title: 'with fetch by id',
+    ...WINDOWED,
+    simulator: { ...WINDOWED.simulator, fetchById: 'all' },
+    resources: '[{ name: tasks, window: 90d, windowField: day, fetchById: true }]',
+    change: datedAtFirst,
+    request: looksForDeletes,
+    runs: [...seen, { rows: 6 }],
   },
   { odd: ['updated-since-ignored'] },
   { odd: ['updated-since-tokyo'] },

@@ -53,7 +53,7 @@ export function warningsOf(
       asked === null
         ? `clock: it is not known how much time has passed since the previous run, because Temporal's clock went back or the ` +
             `service sent no Date; this run read everything instead of the changes since ${run.updatedSince}`
-        : `clock: the service's clock seems to have been set back since the previous run; changes were read from ${asked} ` +
+        : `clock: the service's clock seems to have been set back; changes were read from ${asked} ` +
             `instead of ${run.updatedSince}`,
     );
   }

@@ -60,6 +60,28 @@ export const ODD_LIMITS: readonly OddService[] = [
     ),
   },
   {
+    name: 'limit-403-forever',
+    description: 'answers 403 with words about a limit and Retry-After to every list, without an end',
+    create: () => ({
+      reply: (normal, call) =>
+        isListRequest(call)
+          ? refusal(403, '{"message":"Daily quota exceeded."}', { 'retry-after': '1' })
+          : normal,
+    }),
+  },
+  {
+    name: 'challenge-forever',
+    description: 'has a proxy in front of it that answers every list with a challenge page',
+    create: () => ({
+      reply: (normal, call) =>
+        isListRequest(call)
+          ? refusal(403, '<html><title>Attention Required! | Cloudflare</title></html>', {
+              'content-type': 'text/html',
+            })
+          : normal,
+    }),
+  },
+  {
     name: 'plain-403',
     description: 'answers 403 to every list: the key lacks the grant',
     create: () => ({ reply: (normal, call) => (isListRequest(call) ? refusal(403, FORBIDDEN) : normal) }),

@@ -29,6 +29,16 @@ function compile(project) {
   });
 }
 
+/** Asynchronous, because the simulated service answers in this process. */
+async function run(script, args, env) {
+  const stdio = ['ignore', 'inherit', 'ignore'];
+  const [code] = await once(
+    spawn(process.execPath, [script, ...args], { cwd: examples, env, stdio }),
+    'exit',
+  );
+  if (code !== 0) throw new Error(`${script} ended with exit code ${code}`);
+}
+
 const CONFIG = (url) => `connections:
   acme:
     baseUrl: ${url}
@@ -83,11 +93,7 @@ try {
     ['dist/commonjs/main.cjs'],
   ]) {
     console.log(`\n$ node ${[script, ...args].join(' ')}`);
-    execFileSync(process.execPath, [script, ...args], {
-      cwd: examples,
-      env,
-      stdio: ['ignore', 'inherit', 'ignore'],
-    });
+    await run(script, args, env);
   }
   console.log('\nAll examples have run.');
 } finally {

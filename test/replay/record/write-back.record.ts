@@ -8,7 +8,9 @@ import { record, stack, started } from './recorder.js';
 
 async function wroteBack(path: string, csv: string, batchId: string): Promise<void> {
   const file = await fileIn(stack, csv);
-  const input = await stage(stack, { resource: 'time-entries', file, batchId });
+  const staged = await stage(stack, { resource: 'time-entries', file, batchId });
+  // The rows of these batches are the same.
+  const input = { ...staged, written: 'again' } as const;
   const { workflowId } = await startWriteBack(stack.temporal, input, { taskQueue: stack.taskQueue });
   await followWriteBack(stack.temporal, workflowId, { everyMs: 50 });
   await record('writeBackWorkflow', path, workflowId);
@@ -21,13 +23,11 @@ it('records written, reported, rejected, refused and cancelled batches', async (
   });
   await wroteBack('written', timeEntriesCsv(20), 'one');
   await wroteBack('reported', timeEntriesCsv(20), 'one');
-  await wroteBack('rejected', `${timeEntriesCsv(3)}x,-1,y,true\n`, 'two');
+  await wroteBack('rejected', `${timeEntriesCsv(3)}x,-1,2026-11-02T08:00:00Z,true\n`, 'two');
   stack.simulator.admin.faults.add({ match: { method: 'POST' }, fault: { kind: 'latency', ms: 100 } });
-  const input = await stage(stack, {
-    resource: 'time-entries',
-    file: await fileIn(stack, timeEntriesCsv(2000)),
-    batchId: 'four',
-  });
+  const file = await fileIn(stack, timeEntriesCsv(2000));
+  const staged = await stage(stack, { resource: 'time-entries', file, batchId: 'four' });
+  const input = { ...staged, written: 'again' } as const;
   const made = (): number => stack.simulator.admin.stats().byRoute['POST time-entries'] ?? 0;
   const before = made();
   const { workflowId } = await startWriteBack(stack.temporal, input, { taskQueue: stack.taskQueue });

@@ -85,17 +85,16 @@ function heldText({ snapshots, changeLogs }: PurgeCounts): string {
   return `${counted(snapshots, 'snapshot')} and ${counted(changeLogs, 'change log')} contain this record`;
 }
 
-/** Whether the user types the record's key again; an empty answer keeps the record. @throws DetachedError after Ctrl-C */
+/** Whether the user types the name of the resource; an empty answer keeps the record. @throws DetachedError after Ctrl-C */
 async function isConfirmed(resource: string, key: readonly string[]): Promise<boolean> {
   const prompter = createPrompter({ input: process.stdin, output: process.stderr }, '\nNothing was removed.');
   try {
-    const wanted = key.join(' ');
     const answer = await prompter.ask({
-      text: `To remove the record ${wanted} of ${resource}, type its key; press Enter to keep it`,
+      text: `Remove the record ${key.join(', ')}? Type ${resource} to remove it, or press Enter to keep it`,
       fallback: '',
-      check: (text) => (text === '' || text === wanted ? null : `type ${wanted}, or press Enter`),
+      check: (text) => (text === '' || text === resource ? null : `type ${resource}, or press Enter`),
     });
-    return answer === wanted;
+    return answer === resource;
   } finally {
     prompter.close();
   }

@@ -82,7 +82,7 @@ describe('a purge', () => {
     await worker.signal('SIGTERM');
   });
 
-  it('asks on a terminal first, and removes nothing unless the resource is typed', async () => {
+  it('names the record on a terminal first, and removes nothing unless the resource is typed', async () => {
     stack = await startStack({
       simulator: { awkward: false, counts: { projects: 3 } },
       resources: '[projects]',
@@ -98,20 +98,28 @@ describe('a purge', () => {
       const shows = (text: string): Promise<void> =>
         until(async () => (await screen()).includes(text), `it shows ${text}`);
       await shows('1 snapshot and 1 change log contain this record. A purge cannot be undone.');
-      await shows('Type projects to remove it: ');
+      await shows(`Remove the record ${id}? Type projects to remove it, or press Enter to keep it: `);
       return { command, shows, type: (text: string) => command.child.stdin!.write(text) };
     };
     const left = await ask();
     left.type('yes\r');
-    await left.shows('type projects, or press Ctrl-C to keep the record');
+    await left.shows('type projects, or press Enter');
     left.type('\u0003');
     expect(await left.command.exited).toBe(130);
     expect((await left.command.output()).stdout).toContain('Nothing was removed.');
+    expect(await objectsWith(id)).not.toEqual([]);
+    const kept = await ask();
+    kept.type('\r');
+    expect(await kept.command.exited).toBe(0);
+    expect((await kept.command.output()).stdout).toContain('Nothing was removed.');
     expect(await objectsWith(id)).not.toEqual([]);
     const removed = await ask();
     removed.type('projects\r');
     expect(await removed.command.exited).toBe(0);
     expect(await objectsWith(id)).toEqual([]);
+    const again = startOnTerminal(stack, ['purge', ...target, '--resource', 'projects', '--key', id]);
+    expect(await again.exited).toBe(0);
+    expect((await again.output()).stdout).toContain('no snapshot or change log contains this record');
   });
 
   it('finds a record by a compound key and by a masked key', async () => {

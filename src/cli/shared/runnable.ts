@@ -99,7 +99,7 @@ export function commandPrefix({ script, env, cwd }: Started): string {
   if (real === null || !PROGRAM.test(real)) return 'worktrack';
   if (isOnPath(real, env)) return 'worktrack';
   const npx = /^(.*[\\/]_npx[\\/][^\\/]+)[\\/]/.exec(script) ?? /^(.*[\\/]_npx[\\/][^\\/]+)[\\/]/.exec(real);
-  if (npx !== null) return `npx ${shellWord(npxPackage(npx[1]!))}`;
+  if (npx !== null) return npxPrefix(npxPackage(npx[1]!));
   const application = /^(.*)[\\/]node_modules[\\/](?:\.bin|temporal-worktrack)[\\/]/.exec(script)?.[1];
   if (application !== undefined && isInside(cwd, application)) return 'npx worktrack';
   const path = relative(cwd, real);
@@ -118,6 +118,13 @@ function isOnPath(real: string, env: Started['env']): boolean {
     if (existsSync(`${file}.cmd`)) return real.startsWith(realPath(folder) + sep);
     return realPath(file) === real;
   });
+}
+
+/** `npx NAME` runs a package of the registry. A packed file or another source needs the name of its command, too. */
+function npxPrefix(source: string): string {
+  return /^(?:@[\w.-]+\/)?[\w.-]+(?:@[\w.^~-]+)?$/.test(source) && !/\.tgz$/.test(source)
+    ? `npx ${source}`
+    : `npx --package=${shellWord(source)} worktrack`;
 }
 
 /** What npx was asked for: a name, or the path of a packed package. */

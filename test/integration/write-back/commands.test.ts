@@ -244,4 +244,41 @@ describe('`worktrack write-back`', () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ counts: { created: 900 } });
     expect(recordsOf(stack, 'time-entries').length).toBe(before + 900);
   });
+
+  it('is cancelled by the id that it printed, whose batch id is shortened', async () => {
+    const held = holdAnswer(stack.simulator, { method: 'POST' });
+    const file = await fileIn(stack, timeEntriesCsv(300, 9000));
+    const command = startCommand(stack, write('time-entries', file, '--no-read-back'));
+    const printed = async () => /Workflow: (\S+)/.exec((await command.output()).stderr)?.[1];
+    await until(async () => (await printed()) !== undefined, 'the command follows');
+    const id = (await printed())!;
+    expect(id).toMatch(/\/write-back\/time-entries\/[0-9a-f]{12}$/);
+    await until(async () => {
+      for await (const _ of stack.temporal.client.workflow.list({ query: `WorkflowId STARTS_WITH '${id}'` }))
+        return true;
+      return false;
+    }, 'the batch is listed');
+    const requested = await runCommand(stack, [
+      'cancel',
+      id,
+      '--no-wait',
+      '--json',
+      '--config',
+      stack.configFile,
+    ]);
+    held.release();
+    expect(requested.code, requested.stderr).toBe(0);
+    expect(JSON.parse(requested.stdout)).toMatchObject({
+      workflowId: expect.stringMatching(/[0-9a-f]{64}$/),
+      outcome: 'requested',
+    });
+    expect(await command.exited).toBe(1);
+    const batch = id.slice(id.lastIndexOf('/') + 1);
+    const again = await run('time-entries', file, '--batch-id', batch, '--no-read-back', '--json');
+    expect(again.code, again.stderr).toBe(0);
+    expect(JSON.parse(again.stdout)).toMatchObject({
+      batchId: expect.stringMatching(`^${batch}[0-9a-f]{52}$`),
+      counts: { created: 300 },
+    });
+  });
 });

@@ -60,9 +60,15 @@ describe('the command in a hint', () => {
     const command = link(join(npx, 'node_modules/.bin/worktrack'), main);
     const env = { PATH: [join(npx, 'node_modules/.bin'), '/usr/bin'].join(delimiter) };
     expect(commandPrefix(started(command, { env }))).toBe('npx temporal-worktrack');
-    for (const asked of ['temporal-worktrack@0.2.0', '/tmp/temporal-worktrack-0.2.0.tgz']) {
-      put(join(npx, 'package.json'), JSON.stringify({ _npx: { packages: [asked] } }));
-      expect(commandPrefix(started(command, { env }))).toBe(`npx ${asked}`);
+    const asked = {
+      'temporal-worktrack@0.2.0': 'npx temporal-worktrack@0.2.0',
+      // npx takes a file for the name of a command.
+      '/tmp/temporal-worktrack-0.2.0.tgz': 'npx --package=/tmp/temporal-worktrack-0.2.0.tgz worktrack',
+      '/tmp/my files/a.tgz': "npx --package='/tmp/my files/a.tgz' worktrack",
+    };
+    for (const [source, typed] of Object.entries(asked)) {
+      put(join(npx, 'package.json'), JSON.stringify({ _npx: { packages: [source] } }));
+      expect(commandPrefix(started(command, { env }))).toBe(typed);
     }
   });
 

@@ -93,10 +93,11 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   const { rows } = counts;
   const all = limitWarnings([...warnings, ...tableWarnings]);
   const { resource } = before;
-  const report = { resource, outcome: 'published', runId, rows, counts, snapshot, warnings: all } as const;
+  const run = { resource, outcome: 'published', runId, rows, counts, snapshot } as const;
+  const report = { ...run, warnings: all, ...deletes };
   const hookWarnings = await startOnPublished(result.onPublished ?? null, report, mirror);
   await cleanUp({ request, result, before, active: published }, mirror);
-  return { ...report, warnings: limitWarnings([...all, ...hookWarnings]), ...deletes, error: null };
+  return { ...report, warnings: limitWarnings([...all, ...hookWarnings]), error: null };
 }
 
 /**

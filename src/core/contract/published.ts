@@ -1,3 +1,4 @@
+import type { DeleteDetection } from './deletes.js';
 import type { RunCounts, RunReport } from './runs.js';
 
 /** The report of a published run. Its strings have no brand, so that a test can write one. */
@@ -11,6 +12,8 @@ export interface PublishedReport {
   /** Key of the snapshot's `_datapackage.json`, for `readSnapshotAt`. */
   readonly snapshot: string;
   readonly warnings: readonly string[];
+  /** What is known about deletes of the resource; absent: as in `RunReport`. */
+  readonly deletes?: DeleteDetection;
 }
 
 /**

@@ -169,8 +169,9 @@ async function stagePages(
     await nextTurn();
     await turns.next();
     await stager.add(page, cursor === null ? null : cursorHash(cursor));
+    // Also at the end of a call: with slow pages, each call has only one.
+    if (!page.done) checkEnd();
     if (last) return;
-    checkEnd();
   }
 }
 

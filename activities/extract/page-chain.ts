@@ -128,12 +128,13 @@ export class PageChain {
     return this.#ask(this.#at, {});
   }
 
-  #ask(at: ChainPosition, { turn, onPrefetchWait, attempt }: Ask): Promise<ReceivedPage<Page>> {
+  async #ask(at: ChainPosition, { turn, onPrefetchWait, attempt }: Ask): Promise<ReceivedPage<Page>> {
     const { client, run, reader, onWait } = this.#options;
     const { name, path } = run.resource;
     let failures = 0;
     const mostFailures = attempt === 'single' ? 1 : MAX_FAILURES;
-    return client.listPage(
+    const isAgain = at.cursor === null && at.restarts + at.shrinks > 0;
+    const page = await client.listPage(
       {
         resource: name,
         path,
@@ -151,9 +152,19 @@ export class PageChain {
       async (body) => {
         await turn;
         if (attempt !== 'single' && this.#prefetch(at, body)) await letRequestLeave();
-        return reader.read(body, at.cursor === null && at.updatedSince !== null ? 'empty' : 'wrong');
+        const mayBeNull = at.cursor === null && at.updatedSince !== null && !isAgain;
+        return reader.read(body, mayBeNull ? 'empty' : 'wrong');
       },
     );
+    // Otherwise the list would count as complete with the pages that came before it began again.
+    if (isAgain && page.isBlank) {
+      reader.release(page.value);
+      throw transientFailure(
+        `${name}: the list was read again from its beginning, and now has an empty body, although it had more than one page ` +
+          'before. Perhaps a proxy answers for the service.',
+      );
+    }
+    return page;
   }
 
   /** Starts the request for the next page. Returns whether one was started. */

@@ -124,6 +124,23 @@ describe('A list that never ends', () => {
     expect(requests.length).toBeLessThan(75);
   });
 
+  it('ends after `giveUpAfter` also if each page takes a call of its own', async () => {
+    const slow = { answer: thenEndless(() => []), msPerRequest: 40_000, run: { giveUpAfterMs: 60_000 } };
+    for (const options of [slow, { ...slow, msPerRequest: 4000, pagesPerCall: 1 }]) {
+      let pages = 0;
+      const { error } = await read({
+        ...options,
+        answer: (asked) => {
+          // Without a bound, the test would not end.
+          if (++pages > 100) return { ids: [], next: null };
+          return options.answer(asked);
+        },
+      });
+      expect(error).toContain('the list does not end');
+      expect(pages).toBeLessThan(40);
+    }
+  });
+
   it('counts the pages of the failed run whose pages a run takes over, but not the time between', async () => {
     const first = await read({
       answer: thenEndless(() => []),

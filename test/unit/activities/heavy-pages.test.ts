@@ -126,3 +126,44 @@ describe('Pages that are too heavy', () => {
     expect(requests.length).toBeLessThan(150);
   });
 });
+
+describe('A list that is read again from its beginning', () => {
+  const increment = { mode: 'increment', updatedSince: '2026-11-20T02:00:00Z' } as never;
+
+  it.each([
+    { empty: 'no content', fails: { status: 504 } },
+    { empty: 'no content', fails: { status: 404 } },
+    { empty: 'null', fails: { status: 504 } },
+    { empty: 'null', fails: { status: 404 } },
+  ] as const)(
+    'is not taken for complete if it answers with "$empty" although it had records (after $fails.status)',
+    async ({ empty, fails }) => {
+      // The service is out of order from its third page on, and its gateway answers for it.
+      let isOut = false;
+      const { result, error } = await read({
+        run: increment,
+        answer: (asked) => {
+          isOut ||= start(asked) >= 2000;
+          if (!isOut) return page(asked);
+          return asked.cursor === null ? empty : fails;
+        },
+      });
+      expect(result).toBeNull();
+      expect(error).toContain('tasks');
+    },
+  );
+
+  it('goes on when the service answers again', async () => {
+    let out = 0;
+    const { result, error } = await read({
+      attempts: 4,
+      answer: (asked) => {
+        if (start(asked) < 2000 && (out === 0 || out > 8)) return page(asked);
+        return ++out > 8 ? page(asked) : asked.cursor === null ? 'no content' : { status: 504 };
+      },
+    });
+    expect(error).toBeNull();
+    expect(result).toMatchObject({ done: true });
+    expect(result!.rows).toBeGreaterThanOrEqual(ROWS);
+  });
+});

@@ -25,7 +25,11 @@ export type Answer =
   /** The body ends in the middle. */
   | 'cut'
   /** The body is larger than `http.maxBody`. */
-  | 'flood';
+  | 'flood'
+  /** 204, without a body. */
+  | 'no content'
+  /** 200 with `"data": null`. */
+  | 'null';
 
 export interface Asked {
   readonly limit: number;
@@ -81,6 +85,8 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     if (found === 'close') return void response.socket?.destroy();
     if (found === 'cut') return void response.writeHead(200).end('{"data":[{"id":"a"},{"id":');
     if (found === 'flood') return void response.writeHead(200).end(Buffer.alloc(HTTP.maxBodyBytes + 1, ' '));
+    if (found === 'no content') return void response.writeHead(204).end();
+    if (found === 'null') return void response.writeHead(200).end('{"data":null}');
     if ('status' in found)
       return void response
         .writeHead(found.status)

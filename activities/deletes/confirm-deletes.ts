@@ -4,11 +4,12 @@ import { type ByteString, fromByteString, type ObjectKey } from '../../src/core/
 import type { Activities, ConfirmDeletesInput } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { parseStored } from '../../src/core/stored-json.js';
+import { MAX_WORDS_MS } from '../../src/core/words-budget.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import type { Stage } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { ActivityAge, SHARE_OF_TIME, withHeartbeat } from '../shared/activity-context.js';
-import { askById, isWebPage } from '../shared/ask-by-id.js';
+import { askById, isWebPage, seemsRefused } from '../shared/ask-by-id.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readDocument, readRun, readStages, stagedKey, writeDocument } from '../shared/documents.js';
 
@@ -56,6 +57,8 @@ export function createConfirmDeletes(deps: ActivityDeps): Activities['worktrack.
       const listed = listedRecords(await readStages(store, input.stage));
       const control = found > 0 ? 'found' : await askControls(ask, listed);
       if (control instanceof TransientError) {
+        // A limit ends within the time for which words are believed.
+        if (seemsRefused(control) && age.ms >= MAX_WORDS_MS) return finish([], { unproven: 0, works: false });
         if (age.ms + (control.retryAfterMs ?? 0) < SHARE_OF_TIME * giveUpAfterMs) throw control;
         return finish([], { unproven: before.open.length, works: true });
       }
@@ -122,7 +125,7 @@ async function askControls(
       if ((await ask(key)) === 'found') return 'found';
     } catch (error) {
       if (!(error instanceof TransientError)) throw error;
-      if (isWebPage(error)) return 'not-found';
+      if (isWebPage(error) || (seemsRefused(error) && error.evidence === 'challenge')) return 'not-found';
       failure = error;
     }
   }

@@ -12,7 +12,7 @@ import { hasPlainId } from '../../src/lake/rows/profile.js';
 import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
 import { ColumnSet } from '../../src/lake/rows/schema.js';
 import { type ObjectStore, realStore } from '../../src/lake/store/index.js';
-import { askById, isWebPage } from '../shared/ask-by-id.js';
+import { askById, isWebPage, seemsRefused } from '../shared/ask-by-id.js';
 import type { OpenConnection } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 
@@ -67,6 +67,7 @@ export async function checkOrganization(
       if (!(error instanceof TransientError)) throw error;
       // A service without this endpoint may answer with its start page. The list shows whether that is an outage.
       if (isWebPage(error)) return [];
+      if (seemsRefused(error)) unclear++;
       failures.push(error);
       if (failures.length === MAX_FAILURES) break;
     }

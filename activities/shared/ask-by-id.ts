@@ -48,3 +48,11 @@ export async function askById(
 export function isWebPage({ reason }: TransientError): boolean {
   return reason === 'body' || reason === 'redirect';
 }
+
+/**
+ * Whether a service refuses the request by its status, and only a page or words make it look like a limit or a firewall. An
+ * endpoint that the API key may not use answers so for ever, while the list works.
+ */
+export function seemsRefused({ refusal, evidence }: TransientError): boolean {
+  return refusal !== null && (evidence === 'challenge' || evidence === 'words');
+}

@@ -35,6 +35,8 @@ export class DirectMirror {
     private readonly resource: string,
     /** Temporal's clock, milliseconds since 1970. */
     private readonly now: () => number,
+    /** Time since each activity was first scheduled, ms. */
+    private readonly elapsed = 0,
   ) {
     this.#connections = openConnections(settings);
     this.#connection = settings.connections[0]!.name;
@@ -89,7 +91,10 @@ export class DirectMirror {
   #activities(): LongActivities {
     const activities = createActivities(this.#connections);
     const call = (name: keyof Activities, input: unknown): Promise<unknown> => {
-      const scheduled = { scheduledTimestampMs: this.now(), currentAttemptScheduledTimestampMs: this.now() };
+      const scheduled = {
+        scheduledTimestampMs: this.now() - this.elapsed,
+        currentAttemptScheduledTimestampMs: this.now(),
+      };
       const activity = activities[name] as (given: unknown) => Promise<unknown>;
       const environment = new MockActivityEnvironment({ attempt: 1, ...scheduled }, { logger: QUIET });
       return environment.run(activity, input) as Promise<unknown>;

@@ -17,6 +17,8 @@ export const ENDPOINTS = {
   'gone-410': 'the record, or 410',
   wrapped: 'the record below "data", or 404',
   forbidden: '403 for every id',
+  'forbidden-page': '403 and a web page for every id',
+  'forbidden-words': '403 for every id, in words like those of a limit',
   'forbidden-record': 'the record, 403 for one that the key may not see, or 404',
   anything: '200 and an empty object for every id',
   'start-page': '200 and a web page for every id',
@@ -109,6 +111,8 @@ export class ListService {
   }
 }
 
+/** As nginx writes it. */
+const FORBIDDEN_PAGE = '<html><head><title>403 Forbidden</title></head><body><h1>403</h1></body></html>';
 const START_PAGE = '<!doctype html><title>Tracker</title><p>Welcome</p>';
 
 function answerOf(
@@ -119,6 +123,8 @@ function answerOf(
   const missing: [number, string] = [endpoint === 'gone-410' ? 410 : 404, '{"message":"No such record"}'];
   if (endpoint === 'none') return missing;
   if (endpoint === 'forbidden') return [403, '{"message":"This key may not read single entries"}'];
+  if (endpoint === 'forbidden-page') return [403, FORBIDDEN_PAGE];
+  if (endpoint === 'forbidden-words') return [403, '{"message":"Limited to 2 calls per day in this plan"}'];
   if (endpoint === 'anything') return [200, '{}'];
   if (endpoint === 'start-page') return [200, START_PAGE];
   if (endpoint === 'other-record') return [200, '{"id":"someone-else","day":null}'];

@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { parseSettings } from '../../../src/config/index.js';
+import { DirectMirror } from '../../support/direct-mirror.js';
+import { type Endpoint, ListService } from '../../support/list-service.js';
+import { readSnapshot } from '../../support/snapshot.js';
+
+const NOW = Date.parse('2026-11-21T02:00:00Z');
+const MINUTE = 60_000;
+
+describe('An endpoint by id that the API key may not use', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'worktrack-endpoints-'));
+  let service: ListService;
+  let mirror: DirectMirror;
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await mirror.close();
+    await service.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function reconciled(endpoint: Endpoint, elapsed: number) {
+    // Without the waits between the attempts of a request.
+    vi.spyOn(Math, 'random').mockReturnValue(0);
+    service = await ListService.start({
+      ...{ now: NOW, windowMs: null, endpoint, mayList: true, pageSize: 1000 },
+      dateText: () => 'null',
+    });
+    for (const id of ['a', 'b', 'c', 'd', 'e', 'f', 'g'])
+      service.records.set(id, { id, date: NOW, updatedAt: NOW, hidden: false });
+    const settings = parseSettings(
+      `connections: { acme: { baseUrl: "${service.url}", apiKey: { env: PATH }, lake: { url: "${pathToFileURL(folder).href}" }, ` +
+        'retries: { giveUpAfter: 6h }, resources: [{ name: entries, fetchById: true }] } }',
+      'test',
+    );
+    mirror = new DirectMirror(settings, 'entries', () => service.rules.now, elapsed);
+    expect((await mirror.run()).warnings).toEqual([]);
+    service.rules.now += 86_400_000;
+    service.records.delete('c');
+    const { warnings } = await mirror.run({ reconcile: true });
+    const { rows } = await readSnapshot(mirror.store, 'entries');
+    return { warnings, marked: rows.filter((row) => row._deleted_at !== null).map((row) => row.id) };
+  }
+
+  it.each([
+    { endpoint: 'forbidden-page', elapsed: 0 },
+    { endpoint: 'forbidden-words', elapsed: 15 * MINUTE },
+    { endpoint: 'start-page', elapsed: 0 },
+  ] as const)('does not hold up the run ($endpoint)', async ({ endpoint, elapsed }) => {
+    expect(await reconciled(endpoint, elapsed)).toEqual({
+      warnings: [expect.stringContaining('deletes were concluded from a second reading instead')],
+      marked: ['c'],
+    });
+  });
+
+  it('is asked again for a while if its words may mean a limit', async () => {
+    await expect(reconciled('forbidden-words', 14 * MINUTE)).rejects.toThrow('calls per day');
+  });
+});

@@ -14,7 +14,7 @@ import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { schemaChanges } from '../../src/lake/rows/schema.js';
 import { type AddedUp, addUp } from '../../src/lake/run/add-up.js';
-import { canDetectDeletes, detectionOf } from '../../src/lake/run/deletes.js';
+import { detectionOf } from '../../src/lake/run/deletes.js';
 import { nextFullRead } from '../../src/lake/run/full-read.js';
 import { countsUnlisted, type RunFile } from '../../src/lake/run/run-file.js';
 import type { Stage } from '../../src/lake/run/stage.js';
@@ -202,11 +202,8 @@ function listAndShapes(
   { unlisted, unrestored }: MergeCounts,
 ): Pick<ManifestInput, 'list' | 'shapes'> {
   const { resource, earlierList, shapes, settingsChange, reconcile, rolledBackRuns } = run;
-  const isOpen =
-    earlierList !== null &&
-    !reconcile &&
-    canDetectDeletes(resource) &&
-    !(countsUnlisted(run) && unlisted === 0);
+  // Also while deletes are not detected: settings may turn the detection on later.
+  const isOpen = earlierList !== null && !reconcile && !(countsUnlisted(run) && unlisted === 0);
   const isSettled = settingsChange !== null && unrestored === 0 && rolledBackRuns.length === 0;
   return {
     list: { path: resource.path, ...(isOpen ? { earlier: earlierList } : {}) },

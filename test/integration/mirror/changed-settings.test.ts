@@ -296,6 +296,25 @@ describe('A change of settings', () => {
     expect(await mirror.run({ reconcile: true })).toMatchObject({ warnings: [], counts: { deleted: 1 } });
   });
 
+  it.each([', deletes: keep', ', window: 90d'])(
+    'of the path is remembered while deletes are not detected (%s)',
+    async (undetected) => {
+      const connection = '    sync: { reconcileEvery: never }\n';
+      const yaml = (path: string, more: string) => `{ name: things, path: ${path}${more} }`;
+      const simulator = { seed: 3, awkward: false, counts: { tasks: 15, members: 9 } };
+      const before = yaml('tasks', undetected);
+      mirror = await InProcessMirror.start({ simulator, resource: 'things', yaml: before, connection });
+      await mirror.run();
+      await mirror.configure(yaml('members', undetected), connection);
+      await mirror.run({ full: true });
+      await mirror.run();
+      await mirror.configure(yaml('members', ''), connection);
+      const run = await mirror.run({ reconcile: true });
+      expect(run.counts).toMatchObject({ deleted: 0, rows: 24, unlisted: 15 });
+      expect(run.warnings.join()).toContain('15 rows of the earlier list are not in it');
+    },
+  );
+
   it('of the path back and forth loses no row', async () => {
     const connection = '    sync: { reconcileEvery: never }\n';
     const yaml = (path: string) => `{ name: things, path: ${path} }`;

@@ -6,7 +6,7 @@ import type { Column } from '../rows/schema.js';
 import type { Mark } from './marks.js';
 import type { ChainProgress } from './read-progress.js';
 import type { RunFile } from './run-file.js';
-import type { ClockTimes } from './watermark.js';
+import { type ClockTimes, isPartial } from './watermark.js';
 
 /** A sorted run of fetched rows with unique keys, staged as one part. */
 export interface StagedChunk {
@@ -120,9 +120,13 @@ export function firstStage(run: RunFile, pageSize: number | null): Stage {
   };
 }
 
-/** The moment from which an increment reads the changes. A run for an explicitly requested period reads exactly that period. */
+/**
+ * The moment from which an increment reads the changes. A run that begins later than the checkpoint reads exactly the period
+ * that was requested. Any other moves the checkpoint, so it must have every change since then, whatever the clocks did.
+ */
 export function changesUpTo({ mode, updatedSince, checkpoint, before }: RunFile): ClockTimes | null {
-  return mode === 'increment' && updatedSince === checkpoint ? (before?.readUpTo ?? null) : null;
+  if (mode !== 'increment' || isPartial(checkpoint, updatedSince)) return null;
+  return before?.readUpTo ?? null;
 }
 
 /** The result of a call that ends with this stage. @param key where the stage is stored */

@@ -78,7 +78,8 @@ export function nextReadUpTo(
   return before !== null && isPartial(checkpoint, asked) ? before : began;
 }
 
-function isPartial(checkpoint: UtcSeconds | null, asked: UtcSeconds | null): boolean {
+/** Whether a run begins later than the checkpoint, so that it does not read all changes. @param asked its `updatedSince` */
+export function isPartial(checkpoint: UtcSeconds | null, asked: UtcSeconds | null): boolean {
   return checkpoint !== null && asked !== null && asked > checkpoint;
 }
 

@@ -51,8 +51,16 @@ describe('The first page of an increment', () => {
     expect(times).toHaveLength(5);
   });
 
-  it('is requested as asked for a period that a person chose', async () => {
-    const chosen = toUtcSeconds(START - 2 * HOUR);
+  it('is requested as asked for a later period that a person chose, because it does not move the checkpoint', async () => {
+    const chosen = toUtcSeconds(START + HOUR / 2);
     expect(await asked(() => Date.now() - 9 * HOUR, { updatedSince: chosen })).toEqual([chosen]);
+  });
+
+  it('is requested from an earlier time also if a person chose one that moves the checkpoint', async () => {
+    const chosen = toUtcSeconds(START - 2 * HOUR);
+    expect(await asked(() => Date.now(), { updatedSince: chosen })).toEqual([chosen]);
+    const [first, second] = await asked(() => Date.now() - 9 * HOUR, { updatedSince: chosen });
+    expect(first).toBe(chosen);
+    expect(Date.parse(second!)).toBeLessThanOrEqual(START - 9 * HOUR - 299_000);
   });
 });

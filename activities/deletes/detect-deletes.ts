@@ -33,12 +33,19 @@ export function createFindAbsent(deps: ActivityDeps): Activities['worktrack.find
       const { columns } = stages.at(-1)!;
       const judge = judgeAbsence({ ...resource, csv: before.profile.csv }, columns, serviceNow);
       for (const [at, part] of parts.entries()) {
-        const reach = chunks.filter((chunk) => chunk.last >= part.first! && chunk.first <= part.last!);
+        // New rows before, between and after the parts are looked at only for their dates.
+        const isAll = judge.note !== null;
+        const from = at === 0 && isAll ? null : part.first;
+        const to = parts[at + 1]?.first ?? null;
+        const [low, high] = isAll ? [from, to] : [part.first, part.last];
+        const reach = chunks.filter(
+          ({ first, last }) => (low === null || last >= low) && (high === null || first <= high),
+        );
         const sources = await openSources({
           store,
           run,
           columns: null,
-          range: { from: part.first, to: parts[at + 1]?.first ?? null },
+          range: { from, to },
           before: part,
           chunks: reach,
           signal: Context.current().cancellationSignal,

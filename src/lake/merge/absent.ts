@@ -17,7 +17,9 @@ export async function findAbsent(
 ): Promise<void> {
   const heap = await SourceHeap.start(sources);
   const snapshot = sources.find((source) => source.age === 0);
-  for (let top = heap.top; top !== undefined && snapshot?.key !== null; top = heap.top) {
+  // Rows after the last one of the snapshot only have to be noted.
+  const isAtEnd = (): boolean => note === null && snapshot?.key === null;
+  for (let top = heap.top; top !== undefined && !isAtEnd(); top = heap.top) {
     const key = top.key!;
     let row: ByteString | null = null;
     let present = false;

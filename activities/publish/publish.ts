@@ -162,7 +162,9 @@ function manifestFields(
   const gap = windowGap(run.checkpoint, resource.windowMs, clocks);
   const schema = run.before === null ? [] : schemaChanges(run.columns, plan.columns);
   const { readPages: pages, pageSize, updatedSince: asked } = list;
-  const read = { mode: run.mode, startedAt: run.readSince, shifted, pages, pageSize };
+  // A list with an empty body may hide rows like one that shifts, because a proxy may have dropped the body.
+  const isIncomplete = shifted || (stage.isBlank && asked === null);
+  const read = { mode: run.mode, startedAt: run.readSince, shifted: isIncomplete, pages, pageSize };
   return {
     ...{ connection: run.connection, baseUrl: run.baseUrl, resource: resource.name, runId: run.runId },
     previousRunId: run.before?.runId ?? null,

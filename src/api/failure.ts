@@ -262,7 +262,8 @@ export function notJsonError(
       `${what} a web page instead of JSON; check whether a proxy or a login page intercepts requests.`,
       options,
     );
-  const isQuoted = text.length <= MAX_PLAIN_TEXT && !/[\r\n]/.test(text.trim());
+  // With these characters, it may be the rest of JSON whose beginning was lost, and so records.
+  const isQuoted = text.length <= MAX_PLAIN_TEXT && !/[\r\n"{}]/.test(text.trim());
   return new TransientError(
     `${what} text instead of JSON${isQuoted ? `: ${boundMessage(redact(text))}` : ''}`,
     options,

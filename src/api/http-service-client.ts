@@ -21,6 +21,9 @@ import { displayUrl, listQuery, recordSegments, resourceUrl, type Segment, Unsen
 /** What an empty body means on a request without a cursor. */
 const EMPTY_LIST = toByteString('{"data":[],"page":{}}');
 
+/** 202: the service is still at work on the answer; 206: a part of it. */
+const UNFINISHED: readonly number[] = [202, 206];
+
 /** Turns the three kinds of request into operations for `RequestExecutor`, which sends them. */
 export class HttpServiceClient implements ServiceClient {
   readonly #root: string;
@@ -44,6 +47,8 @@ export class HttpServiceClient implements ServiceClient {
         isBlank = !/\S/.test(body);
         if (isBlank && cursor !== null)
           throw new SyntaxError('the body is empty, perhaps because a proxy cut it');
+        if (isBlank && UNFINISHED.includes(response.status))
+          throw new SyntaxError('the body is empty, and by the status it is not the whole answer');
         return parse(isBlank ? EMPTY_LIST : body, response);
       },
     );

@@ -38,6 +38,8 @@ export interface ServiceRules {
   endpoint: Endpoint;
   /** Whether the key may list: without, the list is empty with 200, as some services answer. */
   mayList: boolean;
+  /** Whether an empty list is answered with 204, or so by a proxy. */
+  noContent?: boolean;
   pageSize: number;
 }
 
@@ -90,6 +92,7 @@ export class ListService {
       .sort((a, b) => (a.id < b.id ? -1 : 1));
     const page = rest.slice(0, limit);
     const next = rest.length > limit ? page.at(-1)!.id : null;
+    if (page.length === 0 && this.rules.noContent === true) return void response.writeHead(204).end();
     const data = page.map((record) => this.textOf(record)).join(',');
     sendText(
       response,

@@ -34,6 +34,14 @@ describe('a body that is empty', () => {
     expect(seen).toHaveLength(1);
   });
 
+  test.each([202, 206])('with status %i is no list, because more is to come', async (status) => {
+    const { url } = await served((response, count) =>
+      count === 1 ? response.writeHead(status, { 'content-length': '0' }).end() : json(response, 200, PAGE),
+    );
+    const received = await client(url).listPage(TASKS, rowsOf);
+    expect(received).toMatchObject({ value: { rows: [[expect.anything()]] }, isBlank: false, retries: 1 });
+  });
+
   test.each(bodies)('%s is transient with a cursor', async (_, answer) => {
     const { url, seen } = await served((response, count) =>
       count === 1 ? answer(response) : json(response, 200, PAGE),
@@ -100,6 +108,8 @@ describe('a body whose Content-Type is wrong', () => {
     for (const [text, says] of [
       ['upstream connect error', /text instead of JSON: upstream connect error$/],
       [`id,name\n${'x'.repeat(300)}`, /text instead of JSON$/],
+      // The beginning of a page was lost.
+      ['a":[{"id":"7","note":"ill"}],"page":{"nextCursor":null}}', /text instead of JSON$/],
     ] as const) {
       const { url } = await served((response) => response.end(text));
       const error = await rejection(client(url, { retry: ONCE }).listPage(TASKS, parseJson));

@@ -1,0 +1,57 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+import { parseSettings } from '../../../src/config/index.js';
+import { DirectMirror } from '../../support/direct-mirror.js';
+import { ListService } from '../../support/list-service.js';
+import { readSnapshot } from '../../support/snapshot.js';
+
+const NOW = Date.parse('2026-11-21T02:00:00Z');
+const DAY = 86_400_000;
+
+describe('A full read whose answer has an empty body', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'worktrack-blank-'));
+  let service: ListService;
+  let mirror: DirectMirror;
+  afterEach(async () => {
+    await mirror.close();
+    await service.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function start(): Promise<void> {
+    service = await ListService.start({
+      ...{ now: NOW, windowMs: null, endpoint: 'none', mayList: false, noContent: true, pageSize: 1000 },
+      dateText: () => 'null',
+    });
+    for (const id of ['a', 'b', 'c'])
+      service.records.set(id, { id, date: NOW, updatedAt: NOW - 9 * DAY, hidden: false });
+    const settings = parseSettings(
+      `connections: { acme: { baseUrl: "${service.url}", apiKey: { env: PATH }, lake: { url: "${pathToFileURL(folder).href}" }, ` +
+        'sync: { reconcileEvery: never }, resources: [{ name: entries, fetchById: false }] } }',
+      'test',
+    );
+    mirror = new DirectMirror(settings, 'entries', () => service.rules.now);
+  }
+
+  const requests = async (): Promise<string[]> => {
+    service.requests = [];
+    service.rules.now += DAY;
+    await mirror.run();
+    return service.requests.map((url) => (url.includes('updatedSince') ? 'changes' : 'all'));
+  };
+
+  it('hides no records for longer than a day, because the next runs read everything until one has a body', async () => {
+    await start();
+    await mirror.run();
+    expect(await requests()).toContain('all');
+    service.rules.mayList = true;
+    expect(await requests()).toContain('all');
+    expect((await readSnapshot(mirror.store, 'entries')).rows.map(({ id }) => id)).toEqual(['a', 'b', 'c']);
+    expect(await requests()).toEqual(['changes']);
+    // An increment with an empty body has no changes.
+    expect(await requests()).toEqual(['changes']);
+  });
+});

@@ -1,5 +1,5 @@
 import type { SendRowsInput } from '../../src/core/contract/write-back.js';
-import { type ChunkRow, isPending, type RowState } from '../../src/write-back/index.js';
+import { type ChunkRow, isPending, type RowReceipt, type RowState } from '../../src/write-back/index.js';
 import type { Turn } from '../../src/write-back/ledger/index.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { transientFailure } from '../shared/failures.js';
@@ -23,8 +23,8 @@ export interface SendAttemptOptions {
 interface FeedEvents {
   /** The open log of a chunk is in the lake, so its rows may be sent. */
   readonly onOpen: (chunk: OpenChunk, tasks: number) => void;
-  /** A row has an outcome and is not sent. */
-  readonly onSettled: () => void;
+  /** A row has an outcome and is not sent. @param receipt `null`: the service has not answered it */
+  readonly onSettled: (receipt: RowReceipt | null) => void;
   /** Whether the attempt must start no further row. */
   readonly mustEnd: () => boolean;
 }
@@ -46,6 +46,8 @@ export class ChunkFeed {
   #advancing: Promise<boolean> | null = null;
   /** Rows of later chunks that were taken ahead of their turn, by chunk. */
   readonly #ahead = new Map<number, Set<number>>();
+  /** Later chunks that have no row to take ahead. */
+  readonly #spent = new Set<number>();
   #opened = 0;
 
   constructor(options: SendAttemptOptions, events: FeedEvents) {
@@ -85,14 +87,16 @@ export class ChunkFeed {
    * Takes a row that is this share of the rest away from its beginning, to find out whether the service accepts any.
    *
    * @param share from 0 to 1
-   * @returns `null` if there is none near it
+   * @returns `null` if none is left, or if the attempt must end
    * @throws StoreError
    */
   async takeAt(share: number): Promise<RowTask | null> {
+    // Otherwise it could open a chunk at the same time, and a row would be taken twice.
+    await this.#advancing;
     if (this.#events.mustEnd()) return null;
     // Otherwise the next chunk would be neither open nor closed.
     const next = (await this.#opening) ?? [];
-    const later = this.todo.slice(this.#begun);
+    const later = this.todo.slice(this.#begun).filter((number) => !this.#spent.has(number));
     const rowsOf = (number: number): number => this.#options.plan.file.chunks[number]!;
     const rest = this.#tasks.length + next.length + later.reduce((sum, number) => sum + rowsOf(number), 0);
     let at = Math.min(rest - 1, Math.floor(share * rest));
@@ -101,7 +105,7 @@ export class ChunkFeed {
       at -= tasks.length;
     }
     for (const number of later) {
-      if (at < rowsOf(number)) return this.#takeAhead(number, at);
+      if (at < rowsOf(number)) return (await this.#takeAhead(number, at)) ?? this.takeAt(share);
       at -= rowsOf(number);
     }
     return null;
@@ -141,8 +145,9 @@ export class ChunkFeed {
       else if (selected === 'skipped') {
         const message = 'it is unknown whether the row was written; not sent again because of --unknown skip';
         chunk.settle(index, { outcome: 'skipped', status: null, id: null, message });
-        this.#events.onSettled();
-      } else if (selected === 'settled') this.#events.onSettled();
+        this.#events.onSettled(null);
+      } else if (selected === 'settled')
+        this.#events.onSettled(row.receipt ?? loaded.states.get(index)?.receipt ?? null);
     }
     if (tasks.length === 0) {
       await chunk.conclude();
@@ -181,6 +186,7 @@ export class ChunkFeed {
       this.#events.onOpen(chunk, 1);
       return { chunk, ...selected };
     }
+    this.#spent.add(number);
     return null;
   }
 

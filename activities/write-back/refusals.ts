@@ -106,15 +106,20 @@ export class Refusals {
     else for (const refused of this.#held.release()) this.#reject(refused);
   }
 
-  /** Tries rows from all over the rest of the input, one at a time. Stops the batch if the service refuses all of them. */
+  /**
+   * Tries rows from all over the rest of the input, one at a time. Stops the batch if the service refuses all of them. Ends
+   * early if they run into a limit: the check begins again with the next refusal.
+   */
   async #probe(): Promise<void> {
-    const { feed, send, idle } = this.#options;
+    const { feed, send, idle, now } = this.#options;
     await idle();
     let refused = 0;
     for (let probe = 0; refused < MAX_PROBES && this.#held.size >= MAX_HELD; probe++) {
+      if (!this.limited.mayTakeNew(now())) return;
       const { size } = this.#held;
       const task = await feed.takeAt(((probe % MAX_PROBES) + 0.5) / MAX_PROBES);
       if (task === null) return;
+      this.limited.tookNew(now());
       await send(task);
       if (this.#held.size > size) refused++;
     }

@@ -55,7 +55,11 @@ export class SendAttempt {
     setMaxListeners(0, this.#abort.signal);
     this.#feed = new ChunkFeed(options, {
       onOpen: (chunk, tasks) => void this.#open.set(chunk, tasks),
-      onSettled: () => void this.rows++,
+      onSettled: (receipt) => {
+        this.rows++;
+        // The endpoint has answered in an earlier attempt.
+        if (receipt !== null && receipt.status !== null) this.#notFound.answered = true;
+      },
       mustEnd: () => this.#mustEnd(),
     });
     this.#notFound = new NotFoundRows(

@@ -1,0 +1,166 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ActivityDeps } from '../../../activities/shared/deps.js';
+import { loadChunk, readLogIndex } from '../../../activities/write-back/attempt-logs.js';
+import { ChunkFeed } from '../../../activities/write-back/chunk-feed.js';
+import { ChunkWriter } from '../../../activities/write-back/chunk-writer.js';
+import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
+import { readPlan, writePlan } from '../../../activities/write-back/stored-plans.js';
+import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
+import type { SendRowsInput } from '../../../src/core/contract/write-back.js';
+import type { ConnectionSettings } from '../../../src/core/settings.js';
+import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
+import { type LoggedRow, logKey, resultOf } from '../../../src/write-back/index.js';
+import { Turn } from '../../../src/write-back/ledger/index.js';
+import { encodeSealed } from '../../../src/write-back/sealed.js';
+import { type Respond, RowService } from '../../support/row-service.js';
+import { client, HTTP } from '../api/support.js';
+
+const PLAN = '_write-back/b/_batch/plans/000001-x-1/plan.json' as ObjectKey;
+const FORBIDDEN = { status: 403, body: '{"message":"The project is closed."}' };
+const HOUR_MS = 3_600_000;
+
+describe('an attempt at sending rows', () => {
+  let folder: string;
+  let store: ObjectStore;
+  let service: RowService;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'worktrack-attempt-'));
+    store = openStore({ url: `file://${folder}` } as Parameters<typeof openStore>[0]);
+    service = await RowService.start();
+  });
+  afterEach(async () => {
+    await service.stop();
+    store.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** Plans rows whose field `n` is their number, from 1. */
+  async function plan(rows: number, rowsAChunk: number): Promise<void> {
+    const writer = new ChunkWriter(store, PLAN, 'w', rowsAChunk);
+    for (let row = 1; row <= rows; row++) {
+      await writer.add({
+        ...{ row, line: row + 1, key: `k${row}`, idempotencyKey: `u${row}`, content: '', pair: null },
+        ...{ body: toByteString(`{"n":${row}}`), verdict: null, receipt: null, sentAt: null },
+      });
+    }
+    const { chunks, pending } = await writer.finish();
+    await writePlan(store, PLAN, { sequence: 1, input: PLAN, rows, chunks, pending, writer: 'w' });
+  }
+
+  /** The log of an earlier attempt of another run. */
+  function earlier(chunk: number, rows: readonly LoggedRow[], at: number): Promise<unknown> {
+    const accepted = rows.filter(([, outcome]) => outcome === 'created').length;
+    const log = { run: 'earlier', at, accepted, closed: true, rows };
+    return store.write(logKey(PLAN, chunk, `earlier-${chunk}`, 'open'), encodeSealed(log), {
+      contentType: 'application/json',
+    });
+  }
+
+  async function optionsOf(on: ObjectStore) {
+    const rule = { idField: 'id', success: 'record' };
+    const settings = {
+      resources: [],
+      http: HTTP,
+      retries: { giveUpAfterMs: HOUR_MS },
+      writeBack: { 'time-entries': { path: 'time-entries', ...rule }, unknownAfterMs: HOUR_MS },
+    } as unknown as ConnectionSettings;
+    const http = client(service.url, { retry: { attempts: 2, maxDelayMs: 10 } });
+    return {
+      deps: { now: () => Date.now() } as ActivityDeps,
+      connection: { settings, client: http, store: on },
+      input: { resource: 'time-entries', unknown: 'report', run: 'run' } as SendRowsInput,
+      plan: await readPlan(store, PLAN),
+      logs: await readLogIndex(store, PLAN),
+      turn: new Turn('time-entries', null),
+      token: 't',
+      endBefore: Date.now() + HOUR_MS,
+      limitedSince: null,
+      acceptedBefore: async () => false,
+    };
+  }
+
+  /** Sends the rows. Returns whether all have an outcome, or why the attempt stopped. */
+  async function attempt(respond: Respond, now = Date.now): Promise<unknown> {
+    service.respond = respond;
+    const options = await optionsOf(store);
+    const deps = { now, draining: () => false } as ActivityDeps;
+    return new SendAttempt({ ...options, deps, endBefore: now() + 24 * HOUR_MS })
+      .sendAll()
+      .catch((error: Error) => error.message);
+  }
+
+  async function outcomes(): Promise<(string | undefined)[]> {
+    const stored = await readPlan(store, PLAN);
+    const logs = await readLogIndex(store, PLAN);
+    const found: (string | undefined)[] = [];
+    for (const number of stored.file.chunks.keys()) {
+      const { rows, states } = await loadChunk(store, stored, number, logs);
+      for (const [index, row] of rows.entries()) found.push(resultOf(row, states.get(index))?.outcome);
+    }
+    return found;
+  }
+
+  it('rejects a row that the service does not find, if it accepted rows of its chunk before', async () => {
+    await plan(3, 10);
+    await earlier(
+      0,
+      [
+        [0, 'created', 201, 'r1', null],
+        [1, 'held', 403, null, 'Closed.'],
+      ],
+      Date.now(),
+    );
+    const missing = { status: 404, body: '{"message":"No such project."}' };
+    expect(await attempt(() => missing)).toBe(true);
+    expect(await outcomes()).toEqual(['created', 'rejected', 'rejected']);
+  });
+
+  it('stops after a few rows if the service refuses all, also if many chunks have no row to send', async () => {
+    await plan(400, 10);
+    // Rows of an attempt so long ago that they are not sent again: in every chunk but a few.
+    const tried = Array.from({ length: 10 }, (_, index): LoggedRow => [index, 'tried', null, null, null]);
+    for (let chunk = 2; chunk < 40; chunk++) if (chunk % 3 !== 0) await earlier(chunk, tried, 1);
+    expect(await attempt(() => FORBIDDEN)).toContain('the service refused');
+    expect(service.writes.length).toBeLessThanOrEqual(8 + 4 + 12);
+  });
+
+  it('takes no row twice, whatever opens its chunk first', async () => {
+    await plan(12, 4);
+    const tried = Array.from({ length: 4 }, (_, index): LoggedRow => [index, 'tried', null, null, null]);
+    for (const chunk of [0, 1]) await earlier(chunk, tried, 1);
+    let reads = 0;
+    const reordering: ObjectStore = new Proxy(store, {
+      get:
+        (target, name: keyof ObjectStore) =>
+        async (key: ObjectKey, ...more: never[]) => {
+          // The first read of the only chunk with rows to send ends after the second one, if there is one.
+          if (name === 'read' && key.endsWith('/000002.ndjson') && reads++ === 0)
+            for (let turn = 0; turn < 2_000; turn++) await new Promise((resolve) => setImmediate(resolve));
+          return Reflect.apply(target[name] as () => unknown, target, [key, ...more]);
+        },
+    });
+    const options = await optionsOf(reordering);
+    const feed = new ChunkFeed(options, { onOpen: () => {}, onSettled: () => {}, mustEnd: () => false });
+    const [, ahead] = await Promise.all([feed.advance(), feed.takeAt(0)]);
+    const taken = [ahead];
+    for (let task = feed.take(); task !== null; task = feed.take()) taken.push(task);
+    expect(taken.map((task) => task?.row.row).sort()).toEqual([10, 11, 12, 9]);
+  });
+
+  it('stops to look for rows that the service accepts if it runs into a limit', async () => {
+    await plan(400, 10);
+    const limit = { status: 403, body: '{"message":"Rate limit exceeded."}' };
+    let now = Date.now();
+    // Each look at the clock takes a second.
+    const clock = () => {
+      now += 1_000;
+      return now;
+    };
+    const respond: Respond = ({ body }) => ((body.n as number) <= 8 ? FORBIDDEN : limit);
+    expect(await attempt(respond, clock)).toContain('the service refused');
+    expect(new Set(service.writes.map(({ body }) => body.n)).size).toBeLessThan(100);
+  });
+});

@@ -1,6 +1,6 @@
 import type { SendRowsInput } from '../../src/core/contract/write-back.js';
 import { type ChunkRow, isPending, type RowReceipt, type RowState } from '../../src/write-back/index.js';
-import type { Turn } from '../../src/write-back/ledger/index.js';
+import { NOT_SENT_AGAIN, type Turn } from '../../src/write-back/ledger/index.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { transientFailure } from '../shared/failures.js';
 import { type LoadedChunk, type LogIndex, loadChunk } from './attempt-logs.js';
@@ -143,8 +143,7 @@ export class ChunkFeed {
       const selected = this.#select(row, index, loaded.states.get(index), chunk.at);
       if (typeof selected === 'object') tasks.push({ chunk, ...selected });
       else if (selected === 'skipped') {
-        const message = 'it is unknown whether the row was written; not sent again because of --unknown skip';
-        chunk.settle(index, { outcome: 'skipped', status: null, id: null, message });
+        chunk.settle(index, { outcome: 'skipped', status: null, id: null, message: NOT_SENT_AGAIN });
         this.#events.onSettled(null);
       } else if (selected === 'settled')
         this.#events.onSettled(row.receipt ?? loaded.states.get(index)?.receipt ?? null);

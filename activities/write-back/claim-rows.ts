@@ -1,7 +1,12 @@
 import { Context } from '@temporalio/activity';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Activities } from '../../src/core/contract/index.js';
-import { type WritableResource, writeBackWorkflowId } from '../../src/core/contract/write-back.js';
+import {
+  type UnknownPolicy,
+  type WritableResource,
+  type WrittenPolicy,
+  writeBackWorkflowId,
+} from '../../src/core/contract/write-back.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { encodeSealed, hashesKey, turnKey } from '../../src/write-back/index.js';
 import {
@@ -10,6 +15,7 @@ import {
   type ClaimedState,
   ClaimRecords,
   FindingCounter,
+  type FoundRow,
   lookUpRows,
   policyOf,
   problemOf,
@@ -20,7 +26,7 @@ import { attemptToken, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 import { endClaim, readClaimedStates } from './end-claim.js';
-import { chunkStarts, readOwnStates } from './own-states.js';
+import { chunkStarts, readOwnClaims, readOwnStates } from './own-states.js';
 import { readPlan, type StoredPlan } from './stored-plans.js';
 
 /** How often the look-up is repeated because other batches have added claims meanwhile. */
@@ -32,7 +38,7 @@ const MAX_CLAIMS = 20;
  * the ledger before it is sent.
  */
 export function createClaimRows(deps: ActivityDeps): Activities['worktrack.claimRows'] {
-  return ({ connection, resource, batchId, plan: planKey, keyColumn, written }) =>
+  return ({ connection, resource, batchId, plan: planKey, keyColumn, written, unknown }) =>
     withHeartbeat(async () => {
       const { store } = deps.connection(connection);
       const { cancellationSignal: signal, info } = Context.current();
@@ -54,7 +60,10 @@ export function createClaimRows(deps: ActivityDeps): Activities['worktrack.claim
             now: deps.now(),
           });
         };
-        const { listing, tally } = await lookUpRows(store, hashes, { resource, batchId, stateOf, signal });
+        const { listing, tally } = await lookUpRows(store, hashes, {
+          ...{ resource, batchId, stateOf, signal },
+          ownClaims: await readOwnClaims(store, batchId),
+        });
         // An earlier attempt has made the claim, and its result was lost.
         if (mine !== null) return (mine as Claim).turn;
         const found = new FindingCounter();
@@ -64,8 +73,8 @@ export function createClaimRows(deps: ActivityDeps): Activities['worktrack.claim
         for (const one of tally.find(ownState)) {
           found.add(one);
           const isOpen = ownState(one.row) === 'open';
-          const isSent = isOpen && (policy === 'again' || one.finding === 'new');
-          if (isOpen && !isSent) verdicts.add(one);
+          const isSent = isOpen && mustSend(one, policy, unknown);
+          if (isOpen && !isSent) verdicts.add(one, unknown);
           if (isSent) chunks.add(one.row);
           if (isSent || one.wasDoubtful) records.add(hashes, one.row, one.wasDoubtful);
         }
@@ -74,8 +83,8 @@ export function createClaimRows(deps: ActivityDeps): Activities['worktrack.claim
         if (problem !== null) {
           throw finalFailure('Configuration', `${resource}: ${problem.problem}. ${problem.remedy}`);
         }
-        const turn = turnKey(planKey, `${attemptToken()}-${tries}`);
         const claim = records.rows === 0 ? null : listing.next;
+        const turn = turnKey(planKey, `${attemptToken()}-${tries}`, claim);
         await store.write(turn, encodeSealed(verdicts.file(claim, chunks.numbers)), {
           contentType: 'application/json',
         });
@@ -90,6 +99,14 @@ export function createClaimRows(deps: ActivityDeps): Activities['worktrack.claim
         `${resource}: other batches keep claiming rows at the same time. Run the same command again.`,
       );
     });
+}
+
+/** Whether a row without an outcome is sent. A batch never writes a row twice, whatever the policy is. */
+function mustSend({ finding, by }: FoundRow, policy: WrittenPolicy, unknown: UnknownPolicy): boolean {
+  if (finding === 'own') return false;
+  // The logs that said when it was sent are gone.
+  if (finding === 'doubtful' && by === null) return unknown === 'resend';
+  return finding === 'new' || policy === 'again';
 }
 
 /** The states of a claim that its batch has not closed; `null` after it was closed here, because its batch has ended. */

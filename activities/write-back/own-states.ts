@@ -1,5 +1,6 @@
 import { inParallel } from '../../src/core/in-parallel.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import { parseTurnKey, planKey, plansPrefix, turnsPrefix } from '../../src/write-back/index.js';
 import type { OwnState, RowHashes } from '../../src/write-back/ledger/index.js';
 import { readLogIndex, readStates } from './attempt-logs.js';
 import type { StoredPlan } from './stored-plans.js';
@@ -34,6 +35,20 @@ export async function readOwnStates(
     }
   });
   return (row) => STATES[states[row]!]!;
+}
+
+/** The numbers of the claims whose turns are in the folder of a batch: its logs say what became of their rows. */
+export async function readOwnClaims(store: ObjectStore, batchId: string): Promise<ReadonlySet<number>> {
+  const claims = new Set<number>();
+  for (const name of await store.listFolders(plansPrefix(batchId))) {
+    const plan = planKey(batchId, name);
+    if ((await store.head(plan)) === null) continue;
+    for await (const { key } of store.list(turnsPrefix(plan))) {
+      const claim = parseTurnKey(key);
+      if (claim !== null) claims.add(claim);
+    }
+  }
+  return claims;
 }
 
 /** The number of the first row of each chunk, from 0. */

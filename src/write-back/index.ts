@@ -29,6 +29,7 @@ export {
   logKey,
   logsPrefix,
   parseLogKey,
+  parseTurnKey,
   planKey,
   planName,
   plansPrefix,
@@ -36,6 +37,7 @@ export {
   resultsKey,
   summaryKey,
   turnKey,
+  turnsPrefix,
 } from './layout.js';
 export {
   type BatchFile,

@@ -95,9 +95,25 @@ export function hashesKey(plan: ObjectKey, writer: string): ObjectKey {
   return key(`${planFolder(plan)}/rows/${writer}/hashes.bin`);
 }
 
-/** What a look-up of the plan's rows found (`TurnFile`). @param writer names the attempt that writes it */
-export function turnKey(plan: ObjectKey, writer: string): ObjectKey {
-  return key(`${planFolder(plan)}/turns/${writer}.json`);
+/** Turns of all runs of a plan. */
+export function turnsPrefix(plan: ObjectKey): string {
+  return `${planFolder(plan)}/turns/`;
+}
+
+/**
+ * What a look-up of the plan's rows found (`TurnFile`).
+ *
+ * @param writer names the attempt that writes it
+ * @param claim the number of its claim in the ledger; `null` without one
+ */
+export function turnKey(plan: ObjectKey, writer: string, claim: number | null): ObjectKey {
+  return key(`${turnsPrefix(plan)}${writer}-${claim ?? 'none'}.json`);
+}
+
+/** The number of the claim in a turn's key; `null` without one. */
+export function parseTurnKey(turn: ObjectKey): number | null {
+  const match = /\/turns\/[^/]*-(\d+)\.json$/.exec(turn);
+  return match === null ? null : Number(match[1]);
 }
 
 /** Logs of all chunks of a plan. */

@@ -164,6 +164,7 @@ class WriteBackBatch {
           ...this.#ref,
           plan,
           keyColumn,
+          unknown,
           ...(policy === undefined ? {} : { written: policy }),
         });
       }

@@ -49,6 +49,7 @@ export async function findEarlierRows(
   const { tally } = await lookUpRows(store, hashes, {
     resource,
     batchId,
+    ownClaims: null,
     stateOf: async () => () => 'doubtful',
     signal: null,
   });

@@ -149,6 +149,7 @@ interface ClaimRowsInput extends BatchRef {
   readonly plan: ObjectKey;
   readonly keyColumn: string | null;
   readonly written?: WrittenPolicy;
+  readonly unknown: UnknownPolicy;
 }
 
 export interface SendRowsInput extends BatchRef {

@@ -77,8 +77,11 @@ export function selectEntries(found: readonly LedgerEntry[]): LedgerListing | nu
   const entries: LedgerEntry[] = [];
   const kept = new Set<ObjectKey>();
   for (let at = last; at > 0; ) {
-    const entry =
-      byLast.get(at) ?? [...byLast.values()].find((other) => other.first <= at && other.last > at);
+    const exact = byLast.get(at);
+    const covers = (other: LedgerEntry): boolean =>
+      other.kind === 'rows' && other.first <= at && other.last > at;
+    // A claim can arrive when its number was long used and merged. Then it does not count.
+    const entry = exact?.kind === 'rows' ? exact : ([...byLast.values()].find(covers) ?? exact);
     if (entry === undefined) return null;
     entries.unshift({ ...entry, last: at });
     kept.add(entry.key);

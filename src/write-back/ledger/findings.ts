@@ -23,12 +23,12 @@ interface Found {
   readonly batches: number;
 }
 
-/** Counts findings. Rows that the batch itself has written do not count. */
+/** Counts findings. Rows that the batch itself has written, or may have written, do not count. */
 export class FindingCounter {
   readonly #found = { written: new Counter(), changed: new Counter(), doubtful: new Counter() };
 
   add({ row, finding, by }: FoundRow): void {
-    if (finding === 'new' || finding === 'own') return;
+    if (finding === 'new' || finding === 'own' || by === null) return;
     this.#found[finding].add(row, by);
   }
 

@@ -23,4 +23,4 @@ export { lookUpRows } from './look-up.js';
 export { tidyLedger } from './merge.js';
 export { cellsHash, keyHash, type OwnState, type PlannedState, RowHashes } from './row-hashes.js';
 export type { FoundRow } from './tally.js';
-export { Turn, type TurnFile, type TurnVerdict, TurnVerdicts } from './turn.js';
+export { NOT_SENT_AGAIN, Turn, type TurnFile, type TurnVerdict, TurnVerdicts } from './turn.js';

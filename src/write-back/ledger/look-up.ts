@@ -22,6 +22,8 @@ interface LookUpOptions {
   readonly resource: WritableResource;
   /** The batch of the rows: its own entries are counted apart. */
   readonly batchId: string;
+  /** Numbers of the batch's own entries whose logs exist; `null`: all of them. */
+  readonly ownClaims: ReadonlySet<number> | null;
   /**
    * The states of a claim whose batch has not closed it. Not called for claims that have no row of the file. `null`: begin
    * again, because the claim was closed.
@@ -44,7 +46,7 @@ export async function lookUpRows(
   for (let lookUp = 1; ; lookUp++) {
     options.signal?.throwIfAborted();
     const listing = await listLedger(store, options.resource);
-    const tally = new RowTally(rows, options.batchId);
+    const tally = new RowTally(rows, options.batchId, options.ownClaims);
     try {
       if (await countAll(store, listing, tally, options)) return { listing, tally };
     } catch (error) {
@@ -75,9 +77,9 @@ async function countAll(
 }
 
 async function countClaim(claim: Claim, tally: RowTally, { stateOf }: LookUpOptions): Promise<boolean> {
-  const { records, isKeyed, batchId } = claim;
+  const { records, isKeyed, batchId, number } = claim;
   let state: ((row: number) => ClaimedState) | null = null;
-  const count = tally.batch({ batchId, at: null });
+  const count = tally.batch({ number, batchId, at: null });
   for (let index = 0; index < records.rows; index++) {
     const hashes = records.hashesAt(index);
     if (!tally.has(hashes, 0, isKeyed)) continue;

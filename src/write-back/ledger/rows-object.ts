@@ -15,7 +15,6 @@ const MAX_HEADER = 2 ** 28;
 
 /** The rows of one entry. Its records are in the order of `CHANGES`. */
 export interface Section extends LedgerBatch {
-  readonly number: number;
   /** Whether each record begins with the hash of a key. The hash of the cells follows. */
   readonly isKeyed: boolean;
   /** How many records there are of each of `CHANGES`. */

@@ -11,12 +11,17 @@ export type Change = (typeof CHANGES)[number];
 
 /** A batch in the ledger. */
 export interface LedgerBatch {
+  /** The number of the entry. */
+  readonly number: number;
   readonly batchId: string;
   /** When its entry was closed, milliseconds since 1970; `null` for a claim that is not closed. */
   readonly at: number | null;
 }
 
-/** What the ledger says about a row that is to be sent. `own`: an earlier run of the same batch has written it. */
+/**
+ * What the ledger says about a row that is to be sent. `own`: an earlier run of the same batch has written it. `doubtful`
+ * without a batch: an earlier run of the same batch may have written it, and its logs are gone.
+ */
 export type Finding = 'new' | 'written' | 'changed' | 'doubtful' | 'own';
 
 /** A row with what was found. */
@@ -26,7 +31,7 @@ export interface FoundRow {
   readonly finding: Finding;
   /** A batch that has written the row, or may have; the newest one. `null` for a new row. */
   readonly by: LedgerBatch | null;
-  /** Whether the ledger counts the row as doubtful in its own batch. */
+  /** Whether the ledger counts the row as doubtful in its own batch, whose logs say when it was sent. */
   readonly wasDoubtful: boolean;
 }
 
@@ -38,6 +43,7 @@ export interface FoundRow {
 export class RowTally {
   readonly #rows: RowHashes;
   readonly #batchId: string;
+  readonly #ownClaims: ReadonlySet<number> | null;
   /** By identity: the first row with it, from 1. */
   readonly #first: HashTable;
   /** By first row, as all of the following: copies that other batches have written. */
@@ -49,11 +55,15 @@ export class RowTally {
   readonly #doubtful: SparseCounts;
   readonly #ownWritten: SparseCounts;
   readonly #ownDoubtful: SparseCounts;
+  /** As `#ownDoubtful`, for entries whose logs are gone. */
+  readonly #ownForgotten: SparseCounts;
   readonly #batches: LedgerBatch[] = [];
 
-  constructor(rows: RowHashes, batchId: string) {
+  /** @param ownClaims numbers of the batch's own entries whose logs exist; `null`: all of them */
+  constructor(rows: RowHashes, batchId: string, ownClaims: ReadonlySet<number> | null) {
     this.#rows = rows;
     this.#batchId = batchId;
+    this.#ownClaims = ownClaims;
     this.#first = HashTable.sized(1, rows.rows);
     this.#written = new Uint32Array(rows.rows);
     this.#by = new Uint32Array(rows.rows);
@@ -61,6 +71,7 @@ export class RowTally {
     this.#doubtful = new SparseCounts(rows.rows);
     this.#ownWritten = new SparseCounts(rows.rows);
     this.#ownDoubtful = new SparseCounts(rows.rows);
+    this.#ownForgotten = new SparseCounts(rows.rows);
     for (let row = 0; row < rows.rows; row++) {
       if (rows.stateOf(row) === 'unsent') continue;
       const entry = this.#first.entry(rows.blockOf(row), rows.identityAt(row));
@@ -72,7 +83,9 @@ export class RowTally {
   batch(batch: LedgerBatch): BatchCounter {
     const isOwn = batch.batchId === this.#batchId;
     const index = isOwn ? 0 : this.#batches.push(batch);
-    return (change, bytes, at, isKeyed) => this.#add(change, bytes, at, isKeyed, index);
+    const isKnown = this.#ownClaims === null || this.#ownClaims.has(batch.number);
+    const ownDoubtful = isKnown ? this.#ownDoubtful : this.#ownForgotten;
+    return (change, bytes, at, isKeyed) => this.#add(change, bytes, at, isKeyed, index, ownDoubtful);
   }
 
   /** Whether the file has the row of a record. */
@@ -108,7 +121,8 @@ export class RowTally {
         continue;
       }
       const finding = this.#judge(row, first);
-      const by = finding === 'new' || finding === 'own' ? null : this.#batches[this.#by[first]! - 1]!;
+      const by =
+        finding === 'new' || finding === 'own' ? null : (this.#batches[this.#by[first]! - 1] ?? null);
       yield { row, finding, by, wasDoubtful };
     }
   }
@@ -120,17 +134,24 @@ export class RowTally {
       this.#written[first]!--;
       return 'written';
     }
-    return this.#doubtful.take(first) ? 'doubtful' : 'new';
+    return this.#doubtful.take(first) || this.#ownForgotten.take(first) ? 'doubtful' : 'new';
   }
 
-  #add(change: Change, bytes: Buffer, at: number, isKeyed: boolean, batch: number): void {
+  #add(
+    change: Change,
+    bytes: Buffer,
+    at: number,
+    isKeyed: boolean,
+    batch: number,
+    ownDoubtful: SparseCounts,
+  ): void {
     const first = this.#find(bytes, at, isKeyed);
     if (first === -1) return;
     const isWritten = change === 'created' || change === 'confirmed';
     const doubt = change === 'doubtful' ? 1 : change === 'created' ? 0 : -1;
     if (batch === 0) {
       if (isWritten) this.#ownWritten.add(first, 1);
-      if (doubt !== 0) this.#ownDoubtful.add(first, doubt);
+      if (doubt !== 0) ownDoubtful.add(first, doubt);
       return;
     }
     if (doubt !== 0) this.#doubtful.add(first, doubt);

@@ -1,7 +1,11 @@
 import type { ObjectKey } from '../../core/brands.js';
-import { shownBatchId, type WritableResource } from '../../core/contract/write-back.js';
+import { shownBatchId, type UnknownPolicy, type WritableResource } from '../../core/contract/write-back.js';
 import { fenceKey } from './entries.js';
 import type { FoundRow } from './tally.js';
+
+/** Of a row that `--unknown skip` settles. */
+export const NOT_SENT_AGAIN =
+  'it is unknown whether the row was written; not sent again because of --unknown skip';
 
 /** Why a row is not sent in this turn. A later turn decides again. */
 export interface TurnVerdict {
@@ -10,7 +14,7 @@ export interface TurnVerdict {
 }
 
 /**
- * `turns/<token>.json`: what the look-up found when the turn of a batch came, and the claim for the rows that it sends.
+ * `turns/<token>-<claim>.json`: what the look-up found when the turn of a batch came, and the claim for the rows that it sends.
  */
 export interface TurnFile {
   /** The number of the claim in the ledger; `null` if no row is sent. */
@@ -33,15 +37,21 @@ export class TurnVerdicts {
     this.#rows = Buffer.alloc(2 * rows);
   }
 
-  /** Returns whether the row is not sent. */
-  add({ row, finding, by }: FoundRow): boolean {
-    const outcome = finding === 'doubtful' ? 'unknown' : 'skipped';
+  /**
+   * Adds a row that is not sent.
+   *
+   * @param unknown `skip`: a row that the batch itself may have written is settled as skipped
+   */
+  add({ row, finding, by }: FoundRow, unknown: UnknownPolicy): void {
+    const isGivenUp = finding === 'doubtful' && by === null && unknown === 'skip';
+    const outcome = finding === 'doubtful' && !isGivenUp ? 'unknown' : 'skipped';
     const batch = by === null ? 'an earlier run of this batch' : `batch ${shownBatchId(by.batchId)}`;
-    const name = `${outcome} ${batch}`;
+    const name = `${outcome} ${isGivenUp} ${batch}`;
     let number = this.#numbers.get(name);
     if (number === undefined) {
-      const message =
-        outcome === 'skipped'
+      const message = isGivenUp
+        ? NOT_SENT_AGAIN
+        : outcome === 'skipped'
           ? `already written by ${batch}`
           : `not sent: ${batch} may have written this row, and the outcome is not known`;
       // The last number stands for all further batches.
@@ -49,7 +59,6 @@ export class TurnVerdicts {
       this.#numbers.set(name, number);
     }
     this.#rows.writeUInt16LE(number, 2 * row);
-    return true;
   }
 
   file(claim: number | null, chunks: readonly number[]): TurnFile {

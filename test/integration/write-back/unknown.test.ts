@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { ObjectKey } from '../../../src/core/brands.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
 import { idempotencyKey } from '../../../src/write-back/index.js';
 import type { Stack } from '../../support/stack.js';
@@ -83,5 +84,33 @@ describe('rows with an unknown outcome', () => {
     const again = await writeBack(stack, batch, { readBack: false, unknown: 'resend' });
     expect(again.counts).toMatchObject({ created: 27, skipped: 3 });
     expect(writesSeen(stack)).toBe(seen);
+  });
+
+  it('are not sent again without an option, even if the folder of their batch was removed', async () => {
+    await loseThree();
+    await assume(1);
+    const removeFolder = async (): Promise<void> => {
+      const gone: ObjectKey[] = [];
+      for await (const { key } of stack.store.list('_write-back/lossy/')) gone.push(key);
+      await stack.store.remove(gone);
+    };
+    await removeFolder();
+    const seen = writesSeen(stack);
+    const policies = [{}, {}, { written: 'again' }] as const;
+    for (const policy of policies) {
+      const listed = await writeBack(stack, batch, { readBack: false, ...policy });
+      expect(listed).toMatchObject({
+        outcome: 'incomplete',
+        counts: { created: 0, skipped: 27, unknown: 3 },
+      });
+    }
+    const skipped = await writeBack(stack, batch, { readBack: false, unknown: 'skip' });
+    expect(skipped).toMatchObject({ outcome: 'written', counts: { created: 0, skipped: 30 } });
+    expect(writesSeen(stack)).toBe(seen);
+    await removeFolder();
+    await assume(HOUR_MS);
+    const resent = await writeBack(stack, batch, { readBack: false, unknown: 'resend' });
+    expect(resent).toMatchObject({ outcome: 'written', counts: { created: 3, skipped: 27, unknown: 0 } });
+    expect(writesSeen(stack)).toBe(seen + 3);
   });
 });

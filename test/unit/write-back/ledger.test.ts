@@ -53,10 +53,16 @@ describe('the ledger of written rows', () => {
     return hashes;
   }
 
-  async function find(batchId: string, rows: readonly Row[], open: ClaimedState = 'doubtful') {
+  async function find(
+    batchId: string,
+    rows: readonly Row[],
+    open: ClaimedState = 'doubtful',
+    ownClaims: ReadonlySet<number> | null = null,
+  ) {
     const { listing, tally } = await lookUpRows(store, hashesOf(rows), {
       resource: RESOURCE,
       batchId,
+      ownClaims,
       stateOf: async () => () => open,
       signal: null,
     });
@@ -114,6 +120,34 @@ describe('the ledger of written rows', () => {
     // Without a key column, the cells count.
     const plain = rows.map(([, cells]): Row => [null, cells]);
     expect(findings(await find('two', plain))).toEqual(['written', 'written', 'doubtful', 'new']);
+  });
+
+  it('does not send a row of its own batch that may have been written, if the logs of the batch are gone', async () => {
+    const rows: Row[] = [
+      [null, 'same'],
+      [null, 'same'],
+      [null, 'other'],
+    ];
+    const first = await claim('one', rows, () => true);
+    await close(first.number!, (row) => (row === 1 ? 'doubtful' : 'unsent'));
+    const own = async (claims: number[]) =>
+      (await find('one', rows, 'doubtful', new Set(claims))).found.map(({ finding, by, wasDoubtful }) => [
+        finding,
+        by,
+        wasDoubtful,
+      ]);
+    // Its logs say when it was sent.
+    expect(await own([first.number!])).toEqual([
+      ['new', null, true],
+      ['new', null, false],
+      ['new', null, false],
+    ]);
+    // The folder of the batch was removed. No later claim clears the doubt.
+    expect(await own([])).toEqual([
+      ['doubtful', null, false],
+      ['new', null, false],
+      ['new', null, false],
+    ]);
   });
 
   it('counts equal rows: a copy more than those that were written is new', async () => {
@@ -201,6 +235,7 @@ describe('the ledger of written rows', () => {
       const { listing, tally } = await lookUpRows(store, hashesOf(rows), {
         resource: RESOURCE,
         batchId,
+        ownClaims: null,
         stateOf: async () => () => 'doubtful' as const,
         signal: null,
       });
@@ -274,6 +309,11 @@ describe('the objects of the ledger', () => {
       [1, 4],
       [5, 6],
       [7, 12],
+    ]);
+    // A claim that arrived when its number was long used and merged.
+    expect(ranges([entry(1, 5), entry(3, 3, 'claim'), entry(4, 9)])).toEqual([
+      [1, 3],
+      [4, 9],
     ]);
     expect(ranges([entry(1, 1), entry(3, 3)])).toBeNull();
     expect(ranges([entry(2, 2)])).toBeNull();

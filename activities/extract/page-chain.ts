@@ -141,7 +141,7 @@ export class PageChain {
         limit: at.pageSize,
         cursor: at.cursor,
         updatedSince: at.updatedSince,
-        wasRead: run.before !== null,
+        wasRead: run.before?.list.path === path,
         signal: this.#signal,
         onWait: (until) => {
           onPrefetchWait?.();

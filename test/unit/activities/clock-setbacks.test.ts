@@ -8,7 +8,7 @@ const HOUR = 3_600_000;
 /** An increment after a run that began an hour ago. */
 const START = Date.now() - HOUR;
 const checkpoint = toUtcSeconds(START - 300_000);
-const before = { fullRead: null, readUpTo: { workflow: START, service: START } };
+const before = { fullRead: null, list: { path: 'tasks' }, readUpTo: { workflow: START, service: START } };
 const run = { mode: 'increment', checkpoint, updatedSince: checkpoint, before } as never;
 
 async function asked(date: (count: number) => number | null, more: object = {}) {
@@ -39,10 +39,9 @@ describe('The first page of an increment', () => {
   it("is requested without a time if Temporal's clock was set back, or if the service stops sending its own", async () => {
     expect(await asked(() => null)).toEqual([checkpoint, null]);
     const later = { workflow: Date.now() + HOUR, service: Date.now() + HOUR };
-    expect(await asked(() => Date.now(), { before: { fullRead: null, readUpTo: later } })).toEqual([
-      checkpoint,
-      null,
-    ]);
+    expect(
+      await asked(() => Date.now(), { before: { fullRead: null, list: { path: 'tasks' }, readUpTo: later } }),
+    ).toEqual([checkpoint, null]);
   });
 
   it('is requested a few times, and then without a time, if the clock goes back with each response', async () => {

@@ -10,7 +10,7 @@ export class ReportedError extends WorktrackError {
 const ERRORS: readonly string[] = ['error', 'errors', 'fault', 'exception'];
 /** Members that say whether the request succeeded. */
 const RESULTS: readonly string[] = ['success', 'ok', 'status'];
-const NOTHING = /^(?:null|false|0|""|"(?:none|ok)"|\[\s*\]|\{\s*\})$/i;
+const NO_ERROR = /^\s*(?:0|null|none|ok|success)?\s*$/i;
 const FAILURE = /^(?:false|"(?:error|errors|fail|failed|failure)"|[45]\d\d)$/i;
 /** Texts beside `"data": null` that report no error. */
 const GOOD_NEWS = /^(?:ok|success\w*|done|no (?:data|content|records?|results?|changes?)\b.*)\W*$/i;
@@ -22,7 +22,22 @@ export function mayReport(name: string): boolean {
 
 /** Whether a member says that the request failed. @param value its JSON text */
 export function reportsFailure(name: string, value: string): boolean {
-  return ERRORS.includes(name) ? !NOTHING.test(value) : FAILURE.test(value);
+  return ERRORS.includes(name) ? !isNothing(value) : FAILURE.test(value);
+}
+
+/** Whether a member holds no error. Some services send an object with a code of 0 and no text beside every list. */
+function isNothing(json: string): boolean {
+  try {
+    return holdsNothing(JSON.parse(json));
+  } catch {
+    return false;
+  }
+}
+
+function holdsNothing(value: unknown): boolean {
+  if (typeof value === 'string') return NO_ERROR.test(value);
+  if (typeof value === 'object' && value !== null) return Object.values(value).every(holdsNothing);
+  return value === null || value === false || value === 0;
 }
 
 /**

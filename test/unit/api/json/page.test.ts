@@ -344,6 +344,9 @@ describe('The list envelope', () => {
       ['{"status":503,"data":[],"page":{}}', ''],
       ['{"data":[],"page":{"nextCursor":null},"errors":[{"message":"shard lost"}]}', 'shard lost'],
       ['{"data":[{"id":1}],"page":{"nextCursor":null},"error":"partial"}', 'partial'],
+      ['{"data":[],"page":{"nextCursor":null},"error":{"code":0,"message":"No access"}}', 'No access'],
+      ['{"data":[],"page":{"nextCursor":null},"error":{"code":17,"message":""}}', ''],
+      ['{"data":[],"page":{"nextCursor":null},"errors":{"count":1}}', ''],
       ['"Internal error"', 'Internal error'],
     ])('throws the text of the service: %s', (text, message) => {
       expect(() => readText(text)).toThrow(new ReportedError(message));
@@ -356,6 +359,11 @@ describe('The list envelope', () => {
       '"error":false',
       '"error":""',
       '"error":0',
+      '"error":"null"',
+      '"error":{"code":0,"message":""}',
+      '"error":{"code":"0","message":"success","details":[]}',
+      '"errors":[null]',
+      '"errors":{"count":0,"items":[]}',
       '"success":true',
       '"ok":true,"message":"all right"',
       '"status":"ok"',

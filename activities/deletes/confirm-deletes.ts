@@ -82,7 +82,8 @@ export function createConfirmDeletes(deps: ActivityDeps): Activities['worktrack.
       });
       const open = [...untried, ...refused];
       const rounds = before.rounds + (isOut ? 0 : 1);
-      const failure = failures.at(-1);
+      // Any other failure has already lasted as long as retries can help.
+      const failure = failures.findLast((one) => one.retryable);
       const next = age.ms + (failure?.retryAfterMs ?? 0);
       if (failure !== undefined && next < SHARE_OF_TIME * giveUpAfterMs && (isOut || rounds < MAX_ROUNDS)) {
         const progress = { gone, unproven, found, open, rounds };
@@ -133,8 +134,9 @@ async function askControls(
 }
 
 /** Whether a failure concerns the service or the connection, and not only the requested record. */
-function isServiceWide({ reason, status, retryAfterMs }: TransientError): boolean {
-  return reason !== 'status' || status === 429 || retryAfterMs !== null;
+function isServiceWide(error: TransientError): boolean {
+  const { reason, status, retryAfterMs } = error;
+  return (reason !== 'status' && !isWebPage(error)) || status === 429 || retryAfterMs !== null;
 }
 
 function progressKey(input: ConfirmDeletesInput, attempt: number): ObjectKey {

@@ -22,6 +22,7 @@ export const ENDPOINTS = {
   'forbidden-record': 'the record, 403 for one that the key may not see, or 404',
   anything: '200 and an empty object for every id',
   'start-page': '200 and a web page for every id',
+  'redirect-missing': 'the record, or a redirect to another host',
   'other-record': '200 and some other record for every id',
 } as const;
 
@@ -104,6 +105,7 @@ export class ListService {
   #byId(id: string, response: ServerResponse): void {
     const { endpoint } = this.rules;
     const [status, body] = answerOf(endpoint, this.records.get(id), this);
+    if (status === 302) response.setHeader('location', 'https://app.example/login?next=secret');
     if (body === START_PAGE) response.setHeader('content-type', 'text/html');
     sendText(response, status, body);
   }
@@ -131,6 +133,7 @@ function answerOf(
   if (endpoint === 'anything') return [200, '{}'];
   if (endpoint === 'start-page') return [200, START_PAGE];
   if (endpoint === 'other-record') return [200, '{"id":"someone-else","day":null}'];
+  if (record === undefined && endpoint === 'redirect-missing') return [302, ''];
   if (record === undefined) return missing;
   if (record.hidden && endpoint === 'forbidden-record')
     return [403, '{"message":"This key may not read the record"}'];

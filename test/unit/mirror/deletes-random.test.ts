@@ -77,7 +77,7 @@ interface World {
 
 const WORKING: readonly Endpoint[] = ['exact', 'gone-410', 'wrapped', 'forbidden-record'];
 /** The client repeats a request that gets such an answer for some seconds: see endpoints.test.ts. */
-const SLOW: readonly Endpoint[] = ['start-page', 'forbidden-page', 'forbidden-words'];
+const SLOW: readonly Endpoint[] = ['start-page', 'forbidden-page', 'forbidden-words', 'redirect-missing'];
 const isProvenById = ({ fetchById, service }: World) => fetchById && WORKING.includes(service.rules.endpoint);
 
 function create(world: World): void {

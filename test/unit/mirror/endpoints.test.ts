@@ -11,7 +11,7 @@ import { readSnapshot } from '../../support/snapshot.js';
 const NOW = Date.parse('2026-11-21T02:00:00Z');
 const MINUTE = 60_000;
 
-describe('An endpoint by id that the API key may not use', () => {
+describe('An endpoint by id that answers oddly', () => {
   const folder = mkdtempSync(join(tmpdir(), 'worktrack-endpoints-'));
   let service: ListService;
   let mirror: DirectMirror;
@@ -49,11 +49,21 @@ describe('An endpoint by id that the API key may not use', () => {
     { endpoint: 'forbidden-page', elapsed: 0 },
     { endpoint: 'forbidden-words', elapsed: 15 * MINUTE },
     { endpoint: 'start-page', elapsed: 0 },
-  ] as const)('does not hold up the run ($endpoint)', async ({ endpoint, elapsed }) => {
-    expect(await reconciled(endpoint, elapsed)).toEqual({
-      warnings: [expect.stringContaining('deletes were concluded from a second reading instead')],
-      marked: ['c'],
-    });
+  ] as const)(
+    'does not hold up the run if the API key may not use it ($endpoint)',
+    async ({ endpoint, elapsed }) => {
+      expect(await reconciled(endpoint, elapsed)).toEqual({
+        warnings: [expect.stringContaining('deletes were concluded from a second reading instead')],
+        marked: ['c'],
+      });
+    },
+  );
+
+  it('does not fail the run if it redirects to another host for a record that it does not have', async () => {
+    const { warnings, marked } = await reconciled('redirect-missing', 0);
+    expect(warnings).toEqual([expect.stringContaining('deletes: 1 record no longer listed')]);
+    expect(warnings.join()).not.toContain('secret');
+    expect(marked).toEqual([]);
   });
 
   it('is asked again for a while if its words may mean a limit', async () => {

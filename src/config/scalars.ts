@@ -147,7 +147,7 @@ function parseFound(text: string, parse: (text: string) => number, also = ''): n
   try {
     return parse(text);
   } catch (error) {
-    if (error instanceof RangeError) throw new RangeError(`found ${error.message}${also}${dateHint(text)}`);
+    if (error instanceof RangeError) throw new RangeError(`${error.message}${also}${dateHint(text)}`);
     throw error;
   }
 }

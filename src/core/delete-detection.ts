@@ -8,7 +8,9 @@ import type { DeleteDetection } from './contract/index.js';
 export function deletesNote({ basis, windowField, reason, notListed }: DeleteDetection): string | null {
   const field = windowField === null ? '' : `"${shortened(windowField)}"`;
   const rows =
-    notListed === null ? '' : `; ${notListed} ${notListed === 1 ? 'row is' : 'rows are'} no longer listed`;
+    notListed === null || notListed === 0
+      ? ''
+      : `; ${notListed} ${notListed === 1 ? 'row is' : 'rows are'} no longer listed`;
   if (basis === 'none') {
     const why = {
       kept: null,

@@ -39,7 +39,7 @@ function readVariable(name: string, options: ResolveOptions): Secret {
   const { path = null, env = process.env, form = 'token' } = options;
   const text = env[name];
   if (text === undefined) {
-    const remedy = `Set ${name} in the environment of the worker.`;
+    const remedy = `Set ${name} in the environment of the worker or command that reports this.`;
     throw new ConfigurationError(`The environment variable ${name} is not set.`, { path, remedy });
   }
   return { value: checked(text, `The environment variable ${name}`, path, form), worldReadable: false };

@@ -70,7 +70,7 @@ function workerFindings(
   connections: readonly ConnectionSettings[],
 ): Finding[] {
   if (workers.length === 0) {
-    const remedy = `Start one with: worktrack worker${taskQueue === 'worktrack' ? '' : ` --task-queue ${taskQueue}`}. Until then, every run waits.`;
+    const remedy = `Start one with \`worktrack worker${taskQueue === 'worktrack' ? '' : ` --task-queue ${taskQueue}`}\`. Until then, every run waits.`;
     return [warning('worker', `no worker polls task queue "${taskQueue}"`, remedy)];
   }
   const idle = workers.flatMap((worker) => {

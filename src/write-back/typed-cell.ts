@@ -9,26 +9,32 @@ const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 /**
  * Converts a cell to JSON. Numbers keep their original literal and are never converted to a double.
  *
+ * @param given the cell as the file has it, for the error
  * @throws InputError for a cell that does not match its column's type
  */
-export function typedCell(cell: ByteString, column: InputColumn, line: number): ByteString {
+export function typedCell(
+  cell: ByteString,
+  column: InputColumn,
+  line: number,
+  given: ByteString = cell,
+): ByteString {
   switch (column.type) {
     case 'string':
       return JSON.stringify(cell) as ByteString;
     case 'integer':
       if (INTEGER.test(cell)) return cell;
-      throw mistyped(cell, column, line, 'an integer');
+      throw mistyped(cell, column, line, 'an integer', given);
     case 'number':
       if (NUMBER.test(cell)) return cell;
-      throw mistyped(cell, column, line, 'a JSON number');
+      throw mistyped(cell, column, line, 'a JSON number', given);
     case 'boolean': {
       // Spreadsheets write TRUE and FALSE.
       const word = cell.toLowerCase();
       if (word === 'true' || word === 'false') return word as ByteString;
-      throw mistyped(cell, column, line, 'true or false');
+      throw mistyped(cell, column, line, 'true or false', given);
     }
     case 'json':
-      return compactJson(cell) ?? fail(mistyped(cell, column, line, 'JSON'));
+      return compactJson(cell) ?? fail(mistyped(cell, column, line, 'JSON', given));
   }
 }
 
@@ -53,12 +59,13 @@ const TYPE_ORIGINS: Readonly<Record<InputColumn['from'], string>> = {
   nothing: '',
 };
 
-/** An error about a cell that does not match its column's type. */
+/** An error about a cell that does not match its column's type. @param given the cell as the file has it */
 export function mistyped(
   cell: ByteString,
   { name, type, from }: Pick<InputColumn, 'name' | 'type' | 'from'>,
   line: number,
   wanted: string,
+  given: ByteString = cell,
 ): InputError {
   const text = fromByteString(name);
   const value = fromByteString(cell);
@@ -71,7 +78,7 @@ export function mistyped(
     `the cell of ${text} is not ${wanted}, ${TYPE_ORIGINS[from]} (${type})`.trim(),
     { line },
     `${remedy} An empty unquoted cell omits the field.`,
-    { value },
+    { value: fromByteString(given) },
   );
 }
 

@@ -62,7 +62,7 @@ export function addSetupCommands(program: Command, onEnd: OnEnd): void {
     .description('run a simulated service on this machine; prints its URL as JSON')
     .argument(
       '[options...]',
-      '--port and --seed; --projects, --tasks, --time-entries and so on with a number of records; --odd with a name',
+      '--port and --seed; --projects, --tasks, --time-entries and so on with a number of records; --plain for ordinary data; --odd with a name',
     )
     .allowUnknownOption()
     .allowExcessArguments()

@@ -5,6 +5,7 @@ import { DEFAULT_MAX_AGE_MS } from '../../report/index.js';
 import type { NextScheduled } from '../../temporal/schedule/schedule.js';
 import { isFresh, type ResourceStatus } from '../../temporal/status/status.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
+import { shellWord } from '../shared/options.js';
 import { age, count, table } from '../shared/text.js';
 import { differenceText } from '../shared/worker-config.js';
 import { resourceNotes, stateText } from './status-notes.js';
@@ -134,7 +135,7 @@ export function statusLines(connections: readonly ConnectionStatus[], now: numbe
       ...notes,
       ...deletesLines(resources),
       ...workerLines(connection, now),
-      ...scheduleLine(schedule, now),
+      ...scheduleLine(schedule, now, connections.length > 1 ? ` --connection ${shellWord(name)}` : ''),
     ];
   });
 }
@@ -159,17 +160,23 @@ function deletesLines(resources: readonly ResourceStatus[]): string[] {
   ];
 }
 
-function workerLines({ resources, worker, differences = [], source = '' }: ConnectionStatus, now: number) {
+function workerLines(
+  { resources, schedule, worker, differences = [], source = '' }: ConnectionStatus,
+  now: number,
+) {
   const silent = resources.filter(({ from }) => from === 'latest.json').map(({ name }) => name);
   const queue = worker?.taskQueue ?? '';
   const option = queue === 'worktrack' ? '' : ` --task-queue ${queue}`;
   const idle = (worker?.idle ?? []).map(({ message, remedy }) => `  ${message}. ${remedy}`);
+  // If Temporal does not answer either, another line says so.
   const missing =
     worker?.hasWorker === false && idle.length === 0
-      ? [`  no worker polls task queue "${queue}"; start one with: worktrack worker${option}`]
-      : worker?.hasWorker === false || silent.length === 0
+      ? [`  no worker polls task queue "${queue}"; start one with \`worktrack worker${option}\``]
+      : worker?.hasWorker === false || silent.length === 0 || schedule === null
         ? []
-        : [`  The mirrors of ${silent.join(', ')} do not answer. The data comes from latest.json.`];
+        : [
+            `  The ${silent.length === 1 ? 'mirror' : 'mirrors'} of ${silent.join(', ')} ${silent.length === 1 ? 'does' : 'do'} not answer. The data comes from latest.json.`,
+          ];
   return [...missing, ...idle, ...differences.map((found) => `  ${differenceText(found, { source, now })}`)];
 }
 
@@ -178,7 +185,8 @@ function labelled(resource: string, warning: string): string {
   return `${isSchemaChange(warning) ? 'schema change' : 'warning'}: ${resource}: ${warning}`;
 }
 
-function scheduleLine(schedule: NextScheduled | null, now: number): string[] {
+/** @param option selects the connection, if there are several */
+function scheduleLine(schedule: NextScheduled | null, now: number, option: string): string[] {
   switch (schedule?.state) {
     case 'due': {
       const at = schedule.at.getTime();
@@ -186,10 +194,10 @@ function scheduleLine(schedule: NextScheduled | null, now: number): string[] {
     }
     case 'paused': {
       const why = schedule.note === null ? '' : ` (${schedule.note})`;
-      return [`  the schedule is paused${why}; resume it with \`worktrack schedule resume\``];
+      return [`  the schedule is paused${why}; resume it with \`worktrack schedule resume${option}\``];
     }
     case 'none':
-      return ['  no schedule; create one with `worktrack schedule apply`'];
+      return [`  no schedule; create one with \`worktrack schedule apply${option}\``];
     default:
       return [];
   }

@@ -1,4 +1,5 @@
 import type { ExportView, ResourceView } from '../../temporal/follow/export-view.js';
+import { runnableHere } from '../shared/runnable.js';
 import { clip, count, counted, cut, wrap } from '../shared/text.js';
 
 /**
@@ -38,7 +39,7 @@ const MAX_CAUSE_LINES = 3;
 /** The cause of the last attempt's failure, wrapped for below its line. @param width longest line */
 export function causeLines({ failure }: ResourceView, width: number): string[] {
   if (failure === null) return [];
-  const text = `      ${failure.message.replace(/\s+/g, ' ')}`;
+  const text = `      ${runnableHere(failure.message).replace(/\s+/g, ' ')}`;
   const lines = wrap(text, width).map((line) => cut(line, width));
   return lines.length <= MAX_CAUSE_LINES
     ? lines
@@ -72,5 +73,5 @@ function stageText({ stage }: ResourceView): string {
 /** The message that no worker polls; `null` if one does. */
 export function workerLine({ worker, taskQueue }: Pick<ExportView, 'worker' | 'taskQueue'>): string | null {
   if (worker !== 'absent') return null;
-  return `No worker polls task queue "${taskQueue ?? ''}". Start one with: worktrack worker (same --config, --task-queue and Temporal). Waiting.`;
+  return `No worker polls task queue "${taskQueue ?? ''}". Start one in another terminal: \`worktrack worker\`. Waiting.`;
 }

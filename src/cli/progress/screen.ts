@@ -2,6 +2,7 @@ import pc from 'picocolors';
 import { MINUTE_MS } from '../../core/duration.js';
 import type { ExportView } from '../../temporal/follow/export-view.js';
 import { printable } from '../shared/output.js';
+import { runnableHere } from '../shared/runnable.js';
 import { clip, cut, wrap } from '../shared/text.js';
 import { causeLines, resourceLine, workerLine } from './lines.js';
 import { RateMeter } from './rate.js';
@@ -50,11 +51,13 @@ function liveProgress(screen: Screen): ProgressView {
           ...causeLines(one, width).map(printable),
         ];
       });
-      const missing = worker === null ? [] : wrap(printable(worker), width).map((line) => cut(line, width));
+      // A long command stays whole and takes several rows of the terminal.
+      const missing = worker === null ? [] : wrap(printable(runnableHere(worker)), width);
       const all = [...missing.map((line) => pc.yellow(line)), ...lines];
+      const wrapped = missing.reduce((rows, line) => rows + Math.ceil(line.length / (width + 1)), 0);
       const up = drawn === 0 ? '' : `\x1b[${drawn}A`;
       screen.write(`${up}\r\x1b[J${all.map((line) => `${line}\n`).join('')}`);
-      drawn = all.length;
+      drawn = wrapped + lines.length;
     },
     end() {
       drawn = 0;
@@ -73,7 +76,7 @@ function plainProgress(screen: Screen): ProgressView {
   return {
     show(view, now = Date.now()) {
       const missing = workerLine(view);
-      if (missing !== null && missing !== worker) screen.write(`${printable(missing)}\n`);
+      if (missing !== null && missing !== worker) screen.write(`${printable(runnableHere(missing))}\n`);
       if (missing === null && worker !== null) screen.write('A worker is polling now.\n');
       worker = missing;
       for (const one of view.resources) {

@@ -32,8 +32,10 @@ export function whereLines(
   options: Pick<GlobalOptions, 'config' | 'connection'>,
 ): string[] {
   if (!runs.some(({ snapshot }) => snapshot !== null)) return [];
-  const ddl = `worktrack ddl${optionWords(options, ['config', 'connection'])} --setup`;
-  return [`Data: ${lakeUrl}/. Query it with DuckDB: ${ddl} > lake.sql; duckdb -init lake.sql`];
+  // A folder needs no statements to connect to a store.
+  const setup = lakeUrl.startsWith('file:') ? '' : ' --setup';
+  const ddl = `worktrack ddl${optionWords(options, ['config', 'connection'])}${setup}`;
+  return [`Data: ${lakeUrl}/. Query it with DuckDB: \`${ddl} > lake.sql; duckdb -init lake.sql\``];
 }
 
 /**

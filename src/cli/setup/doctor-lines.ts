@@ -1,5 +1,6 @@
 import type { ConnectionFinding } from '../../doctor/index.js';
 import { colorsFor, printable } from '../shared/output.js';
+import { runnableHere } from '../shared/runnable.js';
 import { counted, cut, table, wrap } from '../shared/text.js';
 
 /** Indentation below a state. */
@@ -77,7 +78,7 @@ function rendered(rows: readonly Row[], width: number): string[] {
 }
 
 function wrapBelow(text: string, width: number): string[] {
-  return wrap(`${BELOW}${printable(text).trimEnd()}`, width);
+  return wrap(`${BELOW}${printable(runnableHere(text)).trimEnd()}`, width);
 }
 
 function summary(findings: readonly ConnectionFinding[]): string {

@@ -53,7 +53,9 @@ export async function runInit(options: InitOptions): Promise<ExitCode> {
       `The list of ${name} seems to be dated by "${field}" (\`windowField\`), so deletes inside its window are detected.`,
     );
   output.note(
-    `Next: set the environment variable ${answers.apiKeyEnv} to the API key, then run \`worktrack doctor --try-service\`.`,
+    process.env[answers.apiKeyEnv]
+      ? 'Next: run `worktrack doctor --try-service`.'
+      : `Next: set the environment variable ${answers.apiKeyEnv} to the API key, then run \`worktrack doctor --try-service\`.`,
   );
   return EXIT.done;
 }

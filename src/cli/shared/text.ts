@@ -75,10 +75,20 @@ const NARROWEST = 20;
 
 /**
  * Breaks a line at spaces into lines of at most `width` characters. Continuation lines are indented by two more spaces. A
- * longer word, such as a URL, stays whole, so that it can be copied.
+ * longer word, such as a URL, and a command between backticks stay whole, so that they can be copied.
  */
-export function wrap(line: string, width: number): string[] {
-  if (line.length <= width || width < NARROWEST) return [line];
+export function wrap(text: string, width: number): string[] {
+  if (text.length <= width || width < NARROWEST) return [text];
+  const line = text.replace(QUOTED, (quoted) => quoted.replaceAll(' ', KEPT_SPACE));
+  return broken(line, width).map((one) => one.replaceAll(KEPT_SPACE, ' '));
+}
+
+/** A command, or another short text, between backticks. */
+const QUOTED = /`[^`]{1,300}`/g;
+/** Stands for a space at which a line is not broken. Messages have no control characters: they are escaped before. */
+const KEPT_SPACE = '\0';
+
+function broken(line: string, width: number): string[] {
   const margin = /^ */.exec(line)![0].length;
   const indent = ' '.repeat(Math.min(margin + 2, Math.floor(width / 2)));
   const lines: string[] = [];

@@ -4,14 +4,15 @@ import { rateLimitText, workerLine } from '../progress/lines.js';
 import { RateMeter } from '../progress/rate.js';
 import type { Screen } from '../progress/screen.js';
 import { printable } from '../shared/output.js';
-import { clip, count } from '../shared/text.js';
+import { runnableHere } from '../shared/runnable.js';
+import { clip, count, wrap } from '../shared/text.js';
 
 const PLAIN_EVERY_MS = 5_000;
 
 const STAGES: Readonly<Record<WriteBackView['stage'], string>> = {
   waiting: 'waiting for a worker',
   plan: 'reading the input',
-  wait: 'waiting for another batch of the resource',
+  wait: 'waiting for its turn',
   send: 'sending',
   results: 'writing the results',
   'read-back': 'reading back into the lake',
@@ -23,6 +24,7 @@ export class BatchProgress {
   readonly #screen: Screen;
   readonly #meter = new RateMeter();
   #last = '';
+  #noWorker: string | null = null;
   #lastStage = '';
   #at = Number.NEGATIVE_INFINITY;
   #drawn = false;
@@ -33,8 +35,15 @@ export class BatchProgress {
 
   show(view: WriteBackView, now: number = Date.now()): void {
     const line = viewLine(view, this.#meter.rate('rows', view.done, now), now);
+    const width = this.#screen.isTTY === true ? (this.#screen.columns || 80) - 1 : Number.POSITIVE_INFINITY;
+    const noWorker = workerLine(view);
+    // In lines of its own, because the command in it must stay whole.
+    if (noWorker !== null && noWorker !== this.#noWorker) {
+      const lines = wrap(printable(runnableHere(noWorker)), width).join('\n');
+      this.#screen.write(`${this.#drawn ? '\r\x1b[K' : ''}${lines}\n`);
+    }
+    this.#noWorker = noWorker;
     if (this.#screen.isTTY === true) {
-      const width = (this.#screen.columns || 80) - 1;
       this.#screen.write(`\r\x1b[K${pc.cyan(clip(printable(line), width))}`);
       this.#drawn = true;
       return;
@@ -55,9 +64,7 @@ export class BatchProgress {
 /** The progress of a batch in one line. @param rate rows per second */
 export function viewLine(view: WriteBackView, rate: number | null, now: number): string {
   const { stage, rows, done, waitingUntil, failure } = view;
-  const noWorker = workerLine(view);
-  if (noWorker !== null) return noWorker;
-  const parts = [STAGES[stage]];
+  const parts = [STAGES[view.worker === 'absent' ? 'waiting' : stage]];
   if (rows !== null && stage !== 'plan') parts.push(`${count(done)} of ${count(rows)} rows`);
   if (stage === 'send' && rate !== null && rate > 0) parts.push(`${count(rate)} rows/s`);
   if (failure !== null)

@@ -6,7 +6,7 @@ import { findBatch, NOT_WRITTEN, type Receipt, readBatch, readReceipts } from '.
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { withLake } from '../shared/open-lake.js';
 import type { GlobalOptions } from '../shared/options.js';
-import { printable, printableJson } from '../shared/output.js';
+import { output, printable, printableJson } from '../shared/output.js';
 import { readConnection } from '../shared/settings.js';
 import { writeAll } from '../shared/stdout.js';
 
@@ -29,7 +29,22 @@ export async function runReceipts(batch: string, options: ReceiptsOptions): Prom
       batchId,
       options.rejected === true ? NOT_WRITTEN : undefined,
     );
-    await writeAll(options.json === true ? asJson(batchId, receipts) : asLines(receipts));
+    if (options.json === true) {
+      await writeAll(asJson(batchId, receipts));
+      return;
+    }
+    let lines = 0;
+    await writeAll(
+      asLines(receipts, () => {
+        lines++;
+      }),
+    );
+    if (lines === 0)
+      output.note(
+        options.rejected === true
+          ? `No row of batch ${shownBatchId(batchId)} was rejected or is unknown.`
+          : `Batch ${shownBatchId(batchId)} has no receipts yet.`,
+      );
   });
   return EXIT.done;
 }
@@ -75,8 +90,11 @@ function receiptLine({ line, row, key, outcome, httpStatus, id, message }: Recei
     .replace(/\s*[\r\n]+\s*/g, ' ');
 }
 
-async function* asLines(receipts: AsyncIterable<Receipt>): AsyncGenerator<string> {
-  for await (const receipt of receipts) yield `${printable(receiptLine(receipt))}\n`;
+async function* asLines(receipts: AsyncIterable<Receipt>, onLine: () => void): AsyncGenerator<string> {
+  for await (const receipt of receipts) {
+    onLine();
+    yield `${printable(receiptLine(receipt))}\n`;
+  }
 }
 
 /** One JSON object, written row by row: memory does not grow with the number of rows. */

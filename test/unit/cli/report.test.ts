@@ -31,7 +31,10 @@ describe('the report of an export', () => {
   it('gives a line for each resource, and says where the data are and how to query them', () => {
     expect(publishedLines(result)).toEqual(['tasks  published  10 rows  1,200 new, 1 changed']);
     expect(whereLines(result, 's3://lake/worktrack', { connection: 'acme' })).toEqual([
-      'Data: s3://lake/worktrack/. Query it with DuckDB: worktrack ddl --connection acme --setup > lake.sql; duckdb -init lake.sql',
+      'Data: s3://lake/worktrack/. Query it with DuckDB: `worktrack ddl --connection acme --setup > lake.sql; duckdb -init lake.sql`',
+    ]);
+    expect(whereLines(result, 'file:///data/lake', {})).toEqual([
+      'Data: file:///data/lake/. Query it with DuckDB: `worktrack ddl > lake.sql; duckdb -init lake.sql`',
     ]);
     const runs = [failed('Refused', 'the key is not valid')];
     expect(whereLines({ runs }, 's3://lake/worktrack', {})).toEqual([]);
@@ -154,7 +157,12 @@ describe('status', () => {
     expect(text).toMatch(/new +- +- +never run/);
     expect(text).not.toContain('mirrors of new');
     expect(text).toContain('warning: tasks: a gap');
-    expect(text).toContain('The mirrors of tasks do not answer. The data comes from latest.json.');
+    expect(text).toContain('The mirror of tasks does not answer. The data comes from latest.json.');
+    // Temporal does not answer, and another line says so.
+    const offline = statusLines([{ name: 'acme', resources: [tasks, never], schedule: null }], now).join(
+      '\n',
+    );
+    expect(offline).not.toContain('not answer');
   });
 });
 
@@ -207,6 +215,10 @@ describe('the status of one connection', () => {
     );
     expect(text({}, { state: 'none' })).toContain('no schedule; create one with `worktrack schedule apply`');
     expect(text({}, null)).not.toContain('schedule');
+    const of = (name: string) => ({ name, resources: [base], schedule: { state: 'none' as const } });
+    expect(statusLines([of('a'), of('b')], Date.now()).join('\n')).toContain(
+      '`worktrack schedule apply --connection b`',
+    );
   });
 });
 

@@ -17,6 +17,16 @@ describe('a wrapped line', () => {
     expect(wrap(`see ${url} now`, 30)).toEqual(['see', `  ${url}`, '  now']);
   });
 
+  it('keeps a command between backticks whole, so that it can be copied', () => {
+    const command = '`node /opt/clone/dist/src/cli/main.js ddl > lake.sql`';
+    expect(wrap(`Query it: ${command}. Then wait.`, 40)).toEqual([
+      'Query it:',
+      `  ${command}.`,
+      '  Then wait.',
+    ]);
+    expect(wrap(`  remedy: ${command}`, 40)).toEqual(['  remedy:', `    ${command}`]);
+  });
+
   it('is never wider than the terminal if its words are short, and loses no word', () => {
     const words = fc.array(fc.stringMatching(/^[a-z]{1,10}$/), { minLength: 1, maxLength: 40 });
     fc.assert(

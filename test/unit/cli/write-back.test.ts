@@ -72,7 +72,16 @@ describe('the progress of a batch', () => {
     );
     const trouble = { message: 'the service answered 503', attempt: 2, retry: 'waiting' } as const;
     expect(viewLine({ ...VIEW, failure: trouble }, null, 0)).toContain('attempt 2 failed, retrying');
-    expect(viewLine({ ...VIEW, worker: 'absent' }, null, 0)).toContain('worktrack worker');
+    expect(viewLine({ ...VIEW, worker: 'absent' }, null, 0)).toContain('waiting for a worker');
+  });
+
+  it('says on a terminal, once and in full, how to start a worker', () => {
+    let text = '';
+    const progress = new BatchProgress({ isTTY: true, columns: 40, write: (more) => (text += more) });
+    progress.show(VIEW, 0);
+    progress.show({ ...VIEW, worker: 'absent' }, 100);
+    progress.show({ ...VIEW, worker: 'absent' }, 200);
+    expect(text.match(/`worktrack worker`/g)).toHaveLength(1);
   });
 
   it('is written to a log when the stage changes, and every few seconds', () => {

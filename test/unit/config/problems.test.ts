@@ -255,6 +255,12 @@ function expectProblem(text: string, path: string, fragment: string): void {
 }
 
 describe('an invalid configuration', () => {
+  it('says of a duration in words what to write', () => {
+    expect(errorOf(withLines('sync: { overlap: 5min }')).problems.map(({ message }) => message)).toEqual([
+      '"5min" is not a duration; write 5m',
+    ]);
+  });
+
   it.each(IN_CONNECTION)('reports %s at %s: %s', (lines, path, fragment) => {
     const text = withLines(lines);
     expectProblem(text, `connections.acme.${path}`, fragment);

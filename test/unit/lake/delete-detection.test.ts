@@ -66,6 +66,11 @@ describe('what deletes are concluded from', () => {
     },
   );
 
+  it('has a note that counts rows only if there are any', () => {
+    const detection = detectionOf(resource('time-entries'), null, { problems: null, notListed: 0 });
+    expect(deletesNote(detection)).not.toContain('no longer listed');
+  });
+
   it('is kept by increments until a run looks again, or until the setting changes', () => {
     const windowed = resource('{ name: time-entries, windowField: day }');
     const found = detectionOf(windowed, null, { problems: [{ kind: 'not-dates', form: 'x' }], notListed: 3 });

@@ -226,6 +226,20 @@ const FILES: readonly SpreadsheetFile[] = [
     blankLines: 1,
   },
   {
+    made: 'Numbers (de), CSV, with a dot that may group digits',
+    name: 'november.csv',
+    bytes: utf8('description;durationSeconds\r\nKick-off;1.800\r\n'),
+    options: { decimalComma: true },
+    expected: /^line 2: the cell of durationSeconds has a dot that may group digits .* <1\.800>/,
+  },
+  {
+    made: 'Numbers (de), CSV, with a fraction in a column of integers',
+    name: 'november.csv',
+    bytes: utf8('description;durationSeconds\r\nKick-off;1800,5\r\n'),
+    options: { decimalComma: true },
+    expected: /^line 2: the cell of durationSeconds is not an integer.* <1800,5>/,
+  },
+  {
     made: 'Numbers, spreadsheet',
     name: 'november.numbers',
     bytes: zip('Index/Document.iwa'),

@@ -85,6 +85,11 @@ export class DateReader {
     local: DateTime,
     { hasTime, hasZone }: { hasTime: boolean; hasZone: boolean },
   ): Exclude<DateReading, null> {
+    if (local.year < 1000 || local.year > 9999)
+      return {
+        problem: `is in the year ${local.year}`,
+        remedy: 'Correct the cell, or --date-format: yy is a year of two digits.',
+      };
     if (!hasTime) return { iso: local.toISODate()! };
     if (hasZone) return { iso: isoOf(local.toMillis()) };
     const steady = this.#steadyOffset(local.toMillis());
@@ -135,10 +140,27 @@ function tokensOf(format: string): string {
 function checkTokens(format: string, tokens: string): void {
   // A macro token such as `D` names a date as a whole; it depends on the locale, so it is not accepted.
   const named = /y/.test(tokens) && /[ML]/.test(tokens) && /d/.test(tokens);
-  if (named && !/[YDTtFf]/.test(tokens)) return;
+  if (!named || /[YDTtFf]/.test(tokens))
+    throw new InputError(
+      `the date format ${JSON.stringify(format)} does not name year, month and day`,
+      null,
+      "Use yyyy, MM and dd, and HH, mm and ss for a time, such as 'dd.MM.yyyy HH:mm'. Put other letters in quotes: yyyy-MM-dd'T'HH:mm.",
+    );
+  checkUnits(format, tokens);
+}
+
+/** The units of dates and times, with their tokens. */
+const UNITS = [/y+/g, /M+|L+/g, /d+/g, /H+|h+/g, /m+/g, /s+/g, /S+|u+/g] as const;
+
+/** `HH:MM` has the month twice, and no minutes: Luxon would read the minutes as the month. */
+function checkUnits(format: string, tokens: string): void {
+  const counts = UNITS.map((unit) => tokens.match(unit)?.length ?? 0);
+  // From the hour on, a unit needs the one before it.
+  const isGap = counts.some((count, at) => at > 3 && count > 0 && counts[at - 1] === 0);
+  if (!isGap && counts.every((count) => count <= 1)) return;
   throw new InputError(
-    `the date format ${JSON.stringify(format)} does not name year, month and day`,
+    `the date format ${JSON.stringify(format)} names ${isGap ? 'a part of the time without the part before it' : 'a part of the date twice'}`,
     null,
-    "Use yyyy, MM and dd, and HH, mm and ss for a time, such as 'dd.MM.yyyy HH:mm'. Put other letters in quotes: yyyy-MM-dd'T'HH:mm.",
+    'MM is the month, mm the minutes, and ss the seconds.',
   );
 }

@@ -85,6 +85,13 @@ describe('a date in a given format', () => {
     expect(both.read('13/11/2026')).toEqual({ iso: '2026-11-13' });
   });
 
+  it('is a problem in a year that no record is of', () => {
+    const year = { problem: expect.stringContaining('in the year 26') };
+    expect(read('26-11-2', 'y-M-d')).toMatchObject(year);
+    expect(read('02.11.0026 08:00')).toMatchObject(year);
+    expect(read('12026-11-2', 'y-M-d')).toMatchObject({ problem: expect.stringContaining('year 12026') });
+  });
+
   it('agrees with the clock of the zone for every hour of a year', () => {
     const reader = new DateReader(['yyyy-MM-dd HH:mm'], 'Europe/Berlin');
     const clock = new Intl.DateTimeFormat('sv-SE', {
@@ -107,6 +114,12 @@ describe('a date in a given format', () => {
     ['dd.MM.', null],
     ['dd.MM.yyyy HH:mm', null],
     ['dd.MM.yyyy', 'Berlin'],
+    // The minutes would be read as the month, and as seconds.
+    ['dd.MM.yyyy HH:MM', 'UTC'],
+    ['dd.MM.yyyy HH:ss', 'UTC'],
+    ['dd.MM.yyyy mm', 'UTC'],
+    ['dd.LL.yyyy HH:mm:MM', 'UTC'],
+    ['dd.MM.yyyy dd', 'UTC'],
   ] as const)
     it(`is not read with the format ${format} and the zone ${zone}`, () =>
       expect(() => new DateReader([format], zone)).toThrow());

@@ -220,9 +220,12 @@ export class ChunkFeed {
     return { index, row, before, notAfter: since + connection.settings.writeBack.unknownAfterMs };
   }
 
-  /** Whether the service may have forgotten the idempotency key of a request that was sent at this time. */
+  /**
+   * Whether the service may have forgotten the idempotency key of a request that was sent at this time. A time in the future
+   * shows that a clock was set back, and not how long ago it was.
+   */
   #isForgotten(sentAt: number): boolean {
     const { deps, connection } = this.#options;
-    return deps.now() - sentAt > connection.settings.writeBack.unknownAfterMs;
+    return Math.abs(deps.now() - sentAt) > connection.settings.writeBack.unknownAfterMs;
   }
 }

@@ -35,7 +35,7 @@ export function createSendRows(deps: ActivityDeps): Activities['worktrack.sendRo
       const { store } = connection;
       run = new SendAttempt({
         ...{ deps, connection, input, plan, logs, turn, token: attemptToken(), endBefore },
-        limitedSince: limitedBefore(info.heartbeatDetails) ?? input.limitedSince,
+        limitedSince: limitedBefore(info.heartbeatDetails, input.limitedSince),
         acceptedBefore: () => hasAcceptedRow(store, logs, input.run),
       });
       const stop = (): void => run?.halt(cancellationSignal.reason);
@@ -53,7 +53,8 @@ export function createSendRows(deps: ActivityDeps): Activities['worktrack.sendRo
   };
 }
 
-/** From the last heartbeat of the attempt that this one replaces; `undefined` if there was none. */
-function limitedBefore(heartbeat: unknown): number | null | undefined {
-  return (heartbeat as SendHeartbeat | undefined)?.limitedSince;
+/** From the last heartbeat of the attempt that this one replaces, also if the limit had ended. @param given without one */
+function limitedBefore(heartbeat: unknown, given: number | null): number | null {
+  const last = (heartbeat as SendHeartbeat | undefined)?.limitedSince;
+  return last === undefined ? given : last;
 }

@@ -1,15 +1,18 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ActivityDeps } from '../../../activities/shared/deps.js';
 import { loadChunk, readLogIndex } from '../../../activities/write-back/attempt-logs.js';
 import { ChunkFeed } from '../../../activities/write-back/chunk-feed.js';
 import { ChunkWriter } from '../../../activities/write-back/chunk-writer.js';
+import { WORDS_BUDGET_MS } from '../../../activities/write-back/limited-rows.js';
 import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
+import { createSendRows } from '../../../activities/write-back/send-rows.js';
 import { readPlan, writePlan } from '../../../activities/write-back/stored-plans.js';
 import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
-import type { SendRowsInput } from '../../../src/core/contract/write-back.js';
+import type { SendHeartbeat, SendRowsInput } from '../../../src/core/contract/write-back.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { type LoggedRow, logKey, resultOf } from '../../../src/write-back/index.js';
@@ -127,6 +130,29 @@ describe('an attempt at sending rows', () => {
     expect(service.writes.length).toBeLessThanOrEqual(8 + 4 + 12);
   });
 
+  it('does not trust that the service remembers a row if the clock was set back', async () => {
+    await plan(2, 10);
+    await earlier(0, [[0, 'tried', null, null, null]], Date.now() + 48 * HOUR_MS);
+    expect(await attempt(() => null)).toBe(true);
+    expect(await outcomes()).toEqual(['unknown', 'created']);
+  });
+
+  it('waits for a limit anew if an earlier attempt of the call has had a row accepted', async () => {
+    await plan(1, 10);
+    const limit = { status: 403, body: '{"message":"Rate limit exceeded."}' };
+    service.respond = ({ number }) => (number <= 2 ? limit : null);
+    const { connection, deps, input } = await optionsOf(store);
+    const meter = { record: () => {} } as unknown as ActivityDeps['meter'];
+    const all = { ...deps, meter, draining: () => false, connection: () => connection } as ActivityDeps;
+    // The call began while the batch waited for a limit. Since then, the limit has ended.
+    const heartbeat = { rows: 0, waitingUntil: null, limitedSince: null } satisfies SendHeartbeat;
+    const env = new MockActivityEnvironment({ attempt: 2, heartbeatDetails: heartbeat });
+    const limitedSince = Date.now() - WORDS_BUDGET_MS;
+    const sent = await env.run(createSendRows(all), { ...input, plan: PLAN, turn: null, limitedSince });
+    expect(sent).toEqual({ done: true, rows: 1, limitedSince: null });
+    expect(await outcomes()).toEqual(['created']);
+  });
+
   it('takes no row twice, whatever opens its chunk first', async () => {
     await plan(12, 4);
     const tried = Array.from({ length: 4 }, (_, index): LoggedRow => [index, 'tried', null, null, null]);
@@ -154,9 +180,9 @@ describe('an attempt at sending rows', () => {
     await plan(400, 10);
     const limit = { status: 403, body: '{"message":"Rate limit exceeded."}' };
     let now = Date.now();
-    // Each look at the clock takes a second.
+    // Each look at the clock takes two seconds.
     const clock = () => {
-      now += 1_000;
+      now += 2_000;
       return now;
     };
     const respond: Respond = ({ body }) => ((body.n as number) <= 8 ? FORBIDDEN : limit);

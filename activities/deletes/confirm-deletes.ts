@@ -55,14 +55,18 @@ export function createConfirmDeletes(deps: ActivityDeps): Activities['worktrack.
         return askById(client, request, { field: resource.key[0]! });
       };
       const listed = listedRecords(await readStages(store, input.stage));
-      const control = found > 0 ? 'found' : await askControls(ask, listed);
+      const control = await askControls(ask, listed);
+      const rest = { unproven: unproven + before.open.length, works: true };
       if (control instanceof TransientError) {
         // A limit ends within the time for which words are believed.
         if (seemsRefused(control) && age.ms >= MAX_WORDS_MS) return finish([], { unproven: 0, works: false });
         if (age.ms + (control.retryAfterMs ?? 0) < SHARE_OF_TIME * giveUpAfterMs) throw control;
-        return finish([], { unproven: before.open.length, works: true });
+        return finish(gone, rest);
       }
-      if (control === 'not-found') return finish([], { unproven: 0, works: false });
+      if (control === 'not-found') {
+        // In an earlier attempt, it may have worked.
+        return found > 0 || gone.length > 0 ? finish(gone, rest) : finish([], { unproven: 0, works: false });
+      }
       let isOut = false;
       await inParallel(before.open, settings.http.concurrency, async (key) => {
         if (isOut || isLate()) return void untried.push(key);
@@ -80,6 +84,13 @@ export function createConfirmDeletes(deps: ActivityDeps): Activities['worktrack.
           (isOut ? untried : refused).push(key);
         }
       });
+      // While a new version of the service is installed, every path may be unknown for a while.
+      const after = gone.length > before.gone.length ? await askControls(ask, listed) : control;
+      if (after !== control) {
+        untried.push(...gone.splice(before.gone.length));
+        if (after instanceof TransientError) failures.push(after);
+        isOut = true;
+      }
       const open = [...untried, ...refused];
       const rounds = before.rounds + (isOut ? 0 : 1);
       // Any other failure has already lasted as long as retries can help.

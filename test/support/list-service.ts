@@ -39,6 +39,8 @@ export interface ServiceRules {
   endpoint: Endpoint;
   /** Whether the key may list: without, the list is empty with 200, as some services answer. */
   mayList: boolean;
+  /** Number of requests by id after which the endpoint is gone, as while a new version of a service is installed. */
+  byIdUntil?: number;
   /** Whether an empty list is answered with 204, or so by a proxy. */
   noContent?: boolean;
   pageSize: number;
@@ -104,7 +106,8 @@ export class ListService {
 
   #byId(id: string, response: ServerResponse): void {
     const { endpoint } = this.rules;
-    const [status, body] = answerOf(endpoint, this.records.get(id), this);
+    const isGone = this.rules.byIdUntil !== undefined && this.rules.byIdUntil-- <= 0;
+    const [status, body] = answerOf(isGone ? 'none' : endpoint, this.records.get(id), this);
     if (status === 302) response.setHeader('location', 'https://app.example/login?next=secret');
     if (body === START_PAGE) response.setHeader('content-type', 'text/html');
     sendText(response, status, body);

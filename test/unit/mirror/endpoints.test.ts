@@ -10,6 +10,7 @@ import { readSnapshot } from '../../support/snapshot.js';
 
 const NOW = Date.parse('2026-11-21T02:00:00Z');
 const MINUTE = 60_000;
+const DAY = 86_400_000;
 
 describe('An endpoint by id that answers oddly', () => {
   const folder = mkdtempSync(join(tmpdir(), 'worktrack-endpoints-'));
@@ -22,6 +23,15 @@ describe('An endpoint by id that answers oddly', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
+  function mirrorOf(url: string, more: string, elapsed: number): DirectMirror {
+    const settings = parseSettings(
+      `connections: { acme: { baseUrl: "${url}", apiKey: { env: PATH }, lake: { url: "${pathToFileURL(folder).href}" }, ` +
+        `retries: { giveUpAfter: 6h }, resources: [{ name: entries, fetchById: true${more} }] } }`,
+      'test',
+    );
+    return new DirectMirror(settings, 'entries', () => service.rules.now, elapsed);
+  }
+
   async function reconciled(endpoint: Endpoint, elapsed: number) {
     // Without the waits between the attempts of a request.
     vi.spyOn(Math, 'random').mockReturnValue(0);
@@ -31,12 +41,7 @@ describe('An endpoint by id that answers oddly', () => {
     });
     for (const id of ['a', 'b', 'c', 'd', 'e', 'f', 'g'])
       service.records.set(id, { id, date: NOW, updatedAt: NOW, hidden: false });
-    const settings = parseSettings(
-      `connections: { acme: { baseUrl: "${service.url}", apiKey: { env: PATH }, lake: { url: "${pathToFileURL(folder).href}" }, ` +
-        'retries: { giveUpAfter: 6h }, resources: [{ name: entries, fetchById: true }] } }',
-      'test',
-    );
-    mirror = new DirectMirror(settings, 'entries', () => service.rules.now, elapsed);
+    mirror = mirrorOf(service.url, '', elapsed);
     expect((await mirror.run()).warnings).toEqual([]);
     service.rules.now += 86_400_000;
     service.records.delete('c');
@@ -65,6 +70,28 @@ describe('An endpoint by id that answers oddly', () => {
     expect(warnings.join()).not.toContain('secret');
     expect(marked).toEqual([]);
   });
+
+  it.each([1, 2])(
+    'proves nothing if it does not find a listed record any more (after %i requests)',
+    async (byIdUntil) => {
+      service = await ListService.start({
+        ...{ now: NOW, windowMs: 90 * DAY, endpoint: 'exact', mayList: true, pageSize: 1000 },
+        dateText: ({ date }) => JSON.stringify(new Date(date).toISOString()),
+      });
+      for (const id of ['a', 'b', 'c', 'd'])
+        service.records.set(id, { id, date: NOW - 9 * DAY, updatedAt: NOW, hidden: false });
+      mirror = mirrorOf(service.url, ', window: 90d, windowField: day', 0);
+      await mirror.run();
+      service.rules.now += DAY;
+      // Both are moved out of the window.
+      for (const id of ['b', 'c']) service.records.get(id)!.date = NOW - 200 * DAY;
+      service.rules.byIdUntil = byIdUntil;
+      const { warnings } = await mirror.run({ reconcile: true });
+      expect(warnings).toEqual([expect.stringMatching(/^deletes: [12] records? no longer listed/)]);
+      const { rows } = await readSnapshot(mirror.store, 'entries');
+      expect(rows.filter((row) => row._deleted_at !== null)).toEqual([]);
+    },
+  );
 
   it('is asked again for a while if its words may mean a limit', async () => {
     await expect(reconciled('forbidden-words', 14 * MINUTE)).rejects.toThrow('calls per day');

@@ -49,7 +49,7 @@ const RESET_NAME = /(?:limit|quota|throttl).*reset|reset.*(?:limit|quota)/;
 const STRUCTURED_RESET = /(?:^|[\s,;])(?:t|reset)=(\d+)/i;
 
 /**
- * When a used-up limit starts anew, in milliseconds from the receipt of the response. The headers have no common meaning,
+ * When a used-up limit starts again, in milliseconds from the receipt of the response. The headers have no common meaning,
  * so a wait of more than an hour is not believed.
  */
 export function resetDelayMs(headers: IncomingHttpHeaders, clock: Clock): number | null {

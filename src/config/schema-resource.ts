@@ -54,7 +54,7 @@ const resourceMap = section({
   key: key
     .optional()
     .describe(
-      'Field, or list of fields, that identifies a record. Default: `[source, sourceKey]` for calendar-entries, else `id`.',
+      'Field, or list of fields, that identifies a record. Default: `[source, sourceKey]` for calendar-entries, otherwise `id`.',
     ),
   window: windowLength
     .optional()
@@ -74,7 +74,7 @@ const resourceMap = section({
   fetchById: flag()
     .optional()
     .describe(
-      'Whether the service supports `GET <path>/<id>`. If it does, a 404 or 410 by id confirms a delete, once the service has found a listed record by its id. Default: `true` for projects, else `false`.',
+      'Whether the service supports `GET <path>/<id>`. If it does, a 404 or 410 by id confirms a delete, once the service has found a listed record by its id. Default: `true` for projects, otherwise `false`.',
     ),
   badRecords: choice(['stop', 'quarantine'])
     .optional()

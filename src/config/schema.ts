@@ -147,7 +147,7 @@ const WRITE_PATH =
 const idField = parsedString('the name of a field or a JSON pointer such as /data/id', readIdField)
   .optional()
   .describe(
-    "Where the response to a write has the record's id: the name of a field, or a JSON pointer. Default: the resource's key, else `id`.",
+    "Where the response to a write has the record's id: the name of a field, or a JSON pointer. Default: the resource's key, otherwise `id`.",
   );
 const success = choice(['record', 'empty'])
   .prefault('record')
@@ -232,7 +232,7 @@ const connection = section({
     .describe('Retention of snapshots in the lake.'),
   tables: tables
     .prefault({})
-    .describe('Tables beside the snapshots, which query engines open by their path.'),
+    .describe('Tables next to the snapshots, which query engines open by their path.'),
   schedule: schedule.prefault({}).describe('The nightly run. `worktrack schedule apply` applies changes.'),
   webhook: webhook.optional().describe('Receiver of change notices. Default: off.'),
   notify: notify.optional().describe('Notifications of failures. Default: off.'),

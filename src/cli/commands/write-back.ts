@@ -27,7 +27,7 @@ export function addWriteBackCommand(program: Command, onEnd: OnEnd): void {
     )
     .option(
       '--encoding <name>',
-      'encoding, such as windows-1252 (default: a byte order mark decides, else UTF-8)',
+      'encoding, such as windows-1252 (default: from the byte order mark, otherwise UTF-8)',
     )
     .option('--decimal-comma', 'the numbers of a CSV have a decimal comma: 1.234,50')
     .option(

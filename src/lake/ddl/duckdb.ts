@@ -65,7 +65,9 @@ export function duckdbSetup(lake: LakeSettings): Statement[] {
   return [
     {
       kind: 'setup',
-      about: ['A session needs this once to read from S3. `worktrack ddl --setup` prints it ready to run:'],
+      about: [
+        'A session needs this once to read from S3. With `worktrack ddl --setup`, these statements are ready to run:',
+      ],
       sql: 'INSTALL httpfs; LOAD httpfs; INSTALL aws; LOAD aws',
     },
     {

@@ -40,7 +40,9 @@ export function sparkSetup({ url, region, endpoint, forcePathStyle }: LakeSettin
     kind: 'setup',
     about:
       at === 0
-        ? ['A session needs this once to read from S3. `worktrack ddl --setup` prints it ready to run:']
+        ? [
+            'A session needs this once to read from S3. With `worktrack ddl --setup`, these statements are ready to run:',
+          ]
         : [],
     sql: `SET fs.s3a.${name} = ${value}`,
   }));

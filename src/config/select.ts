@@ -47,8 +47,7 @@ export function selectResources(
     `connection ${connection.name} has no resource ${listed}; it has ${known.join(', ')}.${hint}`,
     {
       path: `connections.${connection.name}.resources`,
-      remedy:
-        'Choose one of these with --resource, or add the resource to the file; any list endpoint works.',
+      remedy: 'Choose one of these, or add the resource to the file; any list endpoint works.',
     },
   );
 }

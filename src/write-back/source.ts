@@ -23,7 +23,9 @@ export async function openSource(location: string, lake: LakeSettings): Promise<
   if (location.startsWith('s3://')) return openObject(location, lake);
   const path = location.startsWith('file://') ? fileURLToPath(location) : location;
   const found = await stat(path).catch((cause: NodeJS.ErrnoException) => {
-    throw new InputError(`${path} cannot be read (${cause.code ?? cause.message})`, null, 'Check the path.');
+    const why =
+      cause.code === 'ENOENT' ? 'does not exist' : `cannot be read (${cause.code ?? cause.message})`;
+    throw new InputError(`${path} ${why}`, null, 'Check the path.');
   });
   if (!found.isFile()) throw new InputError(`${path} is not a file`);
   return {

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { errorMessage, WorktrackError } from '../../core/errors.js';
 import type { Settings } from '../../core/settings.js';
 import { configChanges } from '../shared/config-changes.js';
+import { runnableHere } from '../shared/runnable.js';
 
 interface ReloadOptions {
   /** The configuration in use. */
@@ -34,8 +35,12 @@ export function reloadOnChange(options: ReloadOptions): { close(): void } {
     try {
       next = read();
     } catch (error) {
-      const reason = error instanceof WorktrackError ? error.describe() : errorMessage(error);
-      logger.error(`configuration rejected (${why}); the one in use stays active: ${reason}`);
+      // Several problems have a line each; then the remedy has one, too.
+      const reason =
+        error instanceof WorktrackError
+          ? error.describe(error.message.includes('\n') ? '\n' : ' ')
+          : errorMessage(error);
+      logger.error(`configuration rejected (${why}); the one in use stays active: ${runnableHere(reason)}`);
       return;
     }
     const changes = configChanges(active, next);

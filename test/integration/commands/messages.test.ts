@@ -108,14 +108,14 @@ const USAGE: readonly Mistake[] = [
     args: 'export --resource project',
     code: 2,
     says: /no resource "project"; it has projects, tasks\..*Did you mean "?projects/,
-    remedy: /Choose one of these with --resource/,
+    remedy: /Choose one of these, or add the resource/,
   },
   {
     of: 'an unknown resource to verify',
     args: 'verify --resource project',
     code: 2,
     says: /no resource "project"/,
-    remedy: /Choose one of these with --resource/,
+    remedy: /Choose one of these, or add the resource/,
   },
   {
     of: 'an unknown connection',

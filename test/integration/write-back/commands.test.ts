@@ -129,7 +129,7 @@ describe('`worktrack write-back`', () => {
     expect(wrong.stderr).toContain('time-entries and calendar-entries');
     const missing = await run('time-entries', 'nowhere.csv');
     expect(missing.code).toBe(2);
-    expect(missing.stderr).toContain('nowhere.csv cannot be read (ENOENT)');
+    expect(missing.stderr).toContain('nowhere.csv does not exist');
     await expect(stage(stack, { resource: 'time-entries', file, batchId: '../x' })).rejects.toThrow(
       'not a valid batch id',
     );

@@ -153,7 +153,9 @@ export class RequestExecutor {
     const durationMs = performance.now() - startedAt;
     const failed = (error: ServiceError, requiredMs = 0): AttemptResult<T> => {
       const isShort = error instanceof TransientError && error.patience === 'short';
-      const delay = isShort ? shortDelayMs(attempt, this.#retry.maxDelayMs, this.#random) : backoff;
+      const delay = isShort
+        ? shortDelayMs(attempt, this.#retry.maxDelayMs, this.#rules.giveUpAfterMs, this.#random)
+        : backoff;
       return { kind: 'failed', error, delayMs: Math.max(requiredMs, delay) };
     };
     const context = (): RequestContext => requestContext(operation, attempt, redact);
@@ -313,6 +315,8 @@ function leaseOutcome(
 const SHORT_RETRIES = 3;
 /** Upper limits of the waits before them. With the requests, they take less than a minute. */
 const SHORT_WAITS_MS = [3_000, 10_000, 20_000] as const;
+/** Shares of `retries.giveUpAfter` that they may take, so that the failure is reported before it ends the activity. */
+const SHORT_SHARES = [0.05, 0.15, 0.3] as const;
 
 function attemptsFor({ patience }: TransientError, attempts: number): number {
   if (patience === 'none') return 1;
@@ -320,6 +324,12 @@ function attemptsFor({ patience }: TransientError, attempts: number): number {
 }
 
 /** As `backoffDelayMs`, but spread over a minute. */
-function shortDelayMs(attempt: number, capMs: number, random: () => number): number {
-  return Math.floor(random() * Math.min(capMs, SHORT_WAITS_MS[attempt - 1] ?? capMs));
+function shortDelayMs(
+  attempt: number,
+  capMs: number,
+  giveUpAfterMs: number = Number.POSITIVE_INFINITY,
+  random: () => number,
+): number {
+  const ofAll = giveUpAfterMs * (SHORT_SHARES[attempt - 1] ?? 1);
+  return Math.floor(random() * Math.min(capMs, ofAll, SHORT_WAITS_MS[attempt - 1] ?? capMs));
 }

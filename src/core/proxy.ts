@@ -1,4 +1,4 @@
-import { BlockList, isIPv4 } from 'node:net';
+import { BlockList, isIP, isIPv4 } from 'node:net';
 import { ConfigurationError } from './configuration-error.js';
 import type { LakeSettings } from './settings.js';
 
@@ -36,8 +36,10 @@ export function grpcProxyFor(address: string, env: Environment = process.env): P
 export function storeAddress({ url, endpoint, region, forcePathStyle }: LakeSettings): string {
   const bucket = new URL(url).hostname;
   if (endpoint === undefined) return `https://${bucket}.s3.${region ?? 'us-east-1'}.amazonaws.com`;
-  const { protocol, host } = new URL(endpoint);
-  return forcePathStyle === true ? `${protocol}//${host}` : `${protocol}//${bucket}.${host}`;
+  const { protocol, host, hostname } = new URL(endpoint);
+  // As the SDK does, also without `forcePathStyle`: an address of digits has no subdomains.
+  const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0;
+  return forcePathStyle === true || isAddress ? `${protocol}//${host}` : `${protocol}//${bucket}.${host}`;
 }
 
 function variableOf(env: Environment, name: string): { variable: string; value: string } | null {

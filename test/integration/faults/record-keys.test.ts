@@ -106,7 +106,7 @@ describe('ids and keys of records', () => {
     texts.set('the metrics', measured.text);
     texts.set('the heartbeats', (await heartbeats.stop()).join('\n'));
     const all = [...texts.values()].join('\n');
-    for (const sign of ['/projects/<id> answered 500', 'could not connect', 'answered 403 (refused)'])
+    for (const sign of ['/projects/<id> answered 500', 'could not connect', 'the service refused'])
       expect(all).toContain(sign);
     expect(texts.get('the notifications')).toContain('projects');
     expect(texts.get('the heartbeats')).not.toBe('');

@@ -159,7 +159,7 @@ describe('an attempt of a short run that is replaced', () => {
       await expect(mirror.shortRun()).rejects.toMatchObject({
         type: 'Transient',
         nonRetryable,
-        message: nonRetryable ? expect.stringContaining('gave up') : expect.any(String),
+        message: nonRetryable ? expect.stringContaining('(6h), so the run ends now') : expect.any(String),
       });
     },
   );

@@ -90,5 +90,10 @@ describe('the proxy for an address', () => {
     expect(
       storeAddress({ url: 's3://lake/x', endpoint: 'http://minio.example:9000', forcePathStyle: true }),
     ).toBe('http://minio.example:9000');
+    const named = { url: 's3://lake/x', endpoint: 'http://minio.example:9000' };
+    expect(storeAddress(named)).toBe('http://lake.minio.example:9000');
+    // An address of digits has no subdomains, so the SDK puts the bucket into the path.
+    for (const endpoint of ['http://10.0.0.7:9000', 'http://[::1]:9000'])
+      expect(storeAddress({ url: 's3://lake/x', endpoint })).toBe(endpoint);
   });
 });

@@ -9,6 +9,7 @@ import {
   TransientError,
 } from '../../src/api/index.js';
 import type { WritableResource } from '../../src/core/contract/write-back.js';
+import { MINUTE_MS } from '../../src/core/duration.js';
 import { errorMessage, WorktrackError } from '../../src/core/errors.js';
 import { judgeResponse, type RowReceipt, toRequest, type WriteVerdict } from '../../src/write-back/index.js';
 import type { OpenConnection } from '../shared/deps.js';
@@ -45,6 +46,8 @@ interface RowRequestOptions {
   readonly connection: OpenConnection;
   readonly resource: WritableResource;
   readonly signal: AbortSignal;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   readonly onWait: (untilMs: number) => void;
   readonly onRefused: () => void;
 }
@@ -54,7 +57,8 @@ export async function sendRowRequest(
   { row, before, notAfter }: RowTask,
   options: RowRequestOptions,
 ): Promise<RequestOutcome> {
-  const { connection, resource, signal, onWait, onRefused } = options;
+  const { connection, resource, signal, now, onWait, onRefused } = options;
+  const ageMs = (): number => now() - (notAfter - connection.settings.writeBack.unknownAfterMs);
   try {
     const { idempotencyKey } = row;
     const { writeBack } = connection.settings;
@@ -70,11 +74,11 @@ export async function sendRowRequest(
       case 'not-sent':
         return notSent(outcome.error, before);
       case 'in-doubt':
-        return inDoubt(outcome.error, signal);
+        return inDoubt(outcome.error, signal, ageMs());
     }
   } catch (error) {
     // An unexpected error: the request may have been sent.
-    return inDoubt(error, signal);
+    return inDoubt(error, signal, ageMs());
   }
 }
 
@@ -124,7 +128,18 @@ function notSent(error: unknown, before: SentBefore): RequestOutcome {
   return { kind: 'unsent', stop: isTransient ? null : error };
 }
 
-function inDoubt(error: unknown, signal: AbortSignal): RequestOutcome {
+/** Statuses with which a service also says that it still processes the earlier request, and how long it may, ms. */
+const IN_PROGRESS: readonly number[] = [409, 423];
+const MAX_PROGRESS_MS = 15 * MINUTE_MS;
+
+/** Whether another request in this run would get the same response. @param ageMs since the first request for the row */
+function isFinalRejection({ status }: RejectedError, ageMs: number): boolean {
+  if (status === null || status < 400 || status >= 500 || status === 408) return false;
+  return !IN_PROGRESS.includes(status) || ageMs > MAX_PROGRESS_MS;
+}
+
+/** @param ageMs since the first request for the row */
+function inDoubt(error: unknown, signal: AbortSignal, ageMs: number): RequestOutcome {
   if (!(error instanceof ServiceError)) {
     const message = signal.aborted ? 'the batch was stopped before the response arrived' : describe(error);
     return { kind: 'in-doubt', status: null, message, stop: signal.aborted ? null : error };
@@ -133,6 +148,9 @@ function inDoubt(error: unknown, signal: AbortSignal): RequestOutcome {
   if (error instanceof BrokenPromiseError)
     return { kind: 'unclear', status: error.status, message: 'the response could not be read' };
   const message = error.serviceMessage ?? error.message;
+  // It does not show what the earlier request did.
+  if (error instanceof RejectedError && isFinalRejection(error, ageMs))
+    return { kind: 'unclear', status: error.status, message };
   if (error instanceof TransientError) {
     const found = limited(error, true);
     if (found !== null) return found;

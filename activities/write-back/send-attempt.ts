@@ -195,7 +195,8 @@ export class SendAttempt {
     const { resource } = input;
     const begun = this.#refusals.begin();
     const onRefused = (): void => this.#refusals.refused(task);
-    const options = { connection, resource, signal: this.#abort.signal, onWait, onRefused };
+    const { now } = this.#options.deps;
+    const options = { connection, resource, signal: this.#abort.signal, now, onWait, onRefused };
     task.chunk.sending(task.index);
     this.#inFlight++;
     try {

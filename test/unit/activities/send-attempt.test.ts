@@ -13,6 +13,7 @@ import { createSendRows } from '../../../activities/write-back/send-rows.js';
 import { readPlan, writePlan } from '../../../activities/write-back/stored-plans.js';
 import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
 import type { SendHeartbeat, SendRowsInput } from '../../../src/core/contract/write-back.js';
+import { HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { type LoggedRow, logKey, resultOf } from '../../../src/write-back/index.js';
@@ -23,7 +24,6 @@ import { client, HTTP } from '../api/support.js';
 
 const PLAN = '_write-back/b/_batch/plans/000001-x-1/plan.json' as ObjectKey;
 const FORBIDDEN = { status: 403, body: '{"message":"The project is closed."}' };
-const HOUR_MS = 3_600_000;
 
 describe('an attempt at sending rows', () => {
   let folder: string;
@@ -86,11 +86,11 @@ describe('an attempt at sending rows', () => {
   }
 
   /** Sends the rows. Returns whether all have an outcome, or why the attempt stopped. */
-  async function attempt(respond: Respond, now = Date.now): Promise<unknown> {
+  async function attempt(respond: Respond, now = Date.now, token = 't'): Promise<unknown> {
     service.respond = respond;
     const options = await optionsOf(store);
     const deps = { now, draining: () => false } as ActivityDeps;
-    return new SendAttempt({ ...options, deps, endBefore: now() + 24 * HOUR_MS })
+    return new SendAttempt({ ...options, deps, token, endBefore: now() + 24 * HOUR_MS })
       .sendAll()
       .catch((error: Error) => error.message);
   }
@@ -128,6 +128,24 @@ describe('an attempt at sending rows', () => {
     for (let chunk = 2; chunk < 40; chunk++) if (chunk % 3 !== 0) await earlier(chunk, tried, 1);
     expect(await attempt(() => FORBIDDEN)).toContain('the service refused');
     expect(service.writes.length).toBeLessThanOrEqual(8 + 4 + 12);
+  });
+
+  it('sends a row in doubt once if the service rejects it, and waits while it may process the earlier request', async () => {
+    await plan(4, 10);
+    const tried = [0, 1, 2].map((index): LoggedRow => [index, 'tried', null, null, null]);
+    await earlier(0, tried, Date.now());
+    const statuses = [404, 410, 409, 201];
+    const respond: Respond = ({ body }) => {
+      const status = statuses[(body.n as number) - 1]!;
+      return status === 201 ? null : { status, body: `{"message":"It is ${status}."}` };
+    };
+    // Another attempt asks for the third row again, and for no other one.
+    expect(await attempt(respond)).toBe(false);
+    expect(await outcomes()).toEqual(['unknown', 'unknown', 'unknown', 'created']);
+    const seen = service.writes.length;
+    expect(await attempt(respond, () => Date.now() + 20 * MINUTE_MS, 't2')).toBe(true);
+    expect(service.writes.slice(seen).map(({ body }) => body.n)).toEqual([3]);
+    expect(await outcomes()).toEqual(['unknown', 'unknown', 'unknown', 'created']);
   });
 
   it('does not trust that the service remembers a row if the clock was set back', async () => {

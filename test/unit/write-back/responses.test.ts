@@ -58,6 +58,7 @@ async function outcomeOf(
     connection,
     resource,
     signal: new AbortController().signal,
+    now: Date.now,
     onWait: () => undefined,
     onRefused: () => undefined,
   });

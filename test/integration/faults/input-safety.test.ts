@@ -78,16 +78,25 @@ describe('untrusted input', () => {
       simulator: { counts: { tasks: 5 } },
       resources: '[tasks]',
     });
-    for (const status of [301, 302, 307, 308]) {
-      stack.simulator.admin.faults.add({
-        remaining: 1,
-        fault: { kind: 'redirect', status, location: `${thief}/api/public/v2/tasks` },
-      });
-    }
     await stack.startWorker();
-    const result = await stack.export();
-    expect(result.outcome, JSON.stringify(result.runs)).toBe('published');
-    expect(stack.simulator.admin.faults.list().map(({ hits }) => hits)).toEqual([1, 1, 1, 1]);
+    const { faults } = stack.simulator.admin;
+    const location = `${thief}/api/public/v2/tasks`;
+    for (const statuses of [
+      [301, 302],
+      [307, 308],
+    ]) {
+      faults.clear();
+      for (const status of statuses)
+        faults.add({ remaining: 1, fault: { kind: 'redirect', status, location } });
+      const result = await stack.export();
+      expect(result.outcome, JSON.stringify(result.runs)).toBe('published');
+      expect(faults.list().map(({ hits }) => hits)).toEqual([1, 1]);
+    }
+    faults.clear();
+    faults.add({ fault: { kind: 'redirect', location } });
+    const [refused] = (await stack.export()).runs;
+    expect(refused!.outcome).toBe('failed');
+    expect(refused!.error!.message).toContain(new URL(thief).host);
     expect(seen).toEqual([]);
   });
 

@@ -54,7 +54,7 @@ describe('the log of a worker as JSON', () => {
       expect(line.level).toMatch(/^(trace|debug|info|warn|error)$/);
     }
     const ofRuns = lines.filter(({ activityType }) =>
-      /^worktrack\.(?!planExport|.*(?:WriteBack|sendRows|writeResults))/.test(String(activityType)),
+      /^worktrack\.(?!planExport|.*(?:WriteBack|claimRows|sendRows|writeResults))/.test(String(activityType)),
     );
     // The SDK writes the first line of each activity before it decodes the activity's arguments.
     const messages = ofRuns.filter(({ message }) => message !== 'Activity started');

@@ -49,7 +49,9 @@ describe('`worktrack demo`', () => {
     expect(await exited, printed() + noted()).toBe(0);
     const lines = printed().trimEnd().split('\n');
     expect(lines.length, printed()).toBeLessThanOrEqual(24);
-    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    // The path of this checkout can have any length.
+    const asTyped = lines.map((line) => line.replace(/node \S+main\.js/, 'worktrack'));
+    expect(asTyped.filter((line) => line.length > 80)).toEqual([]);
     expect(printed()).toMatch(/computed by DuckDB \d/);
     expect(printed()).toContain('Website relaunch, phase 2');
     expect(printed()).toContain('Write-back sends 12 rows; one response is lost; the service has 12 records');

@@ -38,6 +38,9 @@ export function readLakeUrl(text: string): string {
     return `s3://${host}${path}`;
   }
   if (host !== '') throw new RangeError(wrongUrl(text, ALLOWED) + relativeHint(text));
+  // Engines read these characters as a wildcard or an escape, in every form of quoting.
+  if (/%3f|%5c/i.test(path))
+    throw new RangeError(`${wrongUrl(text, ALLOWED)}, of a folder without ? and \\ in its path`);
   if (path === '')
     throw new RangeError(`${wrongUrl(text, ALLOWED)}; the root of the file system cannot be a lake`);
   return `file://${path}`;

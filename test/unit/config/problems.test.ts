@@ -216,6 +216,8 @@ const REQUIRED: readonly (readonly [
   ['lake', '{ url: file://lake }', 'lake.url', 'file:/// and its absolute path'],
   ['lake', '{ url: ./lake }', 'lake.url', 'absolute path'],
   ['lake', '{ url: file:/// }', 'lake.url', 'root of the file system'],
+  ['lake', '{ url: file:///data/what%3Fnow }', 'lake.url', 'a folder without ? and'],
+  ['lake', '{ url: "file:///data/back%5cslash" }', 'lake.url', 'a folder without ? and'],
   ['lake', '{ url: gs://lake }', 'lake.url', 's3://bucket'],
   [
     'lake',

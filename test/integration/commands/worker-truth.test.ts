@@ -58,7 +58,7 @@ describe('what commands say about a worker', () => {
     const exported = await run('export', '--timeout', '3s');
     expect(exported.stderr).toContain(`No worker polls task queue "${stack.taskQueue}"`);
     const ended: string[] = [];
-    for await (const { type, status: state } of stack.temporal.client.workflow.list())
+    for await (const { type, status: state } of stack.workflows())
       if (type === 'worktrackWorkerConfiguration') ended.push(state.name);
     expect(ended).not.toContain('TIMED_OUT');
   });

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { WorkflowFailedError } from '@temporalio/client';
+import { type WorkflowExecutionInfo, WorkflowFailedError } from '@temporalio/client';
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { inject } from 'vitest';
@@ -79,7 +79,7 @@ export interface Stack {
   /** The events of a workflow, those of earlier histories first, from which it continued as new. */
   history(workflowId: string): Promise<History>;
   /** All workflows of this stack; others in the namespace may have memos that our converter cannot read. */
-  workflows(): AsyncIterable<{ readonly workflowId: string; readonly runId: string }>;
+  workflows(): AsyncIterable<WorkflowExecutionInfo>;
   mirrorId(resource: string): string;
   /** Has something ended, such as a process, when the stack stops: before all else, what came last first. */
   beforeStop(end: () => Promise<void>): void;

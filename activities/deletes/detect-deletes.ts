@@ -78,7 +78,7 @@ function isEmptyList(stages: readonly Stage[], sinceRead: FindAbsentInput['since
 /** A list that becomes empty is more often a lost permission than the delete of everything. */
 function emptyListFailure({ resource: { name }, before }: RunFile, rows: number): Error {
   return finalFailure(
-    'BrokenPromise',
+    'DeletesHeld',
     `${name}: the list is empty, but run ${before!.runId} has ${rows} rows that it should show. Nothing was published. ` +
       'Check whether the API key may still read these records. If all of them have really been deleted, run ' +
       `\`worktrack export --resource ${name} --allow-deletes\`.`,

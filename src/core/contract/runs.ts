@@ -29,9 +29,11 @@ export const FAILURES = {
   Configuration: { outcome: 'failed', exitCode: EXIT.usage },
   Transient: { outcome: 'failed', exitCode: EXIT.failed },
   BrokenPromise: { outcome: 'failed', exitCode: EXIT.failed },
+  DeletesHeld: { outcome: 'failed', exitCode: EXIT.failed },
   Lake: { outcome: 'failed', exitCode: EXIT.failed },
   Displaced: { outcome: 'failed', exitCode: EXIT.failed },
   VerificationFailed: { outcome: 'failed', exitCode: EXIT.failed },
+  Check: { outcome: 'failed', exitCode: EXIT.failed },
   Failed: { outcome: 'failed', exitCode: EXIT.failed },
 } as const satisfies Record<string, { outcome: RunOutcome; exitCode: ExitCode }>;
 

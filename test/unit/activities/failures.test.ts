@@ -98,6 +98,8 @@ describe('the failure that an activity reports', () => {
     ['Configuration', 2],
     ['Transient', 1],
     ['BrokenPromise', 1],
+    ['DeletesHeld', 1],
+    ['Check', 1],
     ['Lake', 1],
     ['Displaced', 1],
     ['VerificationFailed', 1],

@@ -90,6 +90,7 @@ export {
   type Statement,
   unreadableViews,
 } from './lake/ddl/ddl.js';
+export { LakeLayoutError } from './lake/published/layout-version.js';
 export type { Manifest, PublishedPart } from './lake/published/manifest.js';
 export type { Pointer } from './lake/published/pointer.js';
 export {

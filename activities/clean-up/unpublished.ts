@@ -73,7 +73,7 @@ export async function removeUnpublished(task: CleanUpTask): Promise<void> {
 }
 
 async function listFolders({ store, input, run }: CleanUpTask): Promise<Record<Tree, RunFolders>> {
-  const { cleanedUpTo, unpublished, resource, runId, days = [] } = input;
+  const { cleanedUpTo, unpublished, resource, runId, days } = input;
   const since = cleanedUpTo === null ? 0 : Math.min(...[cleanedUpTo, ...unpublished].map(parseRunDate));
   const ofPast = new Set(days.map((day) => `dt=${day}`));
   const from = `dt=${dateOf(Math.max(0, since - DAY_MS))}`;

@@ -19,7 +19,6 @@ export function createPlanExport(deps: ActivityDeps): Activities['worktrack.plan
       giveUpAfterMs: settings.retries.giveUpAfterMs,
       minIntervalMs: settings.sync.minIntervalMs,
       notify: settings.notify?.on ?? [],
-      notifier: 'sender',
     };
   };
 }

@@ -68,7 +68,7 @@ async function carry(
     store.copy(part.key, key, part.bytes),
   ]);
   const { indexCrc32: _, ...rest } = part;
-  const copy: PublishedPart = { ...rest, ...(checksum === null ? {} : { indexCrc32: checksum }), key };
+  const copy: PublishedPart = { ...rest, indexCrc32: checksum, key };
   return {
     task: at,
     counts: { ...zeroCounts(), retained: part.rows, rows: part.rows },
@@ -81,7 +81,7 @@ async function carry(
  * Copies the index of a part. The next merge relies on the index, so it is read and verified; a missing or damaged index
  * is rebuilt from its part.
  *
- * @returns the CRC-32 of the index; `null` for an index of version 0.1, which has none until its part is merged
+ * @returns the CRC-32 of the index
  */
 async function carryIndex(
   store: ObjectStore,
@@ -89,11 +89,11 @@ async function carryIndex(
   part: PublishedPart,
   to: ObjectKey,
   signal: AbortSignal,
-): Promise<string | null> {
+): Promise<string> {
   const found = await readIndexBody(store, part, signal);
-  if ('body' in found) {
+  if (found.state === 'whole') {
     await store.copy(indexKey(part.key), to, found.body.length);
-    return part.indexCrc32 ?? null;
+    return part.indexCrc32!;
   }
   const { csv, key } = before!.profile;
   const index = await rebuildIndex(store, part, { csv, keyColumns: key.length }, signal);

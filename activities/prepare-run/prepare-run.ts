@@ -57,8 +57,8 @@ async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<P
     resumed: run.resumed,
     // Only the change logs have the versions that the service no longer lists. A resumed run has staged them already.
     restoreRolledBack: run.rolledBackRuns.length > 0 && run.resumed === null,
-    ...(run.tables ? { table: true } : {}),
-    ...(run.onPublished ? { onPublished: run.onPublished } : {}),
+    table: run.tables !== null,
+    onPublished: run.onPublished,
   };
 }
 
@@ -79,7 +79,7 @@ async function fixRun(
   }
   const resource = await withMaskingFingerprint(settings, configured);
   await checkConditionalWrites(store, now);
-  const { found, outcome, movedFrom, renamedFrom } = await fence;
+  const { found, outcome, movedFrom, renamedFrom, leftBehind } = await fence;
   const before = found === null ? null : await readBaseSnapshot(store, found);
   const warnings: string[] = [];
   if (before !== null) {
@@ -112,6 +112,7 @@ async function fixRun(
   const mustReadAll = checkpoint === null || before === null || isNewList || change?.mustRead === true;
   const mode = mustReadAll || reconcile || isDue ? 'full' : input.mode;
   const request = {
+    writer: input.writer,
     connection: input.connection,
     baseUrl: settings.baseUrl,
     resource,
@@ -145,7 +146,7 @@ async function fixRun(
     earlierList,
     columns: new ColumnSet(resource.key, [...(before?.columns ?? []), ...left.columns]).toColumns(),
     resumed: resumable?.resumed ?? null,
-    ...(input.ownRunIds === undefined ? {} : { ownRunIds: input.ownRunIds }),
+    leftBehind: [...(leftBehind === null ? [] : [leftBehind]), ...(before?.leftBehind ?? [])],
   });
 }
 

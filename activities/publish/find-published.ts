@@ -2,10 +2,11 @@ import type { RunId } from '../../src/core/brands.js';
 import type { PublishedRun } from '../../src/core/contract/index.js';
 import { haveSameRequest } from '../../src/core/run-id.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
-import { RunChain, wasPublished } from '../../src/lake/published/chain.js';
+import { descendsFrom, wasPublished } from '../../src/lake/published/chain.js';
 import { inFolder, MANIFEST, pointerKey } from '../../src/lake/published/layout.js';
 import { readManifest } from '../../src/lake/published/manifest.js';
 import { decodePointer, type Pointer, readPointer } from '../../src/lake/published/pointer.js';
+import { isSameWriter } from '../../src/lake/run/fence.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { displacedFailure } from '../shared/displacement.js';
@@ -41,17 +42,23 @@ export async function findPublished(
   const resource = run.resource.name;
   if (found === null ? run.before === null : found.etag === run.before?.etag) return null;
   const pointer: Pointer | null = found === null ? null : { ...decodePointer(found.body), resource };
-  if (pointer !== null && (await wasPublished(pointer, new RunChain(store, pointer), run.runId)))
+  if (pointer !== null && (await wasPublished(store, pointer, run.runId)))
     return toPublishedRun(store, run, pointer);
-  // An amended pointer names a run of the past.
-  const isNew = pointer !== null && pointer.runId !== run.before?.runId && pointer.amendedBy === undefined;
-  if (isNew && run.ownRunIds?.includes(pointer.runId)) {
+  if (pointer !== null && (await isOwnRun(store, run, pointer))) {
     if (!haveSameRequest(pointer.runId, run.runId)) throw overtakenFailure(run, pointer.runId);
     const attempt = await toPublishedRun(store, { ...run, runId: pointer.runId }, pointer);
     return { ...attempt, runId: pointer.runId };
   }
   const ref = { connection: run.connection, resource, runId: run.runId };
   throw displacedFailure(ref, pointer?.runId ?? null);
+}
+
+/** Whether the pointer names a run of this mirror that was published since the run began, by a delayed request. */
+async function isOwnRun(store: ObjectStore, { writer, before }: RunFile, pointer: Pointer): Promise<boolean> {
+  // An amended pointer names a run of the past.
+  if (pointer.amendedBy !== undefined || !isSameWriter(pointer.writer, writer)) return false;
+  if (before === null) return true;
+  return pointer.runId !== before.runId && descendsFrom(store, pointer, before.runId);
 }
 
 /** The next run begins with what was published, so nothing is lost. But this run may have been asked to read more. */
@@ -75,9 +82,8 @@ export async function findPublishedAttempt(
 ): Promise<(PublishedRun & { readonly runId: RunId }) | null> {
   const pointer = await readPointer(store, place.resource.name);
   if (pointer === null) return null;
-  const chain = new RunChain(store, pointer);
   for (const runId of attempts)
-    if (await wasPublished(pointer, chain, runId))
+    if (await wasPublished(store, pointer, runId))
       return { ...(await toPublishedRun(store, { ...place, runId }, pointer)), runId };
   return null;
 }
@@ -94,7 +100,7 @@ async function toPublishedRun(store: ObjectStore, run: Place, pointer: Pointer):
     counts,
     publishedAt: Date.parse(publishedAt),
     warnings: limitWarnings(warnings),
-    ...(deletes === undefined ? {} : { deletes }),
+    deletes,
     replaced: true,
   };
 }

@@ -9,7 +9,12 @@ import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
 import type { MergeCounts } from '../../src/lake/merge/merge.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
-import { addLineBreaks, type ManifestInput, type PublishedPart } from '../../src/lake/published/manifest.js';
+import {
+  addLineBreaks,
+  type ManifestInput,
+  type PublishedPart,
+  previousRuns,
+} from '../../src/lake/published/manifest.js';
 import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { schemaChanges } from '../../src/lake/rows/schema.js';
@@ -29,7 +34,6 @@ import { finalFailure } from '../shared/failures.js';
 import { findPublished, readFound } from './find-published.js';
 import { listStrays, writeManifest } from './folder.js';
 import { headerOnlyPart } from './header-only-part.js';
-import { recentRuns } from './recent-runs.js';
 import { checkTableTypes } from './table-types.js';
 import { warningsOf } from './warnings.js';
 
@@ -106,7 +110,7 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
   const { publishedAt } = changes.manifest;
   const snapshot = await writeManifest(store, run, {
     ...{ ...common, tree: 'snapshot', parts: parts.snapshot },
-    recentRuns: await recentRuns(store, run),
+    recentRuns: run.before?.recentRuns ?? [],
     publishedAt: Date.parse(publishedAt),
   });
   const swapped = await swapPointer(
@@ -114,7 +118,7 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
     {
       ...{ resource: resource.name, runId, snapshot: snapshot.key, changes: changes.key, publishedAt },
       checkpoint: { updatedSince: checkpoint },
-      ...{ rows: counts.rows, connection, baseUrl },
+      ...{ rows: counts.rows, connection, baseUrl, writer: run.writer },
       manifests: { snapshot: snapshot.sha256, changes: changes.sha256 },
     },
     run.before === null ? 'absent' : { etag: run.before.etag },
@@ -167,7 +171,7 @@ function manifestFields(
   const read = { mode: run.mode, startedAt: run.readSince, shifted: isIncomplete, pages, pageSize };
   return {
     ...{ connection: run.connection, baseUrl: run.baseUrl, resource: resource.name, runId: run.runId },
-    previousRunId: run.before?.runId ?? null,
+    ...{ writer: run.writer, previousRuns: previousRuns(run.before), leftBehind: run.leftBehind },
     mode: run.mode,
     updatedSince: asked,
     checkpoint: nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince),
@@ -186,7 +190,7 @@ function manifestFields(
     }),
     fullRead: nextFullRead(run.before?.fullRead ?? null, read),
     ...(checkedTypes === null ? {} : { checkedTypes }),
-    changesLineBreaks: addLineBreaks(run.before === null ? 0 : run.before.changesLineBreaks, changes),
+    changesLineBreaks: addLineBreaks(run.before?.changesLineBreaks ?? 0, changes),
     warnings: [
       ...run.warnings,
       ...warningsOf(run, { stage, asked, gap, shifted, unproven, deletesProblems, counts }),

@@ -5,14 +5,19 @@ import { beganAfter, isRunId } from '../../src/core/run-id.js';
 import { manifestChecksums } from '../../src/lake/published/checksums.js';
 import { folderOf, pointerKey, rolledBackRoot, stagingPrefix } from '../../src/lake/published/layout.js';
 import type { Manifest } from '../../src/lake/published/manifest.js';
-import { decodePointer, encodePointer, type Pointer } from '../../src/lake/published/pointer.js';
+import {
+  decodePointer,
+  encodePointer,
+  type FoundPointer,
+  type Pointer,
+} from '../../src/lake/published/pointer.js';
 import { purgedRows, recountRows } from '../../src/lake/published/purge.js';
 import { rewrite, writeIfUnchanged } from '../../src/lake/published/rewrite.js';
 import { listRuns, manifestOf, type RunFolders } from '../../src/lake/published/run-folders.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { followPointerAndForget } from '../../src/table/index.js';
 import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
-import { type FoundPointer, passFence, readSnapshot } from '../shared/base-snapshot.js';
+import { passFence, readSnapshot } from '../shared/base-snapshot.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 import { removeAll, removeFolder } from '../shared/remove-folders.js';
@@ -81,11 +86,11 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
 async function fencePointer(
   store: ObjectStore,
   { pointer, etag }: FoundPointer,
-  { resource, runId }: PurgeRecordInput,
+  { resource, runId, writer }: PurgeRecordInput,
 ): Promise<void> {
   // An earlier attempt has done it.
   if (pointer.amendedBy === runId) return;
-  const body = encodePointer({ ...pointer, amendedBy: runId });
+  const body = encodePointer({ ...pointer, writer, amendedBy: runId });
   if ((await writeIfUnchanged(store, pointerKey(resource), body, { etag })) === 'written') return;
   throw new Error(
     `${resource}/latest.json was changed by another process when the purge began. The purge retries.`,

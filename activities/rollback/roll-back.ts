@@ -11,12 +11,12 @@ import { type ChainedRun, RunChain } from '../../src/lake/published/chain.js';
 import { manifestChecksums } from '../../src/lake/published/checksums.js';
 import { dateOf, dateOfRun, rolledBackRoot } from '../../src/lake/published/layout.js';
 import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
-import type { Pointer, RolledBackRun } from '../../src/lake/published/pointer.js';
+import type { FoundPointer, Pointer, RolledBackRun } from '../../src/lake/published/pointer.js';
 import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
 import { listRuns, manifestOf } from '../../src/lake/published/run-folders.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { withHeartbeat } from '../shared/activity-context.js';
-import { type FoundPointer, passFence } from '../shared/base-snapshot.js';
+import { passFence } from '../shared/base-snapshot.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 
@@ -49,9 +49,10 @@ export function createRollBack(deps: ActivityDeps): Activities['worktrack.rollBa
       const { runId, checkpoint, publishedAt, counts } = target.manifest;
       const back = newest !== null && newest.runId !== runId ? { rolledBackFrom: newest } : {};
       const { resource, connection, baseUrl } = pointer;
+      const { writer } = input;
       const wanted: Pointer = {
         ...{ resource, runId, snapshot: target.key, changes: target.changes, publishedAt, checkpoint },
-        ...{ rows: counts.rows, connection, baseUrl },
+        ...{ rows: counts.rows, connection, baseUrl, writer },
         ...{
           ...back,
           manifests: await manifestChecksums(store, { snapshot: target.key, changes: target.changes }),
@@ -72,12 +73,12 @@ function reached(
     ...{ runId, snapshot, rows, checkpoint, publishedAt: Date.parse(publishedAt) },
     ...(from === undefined ? {} : { from }),
   };
-  return tables === null ? published : { ...published, table: true };
+  return { ...published, table: tables !== null };
 }
 
 /** What the clean-up of a later run must know about the runs after the target. @param chain newest first */
 function runsAfter(
-  { to, ownRunIds = [] }: RollBackInput,
+  { to, unpublished }: RollBackInput,
   chain: readonly Pick<ChainedRun, 'runId' | 'changes'>[],
 ): Pick<RolledBack, 'days' | 'undone'> {
   const at = chain.findIndex(({ runId }) => runId === to);
@@ -88,7 +89,7 @@ function runsAfter(
   const since = dateOf(parseRunDate(to));
   const days = new Set(after.map(({ changes }) => dateOfRun(changes)).filter((day) => day < since));
   return {
-    undone: ownRunIds.filter((runId) => published.has(runId)),
+    undone: unpublished.filter((runId) => published.has(runId)),
     ...(days.size > 0 ? { days: [...days] } : {}),
   };
 }

@@ -1,18 +1,12 @@
-import { errorMessage } from '../../src/core/errors.js';
+import type { RunId } from '../../src/core/brands.js';
 import { pointerKey } from '../../src/lake/published/layout.js';
 import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
-import { decodePointer, type Pointer } from '../../src/lake/published/pointer.js';
+import { type FoundPointer, type Pointer, readPointerVersion } from '../../src/lake/published/pointer.js';
 import { REPORTED_RUNS, shortened, toReportedRun } from '../../src/lake/published/recent-runs.js';
-import { type Claim, checkFence } from '../../src/lake/run/fence.js';
+import { type Claim, checkFence, descendsFromPublished } from '../../src/lake/run/fence.js';
 import type { BaseSnapshot } from '../../src/lake/run/run-file.js';
-import type { ClockTimes } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from './failures.js';
-
-export interface FoundPointer {
-  readonly pointer: Pointer;
-  readonly etag: string;
-}
 
 /** A pointer that this mirror may replace. */
 export interface PassedFence {
@@ -23,35 +17,39 @@ export interface PassedFence {
   readonly movedFrom: string | null;
   /** The connection's earlier name; `null`: it is the same. */
   readonly renamedFrom: string | null;
+  /** The run that this mirror published last, if it is not on the chain that it adopts; `null` otherwise. */
+  readonly leftBehind: RunId | null;
 }
 
 /**
  * Reads the pointer and checks that this mirror may write (docs/explanation/architecture.md#one-writer).
  *
- * @throws a final failure: `Displaced` when this mirror may not write, `Lake` when `latest.json` is not a valid pointer
+ * @throws a final failure: `Displaced` when this mirror may not write, `Lake` when `latest.json` is not a valid pointer;
+ *   LakeLayoutError when the lake has another layout
  */
 export async function passFence(store: ObjectStore, claim: Claim): Promise<PassedFence> {
-  const found = await readPointer(store, claim.resource);
-  const fence = checkFence(found?.pointer ?? null, claim);
+  const found = await readFoundPointer(store, claim.resource);
+  const descends = found === null ? false : await descendsFromPublished(store, found.pointer, claim);
+  const fence = checkFence(found?.pointer ?? null, claim, descends);
   if ('message' in fence) throw finalFailure('Displaced', fence.message);
   const { movedFrom = null, renamedFrom = null } = fence.outcome === 'adopted' ? fence : {};
-  return { found, outcome: fence.outcome, movedFrom, renamedFrom };
+  const leftBehind = descends ? null : claim.publishedRunId;
+  return { found, outcome: fence.outcome, movedFrom, renamedFrom, leftBehind };
 }
 
-async function readPointer(store: ObjectStore, resource: string): Promise<FoundPointer | null> {
-  const found = await store.readIfExists(pointerKey(resource));
-  if (found === null) return null;
+async function readFoundPointer(store: ObjectStore, resource: string): Promise<FoundPointer | null> {
   try {
-    return { pointer: decodePointer(found.body), etag: found.etag };
+    return await readPointerVersion(store, resource);
   } catch (error) {
-    throw finalFailure('Lake', `${store.url}/${pointerKey(resource)}: ${errorMessage(error)}`);
+    if (!(error instanceof SyntaxError)) throw error;
+    throw finalFailure('Lake', `${store.url}/${pointerKey(resource)}: ${error.message}`);
   }
 }
 
 /** Reads the manifest of the snapshot that the pointer names. @throws a final failure `Lake` when it is missing */
 export async function readSnapshot(
   store: ObjectStore,
-  { snapshot, manifests }: Pick<Pointer, 'snapshot' | 'manifests'>,
+  { snapshot, manifests }: Pick<Pointer, 'snapshot'> & Partial<Pick<Pointer, 'manifests'>>,
 ): Promise<Manifest> {
   const manifest = await readManifest(store, snapshot, manifests?.snapshot);
   if (manifest !== null) return manifest;
@@ -62,18 +60,10 @@ export async function readSnapshot(
   );
 }
 
-/** The manifest's run and the runs before it. A manifest of an earlier version does not have those. */
-function recentRunsOf(manifest: Manifest): Pick<BaseSnapshot, 'recentRuns'> {
-  const before = manifest.previousRunId === null ? [] : manifest.recentRuns;
-  if (before === undefined) return {};
+/** The manifest's run and the runs before it, newest first. */
+function recentRunsOf(manifest: Manifest): BaseSnapshot['recentRuns'] {
   const run = shortened(toReportedRun(manifest, undefined));
-  return { recentRuns: [run, ...before].slice(0, REPORTED_RUNS - 1) };
-}
-
-/** A manifest of an earlier version does not say it. Then it is the start of the run. */
-function readUpToOf({ readUpTo, startedAt }: Manifest): ClockTimes {
-  const { workflow, service } = readUpTo ?? { workflow: startedAt, service: null };
-  return { workflow: Date.parse(workflow), service: service === null ? null : Date.parse(service) };
+  return [run, ...(manifest.recentRuns ?? [])].slice(0, REPORTED_RUNS - 1);
 }
 
 export async function readBaseSnapshot(
@@ -81,13 +71,17 @@ export async function readBaseSnapshot(
   { pointer, etag }: FoundPointer,
 ): Promise<BaseSnapshot> {
   const manifest = await readSnapshot(store, pointer);
+  const { readUpTo } = manifest;
   return {
     runId: pointer.runId,
     etag,
     manifest: pointer.snapshot,
     checkpoint: pointer.checkpoint.updatedSince,
     startedAt: Date.parse(manifest.startedAt),
-    readUpTo: readUpToOf(manifest),
+    readUpTo: {
+      workflow: Date.parse(readUpTo.workflow),
+      service: readUpTo.service === null ? null : Date.parse(readUpTo.service),
+    },
     rows: manifest.counts.rows,
     fingerprint: manifest.fingerprint,
     columns: manifest.columns,
@@ -95,10 +89,12 @@ export async function readBaseSnapshot(
     profile: { key: manifest.key, csv: manifest.csv, columns: manifest.selection },
     list: manifest.list,
     shapes: manifest.shapes,
-    fullRead: manifest.fullRead ?? null,
-    deletes: manifest.deletes ?? null,
-    changesLineBreaks: manifest.changesLineBreaks ?? null,
-    ...recentRunsOf(manifest),
+    fullRead: manifest.fullRead,
+    deletes: manifest.deletes,
+    changesLineBreaks: manifest.changesLineBreaks,
+    recentRuns: recentRunsOf(manifest),
+    previousRuns: manifest.previousRuns,
+    leftBehind: manifest.leftBehind,
     ...(manifest.checkedTypes === undefined ? {} : { checkedTypes: manifest.checkedTypes }),
   };
 }

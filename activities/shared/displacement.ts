@@ -3,6 +3,7 @@ import type { RunId } from '../../src/core/brands.js';
 import type { FailureType, RunRef } from '../../src/core/contract/index.js';
 import { beganAfter } from '../../src/core/run-id.js';
 import { readPointer } from '../../src/lake/published/pointer.js';
+import { isSameWriter } from '../../src/lake/run/fence.js';
 import type { ActivityDeps } from './deps.js';
 import { readRunIfThere } from './documents.js';
 import { finalFailure } from './failures.js';
@@ -46,10 +47,11 @@ async function findDisplacingRun(deps: ActivityDeps, ref: RunRef): Promise<RunId
   const { store } = deps.connection(ref.connection);
   const pointer = await readPointer(store, ref.resource);
   if (pointer === null) return null;
-  const { runId } = pointer;
+  const { runId, writer } = pointer;
   const run = await readRunIfThere(store, ref);
   // Without the run file, compare start times: a mirror has one run at a time, so a later run belongs to another mirror.
   const before = run === null ? beganAfter(ref.runId, runId) : runId === run.before?.runId;
-  const isOther = !before && runId !== ref.runId && !run?.ownRunIds?.includes(runId);
+  const isOwn = runId === ref.runId || (run !== null && isSameWriter(run.writer, writer));
+  const isOther = !before && !isOwn;
   return isOther ? runId : null;
 }

@@ -34,7 +34,7 @@ interface RemoveExpired extends RunRef {
 export async function removeExpired(store: ObjectStore, run: RemoveExpired): Promise<CleanUpDue | null> {
   const { resource, due, retention, recent, now } = run;
   const { otherwiseAt } = due;
-  if (otherwiseAt === undefined || due.retention !== JSON.stringify(retention)) return null;
+  if (due.retention !== JSON.stringify(retention)) return null;
   if (!showGrace(recent, now)) return null;
   const signal = Context.current().cancellationSignal;
   try {

@@ -46,8 +46,7 @@ async function shortRun(deps: ActivityDeps, input: ShortRunInput): Promise<Short
   const done = earlier.length === 0 ? null : await find(earlier);
   if (done !== null) return done;
 
-  const ownRunIds = [...(input.ownRunIds ?? []), ...earlier];
-  const run = { ...input, runId: ids.at(-1)!, ...(ownRunIds.length === 0 ? {} : { ownRunIds }) };
+  const run = { ...input, runId: ids.at(-1)! };
   const store = new AttemptStore(connection.store, ownKeys(run));
   const forgotten = await withHeartbeat(() => findForgotten(store, input));
   const repeated = forgotten === null ? null : await find([forgotten]);

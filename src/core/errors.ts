@@ -33,6 +33,7 @@ export const ERROR_CODES = {
   STORE_DAMAGED: { exitCode: EXIT.failed, failureType: 'Lake' },
   STORE_NOT_FOUND: { exitCode: EXIT.failed, failureType: 'Lake' },
   STORE_OTHER: { exitCode: EXIT.failed, failureType: 'Lake' },
+  LAKE_LAYOUT: { exitCode: EXIT.usage, failureType: 'Configuration' },
   LAKE_DAMAGED: { exitCode: EXIT.failed, failureType: 'Lake' },
   RUN_FAILED: { exitCode: EXIT.failed, failureType: null },
   RUN_REFUSED: { exitCode: EXIT.refused, failureType: null },

@@ -1,6 +1,5 @@
 import { DamagedError } from '../lake/damaged-error.js';
-import { pointerKey } from '../lake/published/layout.js';
-import { decodePointer, type Pointer } from '../lake/published/pointer.js';
+import { type Pointer, readPointer } from '../lake/published/pointer.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { rowsOf } from './log/actions.js';
 import { listSizes } from './log/maintain.js';
@@ -35,9 +34,8 @@ interface PointerAndTable {
 }
 
 async function readBoth(store: ObjectStore, resource: string): Promise<PointerAndTable | null> {
-  const found = await store.readIfExists(pointerKey(resource));
-  if (found === null) return null;
-  const pointer = decodePointer(found.body);
+  const pointer = await readPointer(store, resource);
+  if (pointer === null) return null;
   return { pointer, state: (await readTable(store, resource)).state };
 }
 

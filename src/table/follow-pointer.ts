@@ -1,8 +1,7 @@
 import type { RunId } from '../core/brands.js';
 import { errorMessage } from '../core/errors.js';
 import { DamagedError } from '../lake/damaged-error.js';
-import { pointerKey } from '../lake/published/layout.js';
-import { decodePointer, type Pointer } from '../lake/published/pointer.js';
+import { readPointer } from '../lake/published/pointer.js';
 import { ObjectNotFoundError } from '../lake/store/index.js';
 import { type Base, commitState, type TableTask } from './commit-state.js';
 import { TableError, type Unfit, unfitWarning } from './errors.js';
@@ -58,7 +57,7 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
   const skipped = new Set<RunId>();
   let commits = 0;
   for (let conflicts = 0; ; ) {
-    const pointer = await readPointer(task);
+    const pointer = await readPointer(task.store, task.resource);
     const table = await readTable(store, resource);
     checkProtocol(task, table);
     const pending = pointer === null ? [] : await pendingStates(store, pointer, table.state);
@@ -112,17 +111,12 @@ function isUnusable(error: unknown): error is Error {
 /** Checks that the newest version has the parts of the purged snapshot. Another program may have committed since. */
 async function checkParts(task: TableTask, { state }: Table): Promise<void> {
   const { store, resource } = task;
-  const pointer = await readPointer(task);
+  const pointer = await readPointer(task.store, task.resource);
   if (pointer === null) return;
-  const snapshot = await readSnapshot(store, pointer.snapshot, pointer.manifests?.snapshot);
+  const snapshot = await readSnapshot(store, pointer.snapshot, pointer.manifests.snapshot);
   if (snapshot !== null && holdsParts(state, snapshot.manifest)) return;
   throw new TableError(
     `${store.url}/${tablePrefix(resource)}: version ${state.version} does not have the parts of ${pointer.snapshot}, so ` +
       'it may still have the purged record. Another program may have written to the table. Run the purge again.',
   );
-}
-
-async function readPointer({ store, resource }: TableTask): Promise<Pointer | null> {
-  const found = await store.readIfExists(pointerKey(resource));
-  return found === null ? null : { ...decodePointer(found.body), resource };
 }

@@ -10,6 +10,7 @@ import { detectDeletes } from '../../workflows/mirror/detect-deletes.js';
 import { Extraction, type LongActivities } from '../../workflows/mirror/extraction.js';
 import { mergeStaged } from '../../workflows/mirror/merge-steps.js';
 import { mergeSettled } from '../../workflows/mirror/reread.js';
+import { WRITER } from './writer.js';
 
 /** A failed activity is part of a test. */
 const QUIET = new DefaultLogger('ERROR');
@@ -66,8 +67,8 @@ export class DirectMirror {
         since: null,
         resumable: null,
       },
-      ...{ checkpoint: this.#checkpoint, publishedRunId: this.#runId, publishingRunId: null },
-      ...{ rollbackRunId: null, displaced: false, startedAt: now, nominalStart: now },
+      ...{ checkpoint: this.#checkpoint, publishedRunId: this.#runId, writer: WRITER },
+      ...{ displaced: false, startedAt: now, nominalStart: now },
     });
     const extraction = new Extraction(ref, activities, { staged: null, pageSize: null }, () => {});
     await extraction.read('list');

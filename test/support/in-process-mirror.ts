@@ -19,6 +19,7 @@ import {
   startSimulator,
 } from '../../src/simulator/index.js';
 import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
+import { WRITER } from './writer.js';
 
 type Input<N extends keyof Activities> = Parameters<Activities[N]>[0];
 type Output<N extends keyof Activities> = Awaited<ReturnType<Activities[N]>>;
@@ -194,7 +195,7 @@ ${connection}`;
   /** Points `latest.json` at an earlier run. */
   async rollBack(to: RunId): Promise<void> {
     const { connection, resource, runId, ...fence } = this.#fenced();
-    const input = { connection, resource, runId, ...fence, to };
+    const input = { connection, resource, runId, ...fence, to, unpublished: [] };
     const { checkpoint, table } = await this.step('worktrack.rollBack', input);
     this.published = to;
     this.checkpoint = checkpoint;
@@ -218,7 +219,7 @@ ${connection}`;
     const runId = newRunId(this.clock, this.published, randomBytes(4).toString('hex'));
     return {
       ...{ connection: 'acme', resource: this.#resource, runId, publishedRunId: this.published },
-      ...{ publishingRunId: null, rollbackRunId: null, displaced: false },
+      ...{ writer: WRITER, displaced: false },
     };
   }
 

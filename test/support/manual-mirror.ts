@@ -6,6 +6,7 @@ import { attemptRunIds, newRunId } from '../../src/core/run-id.js';
 import type { Settings } from '../../src/core/settings.js';
 import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
 import type { LateRequest, LateRequests } from './late-requests.js';
+import { WRITER } from './writer.js';
 
 type Name =
   | 'worktrack.shortRun'
@@ -56,7 +57,6 @@ export class ManualMirror {
   clock = Date.now();
   published: RunId | null = null;
   checkpoint: { readonly updatedSince: UtcSeconds } | null = null;
-  rollingBackTo: RunId | null = null;
   cleanedUpTo: RunId | null = null;
   unpublished: RunId[] = [];
   /** Replaced attempts, whose delayed requests may arrive within an hour: longer than a test takes. */
@@ -104,14 +104,19 @@ export class ManualMirror {
     });
     this.published = ref.runId;
     this.checkpoint = published.checkpoint;
-    this.rollingBackTo = null;
     return { ...published, runId: ref.runId };
   }
 
   async #cleanUp(ref: RunRef, short: Partial<Input<'worktrack.cleanUp'>> = {}): Promise<void> {
     const { cleanedUpTo } = this;
     const unpublished = [...this.unpublished, ...this.replaced];
-    const { complete } = await this.step('worktrack.cleanUp', { ...ref, cleanedUpTo, unpublished, ...short });
+    const { complete } = await this.step('worktrack.cleanUp', {
+      ...ref,
+      cleanedUpTo,
+      unpublished,
+      days: [],
+      ...short,
+    });
     if (!complete) return;
     this.cleanedUpTo = this.#hasPurged ? null : ref.runId;
     this.unpublished = [];
@@ -137,7 +142,7 @@ export class ManualMirror {
   }
 
   #preparation(ref: RunRef): Input<'worktrack.prepareRun'> {
-    const { checkpoint, replaced } = this;
+    const { checkpoint } = this;
     return {
       ...ref,
       ...{
@@ -151,7 +156,6 @@ export class ManualMirror {
       },
       ...this.#fence(),
       ...{ startedAt: this.clock, nominalStart: this.clock },
-      ...(replaced.length === 0 ? {} : { ownRunIds: replaced }),
     };
   }
 
@@ -180,7 +184,12 @@ export class ManualMirror {
   }
 
   async rollBack(to: RunId): Promise<void> {
-    const { checkpoint } = await this.step('worktrack.rollBack', { ...this.ref(), ...this.#fence(), to });
+    const { checkpoint } = await this.step('worktrack.rollBack', {
+      ...this.ref(),
+      ...this.#fence(),
+      to,
+      unpublished: [...this.replaced],
+    });
     this.published = to;
     this.checkpoint = checkpoint;
     this.cleanedUpTo = null;
@@ -203,8 +212,7 @@ export class ManualMirror {
   #fence() {
     return {
       publishedRunId: this.published,
-      publishingRunId: null,
-      rollbackRunId: this.rollingBackTo,
+      writer: WRITER,
       displaced: false,
     };
   }

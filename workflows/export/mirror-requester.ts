@@ -1,9 +1,7 @@
 import {
   ApplicationFailure,
   CancellationScope,
-  condition,
   getExternalWorkflowHandle,
-  patched,
   workflowInfo,
 } from '@temporalio/workflow';
 import {
@@ -17,15 +15,10 @@ import { DAY_MS, HOUR_MS } from '../../src/core/duration.js';
 import { newMirror, type RequestSpec } from '../../src/core/mirror.js';
 import { mirrorRequestProblem, runAnswerProblem } from '../../src/core/signals.js';
 import { resourceMirrorWorkflow } from '../mirror/resource-mirror.js';
-import { nextResendMs, signalOrStart, signalWithStart } from '../shared/long-lived.js';
+import { nextResendMs, signalOrStart } from '../shared/long-lived.js';
 import { requestRun, runAnswered, withdrawRequest } from '../shared/messages.js';
 import { handleChecked } from '../shared/signals.js';
 import { SharedTimer } from './shared-timer.js';
-
-/** Histories without one of these patches have a timer for each request, and may have the patch `signal-first` instead. */
-const ONE_TIMER = 'one-resend-timer';
-/** Histories without this patch repeat a request after five minutes. It includes the other patch. */
-const LATE_RESEND = 'late-resend';
 
 /**
  * A mirror that is only busy answers later, and needs no second request. When a thousand connections start at once, that
@@ -91,7 +84,7 @@ export class MirrorRequester {
     const deadline = (sent?.first ?? Date.now()) + DAY_MS + 4 * giveUpAfterMs;
     for (let last = sent ?? (await this.#send(resource, request, null)); ; ) {
       this.#sent.set(resource, last);
-      await this.#reportOr(request.requestId, last.last + last.wait);
+      await this.#timer.waitUntil(() => this.#reports.has(request.requestId), last.last + last.wait);
       const report = this.#reports.get(request.requestId);
       if (report !== undefined) {
         this.#sent.delete(resource);
@@ -107,20 +100,11 @@ export class MirrorRequester {
     }
   }
 
-  /** Waits for a report, or until a time. @param at milliseconds since 1970 */
-  async #reportOr(requestId: string, at: number): Promise<void> {
-    const isAnswered = (): boolean => this.#reports.has(requestId);
-    if (hasOneTimer()) await this.#timer.waitUntil(isAnswered, at);
-    else await condition(isAnswered, Math.max(1, at - Date.now()));
-  }
-
   async #send(resource: string, request: MirrorRequest, previous: Sent | null): Promise<Sent> {
     const now = Date.now();
-    const mirror = mirrorOf(this.#connection, resource);
-    if (hasOneTimer()) await signalOrStart(mirror, requestRun, request);
-    else await signalWithStart(mirror, requestRun, request);
-    const first = patched(LATE_RESEND) ? FIRST_RESEND_MS : undefined;
-    return { first: previous?.first ?? now, last: Date.now(), wait: nextResendMs(previous?.wait, first) };
+    await signalOrStart(mirrorOf(this.#connection, resource), requestRun, request);
+    const wait = nextResendMs(previous?.wait, FIRST_RESEND_MS);
+    return { first: previous?.first ?? now, last: Date.now(), wait };
   }
 
   /** Withdraws all unanswered requests, also in a cancelled workflow. */
@@ -137,10 +121,6 @@ export class MirrorRequester {
       ),
     );
   }
-}
-
-function hasOneTimer(): boolean {
-  return patched(LATE_RESEND) || patched(ONE_TIMER);
 }
 
 function mirrorOf(connection: string, resource: string) {

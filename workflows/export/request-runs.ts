@@ -66,20 +66,16 @@ export async function requestRuns(
 
   /** One notification for all resources, so that an outage of the service does not send one for each. */
   async function notifyOfRuns(): Promise<void> {
-    if (plan.notifier !== 'sender') return;
     const reports = resources.flatMap((resource) => reportOf(resource) ?? []);
-    const notification = exportNotification(connection, reports, plan.notify ?? [], Date.now());
+    const notification = exportNotification(connection, reports, plan.notify, Date.now());
     if (notification !== null) await sendNotification(notification, 'prompt');
   }
 
   /** If the mirror does not answer, only this resource fails. */
   async function requestOrFail(resource: string): Promise<void> {
     try {
-      const { notify, notifier } = plan;
-      const request =
-        spec.kind === 'run' && notify !== undefined
-          ? { ...spec, notify, ...(notifier === undefined ? {} : { notifier }) }
-          : spec;
+      const { notify } = plan;
+      const request = spec.kind === 'run' ? { ...spec, notify, notifier: 'sender' as const } : spec;
       await requester.request(resource, request, resource, plan.giveUpAfterMs);
     } catch (error) {
       if (isCancellation(error)) throw error;

@@ -19,8 +19,8 @@ interface ShortPublished {
 
 /** The clean-up that is due, if it only has to remove snapshots that have expired. A short run does that itself. */
 export function expiredOnly({ cleanUpDue }: MirrorState, now: number): CleanUpDue | null {
-  if (!cleanUpDue || now < cleanUpDue.at) return null;
-  return now < (cleanUpDue.otherwiseAt ?? 0) ? cleanUpDue : null;
+  if (cleanUpDue === null || now < cleanUpDue.at) return null;
+  return now < cleanUpDue.otherwiseAt ? cleanUpDue : null;
 }
 
 /**
@@ -35,9 +35,10 @@ export function isCleanUpDue(state: MirrorState, short: ShortPublished | null, n
   const { cleanedUpTo, unpublished, lateUntil, lastRun } = state;
   const due = short?.due ?? state.cleanUpDue;
   if (short === null || !due || cleanedUpTo === null) return true;
-  if (unpublished.length > 0 || lateUntil || lastRun?.outcome !== 'published' || !short.reported) return true;
+  if (unpublished.length > 0 || lateUntil !== null || lastRun?.outcome !== 'published' || !short.reported)
+    return true;
   // It is at most a month ahead, unless the clock was wrong.
-  if ((due.otherwiseAt ?? 0) > now + MAX_AHEAD_MS) return true;
+  if (due.otherwiseAt > now + MAX_AHEAD_MS) return true;
   return now >= due.at || due.retention !== JSON.stringify(short.retention);
 }
 
@@ -48,8 +49,6 @@ export function dueAfterShort(state: MirrorState, short: ShortPublished, now: nu
   const [day, before] = [dayOf(short.snapshot), dayOf(state.published?.snapshot ?? '')];
   const soon = Math.min(due.at, now + DAY_MS);
   const { otherwiseAt } = due;
-  // An earlier version wrote the state, and its histories must lead to the same commands.
-  if (otherwiseAt === undefined) return day === before ? { ...due, at: soon } : due;
   // A run of an earlier day than the run before it may supersede any run of that day.
   const supersedes = short.retention.keepPerDay === 'last' && day <= before;
   return supersedes ? { ...due, at: soon, otherwiseAt: Math.min(otherwiseAt, now + DAY_MS) } : due;

@@ -31,7 +31,7 @@ interface EndedRun {
 /** Cleans up after a published run, if there is something to remove. Never throws: the next run repeats a failed clean-up. */
 export async function cleanUp(run: EndedRun, mirror: Mirror): Promise<void> {
   const { request, result, before } = run;
-  const { connection, resource, cleanedUpTo, unpublished, cleanUpDays = [] } = before;
+  const { connection, resource, cleanedUpTo, unpublished, cleanUpDays: days } = before;
   const { runId, snapshot } = result;
   const now = Date.now();
   const short = result.short === undefined ? null : { ...result.short, snapshot };
@@ -45,9 +45,8 @@ export async function cleanUp(run: EndedRun, mirror: Mirror): Promise<void> {
   });
   const { nominalStart } = request;
   const input = {
-    ...{ connection, resource, runId, cleanedUpTo, unpublished },
+    ...{ connection, resource, runId, cleanedUpTo, unpublished, days },
     ...(short === null ? {} : { short: { nominalStart, retention: short.retention } }),
-    ...(cleanUpDays.length > 0 ? { days: cleanUpDays } : {}),
     ...(short?.reported ? { reported: true as const } : {}),
     ...(before.cleanUpDue ? { retention: before.cleanUpDue.retention } : {}),
   };

@@ -5,7 +5,6 @@ import type {
   Activities,
   MirrorRequest,
   MirrorState,
-  PreparedRun,
   PurgeRequest,
   RollbackRequest,
   RunReport,
@@ -18,7 +17,7 @@ import { toRunError } from '../shared/failures.js';
 import { priorityOf, workOf } from '../shared/priority.js';
 import { cleanUp } from './clean-up.js';
 import { startOnPublished } from './on-published.js';
-import { fenced, runOnce } from './run-steps.js';
+import { fenced, type RunResult, runOnce } from './run-steps.js';
 import { withUndone, withUnpublished } from './unpublished.js';
 
 /** The table step has its own limits: its failure does not fail the run, and the next step of the mirror catches up. */
@@ -67,7 +66,6 @@ export function executeRequest(
 async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
   const result = await runOnce(mirror.state, request, active, {
     onChange: mirror.onChange,
-    onPublishing: (publishing) => mirror.onState({ publishing }),
     onReplaced: (runIds) => {
       const { nominalStart } = request;
       mirror.onState(withUnpublished(mirror.state(), runIds, { nominalStart, now: Date.now() }));
@@ -75,16 +73,14 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   });
   const before = mirror.state();
   const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize } = result;
-  const deletes = result.deletes === undefined ? {} : { deletes: result.deletes };
+  const { deletes } = result;
   // A run moves the checkpoint only here, after the swap. Rollbacks and purges set it below (docs/explanation/architecture.md#checkpoint).
   mirror.onState({
     checkpoint,
     pageSize,
-    publishing: null,
-    rollingBackTo: null,
     displaced: false,
     resumable: null,
-    published: { runId, snapshot, rows: counts.rows, publishedAt, ...deletes },
+    published: { runId, snapshot, rows: counts.rows, publishedAt, deletes },
   });
   const published = { ...active, runId };
   // Before the clean-up, which may remove snapshots that the table has missed.
@@ -94,8 +90,8 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   const all = limitWarnings([...warnings, ...tableWarnings]);
   const { resource } = before;
   const run = { resource, outcome: 'published', runId, rows, counts, snapshot } as const;
-  const report = { ...run, warnings: all, ...deletes };
-  const hookWarnings = await startOnPublished(result.onPublished ?? null, report, mirror);
+  const report = { ...run, warnings: all, deletes };
+  const hookWarnings = await startOnPublished(result.onPublished, report, mirror);
   await cleanUp({ request, result, before, active: published }, mirror);
   return { ...report, warnings: limitWarnings([...all, ...hookWarnings]), error: null };
 }
@@ -107,13 +103,13 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
  * @returns warnings for the report
  */
 async function followTable(
-  { table }: Pick<PreparedRun, 'table'>,
+  { table }: Pick<RunResult, 'table'>,
   active: ActiveRun,
   mirror: Mirror,
   work: 'manual' | 'background',
 ): Promise<readonly string[]> {
-  if (table !== true) {
-    if (mirror.state().tableWarning) mirror.onState({ tableWarning: null });
+  if (!table) {
+    if (mirror.state().tableWarning !== null) mirror.onState({ tableWarning: null });
     return [];
   }
   mirror.onChange({ ...active, phase: 'table' });
@@ -138,11 +134,10 @@ async function followTable(
 
 async function rollBack({ to }: RollbackRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
   mirror.onChange({ ...active, phase: 'roll-back' });
-  const input = { ...fenced(mirror.state(), active), to };
-  // From here on the pointer may name the target, even if the activity's result is lost. The rolled-back runs are newer
-  // than the target, so the next clean-up must check them again.
+  const { unpublished } = mirror.state();
+  const input = { ...fenced(mirror.state(), active), to, unpublished };
+  // The rolled-back runs are newer than the target, so the next clean-up must check them again.
   mirror.onState({
-    rollingBackTo: to,
     cleanedUpTo: olderOf(mirror.state().cleanedUpTo, to),
     cleanUpDue: null,
   });
@@ -150,10 +145,10 @@ async function rollBack({ to }: RollbackRequest, active: ActiveRun, mirror: Mirr
     amend(input.connection)['worktrack.rollBack'](input),
   );
   mirror.onState({
-    ...{ checkpoint, published, publishing: null, rollingBackTo: null, resumable: null },
+    ...{ checkpoint, published, displaced: false, resumable: null },
     ...withUndone(mirror.state(), { undone, days }),
   });
-  const warnings = await followTable(table === undefined ? {} : { table }, active, mirror, 'manual');
+  const warnings = await followTable({ table }, active, mirror, 'manual');
   const report = { ...amendedReport(input.resource, published), warnings };
   return from === undefined ? report : { ...report, rolledBackFrom: from };
 }
@@ -169,7 +164,7 @@ async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): 
   const sweepUntil = Date.now() + SWEEP_MS;
   mirror.onState({ checkpoint, published, resumable: null, sweepUntil });
   // The purge itself makes the table follow.
-  if (mirror.state().tableWarning) mirror.onState({ tableWarning: null });
+  if (mirror.state().tableWarning !== null) mirror.onState({ tableWarning: null });
   return { ...amendedReport(input.resource, published), purged };
 }
 

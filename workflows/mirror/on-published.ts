@@ -46,7 +46,7 @@ export async function startOnPublished(
   report: PublishedReport,
   { state, onState }: StateAccess,
 ): Promise<readonly string[]> {
-  const { connection, resource, unstarted = [] } = state();
+  const { connection, resource, unstarted } = state();
   if (target === null) {
     if (unstarted.length > 0) onState({ unstarted: [] });
     return [];

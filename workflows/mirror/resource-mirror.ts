@@ -5,7 +5,6 @@ import {
   getExternalWorkflowHandle,
   isCancellation,
   log,
-  patched,
   setHandler,
   sleep,
   uuid4,
@@ -40,6 +39,7 @@ import { discardRun } from './clean-up.js';
 import { executeRequest } from './execute-request.js';
 import { answerOf, type Batch, enqueue, isFull, nextBatch, notifierOf, remember } from './queue.js';
 import { countRun, notifyRunEnded } from './run-ended.js';
+import { writer } from './run-steps.js';
 import { checkSyncInput, syncRequest } from './sync-request.js';
 import { withUnpublished } from './unpublished.js';
 
@@ -77,9 +77,8 @@ class ResourceMirror {
   readonly #replies: Promise<void>[] = [];
 
   constructor(initial: MirrorState) {
-    // Fields that an earlier version did not write get the value of a new mirror.
+    // A state that an earlier version wrote lacks the fields that were added since. They have the value of a new mirror.
     const state = { ...newMirror(initial.connection, initial.resource), ...initial };
-    // An earlier version may have accepted a request without a check.
     this.#state = { ...state, waiting: wellFormed(state.waiting, mirrorRequestProblem) };
   }
 
@@ -136,25 +135,24 @@ class ResourceMirror {
     return {
       connection,
       resource,
+      writer: writer(),
       checkpoint,
       published,
       active: this.#active,
       waiting: waiting.length,
       lastRun,
       pageSize,
-      ...(tableWarning ? { tableWarning } : {}),
+      ...(tableWarning === null ? {} : { tableWarning }),
     };
   }
 
   /**
    * Whether the history is long enough to continue as new. Each night replays it on a worker with more mirrors than it caches, so
-   * it is short if no request waits; the trace of one would end here. An earlier version, which may run beside this one, makes
-   * longer histories: the patch tells which version has ended a history.
+   * it is short if no request waits; the trace of one would end here.
    */
   #mustContinue(): boolean {
     if (shouldContinueAsNew()) return true;
-    const isLong = this.#state.waiting.length === 0 && workflowInfo().historyLength >= SHORT_HISTORY_EVENTS;
-    return isLong && patched('short-histories');
+    return this.#state.waiting.length === 0 && workflowInfo().historyLength >= SHORT_HISTORY_EVENTS;
   }
 
   #acceptRequest(request: MirrorRequest): void {
@@ -204,7 +202,7 @@ class ResourceMirror {
   #notifierOf(all: readonly MirrorRequest[]): 'sender' | 'mirror' {
     const wanted = all.filter(({ requestId }) => this.#current?.wanted.has(requestId));
     const isSmaller = wanted.length > 0 && wanted.length < all.length;
-    return notifierOf(isSmaller && patched('notify-withdrawn') ? wanted : all);
+    return notifierOf(isSmaller ? wanted : all);
   }
 
   /** Milliseconds to wait so that no two runs start in the same second. */
@@ -263,7 +261,7 @@ class ResourceMirror {
    */
   #mayPublishLate({ runId }: ActiveRun, error: unknown): boolean {
     const isShort = this.#state.unpublished.includes(runId);
-    return isShort && isCancellation(error) && patched('keep-cancelled-short-runs');
+    return isShort && isCancellation(error);
   }
 
   #resumableAfter(run: ActiveRun, error: unknown): MirrorState['resumable'] {

@@ -34,11 +34,10 @@ export function notifyRunEnded(
   readonly event: NotifyEvent | null;
   readonly notification: Promise<void> | null;
 } {
-  const { event, failing } = eventOf(before === true, report.outcome);
-  // A mirror that never failed has no such field.
-  const changes = failing === (before === true) ? {} : { failing };
+  const { event, failing } = eventOf(before, report.outcome);
+  const changes = { failing };
   if (notifier === 'sender') return { changes, event, notification: null };
-  if (event === null || wanted?.includes(event) !== true) return { changes, event: null, notification: null };
+  if (event === null || !wanted.includes(event)) return { changes, event: null, notification: null };
   const { resource, outcome, runId, error } = report;
   const input = { connection, resource, event, outcome, runId, error, at: Date.now() };
   return { changes, event: null, notification: sendNotification(input) };

@@ -1,4 +1,9 @@
-import { ActivityCancellationType, CancellationScope, proxyActivities } from '@temporalio/workflow';
+import {
+  ActivityCancellationType,
+  CancellationScope,
+  proxyActivities,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { RunId } from '../../src/core/brands.js';
 import type {
   ActiveRun,
@@ -10,6 +15,7 @@ import type {
   RunRef,
   RunRequest,
   ShortRun,
+  Writer,
 } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { nextPageSize, sizeToTry } from '../../src/core/page-size.js';
@@ -44,8 +50,6 @@ const PREPARATION = {
 interface RunEvents {
   /** Called at every step, so that queries show it. */
   readonly onChange: (active: ActiveRun) => void;
-  /** Called before publishing: from here on the pointer may name the run. */
-  readonly onPublishing: (runId: RunId) => void;
   /** Called when an attempt was replaced, whose delayed requests may still arrive, with the runs that may have written. */
   readonly onReplaced: (runIds: readonly RunId[]) => void;
 }
@@ -54,23 +58,23 @@ export interface RunResult extends PublishedRun {
   readonly runId: RunId;
   readonly pageSize: MirrorState['pageSize'];
   /** As in `PreparedRun`. */
-  readonly table?: true;
+  readonly table: boolean;
   /** As in `PreparedRun`. */
-  readonly onPublished?: OnPublishedTarget;
+  readonly onPublished: OnPublishedTarget | null;
   /** Of a short run. Absent: the run had separate steps. */
   readonly short?: Pick<Extract<ShortRun, { kind: 'published' }>, 'retention' | 'reported' | 'due'>;
 }
 
-/** Identifies a run, and the runs of this mirror that the pointer may name. */
-export function fenced(state: MirrorState, { runId }: ActiveRun) {
-  const { connection, resource, published, publishing, rollingBackTo, displaced, unpublished } = state;
-  return {
-    ...{ connection, resource, runId, displaced },
-    publishedRunId: published?.runId ?? null,
-    publishingRunId: publishing,
-    rollbackRunId: rollingBackTo,
-    ...(unpublished.length === 0 ? {} : { ownRunIds: unpublished }),
-  };
+/** This mirror, as pointer and manifests name it. */
+export function writer(): Writer {
+  const { firstExecutionRunId: workflow, namespace } = workflowInfo();
+  return { workflow, namespace };
+}
+
+/** Identifies a run and its mirror. */
+export function fenced({ connection, resource, published, displaced }: MirrorState, { runId }: ActiveRun) {
+  const publishedRunId = published?.runId ?? null;
+  return { connection, resource, runId, writer: writer(), publishedRunId, displaced };
 }
 
 /** What both a short run and the first of the separate steps need to know. */
@@ -105,7 +109,14 @@ export async function runOnce(
     const { runId, retention, reported, due, pageSize: sizes } = short;
     const { pageSize: known } = state();
     const pageSize = sizes === null ? known : nextPageSize(known, sizes.configured, sizes.used);
-    return { ...short.run, runId, pageSize, short: { retention, reported, ...(due ? { due } : {}) } };
+    const none = { table: false, onPublished: null };
+    return {
+      ...short.run,
+      ...none,
+      runId,
+      pageSize,
+      short: { retention, reported, ...(due ? { due } : {}) },
+    };
   }
   // Only a replaced attempt may have used the run's id.
   const runId = short.attempts === 1 ? active.runId : attemptRunIds(active.runId, short.attempts + 1).at(-1)!;
@@ -122,7 +133,7 @@ async function runSteps(
   state: MirrorState,
   request: RunRequest,
   active: ActiveRun,
-  { onChange, onPublishing, onReplaced }: RunEvents,
+  { onChange, onReplaced }: RunEvents,
 ): Promise<RunResult> {
   const { connection, resource } = state;
   const { runId } = active;
@@ -181,7 +192,6 @@ async function runSteps(
   const unproven = deletes?.unproven ?? 0;
 
   onChange({ ...now, phase: 'publish' });
-  onPublishing(runId);
   // Not cancellable: if the workflow did not wait for the swap, it would not know which run the pointer names.
   const published = await CancellationScope.nonCancellable(() =>
     work['worktrack.publish']({
@@ -197,8 +207,7 @@ async function runSteps(
   return {
     ...published,
     runId: published.runId ?? runId,
-    ...(prepared.table === undefined ? {} : { table: prepared.table }),
-    ...(prepared.onPublished === undefined ? {} : { onPublished: prepared.onPublished }),
+    ...{ table: prepared.table, onPublished: prepared.onPublished },
     pageSize: wasTried ? nextPageSize(state.pageSize, prepared.pageSize, pageSize) : state.pageSize,
   };
 }

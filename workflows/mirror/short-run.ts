@@ -4,7 +4,6 @@ import {
   ApplicationFailure,
   isCancellation,
   log,
-  patched,
   proxyActivities,
   TimeoutFailure,
 } from '@temporalio/workflow';
@@ -44,9 +43,9 @@ export type ShortOutcome =
 export function mayBeShort(state: MirrorState, request: RunRequest): boolean {
   const { mode, reconcile, adopt, since } = request;
   const isPlain = mode === 'increment' && !reconcile && !adopt && since === null;
-  const { published, checkpoint, displaced, publishing, rollingBackTo, resumable } = state;
-  const isSettled = publishing === null && rollingBackTo === null && resumable === null && !displaced;
-  return isPlain && isSettled && published !== null && checkpoint !== null && patched('short-runs');
+  const { published, checkpoint, displaced, resumable } = state;
+  const isSettled = resumable === null && !displaced;
+  return isPlain && isSettled && published !== null && checkpoint !== null;
 }
 
 /**

@@ -18,7 +18,7 @@ export function withUnpublished(
   { unpublished, cleanUpDays }: MirrorState,
   runIds: readonly RunId[],
   { nominalStart, now }: { readonly nominalStart: number; readonly now: number },
-): Pick<MirrorState, 'unpublished' | 'cleanUpDays' | 'lateUntil'> {
+): Pick<MirrorState, 'unpublished' | 'lateUntil'> & Partial<Pick<MirrorState, 'cleanUpDays'>> {
   const all = [...unpublished.filter((id) => !runIds.includes(id)), ...runIds];
   // The clean-up finds later days by the ids of the runs.
   const isOfPast = nominalStart < now - DAY_MS;
@@ -48,7 +48,7 @@ function withDays(
   known: MirrorState['cleanUpDays'],
   days: readonly string[],
 ): Pick<MirrorState, 'cleanUpDays'> {
-  return { cleanUpDays: [...new Set([...(known ?? []), ...days])].slice(-MAX_DAYS) };
+  return { cleanUpDays: [...new Set([...known, ...days])].slice(-MAX_DAYS) };
 }
 
 /**

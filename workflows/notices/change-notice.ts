@@ -67,8 +67,7 @@ export async function changeNoticeWorkflow(initial: NoticesState): Promise<void>
   /** Sends the request unless it is already sent, and waits for its report. @returns `null` if the request failed */
   async function awaitReport(): Promise<RunReport | null> {
     const { number, at, plan, sent } = state.requested!;
-    const notify = plan.notify === undefined ? {} : { notify: plan.notify };
-    const spec = runSpec(at, { ...notify, background: true });
+    const spec = runSpec(at, { notify: plan.notify, background: true });
     try {
       const report = await requester.request(resource, spec, `notices-${number}`, plan.giveUpAfterMs, sent);
       if (report.outcome !== 'published')

@@ -5,7 +5,6 @@ import {
   type ChildWorkflowOptions,
   getExternalWorkflowHandle,
   ParentClosePolicy,
-  patched,
   type SignalDefinition,
   startChild,
   type Workflow,
@@ -38,13 +37,6 @@ interface LongLived<W extends Workflow> {
   readonly args: Parameters<W>;
   readonly staticSummary: string;
   readonly memo: NonNullable<ChildWorkflowOptions['memo']>;
-}
-
-/** As `signalOrStart`. Histories of earlier versions start the workflow before they signal it. */
-export async function signalWithStart<W extends Workflow, Argument>(
-  ...args: Parameters<typeof signalOrStart<W, Argument>>
-): Promise<void> {
-  await (patched('signal-first') ? signalOrStart(...args) : startAndSignal(...args));
 }
 
 /**

@@ -13,7 +13,7 @@ import {
 } from '../../src/core/contract/write-back.js';
 import { idProblem } from '../../src/core/signals.js';
 import { toRunError } from '../shared/failures.js';
-import { nextResendMs, signalWithStart } from '../shared/long-lived.js';
+import { nextResendMs, signalOrStart } from '../shared/long-lived.js';
 import { acquireLock, lockGranted, releaseLock } from '../shared/messages.js';
 import { handleChecked } from '../shared/signals.js';
 import { writeBackLockWorkflow } from './lock.js';
@@ -40,7 +40,7 @@ export class WriteBackLock {
     const ticket = { workflowId: workflowInfo().workflowId, token: this.#token };
     for (let wait = nextResendMs(); !this.#isHeld; wait = nextResendMs(wait)) {
       try {
-        await signalWithStart(this.#lockWorkflow(), acquireLock, ticket);
+        await signalOrStart(this.#lockWorkflow(), acquireLock, ticket);
       } catch (error) {
         if (isCancellation(error)) throw error;
         log.warn('the write-back lock could not be requested; the batch tries again', {

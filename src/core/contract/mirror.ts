@@ -86,6 +86,13 @@ export interface ActiveRun {
   readonly resumed: RunId | null;
 }
 
+/** The mirror that wrote an object of the lake (docs/explanation/architecture.md#one-writer). */
+export interface Writer {
+  /** Id of the first execution of the mirror's workflow. It stays the same across continue-as-new and reset. */
+  readonly workflow: string;
+  readonly namespace: string;
+}
+
 /** The snapshot that a mirror last published. */
 export interface Published {
   readonly runId: RunId;
@@ -99,6 +106,7 @@ export interface Published {
 export interface MirrorStatus {
   readonly connection: string;
   readonly resource: string;
+  readonly writer: Writer;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly published: Published | null;
   readonly active: ActiveRun | null;
@@ -124,9 +132,9 @@ export interface CleanUpDue {
   readonly retention: string;
   /**
    * When something other than the age of snapshots makes it due, milliseconds since 1970; at most a month ahead. Until then,
-   * a short run removes expired snapshots itself. Absent: not known, because an earlier version wrote the state.
+   * a short run removes expired snapshots itself.
    */
-  readonly otherwiseAt?: number;
+  readonly otherwiseAt: number;
 }
 
 /** The state that a mirror carries over a continue-as-new. */
@@ -135,12 +143,6 @@ export interface MirrorState {
   readonly resource: string;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly published: Published | null;
-  /**
-   * The run that last started to publish and whose result is unknown. If the pointer names it, it is this mirror's run.
-   */
-  readonly publishing: RunId | null;
-  /** Target of a rollback whose result is unknown: the pointer may name it. `null`: none. */
-  readonly rollingBackTo: RunId | null;
   /**
    * The last run with a complete clean-up. The next clean-up checks only newer runs. A rollback moves this back, because
    * the change logs of the rolled-back runs must be archived. `null`: the next clean-up checks everything.
@@ -158,16 +160,16 @@ export interface MirrorState {
   readonly unpublished: readonly RunId[];
   /**
    * Days of `dt=` folders, such as `2026-11-21`, that the next clean-up also checks: failed runs, replaced attempts and
-   * rolled-back runs wrote there, long after that day. Absent: none.
+   * rolled-back runs wrote there, long after that day.
    */
-  readonly cleanUpDays?: readonly string[];
+  readonly cleanUpDays: readonly string[];
   /**
    * Until this time, milliseconds since 1970, a delayed request of a failed run or a replaced attempt may arrive, and each
-   * run is followed by a clean-up. Absent or `null`: there was none.
+   * run is followed by a clean-up. `null`: there was none.
    */
-  readonly lateUntil?: number | null;
-  /** When the next clean-up has something to do. Absent or `null`: not known, so it is due. */
-  readonly cleanUpDue?: CleanUpDue | null;
+  readonly lateUntil: number | null;
+  /** When the next clean-up has something to do. `null`: not known, so it is due. */
+  readonly cleanUpDue: CleanUpDue | null;
   /** Whether another mirror published instead of this mirror's last run. */
   readonly displaced: boolean;
   /** `null`: the configured page size is in use. `runs`: number of runs published since a larger page was last tried. */
@@ -175,14 +177,14 @@ export interface MirrorState {
   readonly lastRun: RunReport | null;
   /** A failed run whose staged pages the next run may resume from; `null`: none. */
   readonly resumable: RunId | null;
-  /** Events that the last request for a run wants notifications for; absent: none. */
-  readonly notify?: readonly NotifyEvent[];
-  /** Whether the last run that was not cancelled failed; absent: none did. */
-  readonly failing?: boolean;
-  /** Why the table does not show the published run yet; absent or `null`: it does, or there is no table. */
-  readonly tableWarning?: string | null;
-  /** Published runs whose `onPublished` workflow could not be started yet, oldest first; absent: none. */
-  readonly unstarted?: readonly PublishedReport[];
+  /** Events that the last request for a run wants notifications for. */
+  readonly notify: readonly NotifyEvent[];
+  /** Whether the last run that was not cancelled failed. */
+  readonly failing: boolean;
+  /** Why the table does not show the published run yet; `null`: it does, or there is no table. */
+  readonly tableWarning: string | null;
+  /** Published runs whose `onPublished` workflow could not be started yet, oldest first. */
+  readonly unstarted: readonly PublishedReport[];
   readonly waiting: readonly MirrorRequest[];
   /** Newest last; bounded. A repeated request gets its answer from here. */
   readonly answered: readonly RunAnswer[];

@@ -2,7 +2,7 @@ import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { RetentionSettings } from '../settings.js';
 import type { WordsSpent } from '../words-budget.js';
 import type { DeleteDetection, DeletesProblem } from './deletes.js';
-import type { CleanUpDue, LearnedPageSize, NotifyEvent, Published } from './mirror.js';
+import type { CleanUpDue, LearnedPageSize, NotifyEvent, Published, Writer } from './mirror.js';
 import type { OnPublishedTarget } from './published.js';
 import type { PurgeCounts, RunCounts, RunMode, RunReport } from './runs.js';
 
@@ -13,7 +13,16 @@ export interface RunRef {
   readonly runId: RunId;
 }
 
-export interface PrepareRunInput extends RunRef {
+/** Identifies this mirror to the fence (docs/explanation/architecture.md#one-writer). */
+interface Fenced extends RunRef {
+  readonly writer: Writer;
+  /** The last run that the mirror knows as published; `null` for none. */
+  readonly publishedRunId: RunId | null;
+  /** As in the mirror's state. */
+  readonly displaced: boolean;
+}
+
+export interface PrepareRunInput extends Fenced {
   readonly mode: RunMode;
   readonly reconcile: boolean;
   readonly adopt: boolean;
@@ -21,19 +30,9 @@ export interface PrepareRunInput extends RunRef {
   readonly allowDeletes: boolean;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly since: UtcSeconds | null;
-  readonly publishedRunId: RunId | null;
-  readonly publishingRunId: RunId | null;
-  /** Target of a rollback whose result is unknown: the pointer may name it. */
-  readonly rollbackRunId: RunId | null;
   readonly resumable: RunId | null;
-  readonly displaced: boolean;
   readonly startedAt: number;
   readonly nominalStart: number;
-  /**
-   * Recent unpublished runs of this mirror. A delayed request may still publish one of them, and then it is this mirror's run.
-   * Absent: none.
-   */
-  readonly ownRunIds?: readonly RunId[];
 }
 
 export interface PreparedRun {
@@ -51,10 +50,10 @@ export interface PreparedRun {
   readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
   /** Whether the change logs of rolled-back runs must be restored (docs/reference/commands.md). */
   readonly restoreRolledBack: boolean;
-  /** Whether the resource has a table (docs/explanation/tables.md). Absent: no. */
-  readonly table?: true;
-  /** The workflow to start when the run is published. Absent: none. */
-  readonly onPublished?: OnPublishedTarget;
+  /** Whether the resource has a table (docs/explanation/tables.md). */
+  readonly table: boolean;
+  /** The workflow to start when the run is published; `null` for none. */
+  readonly onPublished: OnPublishedTarget | null;
 }
 
 export interface ExtractInput extends RunRef {
@@ -204,8 +203,7 @@ export interface PublishedRun {
   readonly counts: RunCounts;
   readonly publishedAt: number;
   readonly warnings: readonly string[];
-  /** Absent in snapshots that do not record it. */
-  readonly deletes?: DeleteDetection;
+  readonly deletes: DeleteDetection;
   /** Whether an earlier attempt was replaced, so that a delayed request may still arrive. Absent: no. */
   readonly replaced?: true;
 }
@@ -235,25 +233,14 @@ export type ShortRun =
       readonly due?: CleanUpDue;
     };
 
-/** Identifies this mirror to the fence (docs/explanation/architecture.md#one-writer). */
-interface Fenced extends RunRef {
-  readonly publishedRunId: RunId | null;
-  readonly publishingRunId: RunId | null;
-  /** Target of a rollback whose result is unknown: the pointer may name it. */
-  readonly rollbackRunId: RunId | null;
-  readonly displaced: boolean;
-  /** As in `PrepareRunInput`. */
-  readonly ownRunIds?: readonly RunId[];
-}
-
 /** Clean-up after a published run, including the remains of earlier clean-ups. */
 export interface CleanUpInput extends RunRef {
   /** The last run with a complete clean-up: older folders are clean. `null`: none is known to be. */
   readonly cleanedUpTo: RunId | null;
   /** Unpublished runs that may have written manifests. */
   readonly unpublished: readonly RunId[];
-  /** As `cleanUpDays` in the mirror's state. Absent: none. */
-  readonly days?: readonly string[];
+  /** As `cleanUpDays` in the mirror's state. */
+  readonly days: readonly string[];
   /** What the run file says, for a short run, which has none. */
   readonly short?: { readonly nominalStart: number; readonly retention: RetentionSettings };
   /** Whether the report of the run is already written. Absent: no. */
@@ -278,17 +265,19 @@ export interface DiscardRunInput extends RunRef {
 
 export interface RollBackInput extends Fenced {
   readonly to: RunId;
+  /** As in the mirror's state. */
+  readonly unpublished: readonly RunId[];
 }
 
 export interface RolledBack extends Published {
   readonly checkpoint: { readonly updatedSince: UtcSeconds };
   /** As in `PreparedRun`. */
-  readonly table?: true;
+  readonly table: boolean;
   /** The run that the pointer named before. */
   readonly from?: RunId;
   /** Days of `dt=` folders of runs after the target, such as `2026-11-21`, if they are long before the target. Absent: none. */
   readonly days?: readonly string[];
-  /** Those of `ownRunIds` that were published. Absent: none. */
+  /** Those of `unpublished` that were published. Absent: none. */
   readonly undone?: readonly RunId[];
 }
 
@@ -316,10 +305,8 @@ export interface ExportPlan {
   readonly giveUpAfterMs: number;
   /** Minimum interval between two runs that change notices request. */
   readonly minIntervalMs: number;
-  /** Absent in results of earlier versions. */
-  readonly notify?: readonly NotifyEvent[];
-  /** The export sends one notification of all its runs. Absent in results of earlier versions: each mirror sends its own. */
-  readonly notifier?: 'sender';
+  /** Events that the configuration wants notifications for. */
+  readonly notify: readonly NotifyEvent[];
 }
 
 /** A run in a notification. */

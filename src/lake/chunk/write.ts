@@ -60,14 +60,13 @@ export async function writeChunk(
   }
 }
 
-/** The staged chunk of a part that has rows. @param columns number of data columns in its header */
+/** The staged chunk of a part that has rows and an index. @param columns number of data columns in its header */
 export function toChunk(
   { key, rows, bytes, rawBytes, first, last, indexCrc32 }: WrittenPart,
   columns: number,
 ): StagedChunk {
   return {
-    ...{ key, rows, bytes, rawBytes, first: first!, last: last!, columns },
-    ...(indexCrc32 === undefined ? {} : { indexCrc32 }),
+    ...{ key, rows, bytes, rawBytes, first: first!, last: last!, columns, indexCrc32: indexCrc32! },
   };
 }
 

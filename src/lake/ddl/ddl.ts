@@ -77,8 +77,8 @@ export function ddlStatements(input: DdlInput): Statement[] {
 function readable(engine: Engine, source: TableSource): Statement[] {
   // A lake that the engine cannot read is the more important reason.
   const [first, ...others] = viewsOf(engine, source);
-  const comment = checkLineBreaks(engine, source);
-  return [comment === null ? first! : { ...first!, about: [...first!.about, comment] }, ...others];
+  checkLineBreaks(engine, source);
+  return [first!, ...others];
 }
 
 /**
@@ -91,8 +91,8 @@ function readable(engine: Engine, source: TableSource): Statement[] {
  */
 export function unreadableViews({ dialect, manifest }: Pick<DdlInput, 'dialect' | 'manifest'>): DdlView[] {
   if (ENGINES[dialect].splitsAtLineBreaks === undefined) return [];
-  const current = (addLineBreaks(0, manifest.parts) ?? 0) > 0;
-  const log = (manifest.changesLineBreaks ?? 0) > 0;
+  const current = addLineBreaks(0, manifest.parts) > 0;
+  const log = manifest.changesLineBreaks > 0;
   return [...(current ? ['current' as const] : []), ...(log ? (['changes', 'newest'] as const) : [])];
 }
 

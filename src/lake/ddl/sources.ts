@@ -65,7 +65,7 @@ export function logSource(input: PublishedResource, shape: 'log' | 'newest'): Ta
     ...runSource(input, shape === 'log' ? logView(input) : newest, { snapshot: pointer.snapshot, manifest }),
     folder: `${resource}/changes` as ObjectKey,
     shape,
-    lineBreaks: manifest.changesLineBreaks ?? null,
+    lineBreaks: manifest.changesLineBreaks,
   };
 }
 
@@ -81,17 +81,10 @@ function logView(input: PublishedResource): NamedView {
   };
 }
 
-/**
- * Checks that an engine can read the line breaks inside cells of a source.
- *
- * @returns a comment if they were not counted, else `null`
- * @throws RangeError if it cannot
- */
-export function checkLineBreaks({ splitsAtLineBreaks: reader }: Engine, source: TableSource): string | null {
+/** Checks that an engine can read the line breaks inside cells of a source. @throws RangeError if it cannot */
+export function checkLineBreaks({ splitsAtLineBreaks: reader }: Engine, source: TableSource): void {
   const { lineBreaks, csv, name, resource } = source;
-  if (reader === undefined || lineBreaks === 0) return null;
-  if (lineBreaks === null)
-    return `${reader} cannot read line breaks inside cells. Version 0.1, which wrote some of these files, did not count them.`;
+  if (reader === undefined || lineBreaks === 0) return;
   const remedy =
     csv.lineBreaks === 'escape'
       ? 'Earlier runs wrote them. A new lake URL starts with escaped change logs'

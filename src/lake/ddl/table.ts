@@ -38,8 +38,8 @@ export interface TableSource {
   readonly deletes: DeletePolicy;
   readonly masked: ReadonlySet<string>;
   readonly numbers: Numbers;
-  /** Line breaks inside cells of the source; `null` if runs of version 0.1, which did not count them, may have some. */
-  readonly lineBreaks: number | null;
+  /** Line breaks inside cells of the source. */
+  readonly lineBreaks: number;
   /** Name of the text view of all change logs. */
   readonly logText: string;
 }

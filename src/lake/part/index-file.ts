@@ -13,10 +13,10 @@ export interface Block {
   readonly rawBytes: number;
   /** CRC-32 of the uncompressed rows. */
   readonly rawCrc32: number;
-  /** CRC-32 of the block's bytes in the object; `null` in an index of version 0.1, which does not have it. */
-  readonly crc32: number | null;
-  /** Line breaks inside cells; absent in an index of version 0.1. */
-  readonly lineBreaks?: number;
+  /** CRC-32 of the block's bytes in the object. */
+  readonly crc32: number;
+  /** Line breaks inside cells. */
+  readonly lineBreaks: number;
 }
 
 /** The block index of a part, stored next to it. It maps key ranges to byte ranges. */
@@ -33,18 +33,16 @@ export function indexKey(part: ObjectKey): ObjectKey {
   return `${part.slice(0, slash)}_${name}.index.json` as ObjectKey;
 }
 
-type BlockTuple = [string, string, number, number, number, number, number, number?, number?];
+type BlockTuple = [string, string, number, number, number, number, number, number, number];
 
 /** Encodes each block as a JSON array to save space: a part of 64 MiB has a thousand blocks. */
 export function encodeIndex(index: PartIndex): Buffer {
-  const blocks = index.blocks.map((b): BlockTuple => {
-    const tuple: BlockTuple = [b.first, b.last, b.rows, b.offset, b.bytes, b.rawBytes, b.rawCrc32];
-    if (b.crc32 !== null) {
-      tuple.push(b.crc32);
-      if (b.lineBreaks !== undefined) tuple.push(b.lineBreaks);
-    }
-    return tuple;
-  });
+  const blocks = index.blocks.map(
+    (b): BlockTuple => [
+      ...([b.first, b.last, b.rows, b.offset, b.bytes, b.rawBytes] as const),
+      ...([b.rawCrc32, b.crc32, b.lineBreaks] as const),
+    ],
+  );
   return Buffer.from(JSON.stringify({ columns: index.columns, blocks }));
 }
 
@@ -63,8 +61,8 @@ export function decodeIndex(body: Buffer): PartIndex {
       bytes,
       rawBytes,
       rawCrc32,
-      crc32: crc32 ?? null,
-      ...(lineBreaks === undefined ? {} : { lineBreaks }),
+      crc32,
+      lineBreaks,
     })),
   };
 }

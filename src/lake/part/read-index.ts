@@ -12,8 +12,6 @@ const READS = 2;
 
 type ReadIndexBody =
   | { readonly state: 'whole'; readonly body: Buffer }
-  /** The manifest has no CRC-32 for the object, because version 0.1 wrote it. */
-  | { readonly state: 'unchecked'; readonly body: Buffer }
   | { readonly state: 'missing' | 'damaged' };
 
 /** Reads the object of a part's block index and compares it with the CRC-32 in the manifest. */
@@ -25,7 +23,6 @@ export async function readIndexBody(
   for (let reads = 1; ; reads++) {
     try {
       const body = await store.read(indexKey(key), { signal });
-      if (indexCrc32 === undefined) return { state: 'unchecked', body };
       if (crc32ToHex(crc32(body)) === indexCrc32) return { state: 'whole', body };
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
@@ -37,8 +34,8 @@ export async function readIndexBody(
 }
 
 /**
- * Reads the block index of a published part. If it is missing, damaged, or from version 0.1 and so without a checksum,
- * the index is rebuilt from the part, which is checked against its manifest.
+ * Reads the block index of a published part. If it is missing or damaged, it is rebuilt from the part,
+ * which is checked against its manifest.
  *
  * @throws DamagedError if the part is also damaged
  */
@@ -60,7 +57,7 @@ export async function repairedIndex(
   signal?: AbortSignal,
 ): Promise<Buffer | null> {
   const { state } = await readIndexBody(store, part, signal);
-  if (state === 'whole' || state === 'unchecked') return null;
+  if (state === 'whole') return null;
   return encodeIndex(await rebuildIndex(store, part, layout, signal));
 }
 

@@ -23,8 +23,8 @@ export interface WrittenPart extends WrittenObject {
   /** `null` for a part that has only a header. */
   readonly first: SortKey | null;
   readonly last: SortKey | null;
-  /** Line breaks inside cells, including the header's; absent if blocks of version 0.1 were copied into it. */
-  readonly lineBreaks?: number;
+  /** Line breaks inside cells, including the header's. */
+  readonly lineBreaks: number;
   /** CRC-32 of the part's block index, 8 lower-case hex digits; absent if the part has no index. */
   readonly indexCrc32?: string;
 }
@@ -71,7 +71,6 @@ export class PartWriter {
   #rows = 0;
   #rawBytes = 0;
   #rawCrc32 = 0;
-  /** NaN if the number is not known for some block. */
   #lineBreaks = 0;
   #first: SortKey | null = null;
   #last: SortKey | null = null;
@@ -141,7 +140,7 @@ export class PartWriter {
     this.#last = block.last;
     this.#rows += block.rows;
     this.#rawBytes += block.rawBytes;
-    this.#lineBreaks += block.lineBreaks ?? Number.NaN;
+    this.#lineBreaks += block.lineBreaks;
   }
 
   async #enqueue(pending: Pending): Promise<void> {
@@ -162,15 +161,10 @@ export class PartWriter {
       this.#addBlock({ ...block, bytes: body.length, crc32: crc });
     } else if (pending?.kind === 'moved') {
       const { blocks, bytes } = pending.taken;
-      const origin = blocks[0]!.offset;
-      const moved = blocks.map((block) => {
-        const from = block.offset - origin;
-        return { ...block, crc32: block.crc32 ?? crc32(bytes.subarray(from, from + block.bytes)) };
-      });
       // The checksums were compared when the blocks were read. Combined, they are the checksum of all bytes.
-      const crc = moved.reduce((sum, block) => crc32Combine(sum, block.crc32, block.bytes), 0);
+      const crc = blocks.reduce((sum, block) => crc32Combine(sum, block.crc32, block.bytes), 0);
       await this.#writer.write(bytes, crc);
-      for (const block of moved) this.#addBlock(block);
+      for (const block of blocks) this.#addBlock(block);
     }
   }
 
@@ -201,8 +195,7 @@ export class PartWriter {
     // Waits for both even if one fails, because a failed attempt must not keep writing.
     const [written, index] = await allDone([this.#writer.finish(), this.#writeIndex()]);
     return {
-      ...{ ...written, rows: this.#rows, rawBytes, first: this.#first, last: this.#last },
-      ...(Number.isNaN(lineBreaks) ? {} : { lineBreaks }),
+      ...{ ...written, rows: this.#rows, rawBytes, first: this.#first, last: this.#last, lineBreaks },
       ...(index === null ? {} : { indexCrc32: index.crc32 }),
     };
   }

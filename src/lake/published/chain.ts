@@ -3,7 +3,7 @@ import { DAY_MS } from '../../core/duration.js';
 import { beganAfter, parseRunDate } from '../../core/run-id.js';
 import type { ObjectStore } from '../store/index.js';
 import { dateOf, inFolder, MANIFEST, runFolder } from './layout.js';
-import { type Manifest, readManifest } from './manifest.js';
+import { type Manifest, PREVIOUS_RUNS, readManifest } from './manifest.js';
 import type { Pointer } from './pointer.js';
 import { listRuns, manifestOf, type RunFolders } from './run-folders.js';
 
@@ -72,25 +72,112 @@ export class RunChain implements AsyncIterable<ChainedRun> {
     return true;
   }
 
-  /** A run's folder has its nominal date, usually the day on which it began or the day before. Other dates need a listing. */
-  async #find(runId: RunId): Promise<ChainedRun | null> {
-    const began = parseRunDate(runId);
-    for (const day of [began, began - DAY_MS]) {
-      const folder = runFolder(this.#resource, 'changes', dateOf(day), runId);
-      const found = await this.#at(inFolder(folder, MANIFEST));
-      if (found !== null) return found;
-    }
-    this.#folders ??= listRuns(this.#store, this.#resource, 'changes');
-    const key = manifestOf(this.#resource, 'changes', await this.#folders, runId);
-    return key === null ? null : this.#at(key);
+  #find(runId: RunId): Promise<ChainedRun | null> {
+    return findRun(this.#store, this.#resource, runId, () => {
+      this.#folders ??= listRuns(this.#store, this.#resource, 'changes');
+      return this.#folders;
+    });
   }
 
-  async #at(changes: ObjectKey): Promise<ChainedRun | null> {
-    const manifest = await readManifest(this.#store, changes);
-    if (manifest === null) return null;
-    const { runId, publishedAt } = manifest;
-    return { runId, publishedAt: Date.parse(publishedAt), changes, manifest };
+  #at(changes: ObjectKey): Promise<ChainedRun | null> {
+    return readRunAt(this.#store, changes);
   }
+}
+
+/** A run's folder has its nominal date, usually the day on which it began or the day before. Other dates need a listing. */
+async function findRun(
+  store: ObjectStore,
+  resource: string,
+  runId: RunId,
+  folders: () => Promise<RunFolders> = () => listRuns(store, resource, 'changes'),
+): Promise<ChainedRun | null> {
+  const began = parseRunDate(runId);
+  for (const day of [began, began - DAY_MS]) {
+    const folder = runFolder(resource, 'changes', dateOf(day), runId);
+    const found = await readRunAt(store, inFolder(folder, MANIFEST));
+    if (found !== null) return found;
+  }
+  const key = manifestOf(resource, 'changes', await folders(), runId);
+  return key === null ? null : readRunAt(store, key);
+}
+
+async function readRunAt(store: ObjectStore, changes: ObjectKey): Promise<ChainedRun | null> {
+  const manifest = await readManifest(store, changes);
+  if (manifest === null) return null;
+  const { runId, publishedAt } = manifest;
+  return { runId, publishedAt: Date.parse(publishedAt), changes, manifest };
+}
+
+/** The ids on a chain, and whether it was read to its end. */
+export interface RunIds {
+  /** Newest first. */
+  readonly runs: ReadonlySet<RunId>;
+  /** The run whose change log is lost, so that the runs before it are not known; `null` for a chain that was read to its end. */
+  readonly lost: RunId | null;
+}
+
+/**
+ * Reads the ids on the chain that begins at a run. It takes one request per hundred runs, because each manifest lists its
+ * previous runs.
+ *
+ * @param head manifest of the first run; `null` if it is lost
+ * @param until the read ends at this run, if it is there
+ * @throws DamagedError if a manifest cannot be read; StoreError if the store fails
+ */
+export async function readRunIds(
+  store: ObjectStore,
+  resource: string,
+  {
+    runId,
+    head,
+    until = null,
+  }: { readonly runId: RunId; readonly head: ListedRuns | null; readonly until?: RunId | null },
+): Promise<RunIds> {
+  const runs = new Set<RunId>([runId]);
+  let last = runId;
+  for (let manifest = head; until === null || !runs.has(until); ) {
+    if (manifest === null) return { runs, lost: last };
+    const known = runs.size;
+    for (const id of manifest.previousRuns) runs.add(id);
+    const next = manifest.previousRuns.at(-1);
+    // Without a new run, there is a cycle. Only a manifest that was edited by hand can cause one.
+    if (next === undefined || manifest.previousRuns.length < PREVIOUS_RUNS || runs.size === known) break;
+    last = next;
+    manifest = (await findRun(store, resource, next))?.manifest ?? null;
+  }
+  return { runs, lost: null };
+}
+
+/** What a manifest says about the runs before its run. */
+export type ListedRuns = Pick<Manifest, 'previousRuns' | 'leftBehind'>;
+
+/** The manifest of the pointer's run: of its change log, or of its snapshot if that is lost; `null` if both are. */
+async function readHead(store: ObjectStore, { changes, snapshot }: Pointer): Promise<ListedRuns | null> {
+  const log = changes === null ? null : await readManifest(store, changes);
+  return log ?? readManifest(store, snapshot);
+}
+
+/**
+ * Whether the pointer's run descends from another run: it is that run, a later run of its chain, or a run of a chain that left
+ * that run behind.
+ */
+export async function descendsFrom(store: ObjectStore, pointer: Pointer, runId: RunId): Promise<boolean> {
+  // A rollback went back from this run.
+  const { rolledBackFrom: from } = pointer;
+  const newest = from === undefined ? pointer : { ...pointer, ...from };
+  if (newest.runId === runId) return true;
+  const head = await readHead(store, newest);
+  if (head?.leftBehind.includes(runId)) return true;
+  const { resource } = pointer;
+  return (await readRunIds(store, resource, { runId: newest.runId, head, until: runId })).runs.has(runId);
+}
+
+/** Whether a run was published: `latest.json` names it or a later run whose chain includes it. */
+export async function wasPublished(store: ObjectStore, pointer: Pointer, runId: RunId): Promise<boolean> {
+  if (pointer.runId === runId) return true;
+  const { resource } = pointer;
+  const head = await readHead(store, pointer);
+  return (await readRunIds(store, resource, { runId: pointer.runId, head, until: runId })).runs.has(runId);
 }
 
 /** The published runs, newest first: the run that `latest.json` names, then its chain. */
@@ -143,9 +230,4 @@ export async function readChain(
     if (isFound && (since === null || run.publishedAt < since)) break;
   }
   return { runs, isKnown: (run) => isComplete || beganAfter(run, last) };
-}
-
-/** Whether a run was published: `latest.json` names it or a later run whose chain includes it. */
-export async function wasPublished(pointer: Pointer, chain: RunChain, runId: RunId): Promise<boolean> {
-  return (await readChain(pointer, chain, { wanted: [runId], since: null })).runs.has(runId);
 }

@@ -6,8 +6,7 @@ import type { ObjectStore } from '../store/index.js';
 
 /**
  * Checksums of the published documents (docs/reference/lake.md#latestjson). A manifest and `latest.json` each contain a
- * SHA-256 of their own content, and `latest.json` contains the SHA-256 of the two manifests that it names. Documents of
- * version 0.1 have no checksums and are accepted without a check.
+ * SHA-256 of their own content, and `latest.json` contains the SHA-256 of the two manifests that it names.
  */
 
 /** SHA-256 of the manifests that a pointer names, 64 lower-case hex digits each. */
@@ -89,7 +88,6 @@ export function matchesNamedChecksum(sha256: string, body: Buffer): boolean {
 
 /** @throws DamagedError if the manifest at `key` does not match the SHA-256 in `latest.json` */
 export function checkNamedChecksum(key: ObjectKey, body: Buffer, sha256: string | null | undefined): void {
-  // A pointer of version 0.1 has no SHA-256.
   if (typeof sha256 !== 'string' || matchesNamedChecksum(sha256, body)) return;
   throw damagedObject(key, 'its SHA-256 does not match the one in latest.json');
 }

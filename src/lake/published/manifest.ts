@@ -1,9 +1,9 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
-import type { DeleteDetection, RunCounts, RunMode } from '../../core/contract/index.js';
+import type { DeleteDetection, RunCounts, RunMode, Writer } from '../../core/contract/index.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
 import { parseStored } from '../../core/stored-json.js';
-import { DamagedError, damagedObject } from '../damaged-error.js';
+import { damagedObject } from '../damaged-error.js';
 import { headerNames } from '../rows/header.js';
 import type { Profile } from '../rows/profile.js';
 import type { SortKey } from '../rows/row.js';
@@ -13,6 +13,7 @@ import type { ClockTimes, Gap } from '../run/watermark.js';
 import type { ObjectStore } from '../store/index.js';
 import { checkNamedChecksum, encodeWithChecksum, manifestChecksumState } from './checksums.js';
 import { folderOf, inFolder, MANIFEST, nameOf } from './layout.js';
+import { checkLayout, LAYOUT_VERSION } from './layout-version.js';
 import type { ReportedRun } from './recent-runs.js';
 
 /** A part of a published tree. */
@@ -25,9 +26,9 @@ export interface PublishedPart {
   readonly sha256: string;
   readonly first: SortKey | null;
   readonly last: SortKey | null;
-  /** Line breaks inside cells, including the header's; absent in parts of version 0.1. */
-  readonly lineBreaks?: number;
-  /** CRC-32 of the part's block index; absent in change logs, which have no index, and in parts of version 0.1. */
+  /** Line breaks inside cells, including the header's. */
+  readonly lineBreaks: number;
+  /** CRC-32 of the part's block index; absent in change logs, which have no index. */
   readonly indexCrc32?: string;
 }
 
@@ -35,19 +36,22 @@ export interface PublishedPart {
 export function toPublished(written: PublishedPart): PublishedPart {
   const { key, bytes, rawBytes, rows, crc32, sha256, first, last, lineBreaks, indexCrc32 } = written;
   return {
-    ...{ key, bytes, rawBytes, rows, crc32, sha256, first, last },
-    ...(lineBreaks === undefined ? {} : { lineBreaks }),
+    ...{ key, bytes, rawBytes, rows, crc32, sha256, first, last, lineBreaks },
     ...(indexCrc32 === undefined ? {} : { indexCrc32 }),
   };
 }
 
-/** Adds the line breaks of parts to a number. @returns `null` if one of them is not known */
-export function addLineBreaks(
-  before: number | null | undefined,
-  parts: readonly Pick<PublishedPart, 'lineBreaks'>[],
-): number | null {
-  const sum = parts.reduce((total, part) => total + (part.lineBreaks ?? Number.NaN), before ?? Number.NaN);
-  return Number.isNaN(sum) ? null : sum;
+/** Adds the line breaks of parts to a number. */
+export function addLineBreaks(before: number, parts: readonly Pick<PublishedPart, 'lineBreaks'>[]): number {
+  return parts.reduce((total, part) => total + part.lineBreaks, before);
+}
+
+/** How many previous runs a manifest lists, so that walking the chain does not take a request for each run. */
+export const PREVIOUS_RUNS = 100;
+
+/** The previous runs of a run. @param before the run on which it is based; `null` for none */
+export function previousRuns(before: Pick<Manifest, 'runId' | 'previousRuns'> | null): readonly RunId[] {
+  return before === null ? [] : [before.runId, ...before.previousRuns].slice(0, PREVIOUS_RUNS);
 }
 
 /** The last full read that a snapshot is based on (docs/explanation/semantics.md#full-reads). */
@@ -74,8 +78,11 @@ export interface ManifestInput {
   readonly baseUrl: string;
   readonly resource: string;
   readonly tree: 'snapshot' | 'changes';
+  readonly writer: Writer;
   readonly runId: RunId;
-  readonly previousRunId: RunId | null;
+  /** The runs before it, newest first, as `previousRuns` returns them. */
+  readonly previousRuns: readonly RunId[];
+  readonly leftBehind: readonly RunId[];
   readonly mode: RunMode;
   readonly updatedSince: UtcSeconds | null;
   readonly checkpoint: UtcSeconds;
@@ -96,17 +103,14 @@ export interface ManifestInput {
   readonly fullRead: FullRead | null;
   /** What is known about deletes of the resource. */
   readonly deletes: DeleteDetection;
-  /** Line breaks inside the cells of all change logs up to this run; `null` if version 0.1 wrote some of these. */
-  readonly changesLineBreaks: number | null;
+  /** Line breaks inside the cells of all change logs up to this run. */
+  readonly changesLineBreaks: number;
   readonly warnings: readonly string[];
   /** Types of table columns that all values were checked against, by column; absent: none. */
   readonly checkedTypes?: Readonly<Record<string, string>> | undefined;
   /** The runs up to the previous one, newest first, for the report; absent in change logs. */
   readonly recentRuns?: readonly ReportedRun[] | undefined;
 }
-
-/** Version of the lake layout, recorded in every manifest. */
-const LAYOUT_VERSION = 1;
 
 /** Encodes `_datapackage.json`: a Frictionless tabular data package with our own fields under `worktrack` (docs/reference/lake.md). */
 export function encodeManifest(input: ManifestInput): Buffer {
@@ -158,7 +162,10 @@ export function encodeManifest(input: ManifestInput): Buffer {
       resource: input.resource,
       tree: input.tree,
       runId: input.runId,
-      previousRunId: input.previousRunId,
+      writer: input.writer,
+      previousRunId: input.previousRuns[0] ?? null,
+      previousRuns: input.previousRuns,
+      leftBehind: input.leftBehind,
       mode: input.mode,
       key: input.profile.key,
       updatedSince: input.updatedSince,
@@ -193,7 +200,15 @@ export function encodeManifest(input: ManifestInput): Buffer {
 /** The manifest fields that the connector reads. */
 export interface Manifest {
   readonly runId: RunId;
+  readonly writer: Writer;
   readonly previousRunId: RunId | null;
+  /** The last runs before this one, newest first: at most `PREVIOUS_RUNS`, and all if there are fewer. */
+  readonly previousRuns: readonly RunId[];
+  /**
+   * Heads of chains that this run and the runs before it left behind, newest first: published runs that are not on its chain,
+   * because `latest.json` was lost or restored from an earlier version, and adopted.
+   */
+  readonly leftBehind: readonly RunId[];
   readonly mode: RunMode;
   /** Value of the list parameter `updatedSince`; `null` for a full read. */
   readonly updatedSince: UtcSeconds | null;
@@ -214,21 +229,19 @@ export interface Manifest {
   readonly pages: number;
   /** ISO 8601. */
   readonly startedAt: string;
-  /** Up to when everything was read, on both clocks, ISO 8601. Absent: not recorded. */
-  readonly readUpTo?: { readonly workflow: string; readonly service: string | null };
+  /** Up to when everything was read, on both clocks, ISO 8601. */
+  readonly readUpTo: { readonly workflow: string; readonly service: string | null };
   readonly parts: readonly PublishedPart[];
   readonly warnings: readonly string[];
   readonly gap: Gap | null;
   /** Types of table columns (`tables.types`) that all values were checked against; absent: none. */
   readonly checkedTypes?: Readonly<Record<string, string>>;
-  /** The runs before this one, newest first; absent in change logs and in manifests of earlier versions. */
+  /** The runs before this one, newest first; absent in change logs. */
   readonly recentRuns?: readonly ReportedRun[];
-  /** Absent in manifests of earlier versions. */
-  readonly fullRead?: FullRead | null;
-  /** Absent in manifests of earlier versions. */
-  readonly deletes?: DeleteDetection;
-  /** Line breaks inside the cells of all change logs up to this run; `null` or absent if it is not known. */
-  readonly changesLineBreaks?: number | null;
+  readonly fullRead: FullRead | null;
+  readonly deletes: DeleteDetection;
+  /** Line breaks inside the cells of all change logs up to this run. */
+  readonly changesLineBreaks: number;
   /** Purges of this run's rows, oldest first. The purged keys are not recorded. */
   readonly purged?: readonly Purge[];
 }
@@ -273,12 +286,7 @@ export function decodeUnchecked(body: Buffer, folder: ObjectKey): Manifest {
   return toManifest(decoded(body, folder, 'unchecked'), folder);
 }
 
-function toManifest({ layout, parts, ...rest }: Encoded, folder: ObjectKey): Manifest {
-  if (layout !== LAYOUT_VERSION) {
-    throw new DamagedError(
-      `${folder} has layout version ${layout}, and this version of worktrack reads layout ${LAYOUT_VERSION}. Use the version that wrote it`,
-    );
-  }
+function toManifest({ layout: _, parts, ...rest }: Encoded, folder: ObjectKey): Manifest {
   return {
     ...rest,
     parts: parts.map(({ path, ...part }) => ({ ...part, key: `${folder}/${path}` as ObjectKey })),
@@ -301,7 +309,9 @@ function decoded(body: Buffer, folder: ObjectKey, checksum: 'checked' | 'uncheck
   const { worktrack } = manifest ?? {};
   if (typeof worktrack?.layout !== 'number')
     throw damagedObject(key, 'it is not a manifest of this connector');
-  if (checksum === 'checked' && manifestChecksumState({ ...manifest, worktrack }) === 'broken')
-    throw damagedObject(key, 'its content does not match its checksum');
+  const state = checksum === 'checked' ? manifestChecksumState({ ...manifest, worktrack }) : null;
+  if (state === 'broken') throw damagedObject(key, 'its content does not match its checksum');
+  checkLayout(key, worktrack.layout);
+  if (state === 'none') throw damagedObject(key, 'it has no checksum');
   return worktrack;
 }

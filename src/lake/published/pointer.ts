@@ -1,8 +1,10 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
+import type { Writer } from '../../core/contract/index.js';
 import { parseStored } from '../../core/stored-json.js';
 import type { ObjectStore } from '../store/index.js';
 import { checksumState, type ManifestChecksums, withChecksum } from './checksums.js';
 import { pointerKey } from './layout.js';
+import { checkLayout, LAYOUT_VERSION } from './layout-version.js';
 
 /** `latest.json`: names the current snapshot (docs/reference/lake.md). */
 export interface Pointer {
@@ -17,6 +19,8 @@ export interface Pointer {
   readonly rows: number;
   readonly connection: string;
   readonly baseUrl: string;
+  /** The mirror that wrote the pointer. */
+  readonly writer: Writer;
   /** After a rollback: the newest rolled-back run. The next run keeps its columns. */
   readonly rolledBackFrom?: RolledBackRun;
   /**
@@ -24,8 +28,8 @@ export interface Pointer {
    * swap that expects an earlier version cannot succeed (docs/explanation/fencing.md).
    */
   readonly amendedBy?: RunId;
-  /** SHA-256 of the two manifests; absent in a pointer of version 0.1. */
-  readonly manifests?: ManifestChecksums;
+  /** SHA-256 of the two manifests. */
+  readonly manifests: ManifestChecksums;
 }
 
 export interface RolledBackRun {
@@ -34,30 +38,59 @@ export interface RolledBackRun {
   readonly changes: ObjectKey;
 }
 
-/** Reads the pointer of a resource; `null` if nothing is published. @throws SyntaxError as `decodePointer` */
+/** A pointer, and the version of the object in the store. */
+export interface FoundPointer {
+  readonly pointer: Pointer;
+  readonly etag: string;
+}
+
+/**
+ * Reads the pointer of a resource.
+ *
+ * @returns `null` if nothing is published
+ * @throws SyntaxError if the object is not a pointer or does not match its checksum; LakeLayoutError if its layout is of
+ *   another version
+ */
+export async function readPointerVersion(store: ObjectStore, resource: string): Promise<FoundPointer | null> {
+  const key = pointerKey(resource);
+  const found = await store.readIfExists(key);
+  if (found === null) return null;
+  return {
+    pointer: { ...decodePointer(found.body, `${store.url}/${key}`), resource },
+    etag: found.etag,
+  };
+}
+
+/** As `readPointerVersion`, without the version. */
 export async function readPointer(store: ObjectStore, resource: string): Promise<Pointer | null> {
-  const found = await store.readIfExists(pointerKey(resource));
-  return found === null ? null : { ...decodePointer(found.body), resource };
+  return (await readPointerVersion(store, resource))?.pointer ?? null;
 }
 
-/** Encodes a pointer with its checksum. */
+/** Encodes a pointer with the version of the layout and its checksum. */
 export function encodePointer(pointer: Pointer): Buffer {
-  return Buffer.from(`${JSON.stringify(withChecksum(pointer), null, 2)}\n`);
+  return Buffer.from(`${JSON.stringify(withChecksum({ layout: LAYOUT_VERSION, ...pointer }), null, 2)}\n`);
 }
 
-/** @throws SyntaxError if the object is not a pointer or does not match its checksum */
-export function decodePointer(body: Buffer): Pointer {
-  const found = parseStored(body) as Partial<Pointer> | null;
-  const complete =
+/**
+ * @param at the object, for errors
+ * @throws SyntaxError if the object is not a pointer or does not match its checksum; LakeLayoutError
+ */
+export function decodePointer(body: Buffer, at = 'latest.json'): Pointer {
+  const found = parseStored(body) as (Partial<Pointer> & { readonly layout?: unknown }) | null;
+  const isPointer =
     typeof found?.runId === 'string' &&
     typeof found.snapshot === 'string' &&
     typeof found.checkpoint?.updatedSince === 'string';
-  if (!complete) throw new SyntaxError('latest.json is not a pointer of this connector');
-  if (checksumState(found) === 'broken') {
-    throw new SyntaxError(
-      'latest.json is damaged: its fields do not match its checksum. Restore it from a backup or an earlier version of the object',
-    );
-  }
-  const { checksum: _, ...pointer } = found as Pointer & { readonly checksum?: string };
+  if (!isPointer) throw new SyntaxError('latest.json is not a pointer of this connector');
+  if (checksumState(found) === 'broken') throw damagedPointer('its fields do not match its checksum');
+  checkLayout(at, found.layout);
+  if (checksumState(found) === 'none') throw damagedPointer('it has no checksum');
+  const { checksum: _, layout: __, ...pointer } = found as Pointer & Record<'checksum' | 'layout', unknown>;
   return pointer;
+}
+
+function damagedPointer(problem: string): SyntaxError {
+  return new SyntaxError(
+    `latest.json is damaged: ${problem}. Restore it from a backup or an earlier version of the object`,
+  );
 }

@@ -5,7 +5,7 @@ import { type ObjectStore, toObjectKey } from '../store/index.js';
 import { publishedRuns, RunChain } from './chain.js';
 import { dateOfRun, inFolder, MANIFEST, pointerKey, runFolder } from './layout.js';
 import { type Manifest, readManifest } from './manifest.js';
-import { decodePointer, type Pointer } from './pointer.js';
+import { type Pointer, readPointer } from './pointer.js';
 import { listRuns } from './run-folders.js';
 import { SnapshotNotFoundError } from './snapshot-not-found-error.js';
 
@@ -33,19 +33,18 @@ export interface PublishedSnapshot {
  */
 export async function readPublished(store: ObjectStore, resource: string): Promise<PublishedSnapshot> {
   const at = pointerKey(resource);
-  const found = await store.readIfExists(at);
-  if (found === null) {
+  const pointer = await readOrDamaged(at, () => readPointer(store, resource));
+  if (pointer === null) {
     throw new SnapshotNotFoundError(`${resource}: nothing is published in ${store.url} yet`, {
       resource,
       dates: [],
       remedy: 'Run an export first: worktrack export',
     });
   }
-  const pointer = read(at, () => decodePointer(found.body));
   const { runId, snapshot } = pointer;
-  const manifest = await readManifest(store, snapshot, pointer.manifests?.snapshot);
+  const manifest = await readManifest(store, snapshot, pointer.manifests.snapshot);
   if (manifest === null) throw new DamagedError(`${snapshot}, which ${at} names, is missing`);
-  const date = read(at, () => dateOfRun(snapshot));
+  const date = await readOrDamaged(at, () => dateOfRun(snapshot));
   return { resource, runId, date, snapshot, manifest, pointer };
 }
 
@@ -110,11 +109,11 @@ export async function readPublishedOn(
   });
 }
 
-function read<T>(key: ObjectKey, decode: () => T): T {
+async function readOrDamaged<T>(key: ObjectKey, read: () => Promise<T> | T): Promise<T> {
   try {
-    return decode();
+    return await read();
   } catch (cause) {
-    if (cause instanceof DamagedError) throw cause;
+    if (!(cause instanceof SyntaxError || cause instanceof RangeError)) throw cause;
     throw new DamagedError(`${key} cannot be read: ${errorMessage(cause)}`, { cause });
   }
 }

@@ -13,11 +13,11 @@ export function headerRow(columns: readonly Column[], csv: HeaderFormat): ByteSt
 }
 
 /** The names in the header as text. */
-export function headerNames(columns: readonly Column[], csv: HeaderFormat): string[] {
+export function headerNames(columns: readonly Pick<Column, 'name'>[], csv: HeaderFormat): string[] {
   return cellsOf(columns, csv).map(fromByteString);
 }
 
-function cellsOf(columns: readonly Column[], { lineBreaks }: HeaderFormat): ByteString[] {
+function cellsOf(columns: readonly Pick<Column, 'name'>[], { lineBreaks }: HeaderFormat): ByteString[] {
   const cells = headerCells(columns);
   return lineBreaks === 'escape' ? cells.map(escapeLineBreaks) : cells;
 }

@@ -148,7 +148,7 @@ export function withText(columns: readonly Column[], names: readonly string[]): 
 }
 
 /** The header's cells: metadata columns, then data columns. */
-export function headerCells(columns: readonly Column[]): ByteString[] {
+export function headerCells(columns: readonly Pick<Column, 'name'>[]): ByteString[] {
   return [...META_COLUMNS, ...columns.map((column) => column.name)].map(toByteString);
 }
 

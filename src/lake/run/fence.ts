@@ -1,23 +1,20 @@
 import type { RunId } from '../../core/brands.js';
+import type { Writer } from '../../core/contract/index.js';
+import { descendsFrom } from '../published/chain.js';
 import type { Pointer } from '../published/pointer.js';
+import type { ObjectStore } from '../store/index.js';
 
 export interface Claim {
   readonly connection: string;
   readonly baseUrl: string;
   readonly resource: string;
-  /** The last run that this mirror published; `null` for none. */
+  /** This mirror. */
+  readonly writer: Writer;
+  /** The last run that this mirror knows as published; `null` for none. */
   readonly publishedRunId: RunId | null;
-  /** A run of this mirror whose publication has an unknown outcome. */
-  readonly publishingRunId: RunId | null;
-  /** Target of a rollback of this mirror whose outcome is unknown. The pointer may name it. */
-  readonly rollbackRunId: RunId | null;
-  /** Target of the current rollback. An earlier attempt may already have set the pointer. */
-  readonly to?: RunId;
   /** Whether another mirror won a publication race against this one, and `--adopt` was not given since. */
   readonly displaced: boolean;
   readonly adopt: boolean;
-  /** Unpublished runs of this mirror, which a delayed request may still have published. */
-  readonly ownRunIds?: readonly RunId[];
 }
 
 type Fence =
@@ -27,14 +24,25 @@ type Fence =
    * connection's name.
    */
   | { readonly outcome: 'adopted'; readonly movedFrom?: string; readonly renamedFrom?: string }
-  | { readonly outcome: 'displaced' | 'foreign' | 'vanished'; readonly message: string };
+  | { readonly outcome: 'displaced' | 'foreign' | 'vanished' | 'restored'; readonly message: string };
+
+/** Whether two documents of the lake are of the same mirror. */
+export function isSameWriter(a: Writer, b: Writer): boolean {
+  return a.workflow === b.workflow && a.namespace === b.namespace;
+}
 
 /**
  * Checks whether this mirror may write the resource. Each resource has one writer, and the pointer is the fence
- * (docs/explanation/architecture.md#one-writer). A mirror that has published nothing adopts the existing snapshot. A
- * mirror that finds another mirror's run instead of its own stops.
+ * (docs/explanation/architecture.md#one-writer):
+ *
+ * - A pointer of this mirror that descends from the run that it knows as published is its own, even if the result of the
+ *   newer run was lost.
+ * - A mirror that has published nothing adopts the existing snapshot.
+ * - A mirror that finds the pointer of another mirror, or an earlier state of its own, stops.
+ *
+ * @param descends whether the pointer's run descends from `publishedRunId`, as `descendsFrom` says
  */
-export function checkFence(pointer: Pointer | null, claim: Claim): Fence {
+export function checkFence(pointer: Pointer | null, claim: Claim, descends: boolean): Fence {
   const { resource, publishedRunId, adopt } = claim;
   if (pointer === null) {
     if (publishedRunId === null || adopt) return { outcome: 'empty' };
@@ -62,12 +70,19 @@ export function checkFence(pointer: Pointer | null, claim: Claim): Fence {
       message: `${resource} in this lake belongs to ${who}. ${otherOwner(pointer, claim)}`,
     };
   }
-  if (publishedRunId !== null && pointer.runId === publishedRunId) return { outcome: 'ours' };
-  const mayBePublished = [claim.publishingRunId, ...(claim.ownRunIds ?? [])];
-  if (adopt || mayBePublished.includes(pointer.runId)) return { outcome: 'adopted' };
-  if (publishedRunId === null && !claim.displaced) return { outcome: 'adopted' };
-  const wentBackTo = [claim.rollbackRunId, claim.to ?? null];
-  if (!claim.displaced && wentBackTo.includes(pointer.runId)) return { outcome: 'adopted' };
+  const isOwn = isSameWriter(pointer.writer, claim.writer);
+  if (isOwn && pointer.runId === publishedRunId) return { outcome: 'ours' };
+  const isFresh = publishedRunId === null && (isOwn || !claim.displaced);
+  if (adopt || isFresh || (isOwn && descends)) return { outcome: 'adopted' };
+  if (isOwn) {
+    return {
+      outcome: 'restored',
+      message:
+        `${resource}: latest.json names ${who}, but this mirror published run ${publishedRunId} later, which is not among the ` +
+        'runs before it. If latest.json was restored from an earlier version, restore the newest one; or continue from the run ' +
+        'that it names: worktrack export --adopt',
+    };
+  }
   const ours = publishedRunId === null ? 'has published no run' : `last published run ${publishedRunId}`;
   return {
     outcome: 'displaced',
@@ -75,6 +90,18 @@ export function checkFence(pointer: Pointer | null, claim: Claim): Fence {
       `another mirror has written ${resource}: latest.json names ${who}, and this mirror ${ours}. ` +
       'If this mirror is the right one, take over with `worktrack export --adopt`. Otherwise stop its worker.',
   };
+}
+
+/** Whether the pointer's run descends from the run that this mirror knows as published, for `checkFence`. */
+export function descendsFromPublished(
+  store: ObjectStore,
+  pointer: Pointer,
+  { publishedRunId, writer, adopt }: Claim,
+): Promise<boolean> | boolean {
+  if (publishedRunId === null || pointer.runId === publishedRunId) return true;
+  // Otherwise the mirror stops, whatever the chain says.
+  if (!adopt && !isSameWriter(pointer.writer, writer)) return false;
+  return descendsFrom(store, pointer, publishedRunId);
 }
 
 /** The owner of a lake that belongs to a connection of another name or URL, and what to do. */

@@ -4,6 +4,7 @@ import type {
   ExtractResult,
   OnPublishedTarget,
   RunMode,
+  Writer,
 } from '../../core/contract/index.js';
 import type {
   HttpSettings,
@@ -40,14 +41,16 @@ export interface BaseSnapshot {
   readonly list: ListIdentity;
   /** As in its manifest. */
   readonly shapes: readonly Shape[];
-  /** `null` in snapshots of earlier versions. */
   readonly fullRead: FullRead | null;
-  /** `null` in snapshots of earlier versions. */
-  readonly deletes: DeleteDetection | null;
-  /** As in the manifest; absent in the file of a run that version 0.1 began. */
-  readonly changesLineBreaks?: number | null;
-  /** This run and the runs before it, newest first; absent if an earlier version wrote the snapshot. */
-  readonly recentRuns?: readonly ReportedRun[];
+  readonly deletes: DeleteDetection;
+  /** As in its manifest. */
+  readonly changesLineBreaks: number;
+  /** This run and the runs before it, newest first. */
+  readonly recentRuns: readonly ReportedRun[];
+  /** As in its manifest. */
+  readonly previousRuns: readonly RunId[];
+  /** As in its manifest. */
+  readonly leftBehind: readonly RunId[];
   /** As in its manifest. */
   readonly checkedTypes?: Readonly<Record<string, string>>;
 }
@@ -57,6 +60,7 @@ export interface BaseSnapshot {
  * (docs/explanation/architecture.md#one-run). The file is written once, in the run's staging folder. It contains no secret.
  */
 export interface RunFile {
+  readonly writer: Writer;
   readonly connection: string;
   readonly baseUrl: string;
   readonly resource: ResourceSettings;
@@ -78,10 +82,10 @@ export interface RunFile {
   readonly warnings: readonly string[];
   readonly giveUpAfterMs: number;
   readonly retention: RetentionSettings;
-  /** `null` or absent: the resource has no table. */
-  readonly tables?: TableSettings | null;
-  /** `null` or absent: no workflow is started after the run. */
-  readonly onPublished?: OnPublishedTarget | null;
+  /** `null`: the resource has no table. */
+  readonly tables: TableSettings | null;
+  /** `null`: no workflow is started after the run. */
+  readonly onPublished: OnPublishedTarget | null;
   /** What shapes the run's rows, oldest first; the last one is the run's settings. */
   readonly shapes: readonly Shape[];
   /** `null`: the settings that shape rows are those of the base snapshot. */
@@ -94,8 +98,8 @@ export interface RunFile {
   readonly columns: readonly Column[];
   /** The staged rows of a failed run, which this run continues; `null` for none. */
   readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
-  /** As in the input of `prepareRun`; absent: none. */
-  readonly ownRunIds?: readonly RunId[];
+  /** As in the manifest that the run writes. */
+  readonly leftBehind: readonly RunId[];
   /** Manifests of the change logs of runs that were rolled back, oldest first. */
   readonly rolledBackRuns: readonly ObjectKey[];
 }

@@ -22,8 +22,8 @@ export interface StagedChunk {
   readonly chain?: number;
   /** Number of rows dropped because a newer row of this chunk, or of the chunks merged into it, has the same key; absent for none. */
   readonly repeated?: number;
-  /** CRC-32 of its block index; absent in chunks that version 0.1 staged. */
-  readonly indexCrc32?: string;
+  /** CRC-32 of its block index. */
+  readonly indexCrc32: string;
   /** Whether the rows come from change logs of rolled-back runs: newer than the base snapshot, older than fetched rows. */
   readonly reapplied?: true;
 }

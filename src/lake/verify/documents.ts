@@ -6,8 +6,9 @@ import { parseStored } from '../../core/stored-json.js';
 import { DamagedError } from '../damaged-error.js';
 import { checksumState, manifestChecksumState, matchesNamedChecksum } from '../published/checksums.js';
 import { folderOf, nameOf, type Tree, treePrefix } from '../published/layout.js';
-import { decodeUnchecked, type Manifest } from '../published/manifest.js';
-import { encodePointer, type Pointer } from '../published/pointer.js';
+import { LAYOUT_VERSION, LakeLayoutError } from '../published/layout-version.js';
+import { decodeUnchecked, type Manifest, PREVIOUS_RUNS } from '../published/manifest.js';
+import { decodePointer, encodePointer, type Pointer } from '../published/pointer.js';
 import { headerNames } from '../rows/header.js';
 import { keyProblem } from '../store/key.js';
 
@@ -19,6 +20,8 @@ const sortKey = z.string().nullable();
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, { error: 'is not a SHA-256' });
 const crc32 = z.string().regex(/^[0-9a-f]{8}$/, { error: 'is not a CRC32' });
 
+const writer = z.object({ workflow: z.string(), namespace: z.string() });
+
 const pointerShape = z.object({
   resource: z.string(),
   runId,
@@ -29,9 +32,11 @@ const pointerShape = z.object({
   rows: count,
   connection: z.string(),
   baseUrl: z.string(),
+  layout: z.literal(LAYOUT_VERSION),
+  writer,
   rolledBackFrom: z.object({ runId, changes: objectKey }).optional(),
-  manifests: z.object({ snapshot: sha256, changes: sha256.nullable() }).optional(),
-  checksum: sha256.optional(),
+  manifests: z.object({ snapshot: sha256, changes: sha256.nullable() }),
+  checksum: sha256,
 });
 
 const partShape = z.object({
@@ -42,7 +47,7 @@ const partShape = z.object({
   crc32,
   sha256,
   indexCrc32: crc32.optional(),
-  lineBreaks: count.optional(),
+  lineBreaks: count,
   first: sortKey,
   last: sortKey,
 });
@@ -72,7 +77,10 @@ const manifestShape = z.object({
     resource: z.string(),
     tree: z.enum(['snapshot', 'changes']),
     runId,
+    writer,
     previousRunId: runId.nullable(),
+    previousRuns: z.array(runId).max(PREVIOUS_RUNS),
+    leftBehind: z.array(runId),
     connection: z.string(),
     baseUrl: z.string(),
     mode: z.enum(['full', 'increment']),
@@ -80,7 +88,7 @@ const manifestShape = z.object({
     checkpoint: z.object({ updatedSince: utcSeconds }),
     startedAt: z.iso.datetime(),
     publishedAt: z.iso.datetime(),
-    checksum: sha256.optional(),
+    checksum: sha256,
     key: z.array(z.string()).min(1),
     counts: z.object(Object.fromEntries(counts.map((name) => [name, count]))),
     csv: z.object({
@@ -118,10 +126,15 @@ export type Decoded<T> = { readonly value: T; readonly problems: string[] } | { 
 
 /** Checks `latest.json` strictly: its fields, and that it names its own resource. Every problem begins with `at`. */
 export function checkPointer(body: Buffer, resource: string, at: ObjectKey): Decoded<Pointer> {
+  checkPointerLayout(body, at);
   const read = parse(body, pointerShape, at);
   if (!('value' in read)) return read;
-  const { checksum, ...pointer } = read.value as Pointer & { checksum?: string };
-  const seal = checksumFieldProblems(body, at, checksum, pointer);
+  const {
+    checksum: _,
+    layout: __,
+    ...pointer
+  } = read.value as Pointer & Record<'checksum' | 'layout', unknown>;
+  const seal = checksumFieldProblems(body, at);
   const problems: string[] = [];
   if (pointer.resource !== resource) problems.push(`${at} names the resource ${quoted(pointer.resource)}`);
   for (const [tree, key] of [
@@ -136,23 +149,19 @@ export function checkPointer(body: Buffer, resource: string, at: ObjectKey): Dec
   return problems.length === 0 ? { value: pointer, problems: seal } : { problems: [...seal, ...problems] };
 }
 
-/** Checks the checksum. Version 0.1 wrote none, so an unknown field without a checksum means a damaged field name. */
-function checksumFieldProblems(
-  body: Buffer,
-  at: ObjectKey,
-  checksum: string | undefined,
-  pointer: Pointer,
-): string[] {
-  const fields = parseStored(body) as object;
-  if (checksum === undefined) {
-    const known = new Set<string>(Object.keys(pointerShape.shape));
-    const unknown = Object.keys(fields).filter((name) => !known.has(name));
-    if (pointer.manifests !== undefined)
-      return [`${at} has no checksum, although it has checksums of its manifests`];
-    return unknown.map((name) => `${at} has the unknown field ${quoted(name)}`);
+/** @throws LakeLayoutError if the layout of the lake is of another version; the caller finds all other problems */
+function checkPointerLayout(body: Buffer, at: ObjectKey): void {
+  try {
+    decodePointer(body, at);
+  } catch (error) {
+    if (error instanceof LakeLayoutError) throw error;
   }
+}
+
+function checksumFieldProblems(body: Buffer, at: ObjectKey): string[] {
+  const fields = parseStored(body) as object;
   if (checksumState(fields) !== 'intact') return [`${at} is damaged: its fields do not match its checksum`];
-  const { checksum: _, ...written } = fields as Pointer & { checksum?: string };
+  const { checksum: _, layout: __, ...written } = fields as Pointer & Record<'checksum' | 'layout', unknown>;
   return encodePointer(written).equals(body) ? [] : [`${at} is not formatted as this connector writes it`];
 }
 

@@ -153,7 +153,7 @@ async function readIndex(
     return null;
   }
   if (found.damaged !== null) findings.add('bad index', found.damaged);
-  else if (part.indexCrc32 !== undefined && crc32ToHex(crc32(found.body)) !== part.indexCrc32)
+  else if (crc32ToHex(crc32(found.body)) !== part.indexCrc32)
     findings.add('bad index', `${key}: its CRC32 does not match the manifest`);
   try {
     const index = decodeIndex(found.body);

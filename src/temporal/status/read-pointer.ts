@@ -1,11 +1,10 @@
-import type { RunId } from '../../core/brands.js';
-import type { DeleteDetection } from '../../core/contract/index.js';
+import type { DeleteDetection, MirrorStatus, Writer } from '../../core/contract/index.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { Manifest } from '../../lake/published/manifest.js';
 import { readManifest } from '../../lake/published/manifest.js';
 import { type Pointer, readPointer } from '../../lake/published/pointer.js';
-import { checkFence, hasOtherOwner, otherOwnerText } from '../../lake/run/fence.js';
+import { checkFence, descendsFromPublished, hasOtherOwner, otherOwnerText } from '../../lake/run/fence.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 
 /** What the lake says about a resource. */
@@ -28,8 +27,8 @@ export async function readOwnPointer(
 ): Promise<PointerRead & { readonly error: StoreError | null }> {
   try {
     const pointer = await readPointer(store, resource);
-    const foreign = ownerProblem(pointer, { connection, baseUrl, resource, publishedRunId: null });
-    const claim = { connection, baseUrl };
+    const claim = { connection, baseUrl, resource };
+    const foreign = await ownerProblem(store, pointer, claim, null);
     const owner = pointer !== null && hasOtherOwner(pointer, claim) ? otherOwnerText(pointer, claim) : null;
     return { pointer: foreign === null ? pointer : null, foreign, owner, problem: null, error: null };
   } catch (error) {
@@ -40,20 +39,26 @@ export async function readOwnPointer(
   }
 }
 
-/** Why a mirror may not write the resource, from the same rule that its runs use; `null` if it may. */
-export function ownerProblem(
+/**
+ * Why a mirror may not write the resource, from the same rule that its runs use; `null` if it may.
+ *
+ * @param mirror what the mirror says; `null` if it did not answer
+ */
+export async function ownerProblem(
+  store: ObjectStore,
   pointer: Pointer | null,
-  claim: {
-    readonly connection: string;
-    readonly baseUrl: string;
-    readonly resource: string;
-    readonly publishedRunId: RunId | null;
-  },
-): string | null {
-  const nothing = { publishingRunId: null, rollbackRunId: null, displaced: false, adopt: false };
-  const fence = checkFence(pointer, { ...claim, ...nothing });
+  claim: { readonly connection: string; readonly baseUrl: string; readonly resource: string },
+  mirror: Pick<MirrorStatus, 'writer' | 'published'> | null,
+): Promise<string | null> {
+  const publishedRunId = mirror?.published?.runId ?? null;
+  const writer = mirror?.writer ?? pointer?.writer ?? NO_WRITER;
+  const own = { ...claim, writer, publishedRunId, displaced: false, adopt: false };
+  const descends = pointer !== null && (await descendsFromPublished(store, pointer, own));
+  const fence = checkFence(pointer, own, descends);
   return 'message' in fence ? fence.message : null;
 }
+
+const NO_WRITER: Writer = { workflow: '', namespace: '' };
 
 /** What the manifest of the published run says. */
 export async function publishedFacts(
@@ -63,5 +68,5 @@ export async function publishedFacts(
   const manifest: Manifest | null = await readManifest(store, snapshot);
   if (manifest === null)
     return { warnings: [`${snapshot} is missing, although latest.json names it`], deletes: null };
-  return { warnings: manifest.warnings, deletes: manifest.deletes ?? null };
+  return { warnings: manifest.warnings, deletes: manifest.deletes };
 }

@@ -173,9 +173,9 @@ async function readBoth({ temporal, connection, store, name, options }: Reading)
   ]);
   const status = mirror?.status ?? null;
   const unclear = status === null || status.active !== null || lake.problem !== null || lake.foreign !== null;
-  const publishedRunId = status?.published?.runId ?? null;
-  const claim = { connection: connection.name, baseUrl: connection.baseUrl, resource: name, publishedRunId };
-  return { lake, mirror, displaced: unclear ? null : ownerProblem(lake.pointer, claim) };
+  const claim = { connection: connection.name, baseUrl: connection.baseUrl, resource: name };
+  const displaced = unclear ? null : await ownerProblem(store, lake.pointer, claim, status);
+  return { lake, mirror, displaced };
 }
 
 type Known = Pick<

@@ -1,8 +1,7 @@
 import { MINUTE_MS } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import type { Meter } from '../../core/metrics.js';
-import { pointerKey } from '../../lake/published/layout.js';
-import { decodePointer } from '../../lake/published/pointer.js';
+import { readPointer } from '../../lake/published/pointer.js';
 import { fromUtcSeconds } from '../../lake/run/watermark.js';
 import type { Connections } from './connections.js';
 
@@ -66,13 +65,13 @@ async function measure(
   const id = `${connection}/${resource}`;
   try {
     // The connection must stay open during the read, even if the configuration changes.
-    const found = await connections.during('freshness', null, () =>
-      connections.connection(connection).store.readIfExists(pointerKey(resource)),
+    const pointer = await connections.during('freshness', null, () =>
+      readPointer(connections.connection(connection).store, resource),
     );
     failing.delete(id);
-    meter.record('neverPublished', found === null ? 1 : 0, labels);
-    if (found === null) return;
-    const { checkpoint, rows } = decodePointer(found.body);
+    meter.record('neverPublished', pointer === null ? 1 : 0, labels);
+    if (pointer === null) return;
+    const { checkpoint, rows } = pointer;
     meter.record('freshness', (connections.now() - fromUtcSeconds(checkpoint.updatedSince)) / 1000, labels);
     meter.record('snapshotRows', rows, labels);
   } catch (error) {

@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExportResult, MirrorStatus } from '../../../src/core/contract/index.js';
-import { newMirror } from '../../../src/core/mirror.js';
 import { parseRunDate } from '../../../src/core/run-id.js';
+import { pointerKey } from '../../../src/lake/published/layout.js';
+import { encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
+import { readSnapshotAt } from '../../../src/lake/published/read-published.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify.js';
 import { holdAnswer } from '../../support/hold.js';
 import { runRequest } from '../../support/run-request.js';
@@ -25,6 +27,9 @@ describe('a mirror', () => {
     });
   const status = (resource: string) =>
     stack.temporal.client.workflow.getHandle(stack.mirrorId(resource)).query<MirrorStatus>('status');
+
+  const writePointer = (pointer: Pointer) =>
+    stack.store.write(pointerKey('projects'), encodePointer(pointer), { contentType: 'application/json' });
 
   /** A service that holds its third page, so that the test can interfere with a run. */
   const startHeld = async () => {
@@ -141,10 +146,8 @@ describe('a mirror', () => {
     await stack.startWorker();
     await stack.export();
     const pointer = await readPointer(stack.store, 'projects');
-    const usurper = { ...pointer, runId: '20300101T000000Z-deadbeef' };
-    await stack.store.write('projects/latest.json' as never, Buffer.from(JSON.stringify(usurper)), {
-      contentType: 'application/json',
-    });
+    const runId = '20300101T000000Z-deadbeef' as RunId;
+    await writePointer({ ...pointer, runId, writer: { workflow: 'another', namespace: 'default' } });
     const displaced = await stack.export();
     expect(displaced.outcome).toBe('failed');
     expect(displaced.runs[0]!.error).toMatchObject({ type: 'Displaced' });
@@ -152,30 +155,46 @@ describe('a mirror', () => {
     expect((await stack.export({ adopt: true })).outcome).toBe('published');
   });
 
-  it('recognizes its own run whose publishing result was lost', async () => {
+  it('continues from its own runs whose results were lost, and stops at an earlier state of the lake', async () => {
     stack = await startStack({ simulator: { counts: { projects: 4 } }, resources: '[projects]' });
     await stack.startWorker();
     await stack.export();
-    const { runId } = await readPointer(stack.store, 'projects');
+    const first = await readPointer(stack.store, 'projects');
     const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
-    const { published } = await status('projects');
-    const begin = async (publishing: string | null) => {
-      await mirror.terminate('restart');
-      const state = {
-        ...newMirror(stack.connection, 'projects'),
-        published: { ...published!, runId: '20200101T000000Z-00000000' },
-        publishing,
-      };
-      await stack.temporal.client.workflow.start('resourceMirrorWorkflow', {
-        workflowId: stack.mirrorId('projects'),
-        taskQueue: stack.taskQueue,
-        args: [state],
-      });
-      return stack.export();
-    };
-    expect((await begin(null)).runs[0]!.error).toMatchObject({ type: 'Displaced' });
-    expect(await begin(runId)).toMatchObject({ outcome: 'published', runs: [{ rows: 4 }] });
-    expect((await stack.export()).outcome).toBe('published');
+    const { runId } = await mirror.describe();
+    const tasks = (await mirror.fetchHistory()).events!.filter(
+      (one) => one.workflowTaskCompletedEventAttributes,
+    );
+    await stack.export();
+    await stack.export();
+    const last = await readPointer(stack.store, 'projects');
+    // The mirror's state no longer has the last two runs.
+    const { client } = stack.temporal;
+    await client.workflowService.resetWorkflowExecution({
+      ...{ namespace: client.options.namespace, requestId: randomBytes(8).toString('hex'), reason: 'test' },
+      workflowExecution: { workflowId: stack.mirrorId('projects'), runId },
+      workflowTaskFinishEventId: tasks.at(-1)!.eventId!,
+      resetReapplyExcludeTypes: [1],
+    });
+    expect((await status('projects')).published?.runId).toBe(first.runId);
+    const { runs } = await stack.export();
+    expect(runs).toMatchObject([{ outcome: 'published', rows: 4 }]);
+    const manifest = await readSnapshotAt(stack.store, runs[0]!.snapshot!);
+    expect(manifest.previousRuns[0]).toBe(last.runId);
+    expect(manifest.previousRuns.at(-1)).toBe(first.runId);
+    expect(manifest.leftBehind).toEqual([]);
+
+    const newest = await readPointer(stack.store, 'projects');
+    await writePointer(last);
+    const restored = await stack.export();
+    expect(restored.runs[0]!.error).toMatchObject({
+      type: 'Displaced',
+      message: expect.stringContaining(`this mirror published run ${newest.runId} later`) as string,
+    });
+    const adopted = await stack.export({ adopt: true });
+    expect(adopted.outcome).toBe('published');
+    const after = await readSnapshotAt(stack.store, adopted.runs[0]!.snapshot!);
+    expect(after).toMatchObject({ previousRunId: last.runId, leftBehind: [newest.runId] });
   });
 
   it('answers the waiting export when it is cancelled', async () => {

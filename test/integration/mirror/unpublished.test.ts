@@ -11,6 +11,7 @@ import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-wor
 import { expectMirrored } from '../../support/mirrored.js';
 import { readPointer } from '../../support/snapshot.js';
 import { resultOf } from '../../support/stack.js';
+import { WRITER } from '../../support/writer.js';
 
 /** Objects of a run below a prefix. */
 async function objectsOf(
@@ -215,15 +216,14 @@ describe('a mirror that loses the results of its activities', () => {
     // The worker dies after the swap. The workflow gets no result, and the second attempt gets the same input.
     const input = {
       ...mirror.ref(),
-      ...{ publishedRunId: mirror.published, publishingRunId: null, rollbackRunId: null, displaced: false },
-      to: first,
+      ...{ publishedRunId: mirror.published, writer: WRITER, displaced: false },
+      ...{ to: first, unpublished: [] },
     };
     const once = await mirror.step('worktrack.rollBack', input);
     expect(await mirror.step('worktrack.rollBack', input)).toEqual(once);
     expect((await readPointer(mirror.store, RESOURCE)).runId).toBe(first);
 
-    // No attempt returned a result: the next run finds the pointer at the possible target of the rollback.
-    mirror.rollingBackTo = first;
+    // No attempt returned a result: the next run finds the pointer at the target of its rollback.
     mirror.cleanedUpTo = null;
     world.change();
     await mirror.run();

@@ -22,6 +22,7 @@ import { ERROR_CODES, errorMessage, WorktrackError } from '../../../src/core/err
 import { EXIT } from '../../../src/core/exit-code.js';
 import { OutOfReachError } from '../../../src/core/reach.js';
 import { DamagedError } from '../../../src/lake/damaged-error.js';
+import { LakeLayoutError } from '../../../src/lake/published/layout-version.js';
 import { SnapshotNotFoundError } from '../../../src/lake/published/snapshot-not-found-error.js';
 import { TooManyColumnsError } from '../../../src/lake/rows/schema.js';
 import {
@@ -85,6 +86,7 @@ const ERRORS: readonly (readonly [WorktrackError, string, number])[] = [
   [store('other'), 'STORE_OTHER', 1],
   [new StoreUnclearError({ ...target, problem: 'unknown' }), 'STORE_UNCLEAR', 1],
   [new ObjectNotFoundError(target), 'STORE_NOT_FOUND', 1],
+  [new LakeLayoutError('layout 1'), 'LAKE_LAYOUT', 2],
   [new DamagedError('damaged'), 'LAKE_DAMAGED', 1],
   [
     new SnapshotNotFoundError('none', { resource: 'tasks', dates: [], remedy: 'Run an export.' }),

@@ -13,6 +13,7 @@ import {
 
 const planWith = (minIntervalMs: number): ExportPlan => ({
   resources: ['tasks'],
+  notify: [],
   giveUpAfterMs: 1,
   minIntervalMs,
 });

@@ -4,12 +4,16 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import { checksumState, manifestChecksums } from '../../../src/lake/published/checksums.js';
+import {
+  checksumState,
+  encodeWithChecksum,
+  manifestChecksums,
+} from '../../../src/lake/published/checksums.js';
 import { folderOf, pointerKey } from '../../../src/lake/published/layout.js';
 import { decodeManifest } from '../../../src/lake/published/manifest.js';
 import { decodePointer, encodePointer } from '../../../src/lake/published/pointer.js';
 import { recountRows, replaceParts } from '../../../src/lake/published/purge.js';
-import { readPublished } from '../../../src/lake/published/read-published.js';
+import { readPublished, readSnapshotAt } from '../../../src/lake/published/read-published.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify.js';
 import { seededRandom } from '../../support/random.js';
@@ -49,17 +53,12 @@ async function change(key: ObjectKey, edit: (body: Buffer) => Buffer | string): 
   await store.write(key, Buffer.from(edit(await store.read(key))), JSON_TYPE);
 }
 
-/** As version 0.1 wrote it. */
 async function withoutChecksum(key: ObjectKey): Promise<void> {
   await change(key, (body) => {
-    const found = JSON.parse(body.toString()) as {
-      checksum?: string;
-      worktrack?: { checksum?: string; parts: object[] };
-    };
+    const found = JSON.parse(body.toString()) as { checksum?: string; worktrack?: { checksum?: string } };
     delete found.checksum;
     delete found.worktrack?.checksum;
-    for (const part of found.worktrack?.parts ?? []) delete (part as { indexCrc32?: string }).indexCrc32;
-    return found.worktrack === undefined ? JSON.stringify(found, null, 2) : JSON.stringify(found, null, 1);
+    return JSON.stringify(found, null, found.worktrack === undefined ? 2 : 1);
   });
 }
 
@@ -87,13 +86,16 @@ describe('The checksums of pointer and manifests', () => {
     expect(await unnoticed(run.pointer.changes!, 25)).toBe(0);
   });
 
-  it('are not required in a lake of version 0.1', async () => {
-    await withoutChecksum(pointerKey('tasks'));
-    await withoutChecksum(run.pointer.snapshot);
-    await withoutChecksum(run.pointer.changes!);
-    expect((await verifySnapshot(store, 'tasks')).problems).toEqual([]);
-    expect((await readPublished(store, 'tasks')).pointer).toEqual(run.pointer);
-  });
+  it.each(['pointer', 'snapshot', 'changes'] as const)(
+    'are required: a %s without one is damaged',
+    async (which) => {
+      const key = which === 'pointer' ? pointerKey('tasks') : run.pointer[which]!;
+      await withoutChecksum(key);
+      expect((await verifySnapshot(store, 'tasks')).ok).toBe(false);
+      const reading = which === 'pointer' ? readPublished(store, 'tasks') : readSnapshotAt(store, key);
+      await expect(reading).rejects.toThrow(/no checksum/);
+    },
+  );
 
   it('do not match a pointer whose checkpoint changed, so that no run starts from it', async () => {
     await withChecksums();
@@ -152,17 +154,10 @@ describe('The checksums of pointer and manifests', () => {
   });
 });
 
-describe('Verifying documents without checksums', () => {
-  beforeEach(async () => {
-    for (const key of [pointerKey('tasks'), run.pointer.snapshot, run.pointer.changes!])
-      await withoutChecksum(key);
-  });
-
-  it('finds a layout that this version does not know, and does not throw', async () => {
-    await change(run.pointer.snapshot, (body) => body.toString().replace('"layout": 1', '"layout": 3'));
-    const { problems, rows } = await verifySnapshot(store, 'tasks');
-    expect(problems.join('\n')).toContain('has layout version 3');
-    expect(rows).toBe(0);
+describe('Verifying documents whose checksums are right', () => {
+  it('throws at a layout that this version does not know', async () => {
+    await resealManifest('snapshot', (text) => text.replace(/"layout": \d+/, '"layout": 3'));
+    await expect(verifySnapshot(store, 'tasks')).rejects.toThrow('has layout 3 of the lake');
   });
 
   it.each([
@@ -171,16 +166,28 @@ describe('Verifying documents without checksums', () => {
     ['connection', (text: string) => text.replace('"acme"', '"acmd"')],
     ['baseUrl', (text: string) => text.replace('tracker.', 'tracked.')],
   ])('compares "%s" of the pointer with the manifest', async (name, edit) => {
-    await change(pointerKey('tasks'), (body) => edit(body.toString()));
+    const pointer = JSON.parse(edit(JSON.stringify(run.pointer))) as typeof run.pointer;
+    await store.write(pointerKey('tasks'), encodePointer(pointer), JSON_TYPE);
     expect((await verifySnapshot(store, 'tasks')).problems.join('\n')).toContain(`"${name}" of the pointer`);
   });
 
   it('compares what the two manifests of a run have in common', async () => {
-    await change(run.pointer.changes!, (body) =>
-      body.toString().replace('"previousRunId": null', '"previousRunId": "20261120T020000Z-00000001"'),
+    await resealManifest('changes', (text) =>
+      text.replace('"previousRunId": null', '"previousRunId": "20261120T020000Z-00000001"'),
     );
     expect((await verifySnapshot(store, 'tasks')).problems).toEqual([
       `${run.pointer.changes}: "previousRunId" of the change log differs from the snapshot`,
     ]);
   });
+
+  /** Changes a manifest, its checksum and the pointer, as a program that knows the format could. */
+  async function resealManifest(
+    which: 'snapshot' | 'changes',
+    edit: (text: string) => string,
+  ): Promise<void> {
+    await change(run.pointer[which]!, (body) =>
+      encodeWithChecksum(JSON.parse(edit(body.toString())) as { worktrack: object }),
+    );
+    await withChecksums();
+  }
 });

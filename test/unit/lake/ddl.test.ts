@@ -542,13 +542,6 @@ describe('DDL for Athena and Spark', () => {
     },
   );
 
-  it('says so where an earlier version did not count line breaks', async () => {
-    const input = await publish([column('id', 'string')], [['a']]);
-    const { changesLineBreaks: _, ...manifest } = input.manifest;
-    const script = renderDdl(ddlStatements({ ...input, manifest, dialect: 'athena', lake: S3 }));
-    expect(script).toContain('Version 0.1, which wrote some of these files, did not count them');
-  });
-
   it('does not make Athena statements for a folder', async () => {
     const input = await publish([column('id', 'string')], [['a']]);
     expect(() => ddlStatements({ ...input, dialect: 'athena' })).toThrow('Athena reads only from S3');

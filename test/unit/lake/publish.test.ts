@@ -11,6 +11,7 @@ import {
   StoreUnclearError,
   type SwapResult,
 } from '../../../src/lake/store/index.js';
+import { WRITER } from '../../support/writer.js';
 import { NEW_RUN, OLD_RUN, OLD_TIME, temporaryLake } from './data-plane.js';
 
 const lake = temporaryLake();
@@ -25,6 +26,8 @@ const pointerOf = (runId: RunId, resource = 'tasks'): Pointer => ({
   rows: 1,
   connection: 'acme',
   baseUrl: 'https://tracker.example.com',
+  writer: WRITER,
+  manifests: { snapshot: 'a'.repeat(64), changes: null },
 });
 const OURS = pointerOf(NEW_RUN);
 const THEIRS = pointerOf('20261121T020000Z-ffffffff' as RunId);

@@ -3,6 +3,7 @@ import { toByteString } from '../../../src/core/brands.js';
 import type { CsvSettings } from '../../../src/core/settings.js';
 import { framingOf } from '../../../src/lake/part/framing.js';
 import { PartWriter } from '../../../src/lake/part/writer.js';
+import { manifestChecksums } from '../../../src/lake/published/checksums.js';
 import {
   inFolder,
   MANIFEST,
@@ -24,6 +25,7 @@ import { sortKey } from '../../../src/lake/rows/row.js';
 import { type Column, headerCells } from '../../../src/lake/rows/schema.js';
 import { shapeOf } from '../../../src/lake/rows/shapes.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
+import { WRITER } from '../../support/writer.js';
 
 export const CSV: CsvSettings = {
   compression: 'gzip',
@@ -66,7 +68,9 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
     baseUrl: 'https://tracker.example.com',
     resource,
     runId,
-    previousRunId: null,
+    writer: WRITER,
+    previousRuns: [],
+    leftBehind: [],
     mode: 'full',
     updatedSince: null,
     checkpoint: '2026-11-21T01:55:00Z' as UtcSeconds,
@@ -119,6 +123,8 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
     rows,
     connection: base.connection,
     baseUrl: base.baseUrl,
+    writer: WRITER,
+    manifests: await manifestChecksums(store, { snapshot, changes }),
   };
   await store.write(pointerKey(resource), encodePointer(pointer), { contentType: 'application/json' });
   return { pointer, manifest: { ...both, tree: 'snapshot', parts: snapshotParts }, parts: snapshotParts };
@@ -161,8 +167,7 @@ async function writeTree(
         last: keyOf(block.at(-1)!),
       });
     }
-    const { indexCrc32: _, ...part } = toPublished(await writer.finish());
-    published.push(part);
+    published.push(toPublished(await writer.finish()));
   }
   return published;
 }

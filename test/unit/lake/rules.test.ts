@@ -16,6 +16,7 @@ import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/pu
 import { isLater, newerRows } from '../../../src/lake/rows/newer.js';
 import { type Claim, checkFence } from '../../../src/lake/run/fence.js';
 import { fromUtcSeconds, nextCheckpoint, toUtcSeconds, windowGap } from '../../../src/lake/run/watermark.js';
+import { WRITER } from '../../support/writer.js';
 import { NEW_RUN, OLD_RUN, OLD_TIME, profileOf, rowText } from './data-plane.js';
 
 const anyTime = fc.integer({ min: Date.parse('1971-01-01'), max: Date.parse('2100-01-01') });
@@ -140,39 +141,54 @@ describe('The fence', () => {
     rows: 1,
     connection: 'acme',
     baseUrl: 'https://tracker.example.com',
+    writer: WRITER,
+    manifests: { snapshot: 'a'.repeat(64), changes: null },
   };
   const mine = {
     connection: 'acme',
     baseUrl: 'https://tracker.example.com',
     resource: 'tasks',
-    publishingRunId: null,
-    rollbackRunId: null,
+    writer: WRITER,
     displaced: false,
   };
   const beaten = { ...mine, displaced: true };
   const other = { ...mine, connection: 'other' };
   const elsewhere = { ...mine, baseUrl: 'https://elsewhere.example.com' };
+  const theirs = { ...pointer, writer: { ...WRITER, workflow: 'another' } };
+  const namesake = { ...pointer, writer: { ...WRITER, namespace: 'another' } };
 
   it.each<[string, Pointer | null, Omit<Claim, 'publishedRunId' | 'adopt'>, RunId | null, boolean, string]>([
     ['an empty mirror before an empty lake starts', null, mine, null, false, 'empty'],
     ['an empty mirror with --adopt starts in an empty lake', null, mine, null, true, 'empty'],
     ['a mirror whose pointer is gone stops', null, mine, OLD_RUN, false, 'vanished'],
-    [
-      'a mirror whose pointer is gone starts from the beginning with --adopt',
-      null,
-      mine,
-      OLD_RUN,
-      true,
-      'empty',
-    ],
-    ['an empty mirror adopts the existing snapshot', pointer, mine, null, false, 'adopted'],
-    ['an empty mirror that lost a race stops', pointer, beaten, null, false, 'displaced'],
-    ['an empty mirror that lost a race takes over with --adopt', pointer, beaten, null, true, 'adopted'],
+    ['a mirror whose pointer is gone starts over with --adopt', null, mine, OLD_RUN, true, 'empty'],
+    ['an empty mirror adopts the existing snapshot', theirs, mine, null, false, 'adopted'],
+    ['an empty mirror adopts a run of its own whose result was lost', pointer, mine, null, false, 'adopted'],
+    ['an empty mirror that lost a race stops', theirs, beaten, null, false, 'displaced'],
+    ['an empty mirror that lost a race takes over with --adopt', theirs, beaten, null, true, 'adopted'],
     ['a mirror that lost a race continues from its own run', pointer, beaten, OLD_RUN, false, 'ours'],
     ['a mirror continues from its own run', pointer, mine, OLD_RUN, false, 'ours'],
     ['a mirror with --adopt continues from its own run', pointer, mine, OLD_RUN, true, 'ours'],
-    ['a mirror that finds another run stops', pointer, mine, NEW_RUN, false, 'displaced'],
-    ['a mirror that finds another run takes over with --adopt', pointer, mine, NEW_RUN, true, 'adopted'],
+    ['a mirror stops if another one amended its run', theirs, mine, OLD_RUN, false, 'displaced'],
+    ['a mirror stops at a pointer of another namespace', namesake, mine, OLD_RUN, false, 'displaced'],
+    ['a mirror that finds a run of another one stops', theirs, mine, NEW_RUN, false, 'displaced'],
+    [
+      'a mirror that finds a run of another one takes over with --adopt',
+      theirs,
+      mine,
+      NEW_RUN,
+      true,
+      'adopted',
+    ],
+    ['a mirror that finds an earlier run of its own stops', pointer, mine, NEW_RUN, false, 'restored'],
+    [
+      'a mirror that finds an earlier run of its own takes over with --adopt',
+      pointer,
+      mine,
+      NEW_RUN,
+      true,
+      'adopted',
+    ],
     ['another connection stops, even with the same run', pointer, other, OLD_RUN, false, 'foreign'],
     ['a connection that was renamed takes over with --adopt', pointer, other, null, true, 'adopted'],
     ['an earlier name takes over again with --adopt', pointer, other, OLD_RUN, true, 'adopted'],
@@ -188,11 +204,17 @@ describe('The fence', () => {
     ],
     ['an empty mirror takes over from another URL with --adopt', pointer, elsewhere, null, true, 'adopted'],
   ])('%s', (_, found, who, publishedRunId, adopt, outcome) => {
-    const fence = checkFence(found, { ...who, publishedRunId, adopt });
+    const fence = checkFence(found, { ...who, publishedRunId, adopt }, false);
     expect(fence.outcome).toBe(outcome);
     if ('message' in fence) {
       expect(fence.message).toContain(found === null ? `run ${publishedRunId}` : `run ${found.runId}`);
     }
+  });
+
+  it('lets a mirror continue from a later run of its own, and not from one of another mirror', () => {
+    const claim = { ...mine, publishedRunId: NEW_RUN, adopt: false };
+    expect(checkFence(pointer, claim, true).outcome).toBe('adopted');
+    expect(checkFence(theirs, claim, true).outcome).toBe('displaced');
   });
 
   it('round-trips a pointer', () => {
@@ -282,9 +304,9 @@ describe('The newer of two rows', () => {
 
 describe('A manifest of another layout', () => {
   it('is rejected', () => {
-    const body = Buffer.from(JSON.stringify({ worktrack: { layout: 2, parts: [] } }));
+    const body = Buffer.from(JSON.stringify({ worktrack: { layout: 1, parts: [] } }));
     expect(() => decodeManifest(body, 'tasks/snapshots/dt=2026-11-21/run=x' as ObjectKey)).toThrow(
-      'layout version 2',
+      'tasks/snapshots/dt=2026-11-21/run=x/_datapackage.json has layout 1 of the lake',
     );
   });
 });

@@ -13,6 +13,7 @@ const part = (rows: number, first: string, last: string): PublishedPart => ({
   rows,
   crc32: '00000000',
   sha256: '',
+  lineBreaks: 0,
   first: first as SortKey,
   last: last as SortKey,
 });

@@ -10,6 +10,7 @@ import {
   type UnpublishedRun,
   unreadable,
 } from '../../../src/report/index.js';
+import { WRITER } from '../../support/writer.js';
 import { CSV } from '../lake/published.js';
 
 export const DAY = 24 * 60 * 60_000;
@@ -30,7 +31,10 @@ export function pastRun(ago: number, some: Partial<Manifest> = {}): Manifest {
   const at = LAST - ago * DAY;
   return {
     runId: runId(ago),
+    writer: WRITER,
     previousRunId: runId(ago + 1),
+    previousRuns: [runId(ago + 1)],
+    leftBehind: [],
     mode: 'increment',
     updatedSince: '2026-11-20T01:55:00Z' as UtcSeconds,
     pages: 3,
@@ -48,6 +52,10 @@ export function pastRun(ago: number, some: Partial<Manifest> = {}): Manifest {
     parts: [],
     warnings: [],
     gap: null,
+    fullRead: null,
+    readUpTo: { workflow: new Date(at).toISOString(), service: null },
+    deletes: { basis: 'two-readings', windowField: null, reason: null, notListed: null },
+    changesLineBreaks: 0,
     ...some,
   };
 }

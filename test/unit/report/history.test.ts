@@ -54,8 +54,8 @@ describe('the history of a resource', () => {
   async function writeRun(like: ManifestInput, ago: number): Promise<void> {
     const id = runId(ago);
     const date = `${id.slice(0, 4)}-${id.slice(4, 6)}-${id.slice(6, 8)}`;
-    const previousRunId = ago === RUNS - 1 ? null : runId(ago + 1);
-    const body = encodeManifest({ ...like, tree: 'changes', runId: id, previousRunId, parts: [] });
+    const previousRuns = ago === RUNS - 1 ? [] : [runId(ago + 1)];
+    const body = encodeManifest({ ...like, tree: 'changes', runId: id, previousRuns, parts: [] });
     const key = inFolder(runFolder('tasks', 'changes', date, id), MANIFEST);
     await store.write(key, body, { contentType: 'application/json' });
   }
@@ -84,7 +84,7 @@ describe('the history of a resource', () => {
   it('ends at the first run, or at a manifest that is missing or damaged', async () => {
     expect((await readHistory(new RunChain(store, pointer), 1000)).length).toBe(RUNS);
     const third = (await keys()).find((key) => key.includes(runId(2)))!;
-    await store.write(third, Buffer.from('{"worktrack":{"layout":99}}'), { contentType: 'application/json' });
+    await store.write(third, Buffer.from('{"worktrack":{}}'), { contentType: 'application/json' });
     expect((await readHistory(new RunChain(store, pointer), 1000)).length).toBe(2);
     await store.remove([third]);
     expect((await readHistory(new RunChain(store, pointer), 1000)).length).toBe(2);

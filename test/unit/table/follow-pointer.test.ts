@@ -10,6 +10,7 @@ import {
   runFolder,
   type Tree,
 } from '../../../src/lake/published/layout.js';
+import { LAYOUT_VERSION } from '../../../src/lake/published/layout-version.js';
 import { encodePointer } from '../../../src/lake/published/pointer.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import {
@@ -22,6 +23,7 @@ import { type Action, decodeCommit, encodeCommit } from '../../../src/table/log/
 import { checkpointActions, encodeCheckpoint } from '../../../src/table/log/checkpoint.js';
 import { checkpointKey, commitKey } from '../../../src/table/log/names.js';
 import { readTable } from '../../../src/table/log/read-table.js';
+import { WRITER } from '../../support/writer.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { CSV } from '../lake/published.js';
 
@@ -40,7 +42,7 @@ function lakeOf(store: ObjectStore) {
   const manifestKey = (run: RunId) => inFolder(folder('snapshots', run), MANIFEST);
   const manifest = (run: RunId, previousRunId: RunId | null) => ({
     worktrack: {
-      layout: 1,
+      layout: LAYOUT_VERSION,
       runId: run,
       previousRunId,
       columns: [],
@@ -65,6 +67,7 @@ function lakeOf(store: ObjectStore) {
         ...{ resource, runId: run, snapshot: manifestKey(run), changes, rows: 0, connection: 'c' },
         ...{ baseUrl: 'http://b', publishedAt: '2026-11-21T02:00:00.000Z', manifests: sums },
         checkpoint: { updatedSince: '2026-11-21T02:00:00Z' as UtcSeconds },
+        writer: WRITER,
         ...(amendedBy === undefined ? {} : { amendedBy }),
       });
       await store.write(pointerKey(resource), pointer, JSON_TYPE);

@@ -25,7 +25,7 @@ function state(changes: Partial<MirrorState> = {}): MirrorState {
     ...newMirror('acme', 'tasks'),
     published: { runId: RUN, snapshot, rows: 1, publishedAt: NOW - DAY_MS },
     cleanedUpTo: RUN,
-    cleanUpDue: { at: NOW + DAY_MS, retention: JSON.stringify(retention) },
+    cleanUpDue: { at: NOW + DAY_MS, retention: JSON.stringify(retention), otherwiseAt: NOW + DAY_MS },
     lastRun: report,
     ...changes,
   };
@@ -41,13 +41,16 @@ describe('a clean-up after a short run', () => {
   });
 
   it.each<[string, Partial<MirrorState>]>([
-    ['an earlier version wrote the state', { cleanUpDue: null }],
+    ['it is not known when it is due', { cleanUpDue: null }],
     ['there was no complete clean-up, or a purge', { cleanedUpTo: null }],
     ['the last run failed', { lastRun: { ...report, outcome: 'failed' } }],
     ['an attempt was replaced', { unpublished: [RUN] }],
     ['delayed requests may arrive', { lateUntil: NOW + 1 }],
     ['delayed requests have arrived since', { lateUntil: NOW - 1 }],
-    ['the retention has changed', { cleanUpDue: { at: NOW + DAY_MS, retention: '{}' } }],
+    [
+      'the retention has changed',
+      { cleanUpDue: { at: NOW + DAY_MS, retention: '{}', otherwiseAt: NOW + DAY_MS } },
+    ],
   ])('is due if %s', (_, changes) => {
     expect(isCleanUpDue(state(changes), short, NOW)).toBe(true);
   });
@@ -59,7 +62,9 @@ describe('a clean-up after a short run', () => {
 
   it('becomes due a day after a second run of the same day', () => {
     expect(dueAfterShort(state(), short, NOW)).toEqual(state().cleanUpDue);
-    const far = state({ cleanUpDue: { at: NOW + 20 * DAY_MS, retention: '' } });
+    const far = state({
+      cleanUpDue: { at: NOW + 20 * DAY_MS, retention: '', otherwiseAt: NOW + 20 * DAY_MS },
+    });
     expect(dueAfterShort(far, short, NOW)?.at).toBe(NOW + 20 * DAY_MS);
     const sameDay = { ...short, snapshot: far.published!.snapshot };
     expect(dueAfterShort(far, sameDay, NOW)?.at).toBe(NOW + DAY_MS);
@@ -74,7 +79,6 @@ describe('snapshots that have expired', () => {
     expect(expiredOnly(state({ cleanUpDue: due }), NOW - 1)).toBeNull();
     expect(expiredOnly(state({ cleanUpDue: due }), due.otherwiseAt)).toBeNull();
     expect(expiredOnly(state({ cleanUpDue: null }), NOW)).toBeNull();
-    // An earlier version wrote the state.
     expect(expiredOnly(state(), NOW + DAY_MS)).toBeNull();
   });
 

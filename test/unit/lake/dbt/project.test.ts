@@ -5,6 +5,7 @@ import { type DbtProjectInput, dbtProject } from '../../../../src/lake/dbt/proje
 import type { PublishedResource } from '../../../../src/lake/ddl/sources.js';
 import type { Manifest } from '../../../../src/lake/published/manifest.js';
 import { type Column, typeBits } from '../../../../src/lake/rows/schema.js';
+import { WRITER } from '../../../support/writer.js';
 import { CSV } from '../published.js';
 
 const LAKE = { url: 's3://lake/acme', region: 'eu-central-1' };
@@ -43,6 +44,8 @@ function published(
       rows: 0,
       connection: '',
       baseUrl: '',
+      writer: WRITER,
+      manifests: { snapshot: '', changes: null },
     },
     manifest: manifest as unknown as Manifest,
   };

@@ -38,6 +38,7 @@ function partOf(keys: readonly number[], at: number): PublishedPart {
     rows: keys.length,
     crc32: '',
     sha256: '',
+    lineBreaks: 0,
     first: keys.length === 0 ? null : keyOf(keys[0]!),
     last: keys.length === 0 ? null : keyOf(keys.at(-1)!),
   };
@@ -63,6 +64,7 @@ async function planOf(given: Given): Promise<Planned> {
         first: keyOf(keys[0]!),
         last: keyOf(keys.at(-1)!),
         columns: 1,
+        indexCrc32: '00000000',
       }),
     ),
     blocks: blockKeys.map((blocks) =>
@@ -76,6 +78,7 @@ async function planOf(given: Given): Promise<Planned> {
           rawBytes: keys.length * ROW_BYTES,
           rawCrc32: 0,
           crc32: 0,
+          lineBreaks: 0,
         }),
       ),
     ),

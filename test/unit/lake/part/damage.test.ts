@@ -85,21 +85,19 @@ describe('A block index', () => {
     expect(index.blocks.reduce((sum, block) => sum + block.rows, 0)).toBe(part.rows);
   });
 
-  it.each(['missing', 'damaged', 'of version 0.1, with a wrong key'])(
+  it.each(['missing', 'damaged', 'of another part'])(
     'that is %s is replaced by one rebuilt from its part',
     async (state) => {
       const part = await written('gzip');
       const good = decodeIndex(await store.read(indexKey(part.key)));
-      const { indexCrc32: _, ...old } = part;
       if (state === 'missing') await store.remove([indexKey(part.key)]);
       else if (state === 'damaged') await flip(indexKey(part.key), 40);
       else {
-        const blocks = good.blocks.map((block) => ({ ...block, crc32: null }));
+        const blocks = [...good.blocks];
         blocks[1] = { ...blocks[1]!, last: blocks[3]!.last };
         await store.write(indexKey(part.key), encodeIndex({ ...good, blocks }), BINARY);
       }
-      const known = state.startsWith('of version') ? old : part;
-      expect(await readPartIndex(store, known, layout('gzip'))).toEqual(good);
+      expect(await readPartIndex(store, part, layout('gzip'))).toEqual(good);
     },
   );
 

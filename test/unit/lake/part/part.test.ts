@@ -222,7 +222,8 @@ describe('The index of a part', () => {
       bytes: fc.nat(),
       rawBytes: fc.nat(),
       rawCrc32: fc.nat(0xffffffff),
-      crc32: fc.option(fc.nat(0xffffffff)),
+      crc32: fc.nat(0xffffffff),
+      lineBreaks: fc.nat(),
     });
     const index: fc.Arbitrary<PartIndex> = fc.record({ columns: fc.nat(), blocks: fc.array(block) });
     fc.assert(

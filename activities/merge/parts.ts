@@ -3,6 +3,7 @@ import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities } from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
+import { measureCarried } from '../../src/lake/checks/task-meter.js';
 import { type Tally, zeroCounts } from '../../src/lake/merge/merge.js';
 import type { BatchResult, MergePlan, MergeTask, TaskResult } from '../../src/lake/merge/plan.js';
 import { encodeIndex, indexKey } from '../../src/lake/part/index-file.js';
@@ -18,6 +19,7 @@ import type { ActivityDeps } from '../shared/deps.js';
 import { readDocument, readRunWith, stagedKey, writeDocument } from '../shared/documents.js';
 import { withMaskingKey } from '../shared/masking.js';
 import { folderIn } from '../shared/published-run.js';
+import { measuringOf } from './measuring.js';
 import { mergeTask } from './task.js';
 
 const COPIES_AT_ONCE = 16;
@@ -40,7 +42,7 @@ export function createMergeParts(deps: ActivityDeps): Activities['worktrack.merg
       const tasks = await inParallel(batch, width, async (at): Promise<TaskResult> => {
         signal.throwIfAborted();
         const task = plan.tasks[at]!;
-        if (task.kind === 'carry') return carry(store, run, at, task, signal);
+        if (task.kind === 'carry') return carry({ store, run, plan, token, signal }, at, task);
         return { task: at, ...(await mergeTask({ store, run, plan, task, gone, token, signal, signs })) };
       });
       const key = stagedKey(input, `merged-${input.pass}-${input.batch}-${info.attempt}.json`);
@@ -51,29 +53,45 @@ export function createMergeParts(deps: ActivityDeps): Activities['worktrack.merg
     });
 }
 
+interface CarryInput {
+  readonly store: ObjectStore;
+  readonly run: RunFile;
+  readonly plan: MergePlan;
+  readonly token: string;
+  readonly signal: AbortSignal;
+}
+
 /** Copies a part and its index within the store, without downloading its rows. */
 async function carry(
-  store: ObjectStore,
-  run: RunFile,
+  { store, run, plan, token, signal }: CarryInput,
   at: number,
-  { number, part }: Extract<MergeTask, { kind: 'carry' }>,
-  signal: AbortSignal,
+  task: Extract<MergeTask, { kind: 'carry' }>,
 ): Promise<TaskResult> {
+  const { number, part } = task;
+  const measuring = measuringOf(run, plan, { task, token, signal });
   const folder = folderIn(run, 'snapshots');
   // The name keeps its token, so all attempts copy the part to the same object.
   const name = nameOf(part.key).replace(/^part-\d+/, `part-${String(number).padStart(5, '0')}`);
   const key = inFolder(folder, name);
-  const [checksum] = await allDone([
+  const [checksum, measured] = await allDone([
     carryIndex(store, run, part, indexKey(key), signal),
+    measuring === null ? null : measureCarried(store, measuring, part),
     store.copy(part.key, key, part.bytes),
   ]);
-  const { indexCrc32: _, ...rest } = part;
-  const copy: PublishedPart = { ...rest, indexCrc32: checksum, key };
+  const { indexCrc32: _, checks: __, ...rest } = measured?.part ?? part;
+  const figures = measured?.part.checks;
+  const copy: PublishedPart = {
+    ...rest,
+    indexCrc32: checksum,
+    ...(figures === undefined ? {} : { checks: figures }),
+    key,
+  };
   return {
     task: at,
     counts: { ...zeroCounts(), retained: part.rows, rows: part.rows },
     parts: [copy],
     changes: [],
+    ...(measured === null ? {} : { checks: measured.checks }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { inParallel } from '../../src/core/in-parallel.js';
+import { measureMerged, TaskMeter } from '../../src/lake/checks/task-meter.js';
 import { inRange } from '../../src/lake/merge/keys.js';
 import { mergeRows, type Tally } from '../../src/lake/merge/merge.js';
 import type { MergePlan, MergeTask, TaskResult } from '../../src/lake/merge/plan.js';
@@ -14,6 +15,7 @@ import { countsUnlisted, type RunFile } from '../../src/lake/run/run-file.js';
 import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { folderIn } from '../shared/published-run.js';
+import { measuringOf } from './measuring.js';
 import { openSources } from './sources.js';
 
 interface TaskInput {
@@ -47,6 +49,8 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
   });
   const snapshot = series(input, 'snapshots');
   const changes = plan.hasBefore ? series(input, 'changes') : null;
+  const measuring = measuringOf(run, plan, input);
+  const meter = measuring === null ? null : new TaskMeter(measuring);
   const names = plan.columns.map(({ name }) => name);
   try {
     const counts = await mergeRows({
@@ -62,13 +66,17 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
       isNewer: newerByField(resource.updatedAtField, names, resource.csv),
       restorable: judgeOf(run, plan),
       countsUnlisted: countsUnlisted(run),
+      observer: meter,
       signs: input.signs,
       onProgress: () => input.signal.throwIfAborted(),
     });
     const parts = (await snapshot.finish()).map(toPublished);
     const changed =
       changes === null ? await copyParts(store, run, parts) : (await changes.finish()).map(toPublished);
-    return { counts, parts, changes: changed };
+    if (measuring === null || meter === null) return { counts, parts, changes: changed };
+    const { before } = input.task;
+    const measured = await measureMerged(store, measuring, meter, { before, parts });
+    return { counts, changes: changed, ...measured };
   } catch (error) {
     await Promise.all([snapshot.abort(), changes?.abort()]);
     throw error;

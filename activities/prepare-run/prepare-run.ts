@@ -135,6 +135,7 @@ async function fixRun(
     startedAt: input.startedAt,
     readSince,
     nominalStart: input.nominalStart,
+    ...(input.acceptChecks === undefined ? {} : { acceptChecks: input.acceptChecks }),
     warnings,
     giveUpAfterMs: settings.retries.giveUpAfterMs,
     retention: settings.retention,

@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import { sha256Of } from '../../src/lake/published/checksums.js';
-import { indexedObjects, inFolder, MANIFEST, nameOf, type Tree } from '../../src/lake/published/layout.js';
+import { inFolder, MANIFEST, nameOf, type Tree } from '../../src/lake/published/layout.js';
 import {
   decodeManifest,
   encodeManifest,
@@ -15,19 +15,16 @@ import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from '../shared/failures.js';
 import { folderIn } from '../shared/published-run.js';
 
-/** Lists objects that other attempts left in a run's folder. */
+/** Lists objects that other attempts left in a run's folder. @param kept those of this attempt */
 export async function listStrays(
   store: ObjectStore,
   run: RunFile,
   tree: Tree,
-  parts: readonly PublishedPart[],
+  kept: readonly ObjectKey[],
 ): Promise<ObjectKey[]> {
   const folder = folderIn(run, tree);
   // The manifest is kept: an earlier attempt may have written it, and the pointer may name it.
-  const accepted = new Set<string>([
-    inFolder(folder, MANIFEST),
-    ...parts.flatMap((part) => indexedObjects(part.key)),
-  ]);
+  const accepted = new Set<string>([inFolder(folder, MANIFEST), ...kept]);
   const strays: ObjectKey[] = [];
   for await (const { key } of store.list(`${folder}/`))
     if (!accepted.has(key) && !isOfLaterPurge(nameOf(key), run.runId)) strays.push(key);

@@ -9,6 +9,7 @@ import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
 import type { MergeCounts } from '../../src/lake/merge/merge.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
+import { indexedObjects } from '../../src/lake/published/layout.js';
 import {
   addLineBreaks,
   type ManifestInput,
@@ -16,6 +17,7 @@ import {
   previousRuns,
 } from '../../src/lake/published/manifest.js';
 import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
+import type { ReportedRun } from '../../src/lake/published/recent-runs.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { schemaChanges } from '../../src/lake/rows/schema.js';
 import { type AddedUp, addUp } from '../../src/lake/run/add-up.js';
@@ -31,6 +33,7 @@ import type { ActivityDeps } from '../shared/deps.js';
 import { displacedFailure } from '../shared/displacement.js';
 import { readDocument, readRunWith, readStages } from '../shared/documents.js';
 import { finalFailure } from '../shared/failures.js';
+import { type CheckedCandidate, checkCandidate } from './check-candidate.js';
 import { findPublished, readFound } from './find-published.js';
 import { listStrays, writeManifest } from './folder.js';
 import { headerOnlyPart } from './header-only-part.js';
@@ -44,6 +47,7 @@ export function createPublish(deps: ActivityDeps): Activities['worktrack.publish
   return (input) =>
     withHeartbeat(async () => {
       const { store } = deps.connection(input.connection);
+      const { meter } = deps;
       const now = temporalClock();
       // Each request takes a round trip, so they are sent together.
       const documents = allDone([
@@ -72,9 +76,11 @@ export function createPublish(deps: ActivityDeps): Activities['worktrack.publish
       if ('problem' in sum) throw inconsistentFailure(run, sum.problem);
       const signal = Context.current().cancellationSignal;
       const checkedTypes = await checkTableTypes(store, run, { plan, results, signal });
+      const history = run.before?.recentRuns ?? [];
+      const checked = await checkCandidate(store, run, { plan, results, sum, history, meter, signal });
       return publish(store, run, {
         ...{ stage, list, shifted, unproven, deletesProblems },
-        ...{ plan, sum, now, checkedTypes },
+        ...{ plan, sum, now, checkedTypes, history, checked },
       });
     });
 }
@@ -91,6 +97,10 @@ interface ToPublish extends Pick<PublishInput, 'shifted' | 'unproven'> {
   readonly now: () => number;
   /** Types of the table that the values were checked against. */
   readonly checkedTypes: FixedTypes | null;
+  /** The runs before this one, newest first. */
+  readonly history: readonly ReportedRun[];
+  /** `null`: the resource has no checks. */
+  readonly checked: CheckedCandidate | null;
 }
 
 async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Promise<PublishedRun> {
@@ -110,7 +120,7 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
   const { publishedAt } = changes.manifest;
   const snapshot = await writeManifest(store, run, {
     ...{ ...common, tree: 'snapshot', parts: parts.snapshot },
-    recentRuns: run.before?.recentRuns ?? [],
+    recentRuns: found.history,
     publishedAt: Date.parse(publishedAt),
   });
   const swapped = await swapPointer(
@@ -140,12 +150,20 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
 }
 
 /** The parts of both manifests, after a check of their objects, and the objects that other attempts left. */
-async function checkedParts(store: ObjectStore, run: RunFile, { plan, sum }: ToPublish) {
+async function checkedParts(store: ObjectStore, run: RunFile, { plan, sum, checked }: ToPublish) {
   const snapshot = sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
   const changes = sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
   const [snapshotStrays, changeStrays, problems] = await allDone([
-    listStrays(store, run, 'snapshots', snapshot),
-    listStrays(store, run, 'changes', changes),
+    listStrays(store, run, 'snapshots', [
+      ...snapshot.flatMap((part) => indexedObjects(part.key)),
+      ...(checked?.objects ?? []),
+    ]),
+    listStrays(
+      store,
+      run,
+      'changes',
+      changes.flatMap((part) => indexedObjects(part.key)),
+    ),
     inParallel([...snapshot, ...changes], CHECKS_AT_ONCE, (part) => checkObject(store, part)),
   ]);
   const problem = problems.find((one) => one !== null);
@@ -156,7 +174,7 @@ async function checkedParts(store: ObjectStore, run: RunFile, { plan, sum }: ToP
 /** What the manifests of the snapshot and of the change log have in common. */
 function manifestFields(
   run: RunFile,
-  { stage, list, shifted, unproven, deletesProblems, plan, sum, checkedTypes }: ToPublish,
+  { stage, list, shifted, unproven, deletesProblems, plan, sum, checkedTypes, checked }: ToPublish,
   changes: readonly PublishedPart[],
 ): Omit<ManifestInput, 'tree' | 'parts' | 'publishedAt'> {
   const { resource } = run;
@@ -190,10 +208,12 @@ function manifestFields(
     }),
     fullRead: nextFullRead(run.before?.fullRead ?? null, read),
     ...(checkedTypes === null ? {} : { checkedTypes }),
+    ...(checked === null ? {} : { checked: checked.record }),
     changesLineBreaks: addLineBreaks(run.before?.changesLineBreaks ?? 0, changes),
     warnings: [
       ...run.warnings,
       ...warningsOf(run, { stage, asked, gap, shifted, unproven, deletesProblems, counts }),
+      ...(checked?.warnings ?? []),
       ...schema,
     ],
   };

@@ -1,4 +1,5 @@
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
+import { isHashesName } from '../../src/lake/checks/uniques.js';
 import { copyRows } from '../../src/lake/part/copy-rows.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { readPartIndex } from '../../src/lake/part/read-index.js';
@@ -65,11 +66,22 @@ export async function purgeTree(store: ObjectStore, purge: TreePurge): Promise<M
     if (manifest !== null) {
       const at = { folder, parts: manifest.parts, by: purge.by };
       await removeStrayParts(store, at, purge.signal);
+      if (purge.tree === 'snapshots' && manifest.purged !== undefined) await removeHashes(store, folder);
       return manifest;
     }
     if (tries === MAX_TRIES)
       throw new Error(`${purge.manifest} is being changed by another purge. Try again later.`);
   }
+}
+
+/**
+ * Removes the hashes of values that checks have left in a purged snapshot: the record's are among them. The next run reads its
+ * parts instead.
+ */
+async function removeHashes(store: ObjectStore, folder: ObjectKey): Promise<void> {
+  const found: ObjectKey[] = [];
+  for await (const { key } of store.list(`${folder}/_`)) if (isHashesName(nameOf(key))) found.push(key);
+  await store.remove(found);
 }
 
 /** @returns the manifest without the record; `null` when another process has replaced the manifest since it was read */

@@ -95,6 +95,7 @@ export async function readBaseSnapshot(
     recentRuns: recentRunsOf(manifest),
     previousRuns: manifest.previousRuns,
     leftBehind: manifest.leftBehind,
+    ...(manifest.uniques === undefined ? {} : { uniques: manifest.uniques }),
     ...(manifest.checkedTypes === undefined ? {} : { checkedTypes: manifest.checkedTypes }),
   };
 }

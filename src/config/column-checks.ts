@@ -33,7 +33,35 @@ export function columnConflicts(resource: ParsedResource, path: readonly PathPar
     if (include?.includes(field))
       add('exclude', `found ${quote(field)} in both include and exclude; allowed: only one of them`);
   }
-  return problems;
+  return [...problems, ...checkConflicts(resource, path)];
+}
+
+/** Checks see what is published, so their fields must be mirrored, and most need values that are not masked. */
+function checkConflicts(resource: ParsedResource, path: readonly PathPart[]): RawProblem[] {
+  const { include, exclude = [], mask = {} } = resource.columns ?? {};
+  const key = withNameDefaults(resource).key;
+  return (resource.checks ?? []).flatMap((check): RawProblem[] => {
+    if (!('field' in check)) return [];
+    const { field, kind } = check;
+    const add = (message: string) => [
+      { path: [...path, 'checks'], message: `found ${kind} of ${quote(field)}, ${message}` },
+    ];
+    // A flattened object is included by its own name.
+    const isIncluded =
+      !include || key.includes(field) || include.some((one) => field === one || field.startsWith(one));
+    if (exclude.includes(field))
+      return add('which columns.exclude leaves out; allowed: fields that are mirrored');
+    if (!isIncluded)
+      return add(`which columns.include leaves out; allowed: ${[...key, ...include].map(quote).join(', ')}`);
+    if (!Object.hasOwn(mask, field) || kind === 'notNull') return [];
+    if (kind === 'unique')
+      return mask[field] === 'hash'
+        ? []
+        : add('which columns.mask makes equal (redact); allowed: hash, or no mask');
+    return add(
+      'which columns.mask replaces, so its values cannot be checked; allowed: fields without a mask',
+    );
+  });
 }
 
 function quote(field: string): string {

@@ -71,6 +71,7 @@ function resolveResource(resource: ParsedResource, connection: ParsedConnection)
     },
     deletes: resource.deletes ?? connection.deletes,
     csv: resolveCsv(connection, resource.csv),
+    checks: resource.checks ?? [],
   };
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { formatBytes, parseBytes } from '../core/bytes.js';
 import { formatDuration, parseDuration } from '../core/duration.js';
-import { didYouMean } from './suggest.js';
+import { didYouMean } from '../core/suggest.js';
 import { describeFound, invalidValue } from './values.js';
 
 /**

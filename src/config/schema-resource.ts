@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { NAME_PATTERN, readName, readPath } from './names.js';
 import { choice, durationOr, flag, parsedString, singleLine } from './scalars.js';
+import { checks } from './schema-checks.js';
 import { csvOverrides } from './schema-csv.js';
 import { section } from './section.js';
 import { invalidValue } from './values.js';
@@ -89,6 +90,11 @@ const resourceMap = section({
   columns: columns.optional().describe('Selection and masking of fields.'),
   deletes: deletePolicy.optional().describe("Overrides the connection's `deletes`."),
   csv: csvOverrides.optional().describe("Overrides keys of the connection's `csv`."),
+  checks: checks
+    .optional()
+    .describe(
+      'What must hold before a run is published: [checks](../explanation/checks.md). Default: no checks.',
+    ),
 });
 
 /** A resource: a name, or the long form. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { didYouMean } from './suggest.js';
+import { didYouMean } from '../core/suggest.js';
 import { invalidValue } from './values.js';
 
 /** A map with known keys only. The error for an unknown key suggests the most similar known key. */

@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../core/configuration-error.js';
 import type { ConnectionSettings, ResourceSettings, Settings } from '../core/settings.js';
-import { didYouMean } from './suggest.js';
+import { didYouMean } from '../core/suggest.js';
 
 /**
  * The connection with this name; without a name, the only connection.

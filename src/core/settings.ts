@@ -117,7 +117,43 @@ export interface ResourceSettings {
   readonly columns: ColumnSettings;
   readonly deletes: DeletePolicy;
   readonly csv: CsvSettings;
+  /** What must hold before a run is published. */
+  readonly checks: readonly CheckSettings[];
 }
+
+/** Which rows a check sees: all live rows of the snapshot, or those that the run fetched. */
+export type CheckScope = 'snapshot' | 'run';
+
+/** What a check requires (docs/explanation/checks.md). Numbers are decimal literals, and shares are in percent. */
+export type CheckRule =
+  | { readonly kind: 'rows'; readonly min: number | null; readonly max: number | null }
+  | {
+      readonly kind: 'change';
+      /** How far the rows may be from the median of the last days. */
+      readonly max: number | null;
+      /** Inserted rows, as a share of that median. */
+      readonly new: number | null;
+      /** Deleted rows, as a share of that median. */
+      readonly gone: number | null;
+      /** Number of days. */
+      readonly over: number;
+    }
+  | { readonly kind: 'notNull' | 'unique'; readonly field: string }
+  | { readonly kind: 'oneOf'; readonly field: string; readonly values: readonly (string | number)[] }
+  | {
+      readonly kind: 'range';
+      readonly field: string;
+      readonly min: string | null;
+      readonly max: string | null;
+    }
+  | { readonly kind: 'newest'; readonly field: string; readonly maxAgeMs: number };
+
+/** A check before publish. */
+export type CheckSettings = CheckRule & {
+  readonly of: CheckScope;
+  /** `stop`: the run fails and publishes nothing. `warn`: it publishes with a warning. */
+  readonly onFail: 'stop' | 'warn';
+};
 
 export interface RetentionSettings {
   readonly snapshotsMs: number;

@@ -59,6 +59,7 @@ const REQUESTS = {
     reconcile: flag,
     adopt: flag,
     allowDeletes: flag,
+    acceptChecks: optional(id),
     since: orNull(utcSeconds),
     nominalStart: moment,
     notify: optional(listOf(oneOf('failure', 'recovery'))),

@@ -38,6 +38,8 @@ export interface RunOptions {
   readonly reconcile?: boolean;
   readonly allowDeletes?: boolean;
   readonly adopt?: boolean;
+  /** Who accepts failed checks. */
+  readonly acceptChecks?: string;
   /** Whether the run may be a short one. Default: it may. */
   readonly short?: boolean;
 }
@@ -99,12 +101,13 @@ ${connection}`;
 
   /** A run from its beginning to its end, as short as it can be. @throws the failure that ended it */
   async run({ allowDeletes = false, short = true, ...request }: RunOptions = {}): Promise<Ended> {
-    const { full = false, reconcile = allowDeletes, adopt = false } = request;
+    const { full = false, reconcile = allowDeletes, adopt = false, acceptChecks } = request;
     const input = this.#preparation({
       mode: full || reconcile ? 'full' : 'increment',
       reconcile,
       adopt,
       allowDeletes,
+      ...(acceptChecks === undefined ? {} : { acceptChecks }),
     });
     const mayBeShort =
       short && this.#resumable === null && this.published !== null && input.mode === 'increment' && !adopt;
@@ -203,7 +206,10 @@ ${connection}`;
   }
 
   #preparation(
-    request: Pick<Input<'worktrack.prepareRun'>, 'mode' | 'reconcile' | 'adopt' | 'allowDeletes'>,
+    request: Pick<
+      Input<'worktrack.prepareRun'>,
+      'mode' | 'reconcile' | 'adopt' | 'allowDeletes' | 'acceptChecks'
+    >,
   ): Input<'worktrack.prepareRun'> {
     const fenced = this.#fenced();
     const { checkpoint, clock } = this;

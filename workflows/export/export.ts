@@ -19,6 +19,7 @@ export async function exportWorkflow(input: ExportInput): Promise<ExportResult> 
     reconcile: allowDeletes,
     adopt: input.adopt === true,
     allowDeletes,
+    ...(input.acceptChecks === undefined ? {} : { acceptChecks: input.acceptChecks }),
     ...(scheduledAt === null ? {} : ({ background: true } as const)),
   } as const;
   return requestRuns(input, runSpec(scheduledAt ?? Date.now(), changes));

@@ -237,7 +237,7 @@ class ResourceMirror {
   async #afterFailedRun(failed: ActiveRun, error: unknown, { nominalStart }: RunRequest): Promise<void> {
     const { type } = toRunError(error);
     // No later run can resume from these, so their files are removed.
-    const isDiscardable = toOutcome(error) === 'cancelled' || type === 'Displaced';
+    const isDiscardable = toOutcome(error) === 'cancelled' || type === 'Displaced' || type === 'Check';
     const isDiscarded =
       isDiscardable && !this.#mayPublishLate(failed, error) && (await this.#discard(failed, nominalStart));
     // The run may have written manifests. Until clean-up removes them, its change log looks like a published one.

@@ -85,6 +85,7 @@ function preparation(state: MirrorState, request: RunRequest, active: ActiveRun)
     reconcile: request.reconcile,
     adopt: request.adopt,
     allowDeletes: request.allowDeletes,
+    ...(request.acceptChecks === undefined ? {} : { acceptChecks: request.acceptChecks }),
     checkpoint: state.checkpoint,
     since: request.since,
     resumable: state.resumable,

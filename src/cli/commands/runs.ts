@@ -72,6 +72,7 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
       '--allow-deletes',
       'publish even if the run deletes more than 10 % of the rows and more than 20 rows, or if the list is empty',
     )
+    .option('--accept-checks', 'publish once although checks fail; the manifest records who accepted what')
     .option('--local', 'start a Temporal server (state on disk) and a worker in this process')
     .option('--follow <workflow-id>', 'follow a running export instead of starting one')
     .option('--timeout <duration>', 'wait at most this long, such as 30m; the export continues')

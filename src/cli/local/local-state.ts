@@ -18,8 +18,9 @@ export function localStateFolder(
 
 /** The workflow id of a local export. Equal requests have the same id, so the same command resumes its export. */
 export function localExportId(input: ExportInput): string {
-  const { resources = null, full = false, adopt = false, allowDeletes = false } = input;
-  return `${exportWorkflowId(input.connection)}/local-${digest(JSON.stringify([resources, full, adopt, allowDeletes]))}`;
+  const { resources = null, full = false, adopt = false, allowDeletes = false, acceptChecks } = input;
+  const request = [resources, full, adopt, allowDeletes, ...(acceptChecks === undefined ? [] : ['accept'])];
+  return `${exportWorkflowId(input.connection)}/local-${digest(JSON.stringify(request))}`;
 }
 
 function digest(text: string): string {

@@ -1,3 +1,4 @@
+import { hostname, userInfo } from 'node:os';
 import { selectResources } from '../../config/index.js';
 import type { ExportInput, ExportResult } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
@@ -26,6 +27,7 @@ export interface ExportOptions extends SeveralOptions, WaitOptions {
   readonly full?: boolean;
   readonly adopt?: boolean;
   readonly allowDeletes?: boolean;
+  readonly acceptChecks?: boolean;
   readonly local?: boolean;
   readonly json?: boolean;
   /** The workflow id of a running export. */
@@ -79,7 +81,7 @@ function checkOptions(options: ExportOptions): void {
 
 /** @throws ConfigurationError for a resource that the configuration does not have */
 function inputOf(
-  { resource, full, adopt, allowDeletes }: ExportOptions,
+  { resource, full, adopt, allowDeletes, acceptChecks }: ExportOptions,
   connection: ConnectionSettings,
 ): ExportInput {
   const resources = selectResources(connection, resource).map(({ name }) => name);
@@ -90,7 +92,17 @@ function inputOf(
     ...(full === true ? { full } : {}),
     ...(adopt === true ? { adopt } : {}),
     ...(allowDeletes === true ? { allowDeletes } : {}),
+    ...(acceptChecks === true ? { acceptChecks: currentUser() } : {}),
   };
+}
+
+/** Who runs this command, such as `alice@laptop`. A container may have no name for its user. */
+function currentUser(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`;
+  } catch {
+    return `uid-${process.getuid?.() ?? 'unknown'}@${hostname()}`;
+  }
 }
 
 /** Prints the result of an export or backfill. */

@@ -18,6 +18,11 @@ export interface RunCounts {
 }
 
 export type RunMode = 'full' | 'increment';
+/**
+ * The outcome of a check before publish. `warned` and `accepted`: it failed, and the run was published nevertheless.
+ * `skipped`: there was nothing to judge yet.
+ */
+export type CheckOutcome = 'passed' | 'warned' | 'failed' | 'accepted' | 'skipped';
 export type RunOutcome = 'published' | 'failed' | 'refused' | 'cancelled';
 
 /**
@@ -87,6 +92,11 @@ export interface ExportInput {
   readonly adopt?: boolean;
   /** Publishes even if more than a tenth of the rows would be marked as deleted (docs/explanation/semantics.md#deletes). */
   readonly allowDeletes?: boolean;
+  /**
+   * Publishes once in spite of failed checks. The value is who accepts them, such as `alice@laptop`; the manifest records it
+   * (docs/explanation/checks.md).
+   */
+  readonly acceptChecks?: string;
 }
 
 export interface ExportResult {

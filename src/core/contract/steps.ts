@@ -28,6 +28,8 @@ export interface PrepareRunInput extends Fenced {
   readonly adopt: boolean;
   /** Whether the request may conclude any number of deletes, also in a list that replaced another one. */
   readonly allowDeletes: boolean;
+  /** As in `RunRequest`. */
+  readonly acceptChecks?: string;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly since: UtcSeconds | null;
   readonly resumable: RunId | null;

@@ -1,12 +1,13 @@
 import type { ByteString } from '../../core/brands.js';
 import type { ShiftSigns } from '../../core/contract/index.js';
-import type { Block } from '../part/index-file.js';
+import { type Block, blockBytes, type PackedBlocks } from '../part/index-file.js';
+import { RowScanner } from '../rows/csv.js';
 import type { SortKey } from '../rows/row.js';
 import { isTombstone } from '../rows/row.js';
 import { type MergeCounts, zeroCounts } from './counts.js';
 import { SourceHeap } from './heap.js';
 import { byKey, lowerBound } from './keys.js';
-import { insert, type KeyMerge, keep, remove, resolveKey } from './one-key.js';
+import { insert, type KeyMerge, keep, type RowObserver, remove, resolveKey } from './one-key.js';
 import type { MergeSource } from './source.js';
 
 export { addCounts, type MergeCounts, zeroCounts } from './counts.js';
@@ -48,6 +49,7 @@ export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
         counts.fetched += rows;
         counts.inserted += rows;
         if (top.isLast && options.signs) options.signs.found += rows;
+        if (options.observer) await observeBlocks(options.observer, taken);
         await options.changes?.take(taken);
       }
       heap.updateTop();
@@ -62,6 +64,22 @@ export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
     options.onProgress?.(counts);
   }
   return counts;
+}
+
+/** Blocks of fetched rows are copied as they are, but an observer sees each of their rows. */
+async function observeBlocks(observer: RowObserver, taken: PackedBlocks): Promise<void> {
+  for (const block of taken.blocks) {
+    const raw = await taken.framing.unpack(blockBytes(taken, block), block.rawBytes);
+    const text = raw.toString('latin1');
+    const rows = new RowScanner(text);
+    for (let at = 0; at < text.length; ) {
+      const end = rows.end(at);
+      const row = text.slice(at, end) as ByteString;
+      observer.changed(null, row);
+      observer.fetched(row);
+      at = end;
+    }
+  }
 }
 
 function mustFlush({ snapshot, changes }: MergeOptions): boolean {

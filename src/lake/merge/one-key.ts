@@ -6,6 +6,14 @@ import { isTombstone, payloadAt, toTombstone } from '../rows/row.js';
 import type { MergeCounts } from './counts.js';
 import type { Restorable } from './restorable.js';
 
+/** Follows which rows of the snapshot change, for checks before publish (docs/explanation/checks.md). */
+export interface RowObserver {
+  /** A row of the base snapshot becomes another row; `null`: there was none, or there is none any more. */
+  changed(before: ByteString | null, after: ByteString | null): void;
+  /** The run read the record; `row` is its row in the new snapshot. */
+  fetched(row: ByteString): void;
+}
+
 /** Where the rows of a key go, and what decides about them. */
 export interface KeyMerge {
   readonly snapshot: RowOutput;
@@ -28,6 +36,7 @@ export interface KeyMerge {
   readonly restorable?: Restorable | null;
   /** Whether to count live rows that were not fetched. Default: false. */
   readonly countsUnlisted?: boolean;
+  readonly observer?: RowObserver | null;
 }
 
 /** Inserts a row whose key is not in the base snapshot. With `deletes: drop`, a tombstone of a rolled-back run adds no row. */
@@ -47,15 +56,24 @@ export function insert(
   if (reapplied) counts.reapplied++;
   options.snapshot.add(key, row);
   options.changes?.add(key, row);
+  options.observer?.changed(null, row);
+  if (!reapplied) options.observer?.fetched(row);
 }
 
 /** Deletes the row of a record that is gone: a tombstone in the change log, and in the snapshot unless `deletes` is `drop`. */
 export function remove(options: KeyMerge, counts: MergeCounts, key: SortKey, row: ByteString): void {
-  writeTombstone(options, counts, key, toTombstone(row, options.runId, options.deletedAt, options.delimiter));
+  const tombstone = toTombstone(row, options.runId, options.deletedAt, options.delimiter);
+  writeTombstone(options, counts, key, { before: row, tombstone });
 }
 
-function writeTombstone(options: KeyMerge, counts: MergeCounts, key: SortKey, tombstone: ByteString): void {
+function writeTombstone(
+  options: KeyMerge,
+  counts: MergeCounts,
+  key: SortKey,
+  { before, tombstone }: { readonly before: ByteString; readonly tombstone: ByteString },
+): void {
   counts.deleted++;
+  options.observer?.changed(before, null);
   options.changes?.add(key, tombstone);
   if (options.deletes === 'drop') {
     counts.dropped++;
@@ -98,16 +116,20 @@ export function resolveKey(
   } else if (!isNewerVersion(options, known, fetched)) {
     if (isUnchanged(before, fetched)) keep(options, counts, key, before, 'unchanged');
     // Only what earlier settings had hidden is new, so the record itself has not changed.
-    else if (options.restorable?.isRestored(before, fetched))
+    else if (options.restorable?.isRestored(before, fetched)) {
       keep(options, counts, key, fetched, 'unchanged');
-    else update(options, counts, key, fetched);
+      options.observer?.changed(before, fetched);
+    } else update(options, counts, key, { before, after: fetched });
+    options.observer?.fetched(fetched);
   } else if (isStale) {
     counts.restored++;
-    update(options, counts, key, left);
+    update(options, counts, key, { before, after: left });
+    options.observer?.fetched(left);
   } else {
     // The older version that was fetched restores nothing.
     countLost(options, counts, before);
     keep(options, counts, key, before, 'unchanged');
+    options.observer?.fetched(before);
   }
 }
 
@@ -126,10 +148,13 @@ function restore(
   const isDelete = isTombstone(left) && (options.deletes === 'drop' || !isTombstone(before));
   if (isDelete || isGone(options, key, left)) {
     counts.duplicates++;
-    if (isDelete) writeTombstone(options, counts, key, left);
-    else remove(options, counts, key, left);
+    if (isDelete) writeTombstone(options, counts, key, { before, tombstone: left });
+    else {
+      const tombstone = toTombstone(left, options.runId, options.deletedAt, options.delimiter);
+      writeTombstone(options, counts, key, { before, tombstone });
+    }
   } else {
-    update(options, counts, key, left);
+    update(options, counts, key, { before, after: left });
   }
 }
 
@@ -160,11 +185,17 @@ function countLost({ restorable }: KeyMerge, counts: MergeCounts, row: ByteStrin
   if (restorable?.isLost(row)) counts.unrestored++;
 }
 
-function update({ snapshot, changes }: KeyMerge, counts: MergeCounts, key: SortKey, row: ByteString) {
+function update(
+  { snapshot, changes, observer }: KeyMerge,
+  counts: MergeCounts,
+  key: SortKey,
+  { before, after }: { readonly before: ByteString; readonly after: ByteString },
+): void {
   counts.updated++;
   counts.rows++;
-  snapshot.add(key, row);
-  changes?.add(key, row);
+  snapshot.add(key, after);
+  changes?.add(key, after);
+  observer?.changed(before, after);
 }
 
 function isGone({ gone, deletes }: KeyMerge, key: SortKey, row: ByteString): boolean {

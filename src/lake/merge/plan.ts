@@ -1,4 +1,5 @@
 import type { ObjectKey } from '../../core/brands.js';
+import type { TaskChecks } from '../checks/task-meter.js';
 import type { Block } from '../part/index-file.js';
 import type { PublishedPart } from '../published/manifest.js';
 import type { SortKey } from '../rows/row.js';
@@ -166,6 +167,8 @@ export interface TaskResult {
   readonly counts: MergeCounts;
   readonly parts: readonly PublishedPart[];
   readonly changes: readonly PublishedPart[];
+  /** Absent: the resource has no checks. */
+  readonly checks?: TaskChecks;
 }
 
 export interface BatchResult {

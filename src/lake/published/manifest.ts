@@ -3,6 +3,8 @@ import type { DeleteDetection, RunCounts, RunMode, Writer } from '../../core/con
 import { errorMessage } from '../../core/errors.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
 import { parseStored } from '../../core/stored-json.js';
+import type { Figures } from '../checks/plan.js';
+import type { CheckRecord, CheckResult, MeasuredRows, UniqueState } from '../checks/result.js';
 import { damagedObject } from '../damaged-error.js';
 import { headerNames } from '../rows/header.js';
 import type { Profile } from '../rows/profile.js';
@@ -30,14 +32,17 @@ export interface PublishedPart {
   readonly lineBreaks: number;
   /** CRC-32 of the part's block index; absent in change logs, which have no index. */
   readonly indexCrc32?: string;
+  /** Figures of its rows for checks before publish; absent: not measured. */
+  readonly checks?: Figures;
 }
 
 /** The fields of a written part that the manifest records. */
 export function toPublished(written: PublishedPart): PublishedPart {
-  const { key, bytes, rawBytes, rows, crc32, sha256, first, last, lineBreaks, indexCrc32 } = written;
+  const { key, bytes, rawBytes, rows, crc32, sha256, first, last, lineBreaks, indexCrc32, checks } = written;
   return {
     ...{ key, bytes, rawBytes, rows, crc32, sha256, first, last, lineBreaks },
     ...(indexCrc32 === undefined ? {} : { indexCrc32 }),
+    ...(checks === undefined ? {} : { checks }),
   };
 }
 
@@ -110,6 +115,8 @@ export interface ManifestInput {
   readonly checkedTypes?: Readonly<Record<string, string>> | undefined;
   /** The runs up to the previous one, newest first, for the report; absent in change logs. */
   readonly recentRuns?: readonly ReportedRun[] | undefined;
+  /** Results of the checks before publish; absent: there were none. */
+  readonly checked?: CheckRecord | undefined;
 }
 
 /** Encodes `_datapackage.json`: a Frictionless tabular data package with our own fields under `worktrack` (docs/reference/lake.md). */
@@ -185,6 +192,7 @@ export function encodeManifest(input: ManifestInput): Buffer {
       warnings: input.warnings,
       ...(input.checkedTypes === undefined ? {} : { checkedTypes: input.checkedTypes }),
       ...(input.recentRuns === undefined ? {} : { recentRuns: input.recentRuns }),
+      ...(input.checked === undefined ? {} : checkFields(input.checked, input.tree)),
       csv,
       selection: input.profile.columns,
       fingerprint: input.fingerprint,
@@ -195,6 +203,11 @@ export function encodeManifest(input: ManifestInput): Buffer {
     },
   };
   return encodeWithChecksum(manifest);
+}
+
+/** A change log has the results only: it lists no parts of the snapshot. */
+function checkFields({ results, measured, uniques }: CheckRecord, tree: ManifestInput['tree']): object {
+  return { checks: results, ...(tree === 'snapshot' ? { measured, uniques } : { measured }) };
 }
 
 /** The manifest fields that the connector reads. */
@@ -242,6 +255,12 @@ export interface Manifest {
   readonly deletes: DeleteDetection;
   /** Line breaks inside the cells of all change logs up to this run. */
   readonly changesLineBreaks: number;
+  /** Results of the checks before publish; absent: there were none. */
+  readonly checks?: readonly CheckResult[];
+  /** What the checks of later runs compare with; absent: there were no checks. */
+  readonly measured?: MeasuredRows;
+  /** Hashes of values that are compared with each other; absent in change logs, and if there were no checks. */
+  readonly uniques?: Readonly<Record<string, UniqueState>>;
   /** Purges of this run's rows, oldest first. The purged keys are not recorded. */
   readonly purged?: readonly Purge[];
 }

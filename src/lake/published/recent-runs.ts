@@ -1,6 +1,7 @@
 import type { RunId, UtcSeconds } from '../../core/brands.js';
-import type { DeleteDetection, RunCounts, RunMode } from '../../core/contract/index.js';
+import type { CheckOutcome, DeleteDetection, RunCounts, RunMode } from '../../core/contract/index.js';
 import { cutText } from '../../core/text-budget.js';
+import type { CheckResult, MeasuredRows } from '../checks/result.js';
 import { type Column, isSchemaChange, schemaChanges } from '../rows/schema.js';
 import type { Gap } from '../run/watermark.js';
 import type { Manifest } from './manifest.js';
@@ -29,6 +30,8 @@ export interface ReportedRun {
   /** What is known about deletes of the resource; absent: not recorded. */
   readonly deletes?: DeleteDetection;
   readonly schemaChanges: readonly string[];
+  /** What the checks before publish measured, and the outcome of each; absent: there were none. */
+  readonly checked?: MeasuredRows & { readonly outcomes: Readonly<Record<string, CheckOutcome>> };
 }
 
 /** The fields of a manifest that a report shows. */
@@ -47,6 +50,8 @@ type Reportable = Pick<
   | 'previousRunId'
   | 'warnings'
   | 'deletes'
+  | 'checks'
+  | 'measured'
 >;
 
 /** @param before the run before it; `undefined` if it is not known */
@@ -74,7 +79,14 @@ export function toReportedRun(
     warnings: run.warnings.filter((warning) => !shown.has(warning) && !isGapWarning(run, warning)),
     schemaChanges: changes,
     ...(run.deletes === undefined ? {} : { deletes: run.deletes }),
+    ...(run.measured === undefined
+      ? {}
+      : { checked: { ...run.measured, outcomes: outcomesOf(run.checks ?? []) } }),
   };
+}
+
+function outcomesOf(checks: readonly CheckResult[]): Record<string, CheckOutcome> {
+  return Object.fromEntries(checks.map(({ name, outcome }) => [name, outcome]));
 }
 
 /** A run with its warnings limited, as the manifests of later snapshots repeat it. */

@@ -14,6 +14,7 @@ import type {
   TableSettings,
 } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
+import type { UniqueState } from '../checks/result.js';
 import type { FullRead, ListIdentity, PublishedPart } from '../published/manifest.js';
 import type { ReportedRun } from '../published/recent-runs.js';
 import type { Profile } from '../rows/profile.js';
@@ -51,6 +52,8 @@ export interface BaseSnapshot {
   readonly previousRuns: readonly RunId[];
   /** As in its manifest. */
   readonly leftBehind: readonly RunId[];
+  /** As in its manifest. */
+  readonly uniques?: Readonly<Record<string, UniqueState>>;
   /** As in its manifest. */
   readonly checkedTypes?: Readonly<Record<string, string>>;
 }
@@ -94,6 +97,8 @@ export interface RunFile {
   readonly earlierList: string | null;
   /** Whether the run detects deletes (docs/explanation/semantics.md#deletes). */
   readonly reconcile: boolean;
+  /** Who accepts failed checks; absent: nobody. */
+  readonly acceptChecks?: string;
   /** Data columns known at the start of the run: those of the base snapshot and of rolled-back runs. */
   readonly columns: readonly Column[];
   /** The staged rows of a failed run, which this run continues; `null` for none. */

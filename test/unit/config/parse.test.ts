@@ -89,6 +89,7 @@ describe('a valid configuration', () => {
       windowField: null,
       updatedAtField: null,
       fetchById: false,
+      checks: [],
       badRecords: 'stop',
       contract: 'evolve',
       columns: { include: null, exclude: [], mask: {} },
@@ -240,6 +241,7 @@ resources:
       windowField: null,
       updatedAtField: 'updated',
       fetchById: true,
+      checks: [],
       badRecords: 'quarantine',
       contract: 'freeze',
       columns: {

@@ -105,6 +105,7 @@ function resourceOf(csv: Night['csv']): ResourceSettings {
     badRecords: 'stop',
     contract: 'evolve',
     deletes: 'mark',
+    checks: [],
   };
 }
 

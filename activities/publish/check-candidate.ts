@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto';
+import type { ObjectKey } from '../../src/core/brands.js';
+import type { Meter } from '../../src/core/metrics.js';
+import { cutText } from '../../src/core/text-budget.js';
+import type { HashRun } from '../../src/lake/checks/hash-merge.js';
+import { judgeChecks } from '../../src/lake/checks/judge.js';
+import { addFigures, measureId, planChecks, type UniqueMeasure } from '../../src/lake/checks/plan.js';
+import type { CheckRecord, CheckResult } from '../../src/lake/checks/result.js';
+import { readHashes } from '../../src/lake/checks/task-meter.js';
+import { mergeUniques } from '../../src/lake/checks/uniques.js';
+import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
+import { dateOf, inFolder, stagingFolder } from '../../src/lake/published/layout.js';
+import type { ReportedRun } from '../../src/lake/published/recent-runs.js';
+import type { AddedUp } from '../../src/lake/run/add-up.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { finalFailure } from '../shared/failures.js';
+import { folderIn } from '../shared/published-run.js';
+import { removeFolder } from '../shared/remove-folders.js';
+
+interface ToCheck {
+  readonly plan: MergePlan;
+  readonly results: readonly BatchResult[];
+  readonly sum: AddedUp;
+  /** The runs before this one, newest first. */
+  readonly history: readonly ReportedRun[];
+  readonly meter: Meter;
+  readonly signal: AbortSignal;
+}
+
+/** A candidate that may be published. */
+export interface CheckedCandidate {
+  readonly record: CheckRecord;
+  /** Objects that the checks wrote to the snapshot's folder. */
+  readonly objects: readonly ObjectKey[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Judges the snapshot that a run is about to publish (docs/explanation/checks.md).
+ *
+ * @returns `null` if the resource has no checks
+ * @throws a final failure `Check` if a check stops the run. The run's folders are removed first, so that no query reads them.
+ */
+export async function checkCandidate(
+  store: ObjectStore,
+  run: RunFile,
+  { plan, results, sum, history, meter, signal }: ToCheck,
+): Promise<CheckedCandidate | null> {
+  const { resource } = run;
+  const checks = planChecks(resource);
+  if (checks === null) return null;
+  const tasks = results.flatMap((result) => result.tasks);
+  const figures = {
+    snapshot: addFigures(
+      checks.measures.snapshot,
+      sum.parts.map((part) => part.checks ?? {}),
+    ),
+    run:
+      checks.measures.run.length === 0
+        ? null
+        : addFigures(
+            checks.measures.run,
+            tasks.map((task) => task.checks?.run ?? {}),
+          ),
+  };
+  const names = plan.columns.map(({ name }) => name);
+  const token = randomBytes(4).toString('hex');
+  const form = { names, csv: resource.csv };
+  const staging = stagingFolder(resource.name, run.runId);
+  const recount = async (unique: UniqueMeasure): Promise<HashRun[]> => {
+    const runs: HashRun[] = [];
+    for (const [at, part] of sum.parts.entries()) {
+      const key = inFolder(staging, `hashes-${unique.id}-${at}-${token}.bin`);
+      runs.push(...(await readHashes(store, part, { unique, form, key, signal })));
+    }
+    return runs;
+  };
+  const uniques = await mergeUniques(store, {
+    ...{ plan: checks, base: run.before, parts: sum.parts, token, signal, recount },
+    hashes: tasks.flatMap((task) => task.checks?.hashes ?? []),
+    folder: folderIn(run, 'snapshots'),
+  });
+  const dt = dateOf(run.nominalStart);
+  const judged = judgeChecks(
+    resource.checks,
+    checks,
+    {
+      ...{ figures, names, dt, shared: uniques.shared, startedAt: run.startedAt },
+      ...{ inserted: sum.counts.inserted, deleted: sum.counts.deleted },
+      history: history.flatMap(({ checked }) => {
+        if (checked === undefined) return [];
+        const accepted = Object.entries(checked.outcomes).filter(([, outcome]) => outcome === 'accepted');
+        return [{ ...checked, accepted: accepted.map(([name]) => name) }];
+      }),
+    },
+    { acceptedBy: run.acceptChecks ?? null, mayStop: true },
+  );
+  countOutcomes(meter, run, judged);
+  const failed = judged.filter(({ outcome }) => outcome === 'failed');
+  if (failed.length > 0) {
+    await removeCandidate(store, run, signal);
+    throw checkFailure(run, failed);
+  }
+  const fetched = figures.run?.[measureId(checks, 'run', 'live')];
+  return {
+    record: {
+      results: judged,
+      measured: {
+        dt,
+        rows: figures.snapshot[measureId(checks, 'snapshot', 'live')] ?? 0,
+        ...(fetched === undefined || fetched === null ? {} : { fetched }),
+      },
+      uniques: uniques.states,
+    },
+    objects: uniques.objects,
+    warnings: judged.flatMap(warningOf),
+  };
+}
+
+function countOutcomes(meter: Meter, run: RunFile, judged: readonly CheckResult[]): void {
+  const { connection, resource } = run;
+  for (const outcome of ['passed', 'warned', 'failed', 'accepted', 'skipped'] as const) {
+    const number = judged.filter((one) => one.outcome === outcome).length;
+    if (number > 0) meter.record('checks', number, { connection, resource: resource.name, outcome });
+  }
+}
+
+/** Objects of a failed run stay for later attempts, but a run that a check has stopped has none. */
+async function removeCandidate(store: ObjectStore, run: RunFile, signal: AbortSignal): Promise<void> {
+  for (const tree of ['changes', 'snapshots'] as const)
+    await removeFolder(store, folderIn(run, tree), signal);
+}
+
+/** Results that a message names in full; of the others, it has the names. */
+const MOST_SHOWN = 4;
+const MAX_NAMES_BYTES = 500;
+
+function checkFailure({ resource: { name }, runId }: RunFile, failed: readonly CheckResult[]): Error {
+  const shown = failed.slice(0, MOST_SHOWN).map(resultText);
+  const others = failed.slice(MOST_SHOWN).map((one) => one.name);
+  const more = others.length === 0 ? '' : cutText(` Also failed: ${others.join(', ')}.`, MAX_NAMES_BYTES);
+  const what = failed.length === 1 ? 'a check failed' : `${failed.length} checks failed`;
+  return finalFailure(
+    'Check',
+    `${name}: ${what}, so run ${runId} was not published. ${shown.join('. ')}.${more} The next run reads the same changes again. ` +
+      `To publish once in spite of it: worktrack export --resource ${name} --accept-checks`,
+    { resource: name, checks: failed.map((one) => one.name).slice(0, 50) },
+  );
+}
+
+function resultText({ name, allowed, found }: CheckResult): string {
+  return `${name}: allowed ${allowed}; found ${found}`;
+}
+
+function warningOf(result: CheckResult): string[] {
+  if (result.outcome === 'warned') return [`check: ${resultText(result)}`];
+  if (result.outcome !== 'accepted') return [];
+  return [`check: ${resultText(result)}; accepted by ${result.acceptedBy}`];
+}

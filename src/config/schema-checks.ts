@@ -1,0 +1,226 @@
+import { z } from 'zod';
+import { compareWith, decimalLimit, isDecimal } from '../core/decimal.js';
+import { DAY_MS } from '../core/duration.js';
+import type { CheckRule, CheckSettings } from '../core/settings.js';
+import { choice, count, duration, singleLine } from './scalars.js';
+import { section } from './section.js';
+import { invalidValue } from './values.js';
+
+/** The most checks of a resource, after lists of fields are taken apart. It bounds the manifest. */
+export const MAX_CHECKS = 50;
+/** Days of a `change`: the manifest knows the last 30 runs. */
+const DAYS = { least: 3, most: 28, usual: 7 } as const;
+const MAX_VALUES = 1000;
+const MAX_PERCENT = 1_000_000;
+
+const PERCENT = /^(\d+(?:\.\d+)?) ?%$/;
+const percentForm = 'a percentage such as 20% or 0.5%';
+
+/** A share in percent. */
+const percent = z
+  .unknown()
+  .meta({ title: 'percentage', type: 'string', pattern: PERCENT.source })
+  .transform((value, context): number => {
+    const found = typeof value === 'string' ? PERCENT.exec(value.trim()) : null;
+    const share = Number(found?.[1]);
+    if (found !== null && share <= MAX_PERCENT) return share;
+    context.issues.push({
+      code: 'custom',
+      message: invalidValue(value, percentForm) + percentHint(value),
+      input: value,
+    });
+    return z.NEVER;
+  });
+
+function percentHint(value: unknown): string {
+  const number = typeof value === 'string' ? Number(value.trim() || Number.NaN) : value;
+  if (typeof number !== 'number' || !Number.isFinite(number) || number < 0) return '';
+  return `. Did you mean ${number > 0 && number < 1 ? Number((number * 100).toPrecision(6)) : number}%?`;
+}
+
+/** A number, as its literal. Quotes keep digits that a double does not have. */
+const literal = z
+  .unknown()
+  .meta({ title: 'number', type: ['number', 'string'] })
+  .transform((value, context): string => {
+    const text = typeof value === 'number' ? String(value) : typeof value === 'string' ? value.trim() : '';
+    const isExact = typeof value !== 'number' || !Number.isInteger(value) || Number.isSafeInteger(value);
+    if (isDecimal(text) && isExact) return text;
+    const hint = isExact ? '' : '. Put a number with so many digits in quotes, so that none is lost.';
+    context.issues.push({ code: 'custom', message: invalidValue(value, 'a number') + hint, input: value });
+    return z.NEVER;
+  });
+
+const field = singleLine('the name of a field');
+const fields = z.union(
+  [
+    field.transform((one) => [one]),
+    z
+      .array(field, { error: ({ input }) => invalidValue(input, 'a list of field names') })
+      .min(1, { error: 'found an empty list; allowed: at least one field name' }),
+  ],
+  { error: ({ input }) => invalidValue(input, 'a field name, or a list of field names') },
+);
+
+const wholeRows = count(0, Number.MAX_SAFE_INTEGER);
+
+const rows = section({
+  min: wholeRows.optional().describe('Least rows.'),
+  max: wholeRows.optional().describe('Most rows.'),
+}).superRefine(({ min, max }, context) => {
+  if (min === undefined && max === undefined) add(context, 'has neither min nor max; allowed: at least one');
+  if (min !== undefined && max !== undefined && min > max)
+    add(context, `found min ${min} and max ${max}; allowed: a min that is not greater than max`);
+});
+
+const change = section({
+  max: percent.optional().describe('How far the number of rows may be from the median of the last days.'),
+  new: percent.optional().describe('Most rows that the run may add, as a share of that median.'),
+  gone: percent.optional().describe('Most rows that the run may delete, as a share of that median.'),
+  over: count(DAYS.least, DAYS.most)
+    .optional()
+    .describe(`Number of days, ${DAYS.least} to ${DAYS.most}. Default: \`${DAYS.usual}\`.`),
+}).superRefine((limits, context) => {
+  if (limits.max === undefined && limits.new === undefined && limits.gone === undefined)
+    add(context, 'has no limit; allowed: at least one of max, new, gone');
+});
+
+const value = z
+  .union([z.string(), z.number(), z.boolean()], {
+    error: ({ input }) =>
+      input === null
+        ? 'found nothing (null); allowed: texts, numbers, true and false. A null passes always; `notNull` forbids it'
+        : invalidValue(input, 'a text, a number, true or false'),
+  })
+  .meta({ title: 'text, number, `true` or `false`' });
+
+const oneOf = perField(
+  z
+    .array(value, { error: ({ input }) => invalidValue(input, 'a list of values such as [open, closed]') })
+    .min(1, { error: 'found an empty list; allowed: at least one value' })
+    .max(MAX_VALUES, { error: `found too many values; allowed: up to ${MAX_VALUES}` })
+    .superRefine((values, context) => {
+      for (const [at, one] of values.entries())
+        if (typeof one === 'number' && Number.isInteger(one) && !Number.isSafeInteger(one))
+          context.addIssue({
+            code: 'custom',
+            path: [at],
+            message: 'found a number with more digits than are exact; put it in quotes',
+          });
+    }),
+  'a map from field names to lists of values, such as { status: [open, closed] }',
+);
+
+const range = perField(
+  section({
+    min: literal.optional().describe('Least value.'),
+    max: literal.optional().describe('Greatest value.'),
+  }).superRefine(({ min, max }, context) => {
+    if (min === undefined && max === undefined)
+      add(context, 'has neither min nor max; allowed: at least one');
+    if (min !== undefined && max !== undefined && compareWith(min, decimalLimit(max))! > 0)
+      add(context, `found min ${min} and max ${max}; allowed: a min that is not greater than max`);
+  }),
+  'a map from field names to limits, such as { durationSeconds: { min: 0, max: 86400 } }',
+);
+
+const newest = section({
+  field: field.describe('A date field, in ISO 8601 or as an epoch number.'),
+  maxAge: duration({ unit: 'd', min: 60_000, max: 3650 * DAY_MS }).describe(
+    'How old its newest value may be when the run starts.',
+  ),
+});
+
+const KINDS = ['rows', 'change', 'notNull', 'unique', 'oneOf', 'range', 'newest'] as const;
+
+const check = section({
+  rows: rows.optional().describe('Bounds of the number of rows.'),
+  change: change.optional().describe('Bounds of the difference from the last days.'),
+  notNull: fields.optional().describe('Fields that have a value in every row.'),
+  unique: fields.optional().describe('Fields whose values differ from row to row.'),
+  oneOf: oneOf.optional().describe('Fields and the values that they may have.'),
+  range: range.optional().describe('Number fields and their bounds, which are allowed values, too.'),
+  newest: newest.optional().describe('A date field and the age of its newest value.'),
+  of: choice(['snapshot', 'run'])
+    .optional()
+    .describe(
+      'Which rows the check sees: all of the snapshot, or those that the run read. Default: `snapshot`.',
+    ),
+  onFail: choice(['stop', 'warn'])
+    .optional()
+    .describe(
+      '`stop`: nothing is published. `warn`: the run is published with a warning. Default: `stop`; of `newest`: `warn`.',
+    ),
+}).superRefine((parsed, context) => {
+  const found = KINDS.filter((kind) => parsed[kind] !== undefined);
+  if (found.length === 1) {
+    const { change: limits, of } = parsed;
+    if (of === 'run' && (limits?.new !== undefined || limits?.gone !== undefined))
+      add(context, 'found new or gone with `of: run`; allowed with `of: run`: max and over');
+    return;
+  }
+  const what = found.length === 0 ? 'has no check' : `has ${found.length} checks: ${found.join(', ')}`;
+  add(context, `${what}; allowed: one of ${KINDS.join(', ')} in each item of the list`);
+});
+
+/** `checks` of a resource: a flat list, one check for each field. */
+export const checks = z
+  .array(check, {
+    error: ({ input }) => invalidValue(input, 'a list of checks, such as [{ rows: { min: 1 } }]'),
+  })
+  .transform((parsed) => parsed.flatMap(settingsOf))
+  .superRefine((all, context) => {
+    if (all.length > MAX_CHECKS)
+      add(context, `found ${all.length} checks, one for each field; allowed: up to ${MAX_CHECKS}`);
+    const seen = new Set<string>();
+    for (const one of all) {
+      const name = `${one.kind}${'field' in one ? `(${one.field})` : ''}`;
+      if (seen.has(`${one.of} ${name}`))
+        add(context, `found ${name} twice for the same rows (\`of: ${one.of}\`); allowed: each check once`);
+      seen.add(`${one.of} ${name}`);
+    }
+  });
+
+type ParsedCheck = z.output<typeof check>;
+
+function settingsOf(parsed: ParsedCheck): CheckSettings[] {
+  const { of = 'snapshot', onFail = parsed.newest === undefined ? 'stop' : 'warn' } = parsed;
+  return rulesOf(parsed).map((rule) => ({ ...rule, of, onFail }));
+}
+
+function rulesOf(parsed: ParsedCheck): CheckRule[] {
+  const { rows: ofRows, change: ofChange, newest: ofNewest } = parsed;
+  if (ofRows !== undefined) return [{ kind: 'rows', min: ofRows.min ?? null, max: ofRows.max ?? null }];
+  if (ofChange !== undefined) {
+    const { max = null, new: added = null, gone = null, over = DAYS.usual } = ofChange;
+    return [{ kind: 'change', max, new: added, gone, over }];
+  }
+  if (ofNewest !== undefined) return [{ kind: 'newest', field: ofNewest.field, maxAgeMs: ofNewest.maxAge }];
+  return [
+    ...(parsed.notNull ?? []).map((name) => ({ kind: 'notNull', field: name }) as const),
+    ...(parsed.unique ?? []).map((name) => ({ kind: 'unique', field: name }) as const),
+    ...Object.entries(parsed.oneOf ?? {}).map(([name, values]) => {
+      const texts = values.map((one) => (typeof one === 'boolean' ? String(one) : one));
+      return { kind: 'oneOf', field: name, values: texts } as const;
+    }),
+    ...Object.entries(parsed.range ?? {}).map(
+      ([name, { min, max }]) => ({ kind: 'range', field: name, min: min ?? null, max: max ?? null }) as const,
+    ),
+  ];
+}
+
+/** A map from field names to what is allowed there. */
+function perField<Value extends z.ZodType>(each: Value, allowed: string) {
+  return z
+    .record(z.string(), each, { error: ({ input }) => invalidValue(input, allowed) })
+    .superRefine((found, context) => {
+      if (Object.keys(found).length === 0) add(context, `found an empty map; allowed: ${allowed}`);
+    });
+}
+
+function add(
+  context: { addIssue: (issue: { code: 'custom'; message: string }) => void },
+  message: string,
+): void {
+  context.addIssue({ code: 'custom', message });
+}

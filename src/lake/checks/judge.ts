@@ -1,0 +1,271 @@
+import type { CheckOutcome } from '../../core/contract/index.js';
+import { formatDuration } from '../../core/duration.js';
+import type { CheckRule, CheckSettings } from '../../core/settings.js';
+import { didYouMean } from '../../core/suggest.js';
+import { cutText, shownName } from '../../core/text-budget.js';
+import { type CheckPlan, checkNames, type Figures, measureId, uniqueId } from './plan.js';
+import type { CheckResult, MeasuredRows } from './result.js';
+import { columnOf } from './row-meter.js';
+
+/** What is known about a snapshot that may be published. */
+export interface Candidate {
+  /** Figures of the snapshot's rows, and of those that the run read. */
+  readonly figures: { readonly snapshot: Figures; readonly run: Figures | null };
+  /** Rows whose value another row has, too, by the id of the measure. */
+  readonly shared: ReadonlyMap<string, number>;
+  /** Names of the data columns. */
+  readonly names: readonly string[];
+  readonly inserted: number;
+  readonly deleted: number;
+  /** The start of the run, ms. */
+  readonly startedAt: number;
+  /** The `dt` of the run. */
+  readonly dt: string;
+  /** What the runs before measured, newest first. */
+  readonly history: readonly EarlierRun[];
+}
+
+/** An earlier run. `accepted`: names of checks that failed and were accepted. */
+export interface EarlierRun extends MeasuredRows {
+  readonly accepted: readonly string[];
+}
+
+/** A judged check, before anybody accepts anything. */
+type Verdict = Omit<CheckResult, 'name' | 'outcome' | 'allowed'> & {
+  readonly state: 'passed' | 'failed' | 'skipped';
+};
+
+/** A difference of fewer rows than this is normal, whatever the share. */
+export const LEAST_CHANGE = 20;
+/** Days before a change is judged. */
+const LEAST_DAYS = 3;
+const MAX_TEXT_BYTES = 300;
+
+export interface JudgeOptions {
+  /** Who accepts failed checks; `null`: nobody. */
+  readonly acceptedBy: string | null;
+  /** Whether a failed check stops the run. A rollback is not stopped. */
+  readonly mayStop: boolean;
+}
+
+/** Judges each check, in the order of the configuration. A result `failed` stops the run. */
+export function judgeChecks(
+  checks: readonly CheckSettings[],
+  plan: CheckPlan,
+  candidate: Candidate,
+  options: JudgeOptions,
+): CheckResult[] {
+  const names = checkNames(checks);
+  return checks.map((check, at): CheckResult => {
+    const name = names[at]!;
+    const { state, found, rows } = judge(check, name, plan, candidate);
+    const outcome = outcomeOf(check, state, options);
+    return {
+      name,
+      outcome,
+      allowed: cutText(allowedText(check), MAX_TEXT_BYTES),
+      found: cutText(found, MAX_TEXT_BYTES),
+      rows,
+      ...(outcome === 'accepted' ? { acceptedBy: options.acceptedBy! } : {}),
+    };
+  });
+}
+
+function outcomeOf(
+  { onFail }: CheckSettings,
+  state: Verdict['state'],
+  { acceptedBy, mayStop }: JudgeOptions,
+): CheckOutcome {
+  if (state !== 'failed') return state;
+  if (onFail === 'warn' || !mayStop) return 'warned';
+  return acceptedBy === null ? 'failed' : 'accepted';
+}
+
+function judge(check: CheckSettings, name: string, plan: CheckPlan, candidate: Candidate): Verdict {
+  const figures = candidate.figures[check.of];
+  const figure = (kind: Parameters<typeof measureId>[2], rule: CheckRule | null = check) =>
+    figures?.[measureId(plan, check.of, kind, rule)] ?? null;
+  const live = figure('live', null) ?? 0;
+  const breaking = (rows: number, one: string, many: string): Verdict => ({
+    state: rows > 0 ? 'failed' : 'passed',
+    found:
+      rows > 0
+        ? `${number(rows)} of ${counted(live, 'row')} ${rows === 1 ? one : many}`
+        : `none in ${counted(live, 'row')}`,
+    rows,
+  });
+  if ('field' in check && check.kind !== 'notNull') {
+    const missing = missingColumn(check.field, candidate.names);
+    if (missing !== null && live > 0) return { state: 'failed', found: missing, rows: live };
+  }
+  switch (check.kind) {
+    case 'rows': {
+      const isWithin = live >= (check.min ?? 0) && live <= (check.max ?? live);
+      return { state: isWithin ? 'passed' : 'failed', found: counted(live, 'row'), rows: live };
+    }
+    case 'change':
+      return judgeChange(check, name, candidate, live);
+    case 'notNull': {
+      const missing = missingColumn(check.field, candidate.names);
+      const verdict = breaking(figure('nulls') ?? 0, 'is null', 'are null');
+      return missing === null || live === 0 ? verdict : { ...verdict, found: `${verdict.found}: ${missing}` };
+    }
+    case 'unique':
+      return breaking(
+        candidate.shared.get(uniqueId(plan, check)) ?? 0,
+        'shares a value',
+        'share a value with another row',
+      );
+    case 'oneOf':
+      return breaking(figure('others') ?? 0, 'has another value', 'have another value');
+    case 'range':
+      return breaking(figure('outside') ?? 0, 'is outside', 'are outside');
+    case 'newest':
+      return judgeNewest(check.maxAgeMs, candidate.startedAt, {
+        newest: figure('newest'),
+        undated: figure('undated') ?? 0,
+        live,
+      });
+  }
+}
+
+function missingColumn(field: string, names: readonly string[]): string | null {
+  if (columnOf(names, field) !== -1) return null;
+  return `the data have no column ${JSON.stringify(shownName(field))}.${didYouMean(field, names)}`.replace(
+    /\.$/,
+    '',
+  );
+}
+
+function judgeNewest(
+  maxAgeMs: number,
+  now: number,
+  {
+    newest,
+    undated,
+    live,
+  }: { readonly newest: number | null; readonly undated: number; readonly live: number },
+): Verdict {
+  if (newest === null && undated > 0)
+    return {
+      state: 'failed',
+      found: `none of ${counted(undated, 'value')} is a date or a time`,
+      rows: undated,
+    };
+  if (newest === null) return { state: 'skipped', found: `no value in ${counted(live, 'row')}`, rows: live };
+  const age = now - newest;
+  const found = age <= 0 ? 'newer than the start of the run' : `${formatDuration(roughly(age))} old`;
+  return { state: age > maxAgeMs ? 'failed' : 'passed', found, rows: live };
+}
+
+const MINUTE = 60_000;
+
+/** Whole minutes, or whole hours if it is long. */
+function roughly(ms: number): number {
+  const unit = ms >= 48 * 60 * MINUTE ? 60 * MINUTE : ms >= 2 * MINUTE ? MINUTE : 1000;
+  return Math.floor(ms / unit) * unit;
+}
+
+function judgeChange(
+  check: Extract<CheckSettings, { kind: 'change' }>,
+  name: string,
+  { inserted, deleted, dt, history }: Candidate,
+  live: number,
+): Verdict {
+  const days = earlierDays(history, { dt, name, of: check.of }).slice(0, check.over);
+  if (days.length < LEAST_DAYS) {
+    const found = `${counted(live, 'row')}; ${counted(days.length, 'earlier day')}, and ${LEAST_DAYS} are needed`;
+    return { state: 'skipped', found, rows: live };
+  }
+  const middle = median(days);
+  const exceeds = (rows: number, share: number | null, of: number): boolean =>
+    share !== null && rows >= LEAST_CHANGE && rows * 100 > share * of;
+  // A mirror grows from day to day. Growth is a jump only if it is one compared with the last day, too.
+  const isJump = live < middle || exceeds(live - days[0]!, check.max, days[0]!);
+  const problems = [
+    ...(exceeds(Math.abs(live - middle), check.max, middle) && isJump
+      ? [`${counted(live, 'row')}, ${difference(live, middle)}`]
+      : []),
+    ...(exceeds(inserted, check.new, middle) ? [`${counted(inserted, 'new row')}`] : []),
+    ...(exceeds(deleted, check.gone, middle) ? [`${counted(deleted, 'deleted row')}`] : []),
+  ];
+  const found = problems.length > 0 ? problems.join('; ') : counted(live, 'row');
+  return {
+    state: problems.length > 0 ? 'failed' : 'passed',
+    found: `${found}; the median of ${counted(days.length, 'day')} is ${number(middle)}`,
+    rows: live,
+  };
+}
+
+function difference(live: number, middle: number): string {
+  if (middle === 0) return 'after none';
+  const share = (Math.abs(live - middle) / middle) * 100;
+  return `${share >= 10 ? Math.round(share) : share.toFixed(1)} % ${live < middle ? 'less' : 'more'}`;
+}
+
+/**
+ * Rows of the last run of each earlier day, newest first. Where a person has accepted a change, what was before does not count
+ * any more.
+ */
+function earlierDays(
+  history: readonly EarlierRun[],
+  { dt, name, of }: { readonly dt: string; readonly name: string; readonly of: CheckSettings['of'] },
+): number[] {
+  const days = new Map<string, number>();
+  for (const run of history) {
+    const rows = of === 'run' ? run.fetched : run.rows;
+    if (run.dt !== dt && rows !== undefined && !days.has(run.dt)) days.set(run.dt, rows);
+    if (run.accepted.includes(name)) break;
+  }
+  return [...days.values()];
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const half = sorted.length / 2;
+  return sorted.length % 2 === 1 ? sorted[Math.floor(half)]! : (sorted[half - 1]! + sorted[half]!) / 2;
+}
+
+/** What a check allows, for people. */
+export function allowedText(check: CheckSettings): string {
+  switch (check.kind) {
+    case 'rows':
+      return `${bounds(check.min, check.max)} rows${of(check)}`;
+    case 'change': {
+      const limits = [
+        ...(check.max === null ? [] : [`a difference of ${check.max} %`]),
+        ...(check.new === null ? [] : [`${check.new} % new rows`]),
+        ...(check.gone === null ? [] : [`${check.gone} % deleted rows`]),
+      ];
+      return `up to ${limits.join(', ')} of the median of ${check.over} days${of(check)}`;
+    }
+    case 'notNull':
+      return `no null${of(check)}`;
+    case 'unique':
+      return `no value twice${of(check)}`;
+    case 'oneOf':
+      return `${check.values.slice(0, 20).join(', ')}${check.values.length > 20 ? ', …' : ''}${of(check)}`;
+    case 'range':
+      return `${bounds(check.min, check.max)}${of(check)}`;
+    case 'newest':
+      return `at most ${formatDuration(check.maxAgeMs)} old${of(check)}`;
+  }
+}
+
+function of({ of: scope }: CheckSettings): string {
+  return scope === 'run' ? ', of the rows that the run read' : '';
+}
+
+function bounds(min: number | string | null, max: number | string | null): string {
+  const text = (limit: number | string): string => (typeof limit === 'number' ? number(limit) : limit);
+  if (min === null) return `at most ${text(max ?? 0)}`;
+  return max === null ? `at least ${text(min)}` : `${text(min)} to ${text(max)}`;
+}
+
+function counted(count: number, thing: string): string {
+  return `${number(count)} ${thing}${count === 1 ? '' : 's'}`;
+}
+
+function number(value: number): string {
+  return String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+}

@@ -1,0 +1,150 @@
+import type { ByteString } from '../../core/brands.js';
+import type { CsvSettings } from '../../core/settings.js';
+import { cellEnd, readCell } from '../rows/csv.js';
+import { cellDecoder } from '../rows/escaping.js';
+import { isTombstone, payloadAt } from '../rows/row.js';
+import { columnName } from '../rows/schema.js';
+import { HashList } from './hashes.js';
+import { type CountRule, type Figures, later, type Measure, type UniqueMeasure } from './plan.js';
+import { probeOf, timeOf } from './probes.js';
+
+/** How the rows are written. */
+export interface RowForm {
+  /** Names of the data columns. */
+  readonly names: readonly string[];
+  readonly csv: Pick<CsvSettings, 'delimiter' | 'lineBreaks' | 'escapeFormulas'>;
+}
+
+type Value = ByteString | null;
+/** Notes the value of an added (1) or a removed (-1) row. */
+type Note = (value: Value, sign: 1 | -1) => void;
+
+/** The hashes of a field's values in the rows that were added and removed. */
+export interface Hashes {
+  readonly added: HashList;
+  readonly removed: HashList;
+}
+
+/** Position of a field's column; -1 for none. */
+export function columnOf(names: readonly string[], field: string): number {
+  const at = names.indexOf(columnName(field));
+  return at === -1 ? names.indexOf(field) : at;
+}
+
+/**
+ * Measures rows, and takes measured rows back: the figures of a snapshot follow from those of the one before and from the rows
+ * that changed. Tombstones have no part in it. A column that does not exist has only nulls.
+ */
+export class RowMeter {
+  readonly hashes: ReadonlyMap<string, Hashes>;
+  #live = 0;
+  readonly #liveIds: readonly string[];
+  readonly #delimiter: string;
+  readonly #decode: ((cell: ByteString) => ByteString) | null;
+  /** What to do with the cells of a column, in the order of the columns. */
+  readonly #columns: { readonly column: number; readonly notes: Note[] }[] = [];
+  /** Counts of nulls in columns that do not exist. */
+  readonly #absent: string[] = [];
+  readonly #counts = new Map<string, number>();
+  readonly #newest = new Map<string, { added: number | null; removed: number | null }>();
+
+  constructor(measures: readonly Measure[], uniques: readonly UniqueMeasure[], { names, csv }: RowForm) {
+    this.#liveIds = measures.filter(({ rule }) => rule.kind === 'live').map(({ id }) => id);
+    this.#delimiter = csv.delimiter;
+    this.#decode = cellDecoder(csv);
+    const notes = new Map<number, Note[]>();
+    const note = (field: string, one: Note): void => {
+      const column = columnOf(names, field);
+      notes.set(column, [...(notes.get(column) ?? []), one]);
+    };
+    for (const { id, rule } of measures) {
+      if (rule.kind === 'newest') {
+        const times = { added: null as number | null, removed: null as number | null };
+        this.#newest.set(id, times);
+        note(rule.field, noteTime(times));
+        continue;
+      }
+      if (rule.kind === 'live') continue;
+      this.#counts.set(id, 0);
+      if (rule.kind === 'nulls' && columnOf(names, rule.field) === -1) this.#absent.push(id);
+      else note(rule.field, this.#counter(id, rule));
+    }
+    const hashes = new Map<string, Hashes>();
+    for (const { id, field } of uniques) {
+      const lists = { added: new HashList(), removed: new HashList() };
+      hashes.set(id, lists);
+      note(field, (value, sign) => {
+        if (value !== null) (sign === 1 ? lists.added : lists.removed).add(value);
+      });
+    }
+    this.hashes = hashes;
+    notes.delete(-1);
+    for (const [column, all] of [...notes].sort(([a], [b]) => a - b))
+      this.#columns.push({ column, notes: all });
+  }
+
+  #counter(id: string, rule: CountRule): Note {
+    const breaks = probeOf(rule);
+    return (value, sign) => {
+      if (breaks(value)) this.#count(id, sign);
+    };
+  }
+
+  #count(id: string, by: number): void {
+    this.#counts.set(id, this.#counts.get(id)! + by);
+  }
+
+  add(row: ByteString): void {
+    this.#visit(row, 1);
+  }
+
+  /** Takes back a row that was measured before. */
+  remove(row: ByteString): void {
+    this.#visit(row, -1);
+  }
+
+  #visit(row: ByteString, sign: 1 | -1): void {
+    if (isTombstone(row)) return;
+    this.#live += sign;
+    for (const id of this.#absent) this.#count(id, sign);
+    const delimiter = this.#delimiter;
+    let at = payloadAt(row);
+    let next = 0;
+    for (const { column, notes } of this.#columns) {
+      for (; next < column; next++) at = cellEnd(row, at, delimiter) + 1;
+      const end = cellEnd(row, at, delimiter);
+      const cell = end <= at ? null : readCell(row.slice(at, end));
+      const value = cell === null || this.#decode === null ? cell : this.#decode(cell);
+      for (const note of notes) note(value, sign);
+      at = end + 1;
+      next++;
+    }
+  }
+
+  /**
+   * The figures of the rows before and of what was added and removed since.
+   *
+   * @returns `null` if that is not known: the row with the newest time is gone, and another one may have the same time
+   */
+  figures(before: Figures | null): Figures | null {
+    const found: Record<string, number | null> = {};
+    for (const id of this.#liveIds) found[id] = (before?.[id] ?? 0) + this.#live;
+    for (const [id, count] of this.#counts) found[id] = (before?.[id] ?? 0) + count;
+    for (const [id, { added, removed }] of this.#newest) {
+      const known = before?.[id] ?? null;
+      const newest = later(known, added);
+      if (removed !== null && removed === known && (added === null || added < known)) return null;
+      found[id] = newest;
+    }
+    return found;
+  }
+}
+
+function noteTime(times: { added: number | null; removed: number | null }): Note {
+  return (value, sign) => {
+    const at = value === null ? null : timeOf(value);
+    if (at === null) return;
+    if (sign === 1) times.added = later(times.added, at);
+    else times.removed = later(times.removed, at);
+  };
+}

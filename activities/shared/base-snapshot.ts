@@ -78,6 +78,7 @@ export async function readBaseSnapshot(
     manifest: pointer.snapshot,
     checkpoint: pointer.checkpoint.updatedSince,
     startedAt: Date.parse(manifest.startedAt),
+    publishedAt: Date.parse(manifest.publishedAt),
     readUpTo: {
       workflow: Date.parse(readUpTo.workflow),
       service: readUpTo.service === null ? null : Date.parse(readUpTo.service),

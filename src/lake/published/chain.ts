@@ -138,8 +138,8 @@ export async function readRunIds(
   for (let manifest = head; until === null || !runs.has(until); ) {
     if (manifest === null) return { runs, lost: last };
     const known = runs.size;
-    for (const id of manifest.previousRuns) runs.add(id);
-    const next = manifest.previousRuns.at(-1);
+    for (const previous of manifest.previousRuns) runs.add(previous.runId);
+    const next = manifest.previousRuns.at(-1)?.runId;
     // Without a new run, there is a cycle. Only a manifest that was edited by hand can cause one.
     if (next === undefined || manifest.previousRuns.length < PREVIOUS_RUNS || runs.size === known) break;
     last = next;

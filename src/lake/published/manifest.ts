@@ -54,9 +54,20 @@ export function addLineBreaks(before: number, parts: readonly Pick<PublishedPart
 /** How many previous runs a manifest lists, so that walking the chain does not take a request for each run. */
 export const PREVIOUS_RUNS = 100;
 
+/** A published run, as the manifests of later runs list it. */
+export interface PreviousRun {
+  readonly runId: RunId;
+  /** Milliseconds since 1970. */
+  readonly publishedAt: number;
+}
+
 /** The previous runs of a run. @param before the run on which it is based; `null` for none */
-export function previousRuns(before: Pick<Manifest, 'runId' | 'previousRuns'> | null): readonly RunId[] {
-  return before === null ? [] : [before.runId, ...before.previousRuns].slice(0, PREVIOUS_RUNS);
+export function previousRuns(
+  before: (PreviousRun & Pick<Manifest, 'previousRuns'>) | null,
+): readonly PreviousRun[] {
+  if (before === null) return [];
+  const { runId, publishedAt } = before;
+  return [{ runId, publishedAt }, ...before.previousRuns].slice(0, PREVIOUS_RUNS);
 }
 
 /** The last full read that a snapshot is based on (docs/explanation/semantics.md#full-reads). */
@@ -86,7 +97,7 @@ export interface ManifestInput {
   readonly writer: Writer;
   readonly runId: RunId;
   /** The runs before it, newest first, as `previousRuns` returns them. */
-  readonly previousRuns: readonly RunId[];
+  readonly previousRuns: readonly PreviousRun[];
   readonly leftBehind: readonly RunId[];
   readonly mode: RunMode;
   readonly updatedSince: UtcSeconds | null;
@@ -170,7 +181,7 @@ export function encodeManifest(input: ManifestInput): Buffer {
       tree: input.tree,
       runId: input.runId,
       writer: input.writer,
-      previousRunId: input.previousRuns[0] ?? null,
+      previousRunId: input.previousRuns[0]?.runId ?? null,
       previousRuns: input.previousRuns,
       leftBehind: input.leftBehind,
       mode: input.mode,
@@ -216,7 +227,7 @@ export interface Manifest {
   readonly writer: Writer;
   readonly previousRunId: RunId | null;
   /** The last runs before this one, newest first: at most `PREVIOUS_RUNS`, and all if there are fewer. */
-  readonly previousRuns: readonly RunId[];
+  readonly previousRuns: readonly PreviousRun[];
   /**
    * Heads of chains that this run and the runs before it left behind, newest first: published runs that are not on its chain,
    * because `latest.json` was lost or restored from an earlier version, and adopted.

@@ -15,7 +15,7 @@ import type {
 } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { UniqueState } from '../checks/result.js';
-import type { FullRead, ListIdentity, PublishedPart } from '../published/manifest.js';
+import type { FullRead, ListIdentity, PreviousRun, PublishedPart } from '../published/manifest.js';
 import type { ReportedRun } from '../published/recent-runs.js';
 import type { Profile } from '../rows/profile.js';
 import type { Column } from '../rows/schema.js';
@@ -30,6 +30,8 @@ export interface BaseSnapshot {
   readonly checkpoint: UtcSeconds;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
+  /** Milliseconds since 1970. */
+  readonly publishedAt: number;
   /** Up to when everything was read. */
   readonly readUpTo: ClockTimes;
   readonly rows: number;
@@ -49,7 +51,7 @@ export interface BaseSnapshot {
   /** This run and the runs before it, newest first. */
   readonly recentRuns: readonly ReportedRun[];
   /** As in its manifest. */
-  readonly previousRuns: readonly RunId[];
+  readonly previousRuns: readonly PreviousRun[];
   /** As in its manifest. */
   readonly leftBehind: readonly RunId[];
   /** As in its manifest. */

@@ -79,7 +79,7 @@ const manifestShape = z.object({
     runId,
     writer,
     previousRunId: runId.nullable(),
-    previousRuns: z.array(runId).max(PREVIOUS_RUNS),
+    previousRuns: z.array(z.object({ runId, publishedAt: count })).max(PREVIOUS_RUNS),
     leftBehind: z.array(runId),
     connection: z.string(),
     baseUrl: z.string(),

@@ -180,8 +180,8 @@ describe('a mirror', () => {
     const { runs } = await stack.export();
     expect(runs).toMatchObject([{ outcome: 'published', rows: 4 }]);
     const manifest = await readSnapshotAt(stack.store, runs[0]!.snapshot!);
-    expect(manifest.previousRuns[0]).toBe(last.runId);
-    expect(manifest.previousRuns.at(-1)).toBe(first.runId);
+    expect(manifest.previousRuns[0]?.runId).toBe(last.runId);
+    expect(manifest.previousRuns.at(-1)?.runId).toBe(first.runId);
     expect(manifest.leftBehind).toEqual([]);
 
     const newest = await readPointer(stack.store, 'projects');

@@ -33,7 +33,7 @@ export function pastRun(ago: number, some: Partial<Manifest> = {}): Manifest {
     runId: runId(ago),
     writer: WRITER,
     previousRunId: runId(ago + 1),
-    previousRuns: [runId(ago + 1)],
+    previousRuns: [{ runId: runId(ago + 1), publishedAt: at - DAY + 20_000 }],
     leftBehind: [],
     mode: 'increment',
     updatedSince: '2026-11-20T01:55:00Z' as UtcSeconds,

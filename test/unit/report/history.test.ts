@@ -54,7 +54,7 @@ describe('the history of a resource', () => {
   async function writeRun(like: ManifestInput, ago: number): Promise<void> {
     const id = runId(ago);
     const date = `${id.slice(0, 4)}-${id.slice(4, 6)}-${id.slice(6, 8)}`;
-    const previousRuns = ago === RUNS - 1 ? [] : [runId(ago + 1)];
+    const previousRuns = ago === RUNS - 1 ? [] : [{ runId: runId(ago + 1), publishedAt: 0 }];
     const body = encodeManifest({ ...like, tree: 'changes', runId: id, previousRuns, parts: [] });
     const key = inFolder(runFolder('tasks', 'changes', date, id), MANIFEST);
     await store.write(key, body, { contentType: 'application/json' });

@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { UtcSeconds } from '../../src/core/brands.js';
 import type { Activities, PreparedRun, PrepareRunInput } from '../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../src/core/settings.js';
+import { checkLayoutOfRuns } from '../../src/lake/published/run-folders.js';
 import { hasPlainId, keyFingerprint } from '../../src/lake/rows/profile.js';
 import { ColumnSet } from '../../src/lake/rows/schema.js';
 import { canDetectDeletes } from '../../src/lake/run/deletes.js';
@@ -78,8 +79,10 @@ async function fixRun(
     );
   }
   const resource = await withMaskingFingerprint(settings, configured);
-  await checkConditionalWrites(store, now);
   const { found, outcome, movedFrom, renamedFrom, leftBehind } = await fence;
+  if (outcome === 'empty') await checkLayoutOfRuns(store, resource.name);
+  // Only now, because it writes to the lake.
+  await checkConditionalWrites(store, now);
   const before = found === null ? null : await readBaseSnapshot(store, found);
   const warnings: string[] = [];
   if (before !== null) {

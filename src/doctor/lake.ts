@@ -3,6 +3,8 @@ import { errorMessage } from '../core/errors.js';
 import { EXIT } from '../core/exit-code.js';
 import { OutOfReachError, withTimeout } from '../core/reach.js';
 import type { ConnectionSettings } from '../core/settings.js';
+import { LakeLayoutError } from '../lake/published/layout-version.js';
+import { checkLayoutOf } from '../lake/published/pointer.js';
 import {
   type ObjectStore,
   openStore,
@@ -28,7 +30,10 @@ interface Step {
  *
  * @param timeoutMs time limit of one step
  */
-export async function checkLake({ lake }: ConnectionSettings, timeoutMs: number): Promise<Finding[]> {
+export async function checkLake(
+  { lake, resources }: ConnectionSettings,
+  timeoutMs: number,
+): Promise<Finding[]> {
   let store: ObjectStore;
   try {
     store = openStore(lake);
@@ -38,6 +43,9 @@ export async function checkLake({ lake }: ConnectionSettings, timeoutMs: number)
   const findings: Finding[] = [];
   const passed: string[] = [];
   try {
+    const layout = await withTimeout(layoutProblem(store, resources), timeoutMs).catch(() => null);
+    // Nothing is written to such a lake.
+    if (layout !== null) return [layout];
     for (const { what, run } of stepsOf(store)) {
       try {
         findings.push(...(await withTimeout(run(), timeoutMs)));
@@ -51,6 +59,22 @@ export async function checkLake({ lake }: ConnectionSettings, timeoutMs: number)
     store.close();
   }
   return passed.length === 0 ? findings : [ok('lake', `${lake.url}: ${passed.join(', ')}`), ...findings];
+}
+
+/** A pointer that this version does not read because of its layout; `null` for none. The steps find all other problems. */
+async function layoutProblem(
+  store: ObjectStore,
+  resources: ConnectionSettings['resources'],
+): Promise<Finding | null> {
+  for (const { name } of resources) {
+    try {
+      await checkLayoutOf(store, name);
+    } catch (error) {
+      if (error instanceof LakeLayoutError)
+        return problem('lake', 'configuration', error.message, error.remedy ?? '');
+    }
+  }
+  return null;
 }
 
 function stepsOf(store: ObjectStore): Step[] {

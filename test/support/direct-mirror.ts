@@ -10,7 +10,7 @@ import { detectDeletes } from '../../workflows/mirror/detect-deletes.js';
 import { Extraction, type LongActivities } from '../../workflows/mirror/extraction.js';
 import { mergeStaged } from '../../workflows/mirror/merge-steps.js';
 import { mergeSettled } from '../../workflows/mirror/reread.js';
-import { WRITER } from './writer.js';
+import { newWriter } from './writer.js';
 
 /** A failed activity is part of a test. */
 const QUIET = new DefaultLogger('ERROR');
@@ -28,6 +28,7 @@ export interface DirectRun {
 export class DirectMirror {
   readonly #connections;
   readonly #connection: string;
+  readonly #writer = newWriter();
   #runId: RunId | null = null;
   #checkpoint: { readonly updatedSince: UtcSeconds } | null = null;
 
@@ -67,7 +68,7 @@ export class DirectMirror {
         since: null,
         resumable: null,
       },
-      ...{ checkpoint: this.#checkpoint, publishedRunId: this.#runId, writer: WRITER },
+      ...{ checkpoint: this.#checkpoint, publishedRunId: this.#runId, writer: this.#writer },
       ...{ displaced: false, startedAt: now, nominalStart: now },
     });
     const extraction = new Extraction(ref, activities, { staged: null, pageSize: null }, () => {});

@@ -19,7 +19,7 @@ import {
   startSimulator,
 } from '../../src/simulator/index.js';
 import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
-import { WRITER } from './writer.js';
+import { newWriter } from './writer.js';
 
 type Input<N extends keyof Activities> = Parameters<Activities[N]>[0];
 type Output<N extends keyof Activities> = Awaited<ReturnType<Activities[N]>>;
@@ -57,6 +57,7 @@ export class InProcessMirror {
   readonly store: ObjectStore;
   readonly folder: string;
   readonly #resource: string;
+  readonly #writer = newWriter();
   #connections: Connections;
   /** Temporal's clock, milliseconds since 1970. */
   clock = Date.now();
@@ -225,7 +226,7 @@ ${connection}`;
     const runId = newRunId(this.clock, this.published, randomBytes(4).toString('hex'));
     return {
       ...{ connection: 'acme', resource: this.#resource, runId, publishedRunId: this.published },
-      ...{ writer: WRITER, displaced: false },
+      ...{ writer: this.#writer, displaced: false },
     };
   }
 

@@ -6,7 +6,7 @@ import { attemptRunIds, newRunId } from '../../src/core/run-id.js';
 import type { Settings } from '../../src/core/settings.js';
 import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
 import type { LateRequest, LateRequests } from './late-requests.js';
-import { WRITER } from './writer.js';
+import { newWriter } from './writer.js';
 
 type Name =
   | 'worktrack.shortRun'
@@ -49,6 +49,7 @@ export class ManualMirror {
   readonly #cut: Connections;
   readonly #proxy: LateRequests;
   readonly #connection: string;
+  readonly writer = newWriter();
   readonly #resource: string;
   #loss: Loss | null = null;
   #lost: Lost = { late: null, writes: 0 };
@@ -212,7 +213,7 @@ export class ManualMirror {
   #fence() {
     return {
       publishedRunId: this.published,
-      writer: WRITER,
+      writer: this.writer,
       displaced: false,
     };
   }

@@ -9,6 +9,7 @@ import { columnName } from '../rows/schema.js';
 import type { ObjectStore } from '../store/index.js';
 import { folderOf, rolledBackRoot, type Tree } from './layout.js';
 import { decodeManifest, type Manifest, type PublishedPart } from './manifest.js';
+import { checkLayoutOf } from './pointer.js';
 import { partsContaining, storedKey } from './purge.js';
 import { listRuns, manifestOf } from './run-folders.js';
 
@@ -46,7 +47,7 @@ export async function containsKey(
  * nothing.
  *
  * @param values key values, in the order of the key fields
- * @throws RangeError if the key is masked, because the lake alone cannot tell which rows are meant
+ * @throws LakeLayoutError; RangeError if the key is masked, because the lake alone cannot tell which rows are meant
  */
 export async function findRecord(
   store: ObjectStore,
@@ -54,6 +55,7 @@ export async function findRecord(
   values: readonly string[],
   signal: AbortSignal = new AbortController().signal,
 ): Promise<PurgeCounts> {
+  await checkLayoutOf(store, resource);
   const found = { snapshots: 0, changeLogs: 0 };
   for (const root of [resource, rolledBackRoot(resource)]) {
     for (const tree of ['snapshots', 'changes'] as const) {

@@ -61,6 +61,19 @@ export async function readPointerVersion(store: ObjectStore, resource: string): 
   };
 }
 
+/**
+ * Checks the layout of a resource before a command writes to it or reads its runs without the pointer.
+ *
+ * @throws LakeLayoutError; StoreError. Other problems of the pointer are for the caller to find
+ */
+export async function checkLayoutOf(store: ObjectStore, resource: string): Promise<void> {
+  try {
+    await readPointer(store, resource);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+}
+
 /** As `readPointerVersion`, without the version. */
 export async function readPointer(store: ObjectStore, resource: string): Promise<Pointer | null> {
   return (await readPointerVersion(store, resource))?.pointer ?? null;

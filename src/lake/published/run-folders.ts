@@ -1,8 +1,10 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { isRunId } from '../../core/run-id.js';
+import { DamagedError } from '../damaged-error.js';
 import type { ObjectStore } from '../store/index.js';
 import { inFolder, MANIFEST, runFolder, type Tree, treePrefix } from './layout.js';
+import { readManifest } from './manifest.js';
 
 const CONCURRENT_LISTINGS = 8;
 
@@ -35,6 +37,24 @@ export async function listRuns(
     }
   }
   return folders;
+}
+
+/**
+ * Checks the layout of the runs of a resource that has no `latest.json`: it may have been lost.
+ *
+ * @throws LakeLayoutError
+ */
+export async function checkLayoutOfRuns(store: ObjectStore, resource: string): Promise<void> {
+  const newest = (await listDates(store, resource, 'changes')).sort().at(-1);
+  if (newest === undefined) return;
+  const runs = await listRuns(store, resource, 'changes', [newest]);
+  for (const runId of [...runs.keys()].sort().reverse()) {
+    try {
+      if ((await readManifest(store, manifestOf(resource, 'changes', runs, runId)!)) !== null) return;
+    } catch (error) {
+      if (!(error instanceof DamagedError)) throw error;
+    }
+  }
 }
 
 /** Key of a run's manifest; `null` if the tree has no folder of the run. */

@@ -1,6 +1,7 @@
 import type { DeleteDetection, MirrorStatus, Writer } from '../../core/contract/index.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { LakeLayoutError } from '../../lake/published/layout-version.js';
 import type { Manifest } from '../../lake/published/manifest.js';
 import { readManifest } from '../../lake/published/manifest.js';
 import { type Pointer, readPointer } from '../../lake/published/pointer.js';
@@ -34,7 +35,10 @@ export async function readOwnPointer(
   } catch (error) {
     const nothing = { pointer: null, foreign: null, owner: null };
     if (error instanceof StoreError) return { ...nothing, problem: error.message, error };
-    const problem = `${store.url}/${resource}/latest.json: ${errorMessage(error)}`;
+    const problem =
+      error instanceof LakeLayoutError
+        ? error.describe()
+        : `${store.url}/${resource}/latest.json: ${errorMessage(error)}`;
     return { ...nothing, problem, error: null };
   }
 }

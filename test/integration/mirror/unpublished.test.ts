@@ -11,7 +11,6 @@ import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-wor
 import { expectMirrored } from '../../support/mirrored.js';
 import { readPointer } from '../../support/snapshot.js';
 import { resultOf } from '../../support/stack.js';
-import { WRITER } from '../../support/writer.js';
 
 /** Objects of a run below a prefix. */
 async function objectsOf(
@@ -216,7 +215,7 @@ describe('a mirror that loses the results of its activities', () => {
     // The worker dies after the swap. The workflow gets no result, and the second attempt gets the same input.
     const input = {
       ...mirror.ref(),
-      ...{ publishedRunId: mirror.published, writer: WRITER, displaced: false },
+      ...{ publishedRunId: mirror.published, writer: mirror.writer, displaced: false },
       ...{ to: first, unpublished: [] },
     };
     const once = await mirror.step('worktrack.rollBack', input);

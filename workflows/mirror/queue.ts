@@ -4,7 +4,7 @@ import { jsonTextBytes } from '../../src/core/text-budget.js';
 /** Answers kept in the state, so that a repeated request whose answer was lost does not start a second run. */
 const MAX_ANSWERS = 50;
 
-/** Equal waiting requests, served by one run (docs/explanation/architecture.md#requests). */
+/** Equal waiting requests without a rollback or purge between them, served by one run (docs/explanation/architecture.md#requests). */
 export interface Batch {
   /**
    * The oldest request, with the latest nominal start of the batch, so that a nightly run that joins an older request gets
@@ -37,16 +37,23 @@ export function enqueue(waiting: readonly MirrorRequest[], request: MirrorReques
   return waiting.map((other) => (other.requestId === request.requestId ? request : other));
 }
 
-/** Takes the oldest request and all requests equal to it from the queue. */
+/**
+ * Takes the oldest request, and the requests equal to it that may share its run, from the queue. A rollback or purge is
+ * never overtaken: who requests a run after it wants what the run finds after it, and who requests it again after a run
+ * wants it to happen after that run.
+ */
 export function nextBatch(waiting: readonly MirrorRequest[]): { batch: Batch; rest: MirrorRequest[] } | null {
   const [first] = waiting;
   if (first === undefined) return null;
   const spec = specOf(first);
   const equal = (other: MirrorRequest): boolean => specOf(other) === spec;
-  const all = waiting.filter(equal);
+  const mayPass = (other: MirrorRequest): boolean => first.kind === 'run' && other.kind === 'run';
+  const barrier = waiting.findIndex((other) => !equal(other) && !mayPass(other));
+  const before = barrier === -1 ? waiting : waiting.slice(0, barrier);
+  const all = before.filter(equal);
   return {
     batch: { first: asOne(first, all), all },
-    rest: waiting.filter((other) => !equal(other)),
+    rest: waiting.filter((other) => !all.includes(other)),
   };
 }
 

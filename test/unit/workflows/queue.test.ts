@@ -42,6 +42,19 @@ const wants = (request: MirrorRequest): string => {
   return JSON.stringify([mode, reconcile, adopt, allowDeletes, since]);
 };
 
+const amend = (
+  requestId: string,
+  more: { kind: 'rollback'; to: RunId } | { kind: 'purge'; key: string[] },
+): MirrorRequest => ({ requestId, replyTo: null, ...more });
+
+/** The ids of the requests that each turn of the mirror answers. */
+function servedIn(waiting: readonly MirrorRequest[]): string[][] {
+  const turns: string[][] = [];
+  for (let next = nextBatch(waiting); next !== null; next = nextBatch(next.rest))
+    turns.push(next.batch.all.map(({ requestId }) => requestId));
+  return turns;
+}
+
 describe('The queue of a mirror', () => {
   it('serves requests whose senders notify together with others, and leaves the notification to a sender', () => {
     const waiting = [request('a'), request('b', { notifier: 'sender' })].reduce<MirrorRequest[]>(enqueue, []);
@@ -76,7 +89,6 @@ describe('The queue of a mirror', () => {
       fc.property(fc.array(anyRequest), (arrivals) => {
         const waiting = arrivals.reduce<MirrorRequest[]>(enqueue, []);
         const served: MirrorRequest[] = [];
-        const kinds: string[] = [];
         for (let next = nextBatch(waiting); next !== null; next = nextBatch(next.rest)) {
           const { first, all } = next.batch;
           const { nominalStart: _, ...oldest } = all[0] as RunRequest;
@@ -84,13 +96,68 @@ describe('The queue of a mirror', () => {
           if (first.kind === 'run')
             expect(first.nominalStart).toBe(Math.max(...all.map((one) => (one as RunRequest).nominalStart)));
           for (const one of all) expect(wants(one)).toBe(wants(first));
-          kinds.push(wants(first));
           served.push(...all);
         }
         const byId = (a: MirrorRequest, b: MirrorRequest) => (a.requestId < b.requestId ? -1 : 1);
         expect([...served].sort(byId)).toEqual([...waiting].sort(byId));
-        expect(kinds).toEqual([...new Set(waiting.map(wants))]);
       }),
+    );
+  });
+
+  it.each<[string, string[], string[][]]>([
+    ['runs around a rollback', ['run', 'back', 'run'], [['0'], ['1'], ['2']]],
+    ['runs around a purge', ['run', 'purge', 'run'], [['0'], ['1'], ['2']]],
+    [
+      'runs on each side',
+      ['run', 'full', 'run', 'back', 'run', 'run'],
+      [['0', '2'], ['1'], ['3'], ['4', '5']],
+    ],
+    ['rollbacks around a run', ['back', 'run', 'back'], [['0'], ['1'], ['2']]],
+    ['rollbacks to the same run, one after the other', ['back', 'back', 'run'], [['0', '1'], ['2']]],
+    ['rollbacks to different runs', ['back', 'other back', 'back'], [['0'], ['1'], ['2']]],
+    ['a rollback around a purge', ['back', 'purge', 'back'], [['0'], ['1'], ['2']]],
+    ['purges of the same record', ['purge', 'purge', 'other purge', 'purge'], [['0', '1'], ['2'], ['3']]],
+    ['purges around a run', ['run', 'purge', 'run', 'purge'], [['0'], ['1'], ['2'], ['3']]],
+    [
+      'runs of two kinds before a purge',
+      ['full', 'run', 'full', 'run', 'purge'],
+      [['0', '2'], ['1', '3'], ['4']],
+    ],
+  ])('serves %s in their order, and merges only what may be merged', (_, kinds, batches) => {
+    const some: Record<string, (id: string) => MirrorRequest> = {
+      run: (id) => request(id),
+      full: (id) => request(id, { mode: 'full' }),
+      back: (id) => amend(id, { kind: 'rollback', to: '20261121T020000Z-00000001' as RunId }),
+      'other back': (id) => amend(id, { kind: 'rollback', to: '20261121T020000Z-00000002' as RunId }),
+      purge: (id) => amend(id, { kind: 'purge', key: ['1'] }),
+      'other purge': (id) => amend(id, { kind: 'purge', key: ['2'] }),
+    };
+    const waiting = kinds.map((kind, at) => some[kind]!(String(at)));
+    expect(servedIn(waiting)).toEqual(batches);
+  });
+
+  it('never lets a request overtake a rollback or purge, or one of these a request, and merges all others', () => {
+    fc.assert(
+      fc.property(fc.array(anyRequest, { maxLength: 12 }), (arrivals) => {
+        const waiting = arrivals.map((one, at) => ({ ...one, requestId: String(at) }));
+        const at = new Map(servedIn(waiting).flatMap((ids, turn) => ids.map((id) => [id, turn] as const)));
+        const turnOf = (one: MirrorRequest): number => at.get(one.requestId)!;
+        const isRun = (one: MirrorRequest): boolean => one.kind === 'run';
+        for (const [n, earlier] of waiting.entries()) {
+          for (const [m, later] of [...waiting.entries()].slice(n + 1)) {
+            const between = waiting.slice(n + 1, m);
+            const isSame = wants(earlier) === wants(later);
+            // For people: the later request finds what the earlier one has done, and nothing that came after.
+            if (!isRun(earlier) || !isRun(later)) {
+              expect(turnOf(earlier)).toBeLessThanOrEqual(turnOf(later));
+              const areTogether = isSame && between.every((one) => wants(one) === wants(later));
+              expect(turnOf(earlier) === turnOf(later)).toBe(areTogether);
+            } else if (isSame) expect(turnOf(earlier) === turnOf(later)).toBe(between.every(isRun));
+            else expect(turnOf(earlier)).not.toBe(turnOf(later));
+          }
+        }
+      }),
+      { numRuns: 1000 },
     );
   });
 

@@ -17,7 +17,12 @@ interface BuildLabels {
   readonly node_version: string;
 }
 
-export type MetricLabels = ResourceLabels | BuildLabels;
+/** The labels of other metrics `per: 'worker'`. */
+interface WorkerLabels {
+  readonly namespace: string;
+}
+
+export type MetricLabels = ResourceLabels | BuildLabels | WorkerLabels;
 
 export interface MetricDefinition {
   readonly name: string;
@@ -94,6 +99,18 @@ export const METRICS = {
     's',
     'Time since the oldest open write-back started; 0 if none is open',
     'connection',
+  ),
+  disconnected: gauge(
+    'temporal_disconnected_seconds',
+    's',
+    'Time since Temporal began not to answer or accept this worker; 0 if it accepts it. Probed every ten seconds',
+    'worker',
+  ),
+  reconnects: counter(
+    'temporal_reconnects_total',
+    'connections',
+    'Connections to Temporal that replaced an earlier one, because it failed or the credentials changed',
+    'worker',
   ),
   buildInfo: gauge('build_info', 'workers', 'Always 1; the labels have the versions of the worker', 'worker'),
 } as const satisfies Record<string, MetricDefinition>;

@@ -10,11 +10,11 @@ const RETRY_EVERY_MS = SECOND_MS;
 export class OutOfReachError extends WorktrackError {
   readonly code = 'OUT_OF_REACH';
 
-  constructor(message: string) {
-    super(message, {
-      remedy:
-        'Check that it is running and that its address is correct (`worktrack doctor` checks both). To wait longer, set WORKTRACK_REACH_TIMEOUT=5m.',
-    });
+  constructor(
+    message: string,
+    remedy = 'Check that it is running and that its address is correct (`worktrack doctor` checks both). To wait longer, set WORKTRACK_REACH_TIMEOUT=5m.',
+  ) {
+    super(message, { remedy });
   }
 }
 

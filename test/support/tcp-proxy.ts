@@ -20,6 +20,8 @@ export interface TcpProxy {
   reset(): void;
   /** Stalls all connections, also later ones: they stay open, but no more bytes arrive. */
   stall(): void;
+  /** Forwards later connections again. The stalled ones stay so. */
+  resume(): void;
   close(): Promise<void>;
 }
 
@@ -69,6 +71,9 @@ export async function startTcpProxy(target: string, listenOn = 0): Promise<TcpPr
         socket.unpipe();
         socket.pause();
       }
+    },
+    resume() {
+      isStalled = false;
     },
     async close() {
       const closed = once(server, 'close');

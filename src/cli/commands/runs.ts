@@ -36,6 +36,10 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
       '--watch',
       'load the configuration file when it changes, as on SIGHUP; runs in progress keep theirs',
     )
+    .option(
+      '--give-up-after <duration>',
+      'end with exit code 4 when Temporal has not accepted the worker for this long, such as 10m (default: never)',
+    )
     .option('--max-activities <n>', 'concurrent activities in this process (default: 16)')
     .option(
       '--max-activity-memory <size>',

@@ -1,8 +1,15 @@
 import { ScheduleNotFoundError } from '@temporalio/client';
 import { ConfigurationError } from '../../core/configuration-error.js';
-import { OutOfReachError, reach } from '../../core/reach.js';
-import { connectTemporal, type TemporalClient, temporalConfig } from '../../temporal/client/connect.js';
+import { OutOfReachError, type ReachOptions, reach } from '../../core/reach.js';
+import {
+  connectTemporal,
+  openClient,
+  type TemporalClient,
+  temporalConfig,
+} from '../../temporal/client/connect.js';
 import { grpcMessage, isDenied, isNamespaceMissing, isUnreachable } from '../../temporal/client/grpc.js';
+import { KeptConnection, type KeptConnectionOptions } from '../../temporal/client/kept-connection.js';
+import { probeNamespace } from '../../temporal/client/probe.js';
 import type { Traces } from '../../temporal/worker/traces.js';
 import { readDataConverter } from './data-converter.js';
 import { type GlobalOptions, reachTimeoutMs } from './options.js';
@@ -35,20 +42,34 @@ async function openTemporal(
   timeoutMs: number = reachTimeoutMs(process.env),
   onOutage: (message: string) => void = output.note,
 ): Promise<TemporalClient> {
-  const { address, namespace } = temporalTarget(options);
-  const dataConverter = await readDataConverter(options);
-  const traces = await readTraces(options, output.note);
-  const interceptors = clientInterceptors(traces);
-  const temporal = await reach(
-    `Temporal at ${address}`,
-    () => connectTemporal({ address, namespace, dataConverter, interceptors }),
-    (error) => !isDenied(error),
-    grpcMessage,
-    { timeoutMs, onOutage },
-  ).catch((error: unknown) => {
-    throw toUserError(error, { address, namespace });
+  const target = temporalTarget(options);
+  const { traces, ...client } = await clientOptions(options);
+  const temporal = await reachFirst(target, () => connectTemporal({ ...target, ...client }), {
+    timeoutMs,
+    onOutage,
   });
   return traces === null ? temporal : closingTraces(temporal, traces);
+}
+
+/** What a client needs apart from address and credentials. */
+async function clientOptions(options: GlobalOptions) {
+  const dataConverter = await readDataConverter(options);
+  const traces = await readTraces(options, output.note);
+  return { dataConverter, traces, interceptors: clientInterceptors(traces) };
+}
+
+/** Makes the first connection of a command. @throws OutOfReachError, ConfigurationError */
+function reachFirst<T>(
+  target: { readonly address: string; readonly namespace: string },
+  connect: () => Promise<T>,
+  options: ReachOptions,
+): Promise<T> {
+  const isOutage = (error: unknown): boolean => !isDenied(error);
+  return reach(`Temporal at ${target.address}`, connect, isOutage, grpcMessage, options).catch(
+    (error: unknown) => {
+      throw toUserError(error, target);
+    },
+  );
 }
 
 function closingTraces(temporal: TemporalClient, traces: Traces): TemporalClient {
@@ -102,6 +123,46 @@ export async function withTemporal<T>(
     throw toUserError(error, temporal);
   } finally {
     await temporal.close();
+  }
+}
+
+/** The same for a command that runs until it is stopped: its connection is probed and renewed, as a worker's is. */
+export async function withKeptTemporal<T>(
+  options: GlobalOptions,
+  holder: string,
+  log: KeptConnectionOptions<TemporalClient>['log'],
+  work: (temporal: TemporalClient) => Promise<T>,
+): Promise<T> {
+  const target = temporalTarget(options);
+  const { traces, ...client } = await clientOptions(options);
+  const open = () =>
+    KeptConnection.open<TemporalClient>({
+      holder,
+      read: () => temporalConfig({ address: options.address, namespace: options.namespace }),
+      connect: (config) => openClient(config, client),
+      probe: (temporal) => probeNamespace(temporal.client.connection, target.namespace),
+      close: (temporal) => temporal.close(),
+      log,
+    });
+  const limits = { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note };
+  const kept = await reachFirst(target, open, limits);
+  kept.start();
+  try {
+    return await work({
+      get client() {
+        return kept.current.client;
+      },
+      get address() {
+        return kept.address;
+      },
+      namespace: target.namespace,
+      close: async () => {},
+    });
+  } catch (error) {
+    throw toUserError(error, target);
+  } finally {
+    await kept.close();
+    await traces?.close();
   }
 }
 

@@ -9,7 +9,7 @@ import {
   type WebhookLog,
   type WebhookServer,
 } from '../../webhook/index.js';
-import { withTemporal } from '../shared/context.js';
+import { withKeptTemporal } from '../shared/context.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { stopOnSignal } from '../shared/interrupt.js';
 import { textLine } from '../shared/log-line.js';
@@ -50,7 +50,7 @@ export async function runWebhook(options: WebhookOptions): Promise<ExitCode> {
   );
   const stopped = once(stop.signal, 'abort');
   let isConnected = false;
-  const serving = withTemporal(options, async (temporal) => {
+  const serving = withKeptTemporal(options, 'this receiver', LOG, async (temporal) => {
     isConnected = true;
     return serve(temporal, listeners, { ...options, until: stopped });
   });

@@ -12,6 +12,8 @@ interface ReloadOptions {
   readonly read: () => Settings;
   /** Uses another configuration from the next run on. */
   readonly apply: (settings: Settings) => void;
+  /** Called on SIGHUP, after the file has been read. */
+  readonly onHangUp?: (() => void) | undefined;
   /** Whether to load the file whenever it changes. */
   readonly watch: boolean;
   readonly logger: {
@@ -58,7 +60,10 @@ export function reloadOnChange(options: ReloadOptions): { close(): void } {
   const onHangUp = (): void => {
     // A terminal that was closed sends SIGHUP, too. A worker that was started in it must not outlive it.
     if (hadTerminal && !hasTerminal()) process.kill(process.pid, 'SIGTERM');
-    else reload('SIGHUP');
+    else {
+      reload('SIGHUP');
+      options.onHangUp?.();
+    }
   };
   const file = resolve(active.source);
   const onChange = (): void => reload('the file has changed');

@@ -35,8 +35,10 @@ export function installRuntime({ format, level, file, metrics }: LogOptions): Lo
   const lineOf = (entry: LogEntry): string =>
     format === 'json' ? jsonLine(entry) : textLine(entry, width());
   const logger = new DefaultLogger(upper(level), (entry) => void target.write(`${lineOf(entry)}\n`));
-  // Without `forward`, the SDK's core writes to the console itself.
-  const logging = { filter: makeTelemetryFilterString({ core: 'WARN' }), forward: {} };
+  // Without `forward`, the SDK's core writes to the console itself. It logs each retry of each call while Temporal is out
+  // of reach, which the worker logs once a minute.
+  const filter = `${makeTelemetryFilterString({ core: 'WARN' })},temporalio_client::retry=ERROR`;
+  const logging = { filter, forward: {} };
   const telemetryOptions =
     metrics === undefined ? { logging } : { logging, metrics: prometheusMetrics(metrics) };
   Runtime.install({ logger, shutdownSignals: [], telemetryOptions });

@@ -18,7 +18,7 @@ import { temporalTarget, toUserError } from '../shared/context.js';
 import { readDataConverter } from '../shared/data-converter.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { stopOnSignal } from '../shared/interrupt.js';
-import { type GlobalOptions, positive, reachTimeoutMs } from '../shared/options.js';
+import { duration, type GlobalOptions, positive, reachTimeoutMs } from '../shared/options.js';
 import { output } from '../shared/output.js';
 import { readSettings } from '../shared/settings.js';
 import { counted } from '../shared/text.js';
@@ -39,6 +39,8 @@ export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
   readonly maxActivities?: string;
   readonly maxActivityMemory?: string;
   readonly maxCachedWorkflows?: string;
+  /** How long to stay without Temporal before the worker ends. */
+  readonly giveUpAfter?: string;
   /** Address of `/healthz` and `/readyz`. */
   readonly health?: string;
   /** Loads the configuration file when it changes. */
@@ -57,6 +59,10 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     maxActivityMemoryBytes: optionalSize('--max-activity-memory', options.maxActivityMemory),
     maxCachedWorkflows: optional('--max-cached-workflows', options.maxCachedWorkflows),
   };
+  const giveUpAfterMs =
+    options.giveUpAfter === undefined
+      ? undefined
+      : duration('--give-up-after', options.giveUpAfter, '10m or 1h');
   const listen = options.health === undefined ? null : readHealth(options.health);
   const metrics = readMetricsAddress(options.metrics);
   const deployment = readDeployment(options, process.env);
@@ -86,6 +92,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
       current = changed;
       worker?.reload(changed);
     },
+    onHangUp: () => void worker?.checkConnection(),
     watch: options.watch === true,
     logger,
   });
@@ -98,7 +105,11 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     if (health !== null) output.note(`Health on ${health.url}: GET /healthz, GET /readyz`);
     const created = await reach(
       `Temporal at ${place.address}`,
-      () => createWorker({ ...place, taskQueue, settings, ...limits, deployment, dataConverter, ...traced }),
+      () =>
+        createWorker({
+          ...{ address: options.address, namespace: options.namespace, taskQueue, settings, ...limits },
+          ...{ giveUpAfterMs, deployment, dataConverter, ...traced },
+        }),
       (error) => !isDenied(error) && !isNamespaceMissing(error) && isTransport(error),
       grpcMessage,
       {

@@ -31,6 +31,9 @@ export interface ClientConnectOptions extends ConnectOptions {
   readonly interceptors?: ClientInterceptors | undefined;
 }
 
+/** What `temporalConfig` reads. */
+export type TemporalConfig = ReturnType<typeof temporalConfig>;
+
 /** Address, namespace, TLS and API key from `TEMPORAL_*` and the profile, for clients and workers alike. */
 export function temporalConfig(options: ConnectOptions = {}) {
   const { connectionOptions, namespace } = loadClientConnectConfig();
@@ -55,8 +58,15 @@ export function temporalConfig(options: ConnectOptions = {}) {
  *   await temporal.close();
  * }
  */
-export async function connectTemporal(options: ClientConnectOptions = {}): Promise<TemporalClient> {
-  const { connectionOptions, namespace } = temporalConfig(options);
+export function connectTemporal(options: ClientConnectOptions = {}): Promise<TemporalClient> {
+  return openClient(temporalConfig(options), options);
+}
+
+/** Connects with a configuration that has been read. */
+export async function openClient(
+  { connectionOptions, namespace }: TemporalConfig,
+  { dataConverter, interceptors }: Pick<ClientConnectOptions, 'dataConverter' | 'interceptors'>,
+): Promise<TemporalClient> {
   const connection = await Connection.connect({
     ...connectionOptions,
     channelArgs: {
@@ -64,7 +74,6 @@ export async function connectTemporal(options: ClientConnectOptions = {}): Promi
       ...proxyArgs(connectionOptions.address),
     },
   });
-  const { dataConverter, interceptors } = options;
   return {
     client: new Client({
       connection,

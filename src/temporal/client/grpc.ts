@@ -27,7 +27,16 @@ export function isUnreachable(error: unknown): boolean {
 /** Whether the server rejected the credentials. */
 export function isDenied(error: unknown): boolean {
   const found = grpcCode(error);
-  return found === code.permissionDenied || found === code.unauthenticated;
+  if (found !== null) return found === code.permissionDenied || found === code.unauthenticated;
+  // The native client describes the status in words when it connects.
+  return messages(error).some((text) =>
+    /code: 'The (?:request does not have valid authentication|caller does not have permission)/.test(text),
+  );
+}
+
+/** Whether the server answered a poll with a refusal, and did not only keep it waiting. */
+export function isRefusedPoll(error: unknown): boolean {
+  return grpcCode(error) === code.notFound || isDenied(error);
 }
 
 export function isNamespaceMissing(error: unknown): boolean {
@@ -39,14 +48,43 @@ export function grpcMessage(error: unknown): string {
   const cause = grpcCause(error);
   if (cause !== null) return cause.details;
   const text = messages(error).at(-1) ?? String(error);
-  // The native client formats its errors as Rust structures that contain the system's message.
-  return /message: "([^"]+)"/.exec(text)?.[1] ?? text;
+  return nativeCause(text);
+}
+
+/** What the errors of the native client mean. It formats them as Rust structures. */
+const NATIVE_CAUSES: readonly (readonly [RegExp, string])[] = [
+  [/InvalidCertificate\((?:Expired|NotValidYet)/, "the server's certificate has expired or is not valid yet"],
+  [
+    /InvalidCertificate\((?:UnknownIssuer|BadSignature)/,
+    "the server's certificate is not issued by a known authority (TEMPORAL_TLS_SERVER_CA_CERT_PATH)",
+  ],
+  [/InvalidCertificate\(NotValidForName/, "the server's certificate is for another host"],
+  [/InvalidCertificate\((\w+)/, "the server's certificate is not valid ($1)"],
+  [/InconsistentKeys/, 'the client certificate and its key do not belong together'],
+  [/PrivateKeyParseError|CertificateParseError/, 'the client certificate or its key is not valid PEM'],
+  [/received fatal alert: (\w+)/, 'the server ended the TLS handshake ($1)'],
+  [
+    /Failed to call GetSystemInfo.*(?:hyper::Error|operation was canceled)/s,
+    'the server closed the new connection, as it does if it rejects the client certificate or needs TLS',
+  ],
+  [/error: "([^"]+)"/, '$1'],
+  [/message: "([^"]+)"/, '$1'],
+];
+
+function nativeCause(text: string): string {
+  for (const [pattern, words] of NATIVE_CAUSES) {
+    const found = pattern.exec(text);
+    if (found !== null) return words.replace('$1', found[1] ?? '');
+  }
+  return text;
 }
 
 function grpcCause(error: unknown): { code: number; details: string } | null {
   for (const one of chain(error)) {
     const { code, details } = one as { code?: unknown; details?: unknown };
-    if (typeof code === 'number' && typeof details === 'string') return { code, details };
+    // The native client has the text only in its message.
+    if (typeof code === 'number' && typeof details === 'string')
+      return { code, details: details === '' ? one.message : details };
   }
   return null;
 }

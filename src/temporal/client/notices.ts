@@ -8,8 +8,9 @@ import {
   noticesWorkflowId,
 } from '../../core/contract/index.js';
 import { newNotices, UNSEEN_NOTICE_EVENTS } from '../../core/notices.js';
-import { type TemporalClient, withDeadline } from './connect.js';
+import type { TemporalClient } from './connect.js';
 import { grpcMessage } from './grpc.js';
+import { probeNamespace } from './probe.js';
 
 export interface NoticeSenderOptions {
   /** Default: `worktrack`. */
@@ -34,8 +35,9 @@ export function createNoticeSender(
   temporal: TemporalClient,
   { taskQueue = DEFAULT_TASK_QUEUE, timeoutMs = 5_000 }: NoticeSenderOptions = {},
 ): (connection: string, resource: string, notices: number) => Promise<void> {
-  const { client } = temporal;
   return async (connection, resource, notices) => {
+    // A receiver that runs for long exchanges its connection.
+    const { client } = temporal;
     const workflowId = noticesWorkflowId(connection, resource);
     try {
       await client.connection.withDeadline(Date.now() + timeoutMs, async () => {
@@ -70,12 +72,12 @@ async function hasManyUnprocessed({ client }: TemporalClient, workflowId: string
 }
 
 /**
- * Checks that Temporal responds within `timeoutMs`.
+ * Checks that Temporal responds within `timeoutMs`, accepts the credentials and has the namespace.
  *
  * @throws the SDK's error if it does not
  * @example
  * await pingTemporal(temporal, 5_000);
  */
 export async function pingTemporal(temporal: TemporalClient, timeoutMs = 2_000): Promise<void> {
-  await withDeadline(temporal, () => temporal.client.workflowService.getSystemInfo({}), timeoutMs);
+  await probeNamespace(temporal.client.connection, temporal.namespace, timeoutMs);
 }

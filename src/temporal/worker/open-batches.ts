@@ -13,7 +13,8 @@ interface Open {
 }
 
 interface OpenBatchesOptions {
-  readonly client: Pick<Client, 'workflow'>;
+  /** The worker's client, whose connection can be exchanged. */
+  readonly client: () => Pick<Client, 'workflow'>;
   readonly taskQueue: string;
   /** The current configuration. */
   readonly settings: () => Settings;
@@ -38,7 +39,7 @@ export class OpenBatches {
     const names = settings().connections.map(({ name }) => name);
     for (const open of this.#seen.values()) Object.assign(open, { count: 0, since: Date.now() });
     const query = `WorkflowType = '${WRITE_BACK_WORKFLOW}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "\\'")}'`;
-    for await (const { workflowId, startTime, memo } of client.workflow.list({ query })) {
+    for await (const { workflowId, startTime, memo } of client().workflow.list({ query })) {
       const connection = BATCH_ID.exec(workflowId)?.[1];
       if (connection === undefined || !names.includes(connection)) continue;
       // The start time is that of the current history. A long batch continues as new, and keeps its memo.

@@ -2,6 +2,7 @@ import { Client } from '@temporalio/client';
 import { SimplePlugin } from '@temporalio/plugin';
 import type {
   ActivityInterceptorsFactory,
+  NativeConnection,
   State,
   Worker,
   WorkerInterceptors,
@@ -57,7 +58,7 @@ export class WorktrackPlugin extends SimplePlugin {
   #freshness: ReturnType<typeof watchFreshness> | null = null;
   #keepConfiguration: ActivityInterceptorsFactory | null = null;
   /** By task queue. */
-  readonly #places = new Map<string, Omit<WorkerPlace, 'identity'>>();
+  readonly #places = new Map<string, Omit<WorkerPlace, 'identity' | 'connection'>>();
   readonly #published = new Map<Worker, PublishedConfig>();
 
   constructor(options: WorktrackPluginOptions = {}) {
@@ -82,9 +83,8 @@ export class WorktrackPlugin extends SimplePlugin {
     const interceptors = withInterceptors(options.interceptors, ours);
     const sinks = { ...options.sinks, ...metricSinks };
     this.#options = options;
-    const { connection, namespace = 'default', taskQueue, dataConverter } = options;
-    if (connection !== undefined)
-      this.#places.set(taskQueue, { connection, namespace, taskQueue, dataConverter });
+    const { namespace = 'default', taskQueue, dataConverter } = options;
+    this.#places.set(taskQueue, { namespace, taskQueue, dataConverter });
     const configured = super.configureWorker(options);
     return { shutdownGraceTime: SHUTDOWN_GRACE, ...configured, activities, interceptors, sinks };
   }
@@ -130,29 +130,32 @@ export class WorktrackPlugin extends SimplePlugin {
   #publish(worker: Worker): void {
     const { taskQueue, identity } = worker.options;
     const place = this.#places.get(taskQueue);
-    if (place === undefined || this.#published.has(worker)) return;
+    if (place === undefined || worker.connection === undefined || this.#published.has(worker)) return;
     const onError = (message: string): void => runtimeLogger.warn(message);
-    this.#published.set(worker, publishConfig({ ...place, identity }, this.#connections!.settings, onError));
+    const connection = (): NativeConnection => worker.connection!;
+    const published = publishConfig({ ...place, connection, identity }, this.#connections!.settings, onError);
+    this.#published.set(worker, published);
   }
 
   #watchFreshness() {
     const { meter } = this.#connections!;
     meter.record('buildInfo', 1, { version: VERSION, node_version: process.versions.node });
-    const { connection, namespace = 'default', dataConverter, taskQueue = '' } = this.#options!;
+    const { namespace = 'default', dataConverter, taskQueue = '' } = this.#options!;
     const converter = dataConverter === undefined ? {} : { dataConverter };
-    const batches =
-      connection === undefined
-        ? null
-        : new OpenBatches({
-            client: new Client({ connection, namespace, ...converter }),
-            ...{ taskQueue, meter },
-            settings: () => this.#connections!.settings,
-          });
+    /** The current connection of a worker, which can be exchanged. */
+    const connection = (): NativeConnection | undefined => [...this.#running][0]?.connection;
+    const batches = new OpenBatches({
+      client: () => new Client({ connection: connection()!, namespace, ...converter }),
+      ...{ taskQueue, meter },
+      settings: () => this.#connections!.settings,
+    });
     return watchFreshness({
       connections: this.#connections!,
       meter,
       onResource: (labels) => this.#retries.measure(labels),
-      onRound: async () => batches?.measure(),
+      onRound: async () => {
+        if (connection() !== undefined) await batches.measure();
+      },
       onError: (message) => runtimeLogger.warn(message),
     });
   }

@@ -14,7 +14,8 @@ import { removeOldRecords } from './old-records.js';
 
 /** Where a worker runs. */
 export interface WorkerPlace {
-  readonly connection: ConnectionLike;
+  /** The worker's connection, which can be exchanged. */
+  readonly connection: () => ConnectionLike;
   readonly namespace: string;
   readonly taskQueue: string;
   readonly identity: string;
@@ -52,14 +53,15 @@ export function publishConfig(
   first: Settings,
   onError: (message: string) => void,
 ): PublishedConfig {
-  const { connection, namespace, taskQueue, identity, dataConverter } = place;
-  const client = new Client({
-    connection,
+  const { connection, namespace, taskQueue, identity } = place;
+  const temporal: TemporalClient = {
+    get client() {
+      return clientOf(place);
+    },
     namespace,
-    identity,
-    ...(dataConverter === undefined ? {} : { dataConverter }),
-  });
-  const temporal: TemporalClient = { client, namespace, address: '', close: async () => {} };
+    address: '',
+    close: async () => {},
+  };
   const workflowId = configRecordId(taskQueue, identity);
   let record = encoded(first);
   let timer: NodeJS.Timeout | undefined;
@@ -70,10 +72,10 @@ export function publishConfig(
   let publishing = Promise.resolve();
 
   const start = async (): Promise<void> => {
-    const { capabilities } = await connection.workflowService.getSystemInfo({});
+    const { capabilities } = await connection().workflowService.getSystemInfo({});
     // The time-skipping test server, which has no Schedules, ignores the delay and stops its clock for the task.
     if (capabilities?.supportsSchedules !== true) return;
-    const handle = await client.workflow.start(CONFIG_RECORD_WORKFLOW, {
+    const handle = await temporal.client.workflow.start(CONFIG_RECORD_WORKFLOW, {
       workflowId,
       taskQueue: `${taskQueue}/configuration`,
       args: [record],
@@ -88,7 +90,7 @@ export function publishConfig(
   };
   const isThere = async (): Promise<boolean> => {
     if (published === null) return false;
-    const { status } = await client.workflow.getHandle(workflowId).describe();
+    const { status } = await temporal.client.workflow.getHandle(workflowId).describe();
     // Another worker with this identity may have replaced it.
     return status.code === RUNNING;
   };
@@ -130,12 +132,21 @@ export function publishConfig(
       clearTimeout(timer);
       await publishing;
       if (published === null) return;
-      const handle = client.workflow.getHandle(workflowId, published);
+      const handle = temporal.client.workflow.getHandle(workflowId, published);
       const terminating = () => handle.terminate('the worker has stopped');
       // If this fails, the worker counts as gone when its last poll is two minutes old.
       await withDeadline(temporal, terminating, WITHDRAWN_WITHIN_MS).catch(() => {});
     },
   };
+}
+
+function clientOf({ connection, namespace, identity, dataConverter }: WorkerPlace): Client {
+  return new Client({
+    connection: connection(),
+    namespace,
+    identity,
+    ...(dataConverter === undefined ? {} : { dataConverter }),
+  });
 }
 
 /** The record as it is kept in memory: the hashes of a thousand connections take 10 MiB otherwise. */

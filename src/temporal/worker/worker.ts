@@ -1,12 +1,20 @@
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
+import { SECOND_MS } from '../../core/duration.js';
+import type { OutOfReachError } from '../../core/reach.js';
 import type { Settings } from '../../core/settings.js';
-import { type ConnectOptions, temporalConfig, workerProxy } from '../client/connect.js';
+import { type ConnectOptions, type TemporalConfig, temporalConfig, workerProxy } from '../client/connect.js';
+import { KeptConnection } from '../client/kept-connection.js';
+import { probeWorker } from '../client/probe.js';
 import { bundleFor, isShipped } from './bundle.js';
 import { cacheBytes, cachedWorkflows } from './cached-workflows.js';
 import { availableMemory, defaultMemory, MemorySlots } from './memory-slots.js';
 import { WorktrackPlugin } from './plugin.js';
+import { runtimeMeter } from './telemetry.js';
 import { inLightThread } from './workflow-threads.js';
+
+/** Longest drain of a worker whose connection to Temporal is lost. Its activities save their positions in the lake. */
+const GIVE_UP_DRAIN_MS = 30 * SECOND_MS;
 
 /** The deployment and build of a worker, for worker deployment versioning. */
 export interface DeploymentVersion {
@@ -34,6 +42,8 @@ export interface WorktrackWorkerOptions extends ConnectOptions {
    * server (`temporal worker deployment set-current-version`). Default: off.
    */
   readonly deployment?: DeploymentVersion | undefined;
+  /** Milliseconds without an accepted connection to Temporal after which `run` rejects. Default: never. */
+  readonly giveUpAfterMs?: number | undefined;
   /**
    * Further options of the SDK's worker, such as `interceptors` and `sinks` for traces. Workflow interceptors
    * (`interceptors.workflowModules`) are bundled with the workflows, which takes some seconds at the start.
@@ -41,16 +51,21 @@ export interface WorktrackWorkerOptions extends ConnectOptions {
   readonly worker?: Partial<WorkerOptions> | undefined;
 }
 
-/** `connecting`: not polling yet. `draining`: stopping or failed; takes no more tasks. */
-export type WorkerState = 'connecting' | 'polling' | 'draining';
+/**
+ * `connecting`: not polling yet. `disconnected`: Temporal has not answered or accepted the worker for 30 s. `draining`:
+ * stopping or failed; takes no more tasks.
+ */
+export type WorkerState = 'connecting' | 'polling' | 'disconnected' | 'draining';
 
 export interface WorktrackWorker {
   readonly taskQueue: string;
   readonly namespace: string;
   readonly address: string;
   readonly state: WorkerState;
-  /** Runs until `stop` or a failure of the worker. */
+  /** Runs until `stop` or a failure of the worker. @throws OutOfReachError after `giveUpAfterMs` */
   run(): Promise<void>;
+  /** Checks the connection to Temporal now, and uses changed credentials; without it, this happens every ten seconds. */
+  checkConnection(): Promise<void>;
   /** Uses another configuration from the next run on. Runs and write-backs in progress keep theirs. */
   reload(settings: Settings): void;
   /** Drains: takes no more tasks, and lets running activities save their position. Before `run`, makes `run` end immediately. */
@@ -66,11 +81,24 @@ export interface WorktrackWorker {
  * await worker.run();
  */
 export async function createWorker(options: WorktrackWorkerOptions): Promise<WorktrackWorker> {
-  const { connectionOptions, namespace } = temporalConfig(options);
   const taskQueue = options.taskQueue ?? DEFAULT_TASK_QUEUE;
-  const connection = await NativeConnection.connect({
-    ...connectionOptions,
-    ...workerProxy(connectionOptions.address),
+  const { namespace } = temporalConfig(options);
+  let worker: Worker | null = null;
+  let giveUp: (error: OutOfReachError) => void = () => {};
+  const kept = await KeptConnection.open<NativeConnection>({
+    holder: 'this worker',
+    read: () => temporalConfig(options),
+    connect: connectNative,
+    probe: (connection) => probeWorker(connection, { namespace, taskQueue }),
+    close: (connection) => connection.close(),
+    exchange(next) {
+      if (worker !== null) worker.connection = next;
+      runtimeMeter().record('reconnects', 1, { namespace });
+    },
+    log: Runtime.instance().logger,
+    onProbe: (seconds) => runtimeMeter().record('disconnected', seconds, { namespace }),
+    giveUpAfterMs: options.giveUpAfterMs,
+    onGiveUp: (error) => giveUp(error),
   });
   try {
     const { plugins = [], ...more } = options.worker ?? {};
@@ -78,7 +106,7 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
     const { workflowModules: _, ...interceptors } = more.interceptors ?? {};
     const plugin = new WorktrackPlugin({ settings: options.settings });
     const workerOptions = {
-      connection,
+      connection: kept.current,
       namespace,
       taskQueue,
       // The workflows need little CPU, so one thread is enough. Each thread costs the memory of an isolate.
@@ -91,38 +119,62 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
     // A plugin could bring other workflows.
     const others = [...plugins, ...(workerOptions.connection?.plugins ?? [])];
     const isTrusted = others.length === 0 && isShipped(workerOptions.workflowBundle);
-    const worker = await inLightThread(() => Worker.create(workerOptions), { isTrusted });
+    const created = await inLightThread(() => Worker.create(workerOptions), { isTrusted });
+    worker = created;
     let stopped = false;
+    const stop = (): void => {
+      stopped = true;
+      // The SDK throws if the worker is not running yet or is already stopping.
+      if (created.getState() === 'RUNNING') created.shutdown();
+    };
+    let lost: OutOfReachError | null = null;
+    const drainedTooLong = new Promise<void>((resolve) => {
+      giveUp = (error) => {
+        lost = error;
+        stop();
+        // Without Temporal, a drain may not end.
+        setTimeout(resolve, GIVE_UP_DRAIN_MS);
+      };
+    });
     return {
       taskQueue,
       namespace,
-      address: connectionOptions.address,
+      get address() {
+        return kept.address;
+      },
       get state() {
-        const state = worker.getState();
+        const state = created.getState();
         if (stopped) return 'draining';
-        return state === 'INITIALIZED' ? 'connecting' : state === 'RUNNING' ? 'polling' : 'draining';
+        if (state === 'INITIALIZED') return 'connecting';
+        return state !== 'RUNNING' ? 'draining' : kept.isDisconnected ? 'disconnected' : 'polling';
       },
       async run() {
         try {
-          if (!stopped) await plugin.announce(worker);
-          const running = worker.run();
-          if (stopped) worker.shutdown();
-          await running;
+          if (!stopped) await plugin.announce(created);
+          const running = created.run();
+          if (workerOptions.connection === kept.current) kept.start();
+          if (stopped) created.shutdown();
+          await Promise.race([running, drainedTooLong]);
+          if (lost !== null) throw lost;
         } finally {
-          await connection.close();
+          // A worker that has not drained still holds its connection.
+          await kept.close().catch((error: unknown) => {
+            if (lost === null) throw error;
+          });
         }
       },
+      checkConnection: () => kept.check(),
       reload: (settings) => plugin.reload(settings),
-      stop() {
-        stopped = true;
-        // The SDK throws if the worker is not running yet or is already stopping.
-        if (worker.getState() === 'RUNNING') worker.shutdown();
-      },
+      stop,
     };
   } catch (error) {
-    await connection.close();
+    await kept.close();
     throw error;
   }
+}
+
+function connectNative({ connectionOptions }: TemporalConfig): Promise<NativeConnection> {
+  return NativeConnection.connect({ ...connectionOptions, ...workerProxy(connectionOptions.address) });
 }
 
 async function optionsOf(options: WorktrackWorkerOptions): Promise<Partial<WorkerOptions>> {

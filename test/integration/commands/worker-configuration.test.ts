@@ -110,7 +110,7 @@ describe('a worker', () => {
       (await runCommand(stack, ['doctor', '--config', stack.configFile, '--task-queue', stack.taskQueue]))
         .stdout;
     await until(async () => (await status()).includes('the same as in this file'), 'it is published');
-    const { connection } = stack.temporal.client;
+    const connection = () => stack.temporal.client.connection;
     const identity = `${worker.child.pid}@${hostname()}`;
     const { namespace } = stack.temporal;
     const place = { connection, namespace, taskQueue: stack.taskQueue, identity };

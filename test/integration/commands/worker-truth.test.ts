@@ -70,7 +70,7 @@ describe('what commands say about a worker', () => {
     worker.child.kill('SIGKILL');
     await worker.exited;
     // A record without a worker that polled in the last minutes, such as that of a worker that was killed long ago.
-    const { connection } = stack.temporal.client;
+    const connection = () => stack.temporal.client.connection;
     const { namespace } = stack.temporal;
     const { taskQueue, settings } = stack;
     const gone = { connection, namespace, taskQueue, identity: '1@gone' };

@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { createAuthority } from '../../support/certificates.js';
 import {
   type NoticeStack,
   sender,
@@ -17,6 +18,7 @@ import {
   startWorkerProcess,
 } from '../../support/processes.js';
 import { until } from '../../support/stack.js';
+import { startTemporalGate } from '../../support/temporal-gate.js';
 
 describe('`worktrack webhook`', () => {
   let stack: NoticeStack;
@@ -49,6 +51,39 @@ describe('`worktrack webhook`', () => {
     const url = /http:\S+\d/.exec(await said())![0];
     return { receiver, url, said };
   }
+
+  it('uses an API key of Temporal that is replaced in the profile while it runs', async () => {
+    stack = await startNoticeStack();
+    let valid = 'first';
+    const authority = createAuthority('servers');
+    const gate = await startTemporalGate({
+      target: stack.servers.temporalAddress,
+      certificate: authority.issue('gate'),
+      refuse: (_, { authorization }) =>
+        authorization === `Bearer ${valid}` ? null : { status: 16, message: 'Request unauthorized.' },
+    });
+    const ca = join(stack.folder, 'ca.pem');
+    await writeFile(ca, authority.crt);
+    const profile = join(stack.folder, 'temporal.toml');
+    const writeProfile = () =>
+      writeFile(profile, `[profile.default]\naddress = "${gate.address}"\napi_key = "${valid}"\n`);
+    await writeProfile();
+    const { url, said } = await receiving(command(), {
+      ...{ TEMPORAL_CONFIG_FILE: profile, TEMPORAL_ADDRESS: undefined, TEMPORAL_TLS_SERVER_CA_CERT_PATH: ca },
+    });
+    const status = async (path: string) => (await fetch(`${url}${path}`)).status;
+    const notice = async () => (await sender(url, stack.connection)('{"resource":"tasks"}')).status;
+    expect([await status('/healthz'), await notice()]).toEqual([200, 202]);
+    valid = 'second';
+    await until(async () => (await status('/healthz')) === 503, 'it is not healthy');
+    expect(await notice()).toBe(503);
+    await until(async () => (await said()).includes('has not accepted this receiver'), 'it says why');
+    await writeProfile();
+    await until(async () => (await status('/healthz')) === 200, 'it is healthy again');
+    expect(await notice()).toBe(202);
+    expect(await said()).toContain('because the address or the credentials have changed');
+    await gate.close();
+  });
 
   it('starts a trace with each notice that includes the resulting run', async () => {
     stack = await startNoticeStack();

@@ -11,7 +11,16 @@ import { findPromtool } from '../../support/promtool.js';
 const ROOT = resolve(import.meta.dirname, '../../..');
 const ASSETS = join(ROOT, 'src/assets');
 const ALERTS = join(ASSETS, 'prometheus-alerts.yaml');
-const LABELS = ['connection', 'resource', 'outcome', 'le', 'version', 'node_version'];
+const LABELS = [
+  'connection',
+  'resource',
+  'outcome',
+  'le',
+  'version',
+  'node_version',
+  'namespace',
+  'instance',
+];
 /** Words that the descriptions of the metrics and the workflows give as outcomes. */
 const OUTCOMES = Object.values(METRICS).flatMap(({ description }) => {
   const [, list = ''] = /outcome: (.*)$/.exec(description) ?? [];
@@ -78,6 +87,7 @@ describe('the alerts', () => {
       'WorktrackRunFailed',
       'WorktrackThrottled',
       'WorktrackNoWorker',
+      'WorktrackTemporalDisconnected',
       'WorktrackRunRetrying',
       'WorktrackNeverPublished',
       'WorktrackRowsNotWritten',

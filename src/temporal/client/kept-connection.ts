@@ -1,0 +1,244 @@
+import { isDeepStrictEqual } from 'node:util';
+import { formatDuration, MINUTE_MS, SECOND_MS } from '../../core/duration.js';
+import { OutOfReachError, withTimeout } from '../../core/reach.js';
+import type { TemporalConfig } from './connect.js';
+import { grpcMessage, isDenied, isNamespaceMissing } from './grpc.js';
+
+/** How often a connection is probed. A worker's idle polls last a minute, so they show nothing. */
+const PROBED_EVERY_MS = 10 * SECOND_MS;
+/** How long Temporal may fail before the process counts as disconnected. */
+const DISCONNECTED_AFTER_MS = 30 * SECOND_MS;
+const LOGGED_EVERY_MS = MINUTE_MS;
+/** Calls in flight on the earlier connection can end meanwhile. A retry on a closed one would end the process. */
+const CLOSED_AFTER_MS = 30 * SECOND_MS;
+/** Longest wait for a connection or a probe. A connection can accept requests and never answer. */
+const NO_ANSWER_MS = 8 * SECOND_MS;
+
+export interface KeptConnectionOptions<C> {
+  /** Who holds the connection, such as `this worker`. */
+  readonly holder: string;
+  /** Reads address and credentials. Called before each probe, because files of credentials are replaced. */
+  readonly read: () => TemporalConfig;
+  readonly connect: (config: TemporalConfig) => Promise<C>;
+  /** Resolves if Temporal accepts the holder on this connection. */
+  readonly probe: (connection: C) => Promise<void>;
+  readonly close: (connection: C) => Promise<void>;
+  /** Makes the holder use another connection. The earlier one is closed afterwards. */
+  readonly exchange?: ((next: C) => void) | undefined;
+  readonly log: {
+    info(message: string): void;
+    warn(message: string): void;
+  };
+  /** Called after each probe, with the time since the first failure; 0 if Temporal accepts the holder. */
+  readonly onProbe?: ((failingSeconds: number) => void) | undefined;
+  /** Milliseconds of failures after which `onGiveUp` is called, once. Default: never. */
+  readonly giveUpAfterMs?: number | undefined;
+  readonly onGiveUp?: ((error: OutOfReachError) => void) | undefined;
+  /** Milliseconds between two probes. Default: 10,000. */
+  readonly everyMs?: number | undefined;
+  /** Longest wait for an answer. Default: 8,000. */
+  readonly noAnswerMs?: number | undefined;
+  /** Time until an earlier connection is closed. Default: 30,000. */
+  readonly closedAfterMs?: number | undefined;
+  readonly now?: (() => number) | undefined;
+}
+
+/**
+ * The connection to Temporal of a process that runs for long. A probe every ten seconds shows whether Temporal still accepts
+ * the process. If not, or if the address or the credentials have changed, a new connection is made with what the files
+ * contain now, and replaces the current one if Temporal accepts it (docs/how-to/workers.md#connection-to-temporal).
+ */
+export class KeptConnection<C> {
+  readonly #options: KeptConnectionOptions<C>;
+  #current: C;
+  /** Earlier connections that will be closed. */
+  readonly #earlier = new Map<C, NodeJS.Timeout>();
+  #config: TemporalConfig;
+  #timer: NodeJS.Timeout | null = null;
+  #checking: Promise<void> | null = null;
+  #closed = false;
+  #failingSince: number | null = null;
+  /** Whether the log has the current failure. */
+  #isLogged = false;
+  #loggedAt = Number.NEGATIVE_INFINITY;
+  #gaveUp = false;
+
+  private constructor(options: KeptConnectionOptions<C>, current: C, config: TemporalConfig) {
+    this.#options = options;
+    this.#current = current;
+    this.#config = config;
+  }
+
+  /** Connects. @throws what `read` and `connect` throw */
+  static async open<C>(options: KeptConnectionOptions<C>): Promise<KeptConnection<C>> {
+    const config = options.read();
+    return new KeptConnection(options, await options.connect(config), config);
+  }
+
+  get current(): C {
+    return this.#current;
+  }
+
+  get address(): string {
+    return this.#config.connectionOptions.address;
+  }
+
+  /** Whether every probe of the last 30 s or more has failed. */
+  get isDisconnected(): boolean {
+    return this.#failingMs() >= DISCONNECTED_AFTER_MS;
+  }
+
+  /** Begins to probe. */
+  start(): void {
+    if (this.#timer !== null || this.#closed) return;
+    this.#timer = setInterval(() => void this.check(), this.#options.everyMs ?? PROBED_EVERY_MS);
+    this.#timer.unref();
+    this.#options.onProbe?.(0);
+  }
+
+  /** Probes now, and uses changed credentials. Never rejects. */
+  check(): Promise<void> {
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = null;
+    });
+    return this.#checking;
+  }
+
+  /** Ends the probes, and closes the connection. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#timer !== null) clearInterval(this.#timer);
+    await this.#checking;
+    for (const connection of this.#earlier.keys()) await this.#closeEarlier(connection);
+    await this.#options.close(this.#current);
+  }
+
+  async #check(): Promise<void> {
+    if (this.#closed) return;
+    const probed = await failureOf(() => this.#withinLimit(this.#options.probe(this.#current)));
+    if (probed.failed) this.#failingSince ??= this.#now();
+    const renewed = await failureOf(() => this.#renew(probed.failed));
+    if (this.#closed) return;
+    if (probed.failed && renewed.failed) {
+      // The later error tells more: a connection that was lost reports only that it was.
+      this.#failed(renewed.error);
+    } else {
+      this.#accepted();
+      if (renewed.failed)
+        this.#logAtTimes(
+          `The changed address or credentials of Temporal are not used: ${this.#causeOf(renewed.error)}. Temporal still accepts ${this.#options.holder} with the earlier ones.`,
+        );
+    }
+    this.#options.onProbe?.(this.#failingMs() / SECOND_MS);
+  }
+
+  /** Exchanges the connection if it has failed, or if the configuration has changed, for one that Temporal accepts. */
+  async #renew(hasFailed: boolean): Promise<void> {
+    const config = this.#options.read();
+    const hasChanged = !isDeepStrictEqual(config, this.#config);
+    if (!hasFailed && !hasChanged) return;
+    const next = await this.#connect(config);
+    const earlier = this.#current;
+    try {
+      await this.#withinLimit(this.#options.probe(next));
+      if (this.#closed) throw new Error('closed');
+      this.#options.exchange?.(next);
+    } catch (error) {
+      await this.#options.close(next).catch(() => {});
+      throw error;
+    }
+    this.#current = next;
+    this.#config = config;
+    this.#options.log.info(
+      `connected to Temporal at ${this.address} again${hasChanged ? ', because the address or the credentials have changed' : ''}`,
+    );
+    const closing = setTimeout(
+      () => void this.#closeEarlier(earlier),
+      this.#options.closedAfterMs ?? CLOSED_AFTER_MS,
+    );
+    this.#earlier.set(earlier, closing.unref());
+  }
+
+  async #closeEarlier(connection: C): Promise<void> {
+    clearTimeout(this.#earlier.get(connection));
+    this.#earlier.delete(connection);
+    await this.#options.close(connection).catch(() => {});
+  }
+
+  async #connect(config: TemporalConfig): Promise<C> {
+    const connecting = this.#options.connect(config);
+    try {
+      return await this.#withinLimit(connecting);
+    } catch (error) {
+      // It may still succeed after the time limit.
+      connecting.then((late) => this.#options.close(late)).catch(() => {});
+      throw error;
+    }
+  }
+
+  #withinLimit<T>(call: Promise<T>): Promise<T> {
+    return withTimeout(call, this.#options.noAnswerMs ?? NO_ANSWER_MS);
+  }
+
+  #accepted(): void {
+    const { holder, log } = this.#options;
+    if (this.#isLogged)
+      log.info(`Temporal accepts ${holder} again, after ${formatDuration(wholeSeconds(this.#failingMs()))}`);
+    this.#failingSince = null;
+    this.#isLogged = false;
+  }
+
+  #failed(error: unknown): void {
+    const { holder, giveUpAfterMs, onGiveUp } = this.#options;
+    const since = new Date(this.#failingSince ?? this.#now()).toISOString().replace(/\.\d+Z$/, 'Z');
+    const what = `Temporal at ${this.address} has not accepted ${holder} since ${since}: ${this.#causeOf(error)}`;
+    // The first failure is always logged.
+    if (!this.#isLogged) this.#loggedAt = Number.NEGATIVE_INFINITY;
+    this.#isLogged = true;
+    this.#logAtTimes(`${what}. ${remedyOf(error)}`);
+    if (giveUpAfterMs === undefined || this.#gaveUp || this.#failingMs() < giveUpAfterMs) return;
+    this.#gaveUp = true;
+    onGiveUp?.(new OutOfReachError(what, remedyOf(error)));
+  }
+
+  #causeOf(error: unknown): string {
+    if (isDenied(error)) return `it rejects the credentials (${grpcMessage(error)})`;
+    if (isNamespaceMissing(error)) return `it has no namespace "${this.#config.namespace}"`;
+    return grpcMessage(error).replace(/\.$/, '');
+  }
+
+  #logAtTimes(message: string): void {
+    const now = this.#now();
+    if (now - this.#loggedAt < LOGGED_EVERY_MS) return;
+    this.#loggedAt = now;
+    this.#options.log.warn(message);
+  }
+
+  #failingMs(): number {
+    return this.#failingSince === null ? 0 : this.#now() - this.#failingSince;
+  }
+
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+}
+
+function remedyOf(error: unknown): string {
+  if (isDenied(error))
+    return 'Renew the certificate or the API key in its file, which is read again every 10 s; a changed variable needs a restart.';
+  if (isNamespaceMissing(error)) return 'Create the namespace, or correct TEMPORAL_NAMESPACE and restart.';
+  return 'A new connection is tried every 10 s.';
+}
+
+async function failureOf(call: () => Promise<void>): Promise<{ failed: boolean; error: unknown }> {
+  try {
+    await call();
+    return { failed: false, error: null };
+  } catch (error) {
+    return { failed: true, error };
+  }
+}
+
+function wholeSeconds(ms: number): number {
+  return Math.round(ms / SECOND_MS) * SECOND_MS;
+}

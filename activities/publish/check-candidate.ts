@@ -5,12 +5,11 @@ import { cutText } from '../../src/core/text-budget.js';
 import type { HashRun } from '../../src/lake/checks/hash-merge.js';
 import { judgeChecks } from '../../src/lake/checks/judge.js';
 import { addFigures, measureId, planChecks, type UniqueMeasure } from '../../src/lake/checks/plan.js';
-import type { CheckRecord, CheckResult } from '../../src/lake/checks/result.js';
+import { type CheckRecord, type CheckResult, daysOf, withDay } from '../../src/lake/checks/result.js';
 import { readHashes } from '../../src/lake/checks/task-meter.js';
 import { mergeUniques } from '../../src/lake/checks/uniques.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
 import { dateOf, inFolder, stagingFolder } from '../../src/lake/published/layout.js';
-import type { ReportedRun } from '../../src/lake/published/recent-runs.js';
 import type { AddedUp } from '../../src/lake/run/add-up.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -22,8 +21,6 @@ interface ToCheck {
   readonly plan: MergePlan;
   readonly results: readonly BatchResult[];
   readonly sum: AddedUp;
-  /** The runs before this one, newest first. */
-  readonly history: readonly ReportedRun[];
   readonly meter: Meter;
   readonly signal: AbortSignal;
 }
@@ -45,7 +42,7 @@ export interface CheckedCandidate {
 export async function checkCandidate(
   store: ObjectStore,
   run: RunFile,
-  { plan, results, sum, history, meter, signal }: ToCheck,
+  { plan, results, sum, meter, signal }: ToCheck,
 ): Promise<CheckedCandidate | null> {
   const { resource } = run;
   const checks = planChecks(resource);
@@ -88,11 +85,7 @@ export async function checkCandidate(
     {
       ...{ figures, names, dt, shared: uniques.shared, startedAt: run.startedAt },
       ...{ inserted: sum.counts.inserted, deleted: sum.counts.deleted },
-      history: history.flatMap(({ checked }) => {
-        if (checked === undefined) return [];
-        const accepted = Object.entries(checked.outcomes).filter(([, outcome]) => outcome === 'accepted');
-        return [{ ...checked, accepted: accepted.map(([name]) => name) }];
-      }),
+      days: daysOf(run.before?.measured),
     },
     { acceptedBy: run.acceptChecks ?? null, mayStop: true },
   );
@@ -106,11 +99,12 @@ export async function checkCandidate(
   return {
     record: {
       results: judged,
-      measured: {
+      measured: withDay(run.before?.measured, {
         dt,
         rows: figures.snapshot[measureId(checks, 'snapshot', 'live')] ?? 0,
         ...(fetched === undefined || fetched === null ? {} : { fetched }),
-      },
+        accepted: judged.filter(({ outcome }) => outcome === 'accepted').map(({ name }) => name),
+      }),
       uniques: uniques.states,
     },
     objects: uniques.objects,

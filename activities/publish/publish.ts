@@ -17,7 +17,6 @@ import {
   previousRuns,
 } from '../../src/lake/published/manifest.js';
 import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
-import type { ReportedRun } from '../../src/lake/published/recent-runs.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { schemaChanges } from '../../src/lake/rows/schema.js';
 import { type AddedUp, addUp } from '../../src/lake/run/add-up.js';
@@ -76,11 +75,10 @@ export function createPublish(deps: ActivityDeps): Activities['worktrack.publish
       if ('problem' in sum) throw inconsistentFailure(run, sum.problem);
       const signal = Context.current().cancellationSignal;
       const checkedTypes = await checkTableTypes(store, run, { plan, results, signal });
-      const history = run.before?.recentRuns ?? [];
-      const checked = await checkCandidate(store, run, { plan, results, sum, history, meter, signal });
+      const checked = await checkCandidate(store, run, { plan, results, sum, meter, signal });
       return publish(store, run, {
         ...{ stage, list, shifted, unproven, deletesProblems },
-        ...{ plan, sum, now, checkedTypes, history, checked },
+        ...{ plan, sum, now, checkedTypes, checked },
       });
     });
 }
@@ -97,8 +95,6 @@ interface ToPublish extends Pick<PublishInput, 'shifted' | 'unproven'> {
   readonly now: () => number;
   /** Types of the table that the values were checked against. */
   readonly checkedTypes: FixedTypes | null;
-  /** The runs before this one, newest first. */
-  readonly history: readonly ReportedRun[];
   /** `null`: the resource has no checks. */
   readonly checked: CheckedCandidate | null;
 }
@@ -120,7 +116,7 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
   const { publishedAt } = changes.manifest;
   const snapshot = await writeManifest(store, run, {
     ...{ ...common, tree: 'snapshot', parts: parts.snapshot },
-    recentRuns: found.history,
+    recentRuns: run.before?.recentRuns ?? [],
     publishedAt: Date.parse(publishedAt),
   });
   const swapped = await swapPointer(

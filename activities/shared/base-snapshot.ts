@@ -97,6 +97,7 @@ export async function readBaseSnapshot(
     previousRuns: manifest.previousRuns,
     leftBehind: manifest.leftBehind,
     ...(manifest.uniques === undefined ? {} : { uniques: manifest.uniques }),
+    ...(manifest.measured === undefined ? {} : { measured: manifest.measured }),
     ...(manifest.checkedTypes === undefined ? {} : { checkedTypes: manifest.checkedTypes }),
   };
 }

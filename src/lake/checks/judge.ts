@@ -4,7 +4,7 @@ import type { CheckRule, CheckSettings } from '../../core/settings.js';
 import { didYouMean } from '../../core/suggest.js';
 import { cutText, shownName } from '../../core/text-budget.js';
 import { type CheckPlan, checkNames, type Figures, measureId, uniqueId } from './plan.js';
-import type { CheckResult, MeasuredRows } from './result.js';
+import type { CheckResult, MeasuredDay } from './result.js';
 import { columnOf } from './row-meter.js';
 
 /** What is known about a snapshot that may be published. */
@@ -21,13 +21,8 @@ export interface Candidate {
   readonly startedAt: number;
   /** The `dt` of the run. */
   readonly dt: string;
-  /** What the runs before measured, newest first. */
-  readonly history: readonly EarlierRun[];
-}
-
-/** An earlier run. `accepted`: names of checks that failed and were accepted. */
-export interface EarlierRun extends MeasuredRows {
-  readonly accepted: readonly string[];
+  /** The last days, newest first. */
+  readonly days: readonly MeasuredDay[];
 }
 
 /** A judged check, before anybody accepts anything. */
@@ -169,10 +164,10 @@ function roughly(ms: number): number {
 function judgeChange(
   check: Extract<CheckSettings, { kind: 'change' }>,
   name: string,
-  { inserted, deleted, dt, history }: Candidate,
+  { inserted, deleted, dt, days: known }: Candidate,
   live: number,
 ): Verdict {
-  const days = earlierDays(history, { dt, name, of: check.of }).slice(0, check.over);
+  const days = earlierDays(known, { dt, name, of: check.of }).slice(0, check.over);
   if (days.length < LEAST_DAYS) {
     const found = `${counted(live, 'row')}; ${counted(days.length, 'earlier day')}, and ${LEAST_DAYS} are needed`;
     return { state: 'skipped', found, rows: live };
@@ -208,16 +203,16 @@ function difference(live: number, middle: number): string {
  * any more.
  */
 function earlierDays(
-  history: readonly EarlierRun[],
+  known: readonly MeasuredDay[],
   { dt, name, of }: { readonly dt: string; readonly name: string; readonly of: CheckSettings['of'] },
 ): number[] {
-  const days = new Map<string, number>();
-  for (const run of history) {
-    const rows = of === 'run' ? run.fetched : run.rows;
-    if (run.dt !== dt && rows !== undefined && !days.has(run.dt)) days.set(run.dt, rows);
-    if (run.accepted.includes(name)) break;
+  const days: number[] = [];
+  for (const day of known) {
+    const rows = of === 'run' ? day.fetched : day.rows;
+    if (day.dt !== dt && rows !== undefined) days.push(rows);
+    if (day.accepted?.includes(name)) break;
   }
-  return [...days.values()];
+  return days;
 }
 
 function median(values: readonly number[]): number {

@@ -15,14 +15,46 @@ export interface CheckResult {
   readonly acceptedBy?: string;
 }
 
-/** What later runs compare with. */
-export interface MeasuredRows {
+/** The last published run of a day, which later runs compare with. */
+export interface MeasuredDay {
   /** The `dt` of the run. */
   readonly dt: string;
   /** Live rows of the snapshot. */
   readonly rows: number;
   /** Rows that the run read, if a check looks at them. */
   readonly fetched?: number;
+  /** Names of checks that failed on that day and were accepted; absent: none. */
+  readonly accepted?: readonly string[];
+}
+
+/** The day of a run, and the days before it, newest first. */
+export interface MeasuredRows extends MeasuredDay {
+  readonly earlier: readonly MeasuredDay[];
+}
+
+/** The most days that a manifest lists: more than `change` can ask for. */
+const MAX_DAYS = 30;
+
+/** The days before a run and its own, newest first, as the base snapshot knows them. */
+export function daysOf(base: MeasuredRows | undefined): readonly MeasuredDay[] {
+  if (base === undefined) return [];
+  const { earlier, ...day } = base;
+  return [day, ...earlier];
+}
+
+/** Adds the day of a run to those that the base snapshot knows. */
+export function withDay(
+  base: MeasuredRows | undefined,
+  { accepted = [], ...day }: MeasuredDay,
+): MeasuredRows {
+  const known = daysOf(base);
+  const same = known.find(({ dt }) => dt === day.dt);
+  const all = [...new Set([...(same?.accepted ?? []), ...accepted])];
+  return {
+    ...day,
+    ...(all.length === 0 ? {} : { accepted: all }),
+    earlier: known.filter(({ dt }) => dt !== day.dt).slice(0, MAX_DAYS),
+  };
 }
 
 /** The sorted hashes of a field's values in a snapshot, for a later run that continues with them. */

@@ -216,9 +216,9 @@ export function encodeManifest(input: ManifestInput): Buffer {
   return encodeWithChecksum(manifest);
 }
 
-/** A change log has the results only: it lists no parts of the snapshot. */
+/** A change log has the results only: no run continues with its parts. */
 function checkFields({ results, measured, uniques }: CheckRecord, tree: ManifestInput['tree']): object {
-  return { checks: results, ...(tree === 'snapshot' ? { measured, uniques } : { measured }) };
+  return { checks: results, ...(tree === 'snapshot' ? { measured, uniques } : {}) };
 }
 
 /** The manifest fields that the connector reads. */
@@ -268,7 +268,7 @@ export interface Manifest {
   readonly changesLineBreaks: number;
   /** Results of the checks before publish; absent: there were none. */
   readonly checks?: readonly CheckResult[];
-  /** What the checks of later runs compare with; absent: there were no checks. */
+  /** What the checks of later runs compare with; absent in change logs, and if there were no checks. */
   readonly measured?: MeasuredRows;
   /** Hashes of values that are compared with each other; absent in change logs, and if there were no checks. */
   readonly uniques?: Readonly<Record<string, UniqueState>>;

@@ -1,7 +1,7 @@
 import type { RunId, UtcSeconds } from '../../core/brands.js';
 import type { CheckOutcome, DeleteDetection, RunCounts, RunMode } from '../../core/contract/index.js';
 import { cutText } from '../../core/text-budget.js';
-import type { CheckResult, MeasuredRows } from '../checks/result.js';
+import type { CheckResult } from '../checks/result.js';
 import { type Column, isSchemaChange, schemaChanges } from '../rows/schema.js';
 import type { Gap } from '../run/watermark.js';
 import type { Manifest } from './manifest.js';
@@ -30,8 +30,8 @@ export interface ReportedRun {
   /** What is known about deletes of the resource; absent: not recorded. */
   readonly deletes?: DeleteDetection;
   readonly schemaChanges: readonly string[];
-  /** What the checks before publish measured, and the outcome of each; absent: there were none. */
-  readonly checked?: MeasuredRows & { readonly outcomes: Readonly<Record<string, CheckOutcome>> };
+  /** The outcome of each check before publish, by its name; absent: there were none. */
+  readonly checks?: Readonly<Record<string, CheckOutcome>>;
 }
 
 /** The fields of a manifest that a report shows. */
@@ -51,7 +51,6 @@ type Reportable = Pick<
   | 'warnings'
   | 'deletes'
   | 'checks'
-  | 'measured'
 >;
 
 /** @param before the run before it; `undefined` if it is not known */
@@ -79,9 +78,7 @@ export function toReportedRun(
     warnings: run.warnings.filter((warning) => !shown.has(warning) && !isGapWarning(run, warning)),
     schemaChanges: changes,
     ...(run.deletes === undefined ? {} : { deletes: run.deletes }),
-    ...(run.measured === undefined
-      ? {}
-      : { checked: { ...run.measured, outcomes: outcomesOf(run.checks ?? []) } }),
+    ...(run.checks === undefined ? {} : { checks: outcomesOf(run.checks) }),
   };
 }
 

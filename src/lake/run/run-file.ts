@@ -14,7 +14,7 @@ import type {
   TableSettings,
 } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
-import type { UniqueState } from '../checks/result.js';
+import type { MeasuredRows, UniqueState } from '../checks/result.js';
 import type { FullRead, ListIdentity, PreviousRun, PublishedPart } from '../published/manifest.js';
 import type { ReportedRun } from '../published/recent-runs.js';
 import type { Profile } from '../rows/profile.js';
@@ -56,6 +56,8 @@ export interface BaseSnapshot {
   readonly leftBehind: readonly RunId[];
   /** As in its manifest. */
   readonly uniques?: Readonly<Record<string, UniqueState>>;
+  /** As in its manifest. */
+  readonly measured?: MeasuredRows;
   /** As in its manifest. */
   readonly checkedTypes?: Readonly<Record<string, string>>;
 }

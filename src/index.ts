@@ -23,6 +23,8 @@ export {
   BACKFILL_WORKFLOW,
   type BackfillInput,
   CHANGE_NOTICE_WORKFLOW,
+  type CheckOutcome,
+  type CheckSummary,
   DEFAULT_TASK_QUEUE,
   EXPORT_WORKFLOW,
   type ExportInput,
@@ -75,6 +77,7 @@ export { OutOfReachError, type ReachOptions } from './core/reach.js';
 export { isRunId } from './core/run-id.js';
 export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';
 export { VERSION } from './core/version.js';
+export type { CheckResult } from './lake/checks/result.js';
 export { DamagedError } from './lake/damaged-error.js';
 export {
   clashingResources,

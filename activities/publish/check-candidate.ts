@@ -5,7 +5,13 @@ import { cutText } from '../../src/core/text-budget.js';
 import type { HashRun } from '../../src/lake/checks/hash-merge.js';
 import { judgeChecks } from '../../src/lake/checks/judge.js';
 import { addFigures, measureId, planChecks, type UniqueMeasure } from '../../src/lake/checks/plan.js';
-import { type CheckRecord, type CheckResult, daysOf, withDay } from '../../src/lake/checks/result.js';
+import {
+  type CheckRecord,
+  type CheckResult,
+  daysOf,
+  limitedNames,
+  withDay,
+} from '../../src/lake/checks/result.js';
 import { readHashes } from '../../src/lake/checks/task-meter.js';
 import { mergeUniques } from '../../src/lake/checks/uniques.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
@@ -139,7 +145,7 @@ function checkFailure({ resource: { name }, runId }: RunFile, failed: readonly C
     'Check',
     `${name}: ${what}, so run ${runId} was not published. ${shown.join('. ')}.${more} The next run reads the same changes again. ` +
       `To publish once in spite of it: worktrack export --resource ${name} --accept-checks`,
-    { resource: name, checks: failed.map((one) => one.name).slice(0, 50) },
+    { resource: name, checks: limitedNames(failed) },
   );
 }
 

@@ -2,6 +2,7 @@ import type { RunId } from '../../src/core/brands.js';
 import type { PublishedRun } from '../../src/core/contract/index.js';
 import { haveSameRequest } from '../../src/core/run-id.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
+import { summaryOf } from '../../src/lake/checks/result.js';
 import { descendsFrom, wasPublished } from '../../src/lake/published/chain.js';
 import { inFolder, MANIFEST, pointerKey } from '../../src/lake/published/layout.js';
 import { readManifest } from '../../src/lake/published/manifest.js';
@@ -93,7 +94,7 @@ async function toPublishedRun(store: ObjectStore, run: Place, pointer: Pointer):
   const changes = inFolder(folderIn(run, 'changes'), MANIFEST);
   const manifest = await readManifest(store, pointer.runId === run.runId ? pointer.snapshot : changes);
   if (manifest === null) throw displacedFailure({ ...run, resource: run.resource.name }, pointer.runId);
-  const { checkpoint, counts, publishedAt, warnings, deletes } = manifest;
+  const { checkpoint, counts, publishedAt, warnings, deletes, checks } = manifest;
   return {
     snapshot,
     checkpoint,
@@ -101,6 +102,7 @@ async function toPublishedRun(store: ObjectStore, run: Place, pointer: Pointer):
     publishedAt: Date.parse(publishedAt),
     warnings: limitWarnings(warnings),
     deletes,
+    ...(checks === undefined ? {} : { checks: summaryOf(checks) }),
     replaced: true,
   };
 }

@@ -7,6 +7,7 @@ import type {
 } from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
+import { summaryOf } from '../../src/lake/checks/result.js';
 import type { MergeCounts } from '../../src/lake/merge/merge.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
 import { indexedObjects } from '../../src/lake/published/layout.js';
@@ -141,6 +142,7 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
     publishedAt: Date.parse(publishedAt),
     warnings: limitWarnings(warnings),
     deletes,
+    ...(found.checked === null ? {} : { checks: summaryOf(found.checked.record.results) }),
     ...replaced(),
   };
 }

@@ -7,6 +7,7 @@
  * line never quotes the actual value, which may contain the key of a record.
  */
 import type {
+  CheckSummary,
   DeleteDetection,
   MirrorRequest,
   PurgeCounts,
@@ -103,6 +104,14 @@ const report = object({
       reason: orNull(oneOf('kept', 'no-window-field', 'no-dates', 'not-dates', 'endpoint')),
       notListed: orNull(count),
     } satisfies ChecksOf<DeleteDetection>),
+  ),
+  checks: optional(
+    object({
+      passed: count,
+      skipped: count,
+      warned: listOf(text),
+      accepted: listOf(text),
+    } satisfies ChecksOf<CheckSummary>),
   ),
   error: orNull(object({ type: text, message: text })),
   rolledBackFrom: optional(runId),

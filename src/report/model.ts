@@ -55,7 +55,7 @@ export interface UnpublishedRun {
   readonly runId: RunId | null;
   readonly outcome: RunOutcome | 'running';
   readonly startedAt: number;
-  readonly error: { readonly message: string } | null;
+  readonly error: { readonly message: string; readonly checks?: readonly string[] } | null;
   /** Why the last attempt of a running step failed; `null` if it did not. */
   readonly retrying: string | null;
 }

@@ -1,5 +1,6 @@
 import { deletesNote } from '../core/delete-detection.js';
 import { charts, duration } from './charts.js';
+import { checksTable } from './checks-table.js';
 import { html, type Markup, NOTHING } from './markup.js';
 import { type ReportedRun, warningsOf } from './model.js';
 import { runsTable } from './runs-table.js';
@@ -33,7 +34,7 @@ export function resourceSection(judged: Judged, { id, maxAgeMs, many, open }: Se
       ? html`<p class="dim">${report.problem ?? report.owner ?? 'No run is published yet.'}</p>`
       : html`<p class="dim">Last published run: ${time(last.publishedAt)}</p>${figures(last)}${gap(last)}${deletes(last)}${listed('Warnings', last.warnings)}${listed('Schema changes', last.schemaChanges)}
 ${charts(slots)}`;
-  return html`<section><details${open ? html` open` : NOTHING}><summary><h2>${name}</h2></summary><div id="${id}">${lake}${figuresOfLast}${earlier(report.runs)}${runsTable(slots)}</div></details></section>
+  return html`<section><details${open ? html` open` : NOTHING}><summary><h2>${name}</h2></summary><div id="${id}">${lake}${figuresOfLast}${checksTable(slots)}${earlier(report.runs)}${runsTable(slots)}</div></details></section>
 `;
 }
 

@@ -60,6 +60,7 @@ ul{margin:.3rem 0;padding-left:1.2rem}
 .box{border-radius:.4rem;padding:.5rem .8rem;margin:.6rem 0}
 .box h3{margin:0}
 .scroll{overflow-x:auto;max-width:100%}
+.check-passed{fill:var(--ok)}.check-warned,.check-accepted{fill:var(--warn)}.check-failed{fill:var(--bad)}.check-skipped{fill:var(--missed)}
 .runs{font-size:.85rem;overflow-wrap:normal}
 .runs th,.runs td{text-align:right;padding:.25rem .5rem;border-bottom:1px solid var(--line);white-space:nowrap}
 .runs th:first-child,.runs td:first-child,.runs .cause,.runs th:nth-child(2),.runs td:nth-child(2){text-align:left}

@@ -14,11 +14,15 @@ import { checkTable } from './check-table.js';
  */
 export async function verifyResource(
   store: ObjectStore,
-  { tables }: Pick<ConnectionSettings, 'tables'>,
+  {
+    tables,
+    resources = [],
+  }: Pick<ConnectionSettings, 'tables'> & Partial<Pick<ConnectionSettings, 'resources'>>,
   resource: string,
   options: VerifyOptions = {},
 ): Promise<VerifyReport> {
-  const report = await verifySnapshot(store, resource, options);
+  const checks = resources.find(({ name }) => name === resource)?.checks;
+  const report = await verifySnapshot(store, resource, { checks, ...options });
   const problems = tables === null ? [] : await checkTable(store, resource);
   if (problems.length === 0) return report;
   const recovery = [...report.recovery, 'the next export repairs the table: worktrack export'];

@@ -10,6 +10,7 @@ import { parseSettings } from '../../src/config/index.js';
 import type { RunId, UtcSeconds } from '../../src/core/brands.js';
 import type { Activities, ExtractResult, PublishedRun, RunRef } from '../../src/core/contract/index.js';
 import { newRunId } from '../../src/core/run-id.js';
+import type { ConnectionSettings } from '../../src/core/settings.js';
 import { type PublishedSnapshot, readPublished } from '../../src/lake/published/read-published.js';
 import { type ObjectStore, openStore } from '../../src/lake/store/index.js';
 import {
@@ -228,6 +229,11 @@ ${connection}`;
       ...{ connection: 'acme', resource: this.#resource, runId, publishedRunId: this.published },
       ...{ writer: this.#writer, displaced: false },
     };
+  }
+
+  /** The connection's settings. */
+  get settings(): ConnectionSettings {
+    return this.#connections.connection('acme').settings;
   }
 
   async step<N extends keyof Activities>(name: N, input: Input<N>): Promise<Output<N>> {

@@ -74,13 +74,14 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   const before = mirror.state();
   const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize } = result;
   const { deletes } = result;
+  const checks = result.checks === undefined ? {} : { checks: result.checks };
   // A run moves the checkpoint only here, after the swap. Rollbacks and purges set it below (docs/explanation/architecture.md#checkpoint).
   mirror.onState({
     checkpoint,
     pageSize,
     displaced: false,
     resumable: null,
-    published: { runId, snapshot, rows: counts.rows, publishedAt, deletes },
+    published: { runId, snapshot, rows: counts.rows, publishedAt, deletes, ...checks },
   });
   const published = { ...active, runId };
   // Before the clean-up, which may remove snapshots that the table has missed.
@@ -90,7 +91,7 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   const all = limitWarnings([...warnings, ...tableWarnings]);
   const { resource } = before;
   const run = { resource, outcome: 'published', runId, rows, counts, snapshot } as const;
-  const report = { ...run, warnings: all, deletes };
+  const report = { ...run, warnings: all, deletes, ...checks };
   const hookWarnings = await startOnPublished(result.onPublished, report, mirror);
   await cleanUp({ request, result, before, active: published }, mirror);
   return { ...report, warnings: limitWarnings([...all, ...hookWarnings]), error: null };

@@ -21,11 +21,12 @@ export function toRunError(error: unknown): RunError {
 function runError(error: unknown): RunError {
   const failure = innermost(error);
   if (failure instanceof ApplicationFailure) {
-    const [detail] = (failure.details ?? []) as { scope?: RunError['scope'] }[];
+    const [detail] = (failure.details ?? []) as Pick<RunError, 'scope' | 'checks'>[];
     return {
       type: runErrorType(failure.type),
       message: failure.message,
       ...(detail?.scope === undefined ? {} : { scope: detail.scope }),
+      ...(detail?.checks === undefined ? {} : { checks: detail.checks }),
     };
   }
   if (failure instanceof TimeoutFailure) {

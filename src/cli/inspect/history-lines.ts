@@ -17,18 +17,21 @@ export function historyJson(connection: string, histories: readonly ResourceHist
     connection,
     resources: histories.map(({ name, runs }) => ({
       name,
-      runs: runs.map(({ runId, outcome, mode, startedAt, endedAt, counts, warnings, error, rolledBack }) => ({
-        runId,
-        outcome,
-        rolledBack: rolledBack === true,
-        mode,
-        startedAt: new Date(startedAt).toISOString(),
-        endedAt: endedAt === null ? null : new Date(endedAt).toISOString(),
-        rows: counts?.rows ?? null,
-        counts,
-        warnings,
-        error,
-      })),
+      runs: runs.map(
+        ({ runId, outcome, mode, startedAt, endedAt, counts, warnings, checks, error, rolledBack }) => ({
+          runId,
+          outcome,
+          rolledBack: rolledBack === true,
+          mode,
+          startedAt: new Date(startedAt).toISOString(),
+          endedAt: endedAt === null ? null : new Date(endedAt).toISOString(),
+          rows: counts?.rows ?? null,
+          counts,
+          warnings,
+          checks: checks ?? null,
+          error,
+        }),
+      ),
     })),
   };
 }
@@ -51,13 +54,22 @@ export function historyLines(
   return histories.flatMap(({ name, runs }, i) => {
     const title = [...(i === 0 ? [] : ['']), name];
     if (runs.length === 0) return [...title, '  no runs yet'];
-    const reasons = runs.flatMap(({ error, startedAt, counts }) => {
-      const restated = counts?.restated ?? 0;
-      const what = error === null ? restatedText(restated) : clip(error.message, LONGEST_REASON);
-      return what === null ? [] : [`  ${age(now - startedAt)} ago: ${what}`];
-    });
+    const reasons = runs.flatMap((run) =>
+      reasonsOf(run).map((what) => `  ${age(now - run.startedAt)} ago: ${clip(what, LONGEST_REASON)}`),
+    );
     return [...title, ...tables[i]!.map((line) => `  ${line}`), ...reasons];
   });
+}
+
+/** Why a run was not published, or what about it was not as usual. */
+function reasonsOf({ error, counts, checks = [] }: LoggedRun): string[] {
+  if (error !== null) return [error.message];
+  const restated = restatedText(counts?.restated ?? 0);
+  const unusual = checks.filter(({ outcome }) => outcome === 'warned' || outcome === 'accepted');
+  return [
+    ...(restated === null ? [] : [restated]),
+    ...unusual.map(({ name, outcome, found }) => `check ${name} ${outcome}: ${found}`),
+  ];
 }
 
 function restatedText(rows: number): string | null {

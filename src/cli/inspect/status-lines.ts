@@ -1,4 +1,5 @@
 import { basisText, deletesNote } from '../../core/delete-detection.js';
+import { summaryText } from '../../lake/checks/result.js';
 import { isSchemaChange } from '../../lake/rows/schema.js';
 import { toUtcSeconds } from '../../lake/run/watermark.js';
 import { DEFAULT_MAX_AGE_MS } from '../../report/index.js';
@@ -68,8 +69,20 @@ export function statusJson(
 }
 
 function resourceJson(resource: ResourceStatus, { maxAgeMs, now }: Age): object {
-  const { name, state, checkpoint, dataAsOf, rows, lastRun, warnings, deletes, pageSize, active, error } =
-    resource;
+  const {
+    name,
+    state,
+    checkpoint,
+    dataAsOf,
+    rows,
+    lastRun,
+    warnings,
+    deletes,
+    checks,
+    pageSize,
+    active,
+    error,
+  } = resource;
   return {
     name,
     checkpoint,
@@ -78,6 +91,7 @@ function resourceJson(resource: ResourceStatus, { maxAgeMs, now }: Age): object 
     lastRun,
     warnings,
     deletes,
+    checks,
     pageSize,
     state,
     fresh: isFresh(resource, maxAgeMs, now),
@@ -134,6 +148,7 @@ export function statusLines(connections: readonly ConnectionStatus[], now: numbe
       ...lines,
       ...notes,
       ...deletesLines(resources),
+      ...checksLine(resources),
       ...workerLines(connection, now),
       ...scheduleLine(schedule, now, connections.length > 1 ? ` --connection ${shellWord(name)}` : ''),
     ];
@@ -158,6 +173,14 @@ function deletesLines(resources: readonly ResourceStatus[]): string[] {
     `  deletes: ${all.join('; ')}`,
     ...[...notes].map(([text, names]) => `  note: ${names.join(', ')}: ${text}`),
   ];
+}
+
+/** The checks of the last published runs, in one line. */
+function checksLine(resources: readonly ResourceStatus[]): string[] {
+  const texts = resources.flatMap(({ name, checks }) =>
+    checks === null ? [] : [`${name} ${summaryText(checks)}`],
+  );
+  return texts.length === 0 ? [] : [`  checks: ${texts.join('; ')}`];
 }
 
 function workerLines(

@@ -1,5 +1,6 @@
 import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { summaryOf, summaryText } from '../../lake/checks/result.js';
 import { pointerKey } from '../../lake/published/layout.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 import type { EarlierRuns } from '../../lake/verify/earlier-runs.js';
@@ -102,8 +103,9 @@ async function probe(store: ObjectStore, resource: string): Promise<void> {
 }
 
 function reportLines(report: VerifyReport): string[] {
-  const { resource, runId, ok, parts, rows, bytes, problems, notes, earlier, recovery } = report;
-  const told = notes.map((note) => `  note: ${note}`);
+  const { resource, runId, ok, parts, rows, bytes, checks, problems, notes, earlier, recovery } = report;
+  const checked = checks === null ? [] : [`  checks: ${summaryText(summaryOf(checks))}`];
+  const told = [...checked, ...notes.map((note) => `  note: ${note}`)];
   if (ok)
     return [
       `${resource}: ok; run ${runId}, ${counted(rows, 'row')} in ${counted(parts, 'part')}, ${count(bytes)} bytes`,

@@ -46,5 +46,5 @@ export function publishedResource(
     ...maskedColumns({ ...manifest, columns: manifest.selection }, names),
     ...maskedColumns(settings, names),
   ];
-  return { resource, pointer, manifest, masked, deletes: settings.deletes };
+  return { resource, pointer, manifest, masked, deletes: settings.deletes, checks: settings.checks };
 }

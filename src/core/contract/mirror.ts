@@ -1,7 +1,7 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { DeleteDetection } from './deletes.js';
 import type { PublishedReport } from './published.js';
-import type { RunMode, RunReport } from './runs.js';
+import type { CheckSummary, RunMode, RunReport } from './runs.js';
 
 /** Common fields of the requests to a mirror. A repeated id is the same request. */
 interface Requested {
@@ -103,6 +103,8 @@ export interface Published {
   readonly publishedAt: number;
   /** As in `RunReport`. */
   readonly deletes?: DeleteDetection;
+  /** As in `RunReport`. */
+  readonly checks?: CheckSummary;
 }
 
 export interface MirrorStatus {

@@ -54,6 +54,16 @@ export interface RunError {
   readonly message: string;
   /** Of a refusal: `key` and `plan` affect every resource. */
   readonly scope?: 'key' | 'plan' | 'grant';
+  /** Of a run that checks have stopped: the names of the first ones. */
+  readonly checks?: readonly string[];
+}
+
+/** The checks of a published run in short; the manifest has each result. The names are those of the first ones. */
+export interface CheckSummary {
+  readonly passed: number;
+  readonly skipped: number;
+  readonly warned: readonly string[];
+  readonly accepted: readonly string[];
 }
 
 /** The result of one resource's run; one element of `export --json` (docs/reference/commands.md). */
@@ -69,6 +79,8 @@ export interface RunReport {
   readonly warnings: readonly string[];
   /** What is known about deletes of the resource; absent: the run was not published, or it was a rollback or a purge. */
   readonly deletes?: DeleteDetection;
+  /** Absent: the run was not published, or the resource has no checks. */
+  readonly checks?: CheckSummary;
   readonly error: RunError | null;
   /** Of a purge: what held the record. */
   readonly purged?: PurgeCounts;

@@ -4,7 +4,7 @@ import type { WordsSpent } from '../words-budget.js';
 import type { DeleteDetection, DeletesProblem } from './deletes.js';
 import type { CleanUpDue, LearnedPageSize, NotifyEvent, Published, Writer } from './mirror.js';
 import type { OnPublishedTarget } from './published.js';
-import type { PurgeCounts, RunCounts, RunMode, RunReport } from './runs.js';
+import type { CheckSummary, PurgeCounts, RunCounts, RunMode, RunReport } from './runs.js';
 
 /** Identifies a run to an activity. */
 export interface RunRef {
@@ -206,6 +206,8 @@ export interface PublishedRun {
   readonly publishedAt: number;
   readonly warnings: readonly string[];
   readonly deletes: DeleteDetection;
+  /** Absent: the resource has no checks. */
+  readonly checks?: CheckSummary;
   /** Whether an earlier attempt was replaced, so that a delayed request may still arrive. Absent: no. */
   readonly replaced?: true;
 }

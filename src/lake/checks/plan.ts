@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CheckRule, CheckScope, CheckSettings, ResourceSettings } from '../../core/settings.js';
-import { profileFingerprint } from '../rows/profile.js';
+import { type Profile, profileFingerprint } from '../rows/profile.js';
 
 /** One figure that is measured over rows: a count, or the newest time. Checks with the same measure share it. */
 export interface Measure {
@@ -43,7 +43,7 @@ export interface CheckPlan {
 export type Figures = Readonly<Record<string, number | null>>;
 
 /** What has to be measured for the checks of a resource; `null` if it has none. */
-export function planChecks(resource: ResourceSettings): CheckPlan | null {
+export function planChecks(resource: Pick<ResourceSettings, 'checks'> & Profile): CheckPlan | null {
   const { checks } = resource;
   if (checks.length === 0) return null;
   const fingerprint = profileFingerprint(resource);

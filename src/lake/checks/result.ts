@@ -1,4 +1,5 @@
-import type { CheckOutcome } from '../../core/contract/index.js';
+import type { CheckOutcome, CheckSummary } from '../../core/contract/index.js';
+import { cutText } from '../../core/text-budget.js';
 
 /** The result of a check, in the manifest of a snapshot. It contains no record content. */
 export interface CheckResult {
@@ -76,4 +77,35 @@ export interface CheckRecord {
   readonly measured: MeasuredRows;
   /** By the id of the measure. */
   readonly uniques: Readonly<Record<string, UniqueState>>;
+}
+
+/** Names in a summary and in an error, and the bytes of each: both enter histories and states. */
+const MOST_NAMES = 10;
+const MAX_NAME_BYTES = 100;
+
+/** The names of checks, limited for a history. */
+export function limitedNames(results: readonly Pick<CheckResult, 'name'>[]): string[] {
+  return results.slice(0, MOST_NAMES).map(({ name }) => cutText(name, MAX_NAME_BYTES));
+}
+
+/** The results of a published run in short. */
+export function summaryOf(results: readonly CheckResult[]): CheckSummary {
+  const of = (outcome: CheckOutcome) => results.filter((one) => one.outcome === outcome);
+  return {
+    passed: of('passed').length,
+    skipped: of('skipped').length,
+    warned: limitedNames(of('warned')),
+    accepted: limitedNames(of('accepted')),
+  };
+}
+
+/** A summary as a text, such as `7 passed, 1 warned: newest(updatedAt)`. */
+export function summaryText({ passed, skipped, warned, accepted }: CheckSummary): string {
+  const counts = [
+    ...(passed > 0 ? [`${passed} passed`] : []),
+    ...(skipped > 0 ? [`${skipped} skipped`] : []),
+    ...(warned.length > 0 ? [`warned: ${warned.join(', ')}`] : []),
+    ...(accepted.length > 0 ? [`accepted: ${accepted.join(', ')}`] : []),
+  ];
+  return counts.join(', ');
 }

@@ -3,6 +3,7 @@ import { viewName } from '../ddl/quote.js';
 import type { PublishedResource } from '../ddl/sources.js';
 import type { DbtAdapter } from './adapter.js';
 import { athenaAdapter } from './athena.js';
+import { CHECK_MACROS } from './checks.js';
 import { duckdbAdapter } from './duckdb.js';
 import { toYaml } from './escape.js';
 import type { ProjectFile } from './file.js';
@@ -54,6 +55,9 @@ export function dbtProject(input: DbtProjectInput): ProjectFile[] {
     },
     { path: '.gitignore', body: ['target/', 'logs/', 'dbt_packages/', '*.duckdb*', ''].join('\n') },
     { path: 'macros/worktrack_unique_key.sql', body: UNIQUE_KEY },
+    ...(resources.some(({ checks }) => checks.length > 0)
+      ? [{ path: 'macros/worktrack_checks.sql', body: CHECK_MACROS }]
+      : []),
     ...adapter.files(resources),
     ...resources.flatMap((resource, at) => {
       const { names, source } = resource;

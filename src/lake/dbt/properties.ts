@@ -1,4 +1,5 @@
 import type { DbtAdapter, SourceTable } from './adapter.js';
+import { checkTests } from './checks.js';
 import { jinja, toYaml } from './escape.js';
 import type { Relation } from './relations.js';
 import type { DbtResource, ModelColumn } from './resource.js';
@@ -56,9 +57,11 @@ function freshness({ loadedAt, filter, meta }: SourceTable, of: 'rows' | 'runs')
 
 function staging(
   { engine }: DbtAdapter,
-  { key, names, columns, source }: DbtResource,
+  resource: DbtResource,
   relations: readonly (Relation & { readonly model: string })[],
 ): object {
+  const { key, names, columns, source } = resource;
+  const checks = checkTests(engine, resource);
   const tests = new Map<ModelColumn, unknown[]>();
   for (const column of key) tests.set(column, ['not_null', ...(key.length === 1 ? ['unique'] : [])]);
   for (const { column, model, field } of relations) {
@@ -69,10 +72,15 @@ function staging(
     };
     tests.set(from, [...(tests.get(from) ?? []), test]);
   }
+  for (const [column, test] of checks.columns) tests.set(column, [...(tests.get(column) ?? []), test]);
+  const ofModel = [
+    ...(key.length === 1 ? [] : [uniqueKey(key.map(({ model }) => engine.name(model)))]),
+    ...checks.model,
+  ];
   return {
     name: names.staging,
     description: `The rows of the current snapshot of ${jinja(source.resource)}, with types.`,
-    ...(key.length === 1 ? {} : { data_tests: [uniqueKey(key.map(({ model }) => engine.name(model)))] }),
+    ...(ofModel.length === 0 ? {} : { data_tests: ofModel }),
     columns: [...tests].map(([{ model }, data_tests]) => ({
       // dbt puts the name in quotes, but does not double quotes within it.
       name: jinja(model.replaceAll('"', '""')),

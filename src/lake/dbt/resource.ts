@@ -1,3 +1,4 @@
+import type { CheckSettings } from '../../core/settings.js';
 import { columnAliases } from '../ddl/aliases.js';
 import type { TableColumn } from '../ddl/kinds.js';
 import { viewName } from '../ddl/quote.js';
@@ -18,6 +19,8 @@ export interface DbtResource {
   readonly source: TableSource;
   readonly columns: readonly ModelColumn[];
   readonly key: readonly ModelColumn[];
+  /** Checks of the snapshot, which become tests. */
+  readonly checks: readonly CheckSettings[];
   /** Names of the project's parts. */
   readonly names: {
     readonly source: string;
@@ -42,6 +45,7 @@ export function dbtResource(engine: Engine, connection: string, published: Publi
     source,
     columns,
     key: keyColumns(source, columns) as ModelColumn[],
+    checks: published.checks ?? [],
     names: {
       source: owner,
       changes: `${source.name}_text`,

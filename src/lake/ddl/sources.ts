@@ -1,5 +1,5 @@
 import type { ObjectKey } from '../../core/brands.js';
-import type { DeletePolicy, LakeSettings } from '../../core/settings.js';
+import type { CheckSettings, DeletePolicy, LakeSettings } from '../../core/settings.js';
 import { folderOf, pointerKey } from '../published/layout.js';
 import { addLineBreaks, type Manifest } from '../published/manifest.js';
 import type { Pointer } from '../published/pointer.js';
@@ -22,6 +22,8 @@ export interface PublishedResource {
   readonly numbers?: Numbers | undefined;
   /** What happens to rows that are gone from the service. Default: `mark`. */
   readonly deletes?: DeletePolicy | undefined;
+  /** What must hold before a run is published. Default: nothing. */
+  readonly checks?: readonly CheckSettings[] | undefined;
 }
 
 /** A view to define: its name, and what it shows. */

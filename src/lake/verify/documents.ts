@@ -115,6 +115,8 @@ export interface CheckedManifest extends Manifest {
 const OWN_FIELDS: ReadonlySet<string> = new Set([
   'tree',
   'recentRuns',
+  'measured',
+  'uniques',
   'parts',
   'counts',
   'purged',

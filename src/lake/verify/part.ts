@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { ByteString, ObjectKey } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
+import { knownFigures, type Measure } from '../checks/plan.js';
+import { type RowForm, RowMeter } from '../checks/row-meter.js';
 import { framingOf } from '../part/framing.js';
 import { gunzipper, plainUnpacker } from '../part/gunzip.js';
 import { decodeIndex, indexKey, type PartIndex } from '../part/index-file.js';
@@ -28,6 +31,9 @@ export interface PartRules {
   /** Change logs have no block index. */
   readonly index: 'beside' | 'none';
   readonly signal?: AbortSignal | undefined;
+  /** What the checks of the resource measure, and how rows are written. */
+  readonly measures: readonly Measure[];
+  readonly form: RowForm;
 }
 
 /** The result of reading a part. */
@@ -60,7 +66,9 @@ export async function verifyPart(
   const index = rules.index === 'beside' ? await readIndex(store, part, rules, findings) : null;
   const rows = new RowCheck({ ...rules, at, blocks: index?.blocks ?? null }, findings);
   const blocks = index === null ? null : new BlockCheck(at, index.blocks, framingOf(rules), findings);
-  const { bytes, sha256 } = await readObject(store, part, rules, { rows, blocks, findings });
+  const known = knownFigures(rules.measures, part.checks);
+  const meter = known === null ? null : new RowMeter(rules.measures, [], rules.form);
+  const { bytes, sha256 } = await readObject(store, part, rules, { rows, blocks, findings, meter });
   const keyOf = (kind: string): ObjectKey =>
     OF_INDEX.has(kind) && (sha256 === part.sha256 || kind === 'no index') ? indexKey(at) : at;
   if (bytes === 0) {
@@ -72,6 +80,8 @@ export async function verifyPart(
   if (rows.first !== part.first || rows.last !== part.last) {
     findings.add('range', `${at}: its first and last keys do not match the manifest`);
   }
+  if (meter !== null && !isDeepStrictEqual(meter.figures(null), known))
+    findings.add('checks', `${at}: the counts of its checks in the manifest are not those of its rows`);
   const { rows: counted, first, last } = rows;
   return { bytes, sha256, rows: counted, first, last, problems: findings.toList(keyOf) };
 }
@@ -80,6 +90,8 @@ interface Checks {
   readonly rows: RowCheck;
   readonly blocks: BlockCheck | null;
   readonly findings: Findings;
+  /** `null`: nothing is known that it could be compared with. */
+  readonly meter: RowMeter | null;
 }
 
 /** Streams the object through all checks. If the store cannot return it or reports damage, the result has 0 bytes. */
@@ -87,7 +99,7 @@ async function readObject(
   store: ObjectStore,
   part: PublishedPart,
   { compression, signal }: PartRules,
-  { rows, blocks, findings }: Checks,
+  { rows, blocks, findings, meter }: Checks,
 ): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const hash = createHash('sha256');
   const unpacker = compression === 'gzip' ? gunzipper() : plainUnpacker;
@@ -102,7 +114,11 @@ async function readObject(
     try {
       for await (const piece of pieces) {
         rawBytes += piece.length;
-        for (const row of splitter.push(piece.toString('latin1'))) rows.row(row);
+        for (const row of splitter.push(piece.toString('latin1'))) {
+          // The first one is the header.
+          if (rows.sawHeader) meter?.add(row);
+          rows.row(row);
+        }
       }
     } catch (error) {
       readable = false;

@@ -21,7 +21,7 @@ export class RowCheck {
   readonly #rules: RowRules;
   readonly #findings: Findings;
   readonly #prefix: RegExp;
-  #sawHeader = false;
+  sawHeader = false;
   #block = 0;
   #blockRows = 0;
   #blockBytes = 0;
@@ -37,7 +37,7 @@ export class RowCheck {
   }
 
   row(text: ByteString): void {
-    if (!this.#sawHeader) {
+    if (!this.sawHeader) {
       this.#header(text);
       return;
     }
@@ -51,14 +51,14 @@ export class RowCheck {
   end(rest: string): void {
     const { at, blocks } = this.#rules;
     if (rest !== '') this.#findings.add('end', `${at} ends in the middle of row ${this.rows + 1}`);
-    if (!this.#sawHeader) this.#findings.add('header', `${at} has no header`);
+    if (!this.sawHeader) this.#findings.add('header', `${at} has no header`);
     if (blocks !== null && this.#block < blocks.length) {
       this.#findings.add('index', `${at}: its index lists rows after the last row`);
     }
   }
 
   #header(text: ByteString): void {
-    this.#sawHeader = true;
+    this.sawHeader = true;
     const { at, header } = this.#rules;
     if (text !== header)
       this.#findings.add('header', `${at}: its header does not match the manifest's columns`);

@@ -1,5 +1,7 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { inParallel } from '../../core/in-parallel.js';
+import type { CheckSettings } from '../../core/settings.js';
+import { planChecks } from '../checks/plan.js';
 import type { PublishedPart } from '../published/manifest.js';
 import { headerRow } from '../rows/header.js';
 import { META_COLUMNS } from '../rows/schema.js';
@@ -14,6 +16,8 @@ export interface TreeOptions {
   readonly partsAtOnce: number;
   /** Called after each part with its size in bytes. */
   readonly onPart?: ((bytes: number) => void) | undefined;
+  /** As in `VerifyOptions`. */
+  readonly checks?: readonly CheckSettings[] | undefined;
 }
 
 export interface ReadTree {
@@ -27,8 +31,8 @@ export interface ReadTree {
 /** Reads all parts of a manifest, twice if a part has problems. Keys must be in ascending order across parts, which makes them unique. */
 export async function verifyTree(
   store: ObjectStore,
-  { columns, csv, key, parts }: CheckedManifest,
-  { index, signal, partsAtOnce, onPart }: TreeOptions,
+  { columns, csv, key, parts, selection }: CheckedManifest,
+  { index, signal, partsAtOnce, onPart, checks = [] }: TreeOptions,
 ): Promise<ReadTree> {
   const rules: PartRules = {
     header: headerRow(columns, csv),
@@ -39,6 +43,8 @@ export async function verifyTree(
     compression: csv.compression,
     index,
     signal,
+    measures: planChecks({ checks, key, csv, columns: selection })?.measures.snapshot ?? [],
+    form: { names: columns.map(({ name }) => name), csv },
   };
   const notes: string[] = [];
   const read = await inParallel(parts, partsAtOnce, async (part) => {

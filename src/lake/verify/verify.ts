@@ -1,4 +1,6 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
+import type { CheckSettings } from '../../core/settings.js';
+import type { CheckResult } from '../checks/result.js';
 import { pointerKey, treePrefix } from '../published/layout.js';
 import type { ObjectStore } from '../store/index.js';
 import { type CheckedManifest, checkPointer } from './documents.js';
@@ -15,6 +17,8 @@ export interface VerifyOptions {
   readonly partsAtOnce?: number | undefined;
   /** Called after each part with its size in bytes. */
   readonly onPart?: ((bytes: number) => void) | undefined;
+  /** The checks of the resource, whose counts are compared with the rows as far as their definition is the same. Default: none. */
+  readonly checks?: readonly CheckSettings[] | undefined;
 }
 
 /** The result of verifying a resource's published snapshot. */
@@ -29,6 +33,8 @@ export interface VerifyReport {
   readonly rows: number;
   /** Number of bytes read from the snapshot's parts, as stored. */
   readonly bytes: number;
+  /** Results of the checks before publish, from the snapshot's manifest; `null`: there were none. */
+  readonly checks: readonly CheckResult[] | null;
   /** Problems. Each message contains the object's key. */
   readonly problems: readonly string[];
   /** Keys of the objects with problems. Each was read twice. */
@@ -57,7 +63,16 @@ export async function verifySnapshot(
   const found = await readDocument(store, at, (body) => checkPointer(body, resource, at));
   const pointer = found?.value ?? null;
   if (found === null || pointer === null) {
-    const nothing = { resource, runId: null, ok: false, parts: 0, rows: 0, bytes: 0, earlier: null };
+    const nothing = {
+      resource,
+      runId: null,
+      ok: false,
+      parts: 0,
+      rows: 0,
+      bytes: 0,
+      checks: null,
+      earlier: null,
+    };
     if (found === null) {
       const problems = [`${at} is missing: nothing is published`];
       return { ...nothing, problems, damaged: [], notes: [], recovery: [] };
@@ -96,6 +111,7 @@ export async function verifySnapshot(
   const outcome = toReportFields(problems);
   return {
     ...{ resource, runId, ok: problems.length === 0, parts: snapshot?.parts.length ?? 0, rows, bytes },
+    checks: snapshot?.checks ?? null,
     ...{ ...outcome, notes, earlier, recovery: recoverySteps(resource, outcome.damaged, earlier) },
   };
 }

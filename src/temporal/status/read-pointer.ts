@@ -1,6 +1,7 @@
-import type { DeleteDetection, MirrorStatus, Writer } from '../../core/contract/index.js';
+import type { CheckSummary, DeleteDetection, MirrorStatus, Writer } from '../../core/contract/index.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { summaryOf } from '../../lake/checks/result.js';
 import { LakeLayoutError } from '../../lake/published/layout-version.js';
 import type { Manifest } from '../../lake/published/manifest.js';
 import { readManifest } from '../../lake/published/manifest.js';
@@ -68,9 +69,18 @@ const NO_WRITER: Writer = { workflow: '', namespace: '' };
 export async function publishedFacts(
   store: ObjectStore,
   { snapshot }: Pointer,
-): Promise<{ readonly warnings: readonly string[]; readonly deletes: DeleteDetection | null }> {
+): Promise<{
+  readonly warnings: readonly string[];
+  readonly deletes: DeleteDetection | null;
+  readonly checks: CheckSummary | null;
+}> {
   const manifest: Manifest | null = await readManifest(store, snapshot);
   if (manifest === null)
-    return { warnings: [`${snapshot} is missing, although latest.json names it`], deletes: null };
-  return { warnings: manifest.warnings, deletes: manifest.deletes };
+    return {
+      warnings: [`${snapshot} is missing, although latest.json names it`],
+      deletes: null,
+      checks: null,
+    };
+  const checks = manifest.checks === undefined ? null : summaryOf(manifest.checks);
+  return { warnings: manifest.warnings, deletes: manifest.deletes, checks };
 }

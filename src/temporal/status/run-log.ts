@@ -61,7 +61,8 @@ function fromManifest(resource: string, run: Manifest): LoggedRun {
   const [startedAt, endedAt] = [Date.parse(run.startedAt), Date.parse(run.publishedAt)];
   const outcome = 'published';
   const nothing = { error: null, retrying: null };
-  return { resource, outcome, runId, mode, startedAt, endedAt, counts, warnings, ...nothing };
+  const checks = run.checks === undefined ? {} : { checks: run.checks };
+  return { resource, outcome, runId, mode, startedAt, endedAt, counts, warnings, ...checks, ...nothing };
 }
 
 /** Removes duplicate runs and sorts. The lake takes precedence, then the export, then the mirror, which has no end time. */

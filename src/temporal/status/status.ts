@@ -1,5 +1,6 @@
 import type { RunId, UtcSeconds } from '../../core/brands.js';
 import type {
+  CheckSummary,
   DeleteDetection,
   LearnedPageSize,
   MirrorStatus,
@@ -59,6 +60,8 @@ export interface ResourceStatus {
   readonly warnings: readonly string[];
   /** What is known about deletes of the resource since the last published run; `null`: not known. */
   readonly deletes: DeleteDetection | null;
+  /** The checks of the last published run; `null`: it had none, or they are not known. */
+  readonly checks: CheckSummary | null;
   /** Why the last run was not published, or why the resource cannot be written or read. */
   readonly error: RunError | null;
   /** `null` if no run is in progress. */
@@ -187,6 +190,7 @@ type Known = Pick<
   | 'dataAsOf'
   | 'warnings'
   | 'deletes'
+  | 'checks'
   | 'error'
   | 'pageSize'
 >;
@@ -202,6 +206,7 @@ function withMirror(status: MirrorStatus, pointer: Pointer | null): Known {
     dataAsOf: startTime(current?.runId ?? null),
     pageSize: pageSize ?? null,
     deletes: published?.deletes ?? null,
+    checks: published?.checks ?? null,
   };
   // The run that the table does not show may not be the last one.
   const table = tableWarning === undefined ? [] : [tableWarning];
@@ -234,7 +239,8 @@ async function withoutMirror({ name, store, endedRuns }: Reading, pointer: Point
     failed !== undefined && (pointer === null || failed.startedAt > parseRunDate(pointer.runId));
   const unpublished = isNewer && !(pointer !== null && isUndone(failed, pointer)) ? failed : null;
   const published = pointer === null ? null : publishedRun(pointer);
-  const facts = pointer === null ? { warnings: [], deletes: null } : await publishedFacts(store, pointer);
+  const facts =
+    pointer === null ? { warnings: [], deletes: null, checks: null } : await publishedFacts(store, pointer);
   const lastRun =
     unpublished === null
       ? published

@@ -12,6 +12,7 @@ import {
 } from '../../core/contract/index.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { parseRunDate } from '../../core/run-id.js';
+import type { CheckResult } from '../../lake/checks/result.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { exportResultOf } from '../follow/export-result.js';
 import { queryMirror } from '../follow/mirror-view.js';
@@ -30,6 +31,8 @@ export interface LoggedRun {
   /** `null` unless published. */
   readonly counts: RunCounts | null;
   readonly warnings: readonly string[];
+  /** Results of the checks before publish; absent: not published, or there were none. */
+  readonly checks?: readonly CheckResult[];
   readonly error: RunError | null;
   /** Why the last attempt of a running step failed; `null` if it did not. */
   readonly retrying: string | null;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { verifyResource } from '../../../src/table/index.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { type Random, seededRandom } from '../../support/random.js';
 
@@ -266,6 +267,9 @@ describe(`the counts of checks (seed ${SEED})`, () => {
           } else expect(rows('rows of run')).toBe(all.length);
           expect(warnings.filter((text) => text.startsWith('check: ')).length).toBeGreaterThan(0);
           expect(typeof short).toBe('boolean');
+          // Every row is read and counted again, apart from what the runs have added and subtracted.
+          const verified = await verifyResource(mirror.store, mirror.settings, 'tasks');
+          expect(verified.problems).toEqual([]);
           model.changed = new Set();
         }
       } finally {

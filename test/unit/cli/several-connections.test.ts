@@ -127,6 +127,7 @@ describe('the status of many connections', () => {
         rows: 10,
         warnings: [],
         deletes: null,
+        checks: null,
         error: null,
         active: null,
         pageSize: null,

@@ -117,6 +117,7 @@ describe('the limits of deletes', () => {
           ...{
             name,
             deletes,
+            checks: null,
             state: 'published',
             checkpoint: null,
             rows: 3,

@@ -103,6 +103,7 @@ describe('Verifying a snapshot', () => {
       problems: [],
       damaged: [],
       notes: [],
+      checks: null,
       earlier: null,
       recovery: [],
     });

@@ -69,6 +69,7 @@ describe('the notes below the table', () => {
     dataAsOf: null,
     ...{ lastRun: null, error: null, active: null, rolledBack: null, behindSince: null, pageSize: null },
     deletes: null,
+    checks: null,
     from: 'mirror',
   };
   const active = {

@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import { folderOf, rolledBackRoot } from '../../src/lake/published/layout.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
+import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 
 /**
  * Moves the change logs of rolled-back runs to `_rolled-back/`, where readers do not look. Each folder is removed only
@@ -13,7 +13,8 @@ export async function archiveChangeLogs(
   resource: string,
   manifests: readonly ObjectKey[],
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Removal> {
+  let refused = ALL_REMOVED;
   for (const manifest of manifests) {
     const folder = `${folderOf(manifest)}/`;
     const moved: ObjectKey[] = [];
@@ -23,6 +24,7 @@ export async function archiveChangeLogs(
       moved.push(key);
     }
     signal.throwIfAborted();
-    await store.remove(moved);
+    refused = addRemovals(refused, await store.remove(moved));
   }
+  return refused;
 }

@@ -3,7 +3,7 @@ import type { RunId } from '../../src/core/brands.js';
 import type { Activities, CleanUpInput } from '../../src/core/contract/index.js';
 import { allDone } from '../../src/core/in-parallel.js';
 import { beganAfter, haveSameRequest, isRunId } from '../../src/core/run-id.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
+import { ALL_REMOVED, addRemovals, type ObjectStore, removalWarning } from '../../src/lake/store/index.js';
 import { replaced, temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readRunIfThere } from '../shared/documents.js';
@@ -33,7 +33,7 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
       const [run, last] = await Promise.all([readEnded(store, input), readLastRun(store, input)]);
       signal.throwIfAborted();
       const { retention: before } = input;
-      const [removed] = await allDone([
+      const [removed, unpublished] = await allDone([
         run === null || last === null
           ? null
           : removeOldSnapshots(store, last, run.retention, {
@@ -45,14 +45,17 @@ export function createCleanUp(deps: ActivityDeps): Activities['worktrack.cleanUp
       ]);
       signal.throwIfAborted();
       // The staging folder is removed last: while the run file is there, another attempt can complete this one.
-      await allDone([
-        staging.then((folders) => removeStaging(store, folders, signal)),
-        ...(last === null || input.reported ? [] : [writeReport(deps, input, last)]),
-      ]);
+      const staged = await staging.then((folders) => removeStaging(store, folders, signal));
+      const refused = addRemovals(removed?.refused ?? ALL_REMOVED, unpublished ?? ALL_REMOVED, staged);
+      const warning = removalWarning(refused);
+      if (last !== null && (warning !== null || !input.reported))
+        await writeReport(deps, input, last, warning === null ? [] : [warning]);
       // If the run file is missing, an earlier attempt has completed the clean-up.
       return {
-        complete: run === null || removed?.complete === true,
-        ...(removed === null ? {} : { due: removed.due }),
+        // What was refused is tried again after each run.
+        complete: refused.refused === 0 && (run === null || removed?.complete === true),
+        ...(removed === null || refused.refused > 0 ? {} : { due: removed.due }),
+        ...(refused.refused === 0 ? {} : { refused }),
         ...replaced(),
       };
     });

@@ -13,7 +13,7 @@ import {
   snapshotsToRemove,
 } from '../../src/lake/published/retention.js';
 import { listDates, listRuns } from '../../src/lake/published/run-folders.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
+import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import type { LastRun } from '../shared/published-run.js';
 import { removeFolder } from '../shared/remove-folders.js';
 
@@ -34,6 +34,8 @@ interface RetentionResult {
   readonly due: CleanUpDue;
   /** Whether everything is removed. Otherwise the clean-up of the next run continues. */
   readonly complete: boolean;
+  /** What the store refused to remove. */
+  readonly refused: Removal;
 }
 
 /**
@@ -71,13 +73,17 @@ export async function removeOldSnapshots(
   }
   const old = snapshotsToRemove({ published, strays, current, settings, now });
   const gone = old.slice(0, MAX_RUNS_PER_CALL);
+  let refused = ALL_REMOVED;
   for (const run of gone)
-    await removeFolder(store, runFolder(resource, 'snapshots', run.date, run.runId), signal);
+    refused = addRemovals(
+      refused,
+      await removeFolder(store, runFolder(resource, 'snapshots', run.date, run.runId), signal),
+    );
   const isGone = new Set(gone.map((run) => run.runId));
   const left = (runs: readonly SnapshotRun[]) => runs.filter(({ runId }) => !isGone.has(runId));
   const unlisted = all.filter((date) => !dates.old.includes(date) && !dates.recent.includes(date));
   const next = nextRemoval({ published: left(published), strays: left(strays), unlisted, settings, now });
-  return { due: { ...next, retention }, complete: gone.length === old.length };
+  return { due: { ...next, retention }, complete: gone.length === old.length, refused };
 }
 
 /** Publication times of the wanted runs that were published. Reads the chain back to `until`. */

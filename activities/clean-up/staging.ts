@@ -1,7 +1,7 @@
 import type { RunRef } from '../../src/core/contract/index.js';
 import { beganAfter, isRunId } from '../../src/core/run-id.js';
 import { stagingPrefix } from '../../src/lake/published/layout.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
+import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import { removeAll } from '../shared/remove-folders.js';
 import { mayBeInProgress } from './unpublished.js';
 
@@ -36,9 +36,11 @@ export async function removeStaging(
   store: ObjectStore,
   folders: readonly string[],
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Removal> {
+  let refused = ALL_REMOVED;
   for (const folder of folders) {
     signal.throwIfAborted();
-    await removeAll(store, folder, signal);
+    refused = addRemovals(refused, await removeAll(store, folder, signal));
   }
+  return refused;
 }

@@ -15,7 +15,7 @@ import {
 import type { Pointer } from '../../src/lake/published/pointer.js';
 import { listDates, listRuns, type RunFolders } from '../../src/lake/published/run-folders.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
+import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import { readRunIfThere } from '../shared/documents.js';
 import type { LastRun } from '../shared/published-run.js';
 import { removeFolder, removeStrayParts } from '../shared/remove-folders.js';
@@ -54,8 +54,10 @@ interface Folder {
  * - In the folders of published runs, parts that the manifest does not name are removed.
  *
  * It covers the days since the last complete clean-up, so it also completes clean-ups that failed.
+ *
+ * @returns the objects that the store refused to remove
  */
-export async function removeUnpublished(task: CleanUpTask): Promise<void> {
+export async function removeUnpublished(task: CleanUpTask): Promise<Removal> {
   const { last, signal, input } = task;
   const trees = await listFolders(task);
   const folders = TREES.flatMap((tree) => foldersOf(task, tree, trees[tree]));
@@ -65,11 +67,12 @@ export async function removeUnpublished(task: CleanUpTask): Promise<void> {
   });
   let reading: Promise<WholeChain> | null = null;
   const whole = () => (reading ??= readWholeChain(task.store, last.pointer, signal));
-  await inParallel(folders, CONCURRENCY, async (folder) => {
+  const removals = await inParallel(folders, CONCURRENCY, async (folder) => {
     signal.throwIfAborted();
-    if (chain.runs.has(folder.runId)) await removeStrays(task, chain, folder);
-    else if (chain.isKnown(folder.runId)) await removeUnpublishedFolder(task, folder, whole);
+    if (chain.runs.has(folder.runId)) return removeStrays(task, chain, folder);
+    return chain.isKnown(folder.runId) ? removeUnpublishedFolder(task, folder, whole) : ALL_REMOVED;
   });
+  return addRemovals(...removals);
 }
 
 async function listFolders({ store, input, run }: CleanUpTask): Promise<Record<Tree, RunFolders>> {
@@ -106,13 +109,13 @@ async function removeStrays(
   { store, input, run, signal }: CleanUpTask,
   chain: ChainPart,
   { tree, runId, key: folder }: Folder,
-): Promise<void> {
+): Promise<Removal> {
   const { runId: by } = input;
   const publishedAt = chain.runs.get(runId)?.publishedAt ?? Number.POSITIVE_INFINITY;
-  if (publishedAt < straysSince(input)) return;
+  if (publishedAt < straysSince(input)) return ALL_REMOVED;
   const isBefore = run.before !== null && folderOf(run.before.manifest) === folder;
   const known = tree === 'changes' ? chain.runs.get(runId)?.manifest : isBefore ? run.before : null;
-  await removeStrayParts(store, { folder, parts: known?.parts ?? null, by }, signal);
+  return removeStrayParts(store, { folder, parts: known?.parts ?? null, by }, signal);
 }
 
 /** All published runs, as far as the chain can be read. */
@@ -150,13 +153,14 @@ async function removeUnpublishedFolder(
   { store, input, signal }: CleanUpTask,
   { tree, runId, key: folder }: Folder,
   whole: () => Promise<WholeChain>,
-): Promise<void> {
-  if (await mayBeInProgress(store, input, runId)) return;
+): Promise<Removal> {
+  if (await mayBeInProgress(store, input, runId)) return ALL_REMOVED;
   const manifest = inFolder(folder, MANIFEST);
   const isComplete = !input.unpublished.includes(runId) && (await store.head(manifest)) !== null;
-  if (!isComplete) await removeFolder(store, folder, signal);
-  else if (tree === 'changes' && !mayBePublished(await whole(), runId))
-    await archiveChangeLogs(store, input.resource, [manifest], signal);
+  if (!isComplete) return removeFolder(store, folder, signal);
+  return tree === 'changes' && !mayBePublished(await whole(), runId)
+    ? archiveChangeLogs(store, input.resource, [manifest], signal)
+    : ALL_REMOVED;
 }
 
 /** Whether a run may belong to another mirror and be based on our run. Such a run may be in progress. */

@@ -19,6 +19,7 @@ import type { ActivityDeps } from '../shared/deps.js';
 import { readRun } from '../shared/documents.js';
 import { finalFailure } from '../shared/failures.js';
 import { withMaskingKey } from '../shared/masking.js';
+import { storeLimitOf } from '../shared/store-limit.js';
 import { hasShifted } from './check-shift.js';
 import { withLongerRuns } from './longer-runs.js';
 import { type FetchedPage, PageChain } from './page-chain.js';
@@ -70,7 +71,8 @@ export function createExtractPages(deps: ActivityDeps): Activities['worktrack.ex
     );
     const beat = (): void => {
       const { pages, fetched } = stager.ahead;
-      context.heartbeat({ stage: key, pages, rows: fetched, waitingUntil, words } satisfies ExtractHeartbeat);
+      const details = { stage: key, pages, rows: fetched, waitingUntil, words, ...storeLimitOf(context) };
+      context.heartbeat(details satisfies ExtractHeartbeat);
     };
     const endBefore = begunAt + Math.min(MAX_CALL_MS, run.giveUpAfterMs / 2);
     const mustEnd = (): boolean => stager.isFull || deps.now() > endBefore || deps.draining();

@@ -1,6 +1,12 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import { DAY_MS } from '../../src/core/duration.js';
-import { type ConditionalWrites, type ObjectStore, PROBES, realStore } from '../../src/lake/store/index.js';
+import {
+  type ConditionalWrites,
+  conditionProblem,
+  type ObjectStore,
+  PROBES,
+  realStore,
+} from '../../src/lake/store/index.js';
 import { finalFailure } from '../shared/failures.js';
 
 /** The result of the probe for each open store of this process. */
@@ -29,15 +35,12 @@ export async function checkConditionalWrites(view: ObjectStore, now: number): Pr
     answers.delete(store);
     throw error;
   }
-  if (answer === 'supported') return;
+  const problem = conditionProblem(answer);
+  if (problem === null) return;
   answers.delete(store);
-  const what =
-    answer === 'ignored'
-      ? 'ignores the conditions of conditional writes (If-Match, If-None-Match)'
-      : 'rejects conditional writes (If-Match, If-None-Match)';
   throw finalFailure(
     'Configuration',
-    `${store.url}: the store ${what}, so a snapshot cannot be published safely. Nothing was written. Use AWS S3, another ` +
+    `${store.url}: ${problem}, so a snapshot cannot be published safely. Nothing was written. Use AWS S3, another ` +
       'store with conditional writes, or a newer version of this one. If there is a proxy, check that it passes these headers on.',
   );
 }

@@ -8,6 +8,7 @@ import { ColumnSet } from '../../src/lake/rows/schema.js';
 import { canDetectDeletes } from '../../src/lake/run/deletes.js';
 import { isFullReadDue } from '../../src/lake/run/full-read.js';
 import type { BaseSnapshot, RunFile } from '../../src/lake/run/run-file.js';
+import { ALL_REMOVED, removalWarning } from '../../src/lake/store/index.js';
 import { temporalClock, withGiveUpAfter, withHeartbeat } from '../shared/activity-context.js';
 import { passFence, readBaseSnapshot } from '../shared/base-snapshot.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
@@ -84,7 +85,8 @@ async function fixRun(
   // Only now, because it writes to the lake.
   await checkConditionalWrites(store, now);
   const before = found === null ? null : await readBaseSnapshot(store, found);
-  const warnings: string[] = [];
+  const removals = removalWarning(input.refused ?? ALL_REMOVED);
+  const warnings: string[] = removals === null ? [] : [removals];
   if (before !== null) {
     checkKey(resource, before);
     checkDelimiter(resource, before);

@@ -108,7 +108,8 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
   // A replaced attempt stops here.
   Context.current().cancellationSignal.throwIfAborted();
   // Stray parts are removed before the manifest marks the folder as complete.
-  await store.remove(parts.strays);
+  const { refused, said } = await store.remove(parts.strays);
+  if (refused > 0) throw strayFailure(run, refused, said);
   const changes = await writeManifest(store, run, {
     ...{ ...common, tree: 'changes', parts: parts.changes },
     publishedAt: found.now(),
@@ -233,6 +234,15 @@ function listAndShapes(
     list: { path: resource.path, ...(isOpen ? { earlier: earlierList } : {}) },
     shapes: isSettled ? [{ ...shapes.at(-1)!, since: null }] : shapes,
   };
+}
+
+/** Readers of the folder would read the rows of these parts as well. The next run has a folder of its own. */
+function strayFailure({ resource: { name }, runId }: RunFile, parts: number, said: string | null): Error {
+  return finalFailure(
+    'Lake',
+    `${name}: the store refused to remove ${parts} unfinished parts of a worker that was lost (${said}), so run ${runId} was not ` +
+      'published. Export again: the next run writes to another folder. To avoid this error, allow s3:DeleteObject.',
+  );
 }
 
 /** An object in the store differs from what was sent, or was copied from a damaged one. */

@@ -14,7 +14,7 @@ import {
 import { purgedRows, recountRows } from '../../src/lake/published/purge.js';
 import { rewrite, writeIfUnchanged } from '../../src/lake/published/rewrite.js';
 import { listRuns, manifestOf, type RunFolders } from '../../src/lake/published/run-folders.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
+import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import { followPointerAndForget } from '../../src/table/index.js';
 import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import { passFence, readSnapshot } from '../shared/base-snapshot.js';
@@ -43,7 +43,11 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
         await checkKey(store, found.pointer, input);
         await fencePointer(store, found, input);
       }
-      await removeStaged(store, input, signal);
+      let refused = ALL_REMOVED;
+      const onRefused = (removal: Removal): void => {
+        refused = addRemovals(refused, removal);
+      };
+      onRefused(await removeStaged(store, input, signal));
       const purged = { snapshots: 0, changeLogs: 0 };
       for (const root of [input.resource, rolledBackRoot(input.resource)]) {
         const snapshots = await listRuns(store, root, 'snapshots');
@@ -54,7 +58,7 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
           if (beganAfter(runId, input.runId)) continue;
           const removed = await purgeRun(store, input, {
             ...{ root, runId, snapshots, changes },
-            masking: settings,
+            ...{ masking: settings, onRefused },
           });
           if (removed.snapshot) purged.snapshots++;
           if (removed.changes) purged.changeLogs++;
@@ -64,9 +68,14 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
       const { tables, retention } = settings;
       // A purge has not ended until the table holds the record in none of its versions.
       if (tables !== null)
-        await followPointerAndForget(
-          tableTask({ store, resource: input.resource, tables, retention, now, signal }),
+        onRefused(
+          (
+            await followPointerAndForget(
+              tableTask({ store, resource: input.resource, tables, retention, now, signal }),
+            )
+          ).refused,
         );
+      if (refused.refused > 0) throw notRemovedFailure(input.resource, refused);
       return {
         published: pointer && {
           ...{ runId: pointer.runId, snapshot: pointer.snapshot, rows: pointer.rows },
@@ -102,11 +111,14 @@ async function removeStaged(
   store: ObjectStore,
   { resource, runId }: PurgeRecordInput,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Removal> {
+  let refused = ALL_REMOVED;
   for (const staged of await store.listFolders(stagingPrefix(resource))) {
     if (isRunId(staged) && beganAfter(staged, runId)) continue;
-    await removeAll(store, `${stagingPrefix(resource)}${staged}/`, signal);
+    const removal = await removeAll(store, `${stagingPrefix(resource)}${staged}/`, signal);
+    refused = addRemovals(refused, removal);
   }
+  return refused;
 }
 
 async function checkKey(
@@ -131,6 +143,7 @@ async function purgeRun(
     readonly snapshots: RunFolders;
     readonly changes: RunFolders;
     readonly masking: TreePurge['masking'];
+    readonly onRefused: TreePurge['onRefused'];
   },
 ): Promise<{ snapshot: boolean; changes: boolean }> {
   const signal = Context.current().cancellationSignal;
@@ -140,10 +153,10 @@ async function purgeRun(
     if (manifest === null) continue;
     purged[tree] = await purgeTree(store, {
       ...{ tree, manifest, values, by, signal },
-      masking: run.masking,
+      ...{ masking: run.masking, onRefused: run.onRefused },
     });
     // Without a manifest, the run was never completed.
-    if (purged[tree] === null) await removeFolder(store, folderOf(manifest), signal);
+    if (purged[tree] === null) run.onRefused(await removeFolder(store, folderOf(manifest), signal));
   }
   const { snapshots, changes } = purged;
   if (snapshots !== null && changes !== null) {
@@ -176,6 +189,15 @@ async function updatePointer(
       `${resource}/latest.json is gone from the lake. Restore it, then run the purge again.`,
     );
   return decodePointer(body);
+}
+
+/** Nothing names the objects any more, but they hold the record. */
+function notRemovedFailure(resource: string, { refused, said }: Removal): Error {
+  return finalFailure(
+    'Lake',
+    `${resource}: the snapshots and change logs no longer have the record, but the store refused to remove ${refused} objects that ` +
+      `can hold it (${said}). Allow s3:DeleteObject, or end the lock or retention of the bucket, then run the purge again.`,
+  );
 }
 
 function displacedFailure(resource: string, to: RunId): Error {

@@ -25,7 +25,7 @@ import { headerRow } from '../../src/lake/rows/header.js';
 import { maskedColumns, type Profile } from '../../src/lake/rows/profile.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import { columnName } from '../../src/lake/rows/schema.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
+import type { ObjectStore, Removal } from '../../src/lake/store/index.js';
 import { withMaskingKey } from '../shared/masking.js';
 import { removeStrayParts } from '../shared/remove-folders.js';
 
@@ -38,6 +38,8 @@ export interface TreePurge {
   readonly by: RunId;
   /** For a key that is masked. */
   readonly masking: Parameters<typeof withMaskingKey>[0];
+  /** Receives what the store refused to remove. */
+  readonly onRefused: (removal: Removal) => void;
   readonly signal: AbortSignal;
 }
 
@@ -65,7 +67,7 @@ export async function purgeTree(store: ObjectStore, purge: TreePurge): Promise<M
     const manifest = await removeFromManifest(store, found, purge);
     if (manifest !== null) {
       const at = { folder, parts: manifest.parts, by: purge.by };
-      await removeStrayParts(store, at, purge.signal);
+      purge.onRefused(await removeStrayParts(store, at, purge.signal));
       if (purge.tree === 'snapshots' && manifest.purged !== undefined) await removeHashes(store, folder);
       return manifest;
     }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { finalFailure, toFailure } from './failures.js';
+import { storeLimitOf } from './store-limit.js';
 
 export const HEARTBEAT_MS = 1000;
 
@@ -20,7 +21,11 @@ export function temporalClock(): () => number {
  */
 export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
   const context = Context.current();
-  const timer = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+  const timer = setInterval(() => {
+    const details = storeLimitOf(context);
+    if (details.storeLimit === undefined) context.heartbeat();
+    else context.heartbeat(details);
+  }, HEARTBEAT_MS);
   try {
     return await work();
   } finally {

@@ -3,6 +3,7 @@ import { type RefusedError, ServiceError, TransientError } from '../../src/api/i
 import type { FailureType } from '../../src/core/contract/index.js';
 import { errorMessage, isAbort, WorktrackError } from '../../src/core/errors.js';
 import { cutText, MAX_MESSAGE_BYTES } from '../../src/core/text-budget.js';
+import { StoreError } from '../../src/lake/store/index.js';
 
 /** A message enters the history with each attempt, and then the report, so it has a budget. */
 function shown(message: string): string {
@@ -55,7 +56,7 @@ export function toFailure(error: unknown): unknown {
   if (error instanceof TransientError && refusal !== null) return refusedForNow(error, refusal);
   if (error instanceof WorktrackError && error.failureType !== null) {
     return error.retryable
-      ? transientFailure(error.describe(), service?.retryAfterMs)
+      ? transientFailure(error.describe(), service?.retryAfterMs ?? storeWait(error))
       : finalFailure(error.failureType, error.describe(), service?.failureDetail);
   }
   // Only the message is kept: the error's other fields have not been redacted.
@@ -67,6 +68,11 @@ export function toFailure(error: unknown): unknown {
     return ApplicationFailure.create({ message: defect, nonRetryable: true });
   }
   return ApplicationFailure.create({ message });
+}
+
+/** How long a store asked to wait, ms. */
+function storeWait(error: WorktrackError): number | null {
+  return error instanceof StoreError ? error.retryAfterMs : null;
 }
 
 /** Wraps an activity so that it throws only failures that workflows can classify. */

@@ -2,16 +2,21 @@ import type { ObjectKey, RunId } from '../../src/core/brands.js';
 import { indexedObjects, inFolder, MANIFEST, nameOf } from '../../src/lake/published/layout.js';
 import { type PublishedPart, readManifest } from '../../src/lake/published/manifest.js';
 import { isOfLaterPurge } from '../../src/lake/published/purge.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
+import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 
 const REMOVED_AT_ONCE = 1000;
 
-/** Removes every object below a prefix, page by page of the listing. A replaced attempt stops before its next request. */
-export async function removeAll(store: ObjectStore, prefix: string, signal: AbortSignal): Promise<void> {
+/**
+ * Removes every object below a prefix, page by page of the listing. A replaced attempt stops before its next request.
+ *
+ * @returns the objects that the store refused to remove
+ */
+export async function removeAll(store: ObjectStore, prefix: string, signal: AbortSignal): Promise<Removal> {
   let keys: ObjectKey[] = [];
+  let refused = ALL_REMOVED;
   const remove = async (): Promise<void> => {
     signal.throwIfAborted();
-    await store.remove(keys);
+    refused = addRemovals(refused, await store.remove(keys));
     keys = [];
   };
   for await (const { key } of store.list(prefix)) {
@@ -19,17 +24,27 @@ export async function removeAll(store: ObjectStore, prefix: string, signal: Abor
     if (keys.length >= REMOVED_AT_ONCE) await remove();
   }
   if (keys.length > 0) await remove();
+  return refused;
 }
 
-/** Removes a run's folder, manifest first, so that a half-removed folder never looks complete. */
+/**
+ * Removes a run's folder, manifest first, so that a half-removed folder never looks complete. If the store refuses to remove the
+ * manifest, the folder stays as it is.
+ *
+ * @returns the objects that the store refused to remove, or that stay because of it
+ */
 export async function removeFolder(
   store: ObjectStore,
   folder: ObjectKey,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Removal> {
   signal.throwIfAborted();
-  await store.remove([inFolder(folder, MANIFEST)]);
-  await removeAll(store, `${folder}/`, signal);
+  const first = await store.remove([inFolder(folder, MANIFEST)]);
+  if (first.refused === 0) return removeAll(store, `${folder}/`, signal);
+  let refused = 0;
+  for await (const _ of store.list(`${folder}/`)) refused++;
+  // The manifest may not be there.
+  return refused === 0 ? ALL_REMOVED : { ...first, refused };
 }
 
 /**
@@ -52,15 +67,19 @@ async function listStrayParts(
   return manifest === null ? [] : unnamed(strays, manifest.parts);
 }
 
-/** Removes what `listStrayParts` finds. No manifest names them later, because each attempt uses its own part names. */
+/**
+ * Removes what `listStrayParts` finds. No manifest names them later, because each attempt uses its own part names.
+ *
+ * @returns the objects that the store refused to remove
+ */
 export async function removeStrayParts(
   store: ObjectStore,
   at: { readonly folder: ObjectKey; readonly parts: Parts | null; readonly by: RunId },
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Removal> {
   const strays = await listStrayParts(store, at);
   signal.throwIfAborted();
-  await store.remove(strays);
+  return store.remove(strays);
 }
 
 type Parts = readonly Pick<PublishedPart, 'key'>[];

@@ -7,7 +7,7 @@ import { runFolder } from '../../src/lake/published/layout.js';
 import type { ReportedRun } from '../../src/lake/published/recent-runs.js';
 import { expiredDates } from '../../src/lake/published/retention.js';
 import { listDates, listRuns } from '../../src/lake/published/run-folders.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
+import { ALL_REMOVED, addRemovals, type ObjectStore } from '../../src/lake/store/index.js';
 import { removeFolder } from '../shared/remove-folders.js';
 
 /** Days that one run looks at, and snapshots that it removes. The clean-up does the rest. */
@@ -45,8 +45,14 @@ export async function removeExpired(store: ObjectStore, run: RemoveExpired): Pro
     const unlisted = dates.filter((date) => !days.includes(date));
     const limits = { snapshotsMs, now, most: MAX_RUNS };
     const { gone, at } = expiredSnapshots({ folders, recent, unlisted, ...limits });
+    let refused = ALL_REMOVED;
     for (const { date, runId } of gone)
-      await removeFolder(store, runFolder(resource, 'snapshots', date, runId), signal);
+      refused = addRemovals(
+        refused,
+        await removeFolder(store, runFolder(resource, 'snapshots', date, runId), signal),
+      );
+    // The clean-up counts all that is left, and warns.
+    if (refused.refused > 0) return null;
     return { ...due, at: Math.min(at, otherwiseAt) };
   } catch (error) {
     Context.current().log.warn('the run was published, but the clean-up has to remove its old snapshots', {

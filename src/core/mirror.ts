@@ -37,6 +37,7 @@ export function newMirror(connection: string, resource: string): MirrorState {
     displaced: false,
     pageSize: null,
     lastRun: null,
+    refused: null,
     resumable: null,
     notify: [],
     failing: false,

@@ -13,4 +13,5 @@ export {
   resourceReport,
   type UnpublishedRun,
   unreadable,
+  withWarnings,
 } from './model.js';

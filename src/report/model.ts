@@ -95,6 +95,14 @@ export function recentReport(resource: string, runs: readonly ReportedRun[], at:
   return { ...resourceReport(resource, [], { at }), runs };
 }
 
+/** Adds warnings to the last run of a report. */
+export function withWarnings(report: ResourceReport, warnings: readonly string[]): ResourceReport {
+  const [last, ...earlier] = report.runs;
+  if (last === undefined) return report;
+  const all = [...new Set([...last.warnings, ...warnings])];
+  return { ...report, runs: [{ ...last, warnings: all }, ...earlier] };
+}
+
 /** The report of a resource whose published runs cannot be read. */
 export function unreadable(
   resource: string,

@@ -97,7 +97,7 @@ describe('an export with permanent store errors', () => {
     });
     const [tasks] = (await faulty.stack.export()).runs;
     expect(tasks).toMatchObject({ outcome: 'failed', error: { type: 'Transient' } });
-    expect(tasks!.error!.message).toMatch(/tasks\/snapshots\/.*asks to slow down/);
+    expect(tasks!.error!.message).toMatch(/tasks\/snapshots\/.*limits requests/);
     faulty.s3.clear();
     faulty.stack.simulator.admin.resetStats();
     expect((await faulty.stack.export()).outcome).toBe('published');

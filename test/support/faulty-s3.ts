@@ -1,13 +1,19 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { type S3Access, s3ClientConfig } from '../../src/servers/index.js';
 
 /** What goes wrong between a client and the S3 server. */
 export type S3Fault =
   /** An error in the store's words; the request is not carried out. */
-  | { readonly kind: 'status'; readonly status: number; readonly code: string }
+  | {
+      readonly kind: 'status';
+      readonly status: number;
+      readonly code: string;
+      /** `Retry-After`, in seconds. */
+      readonly retryAfter?: number;
+    }
   /** The connection is reset after this many bytes of the request body. */
   | { readonly kind: 'reset'; readonly afterBytes: number }
   /** The request is carried out, and the connection is reset before the response. */
@@ -19,13 +25,25 @@ export type S3Fault =
   /** The response has neither a length nor a checksum, and ends after this many bytes: with a reset, or as if complete. */
   | { readonly kind: 'cut-chunked'; readonly afterBytes: number; readonly ending: 'reset' | 'end' }
   /** The conditions of conditional writes are removed, as by a store that ignores them. */
-  | { readonly kind: 'ignore-conditions' };
+  | { readonly kind: 'ignore-conditions' }
+  /** The range of a read is ignored: the answer is the whole object, with status 200. */
+  | { readonly kind: 'ignore-range' }
+  /** The request is carried out, and its response is changed. `null` for a header removes it. */
+  | {
+      readonly kind: 'rewrite';
+      readonly headers?: (name: string, value: string) => string | null;
+      readonly body?: (body: string, path: string) => string;
+    };
 
 export interface S3FaultRule {
   /** Default: every method. */
   readonly method?: string;
   /** Of path and query. Default: every one. */
   readonly path?: RegExp;
+  /** Of a line `name: value` for each header of the request, with lower-case names. Default: every one. */
+  readonly header?: RegExp;
+  /** Of the body of a POST request. Default: every one. */
+  readonly body?: RegExp;
   /** Requests with If-Match or If-None-Match only. */
   readonly conditional?: true;
   /** Access key that signed it. */
@@ -57,13 +75,16 @@ export async function startFaultyS3(target: S3Access): Promise<FaultyS3> {
   const { hostname, port } = new URL(target.endpoint);
   const own = new S3Client(s3ClientConfig(target));
 
-  function faultFor(incoming: IncomingMessage): S3Fault | null {
+  function faultFor(incoming: IncomingMessage, body: Buffer | null): S3Fault | null {
     const isConditional = 'if-match' in incoming.headers || 'if-none-match' in incoming.headers;
     for (const state of rules) {
-      const { method, path, conditional, signedBy, fault } = state.rule;
+      const { method, path, header, conditional, signedBy, fault } = state.rule;
       if (state.left <= 0) continue;
       if (method !== undefined && method !== incoming.method) continue;
       if (path !== undefined && !path.test(incoming.url ?? '')) continue;
+      if (header !== undefined && !header.test(headerLines(incoming))) continue;
+      if (state.rule.body !== undefined && !(body !== null && state.rule.body.test(body.toString('utf8'))))
+        continue;
       if ((conditional === true || fault.kind === 'ignore-conditions') && !isConditional) continue;
       if (signedBy !== undefined && !incoming.headers.authorization?.includes(`Credential=${signedBy}/`))
         continue;
@@ -77,12 +98,22 @@ export async function startFaultyS3(target: S3Access): Promise<FaultyS3> {
 
   const server = createServer((incoming, outgoing) => {
     requests.push(`${incoming.method} ${incoming.url}`);
-    const fault = faultFor(incoming);
-    if (fault?.kind === 'status') return void refuse(incoming, outgoing, fault.status, fault.code);
+    // Only the short bodies of POST requests are read before the fault is chosen.
+    if (incoming.method !== 'POST') return answer(incoming, outgoing, null);
+    buffered(incoming).then(
+      (body) => answer(incoming, outgoing, body),
+      () => outgoing.destroy(),
+    );
+  });
+  function answer(incoming: IncomingMessage, outgoing: ServerResponse, body: Buffer | null): void {
+    const fault = faultFor(incoming, body);
+    if (fault?.kind === 'status') return void refuse(incoming, outgoing, fault);
+    if (fault?.kind === 'ignore-range')
+      return void readWhole(own, incoming, outgoing).catch(() => outgoing.destroy());
     if (fault?.kind === 'ignore-conditions')
       return void putAnyway(own, incoming, outgoing).catch(() => outgoing.destroy());
-    forward(incoming, outgoing, { hostname, port }, fault);
-  });
+    forward(incoming, outgoing, { hostname, port, body }, fault);
+  }
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -115,19 +146,40 @@ export async function startFaultyS3(target: S3Access): Promise<FaultyS3> {
   };
 }
 
-function refuse(incoming: IncomingMessage, outgoing: ServerResponse, status: number, code: string): void {
-  incoming.resume();
-  incoming.once('end', () => {
+function refuse(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  { status, code, retryAfter }: Extract<S3Fault, { kind: 'status' }>,
+): void {
+  const respond = (): void => {
     const body = `<?xml version="1.0"?><Error><Code>${code}</Code><Message>Made up by the test</Message></Error>`;
-    outgoing.writeHead(status, { 'content-type': 'application/xml', date: new Date().toUTCString() });
+    outgoing.writeHead(status, {
+      'content-type': 'application/xml',
+      date: new Date().toUTCString(),
+      ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+    });
     outgoing.end(incoming.method === 'HEAD' ? undefined : body);
-  });
+  };
+  if (incoming.readableEnded) respond();
+  else incoming.resume().once('end', respond);
+}
+
+async function buffered(incoming: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+function headerLines({ headers }: IncomingMessage): string {
+  return Object.entries(headers)
+    .map(([name, value]) => `${name}: ${String(value)}`)
+    .join('\n');
 }
 
 function forward(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  { hostname, port }: { hostname: string; port: string },
+  { hostname, port, body }: { hostname: string; port: string; body: Buffer | null },
   fault: S3Fault | null,
 ): void {
   const upstream = request({
@@ -148,6 +200,7 @@ function forward(
     if (fault?.kind === 'keep-response') return void answer.resume();
     if (fault?.kind === 'lose-response') return void answer.resume().once('end', drop);
     if (fault?.kind === 'cut-chunked') return cutChunked(answer, outgoing, fault, drop);
+    if (fault?.kind === 'rewrite') return rewrite(incoming, answer, outgoing, fault);
     outgoing.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
     let bytes = 0;
     answer.on('data', (chunk: Buffer) => {
@@ -159,6 +212,11 @@ function forward(
     answer.on('end', () => outgoing.end());
     answer.on('error', () => outgoing.destroy());
   });
+  if (body !== null) {
+    if (fault?.kind === 'reset') drop();
+    else upstream.end(body);
+    return;
+  }
   // What is asked for with `Expect: 100-continue` has been answered by the proxy already.
   let bytes = 0;
   incoming.on('data', (chunk: Buffer) => {
@@ -171,6 +229,24 @@ function forward(
     else upstream.end();
   });
   incoming.on('error', () => upstream.destroy());
+}
+
+function rewrite(
+  incoming: IncomingMessage,
+  answer: IncomingMessage,
+  outgoing: ServerResponse,
+  { headers, body }: Extract<S3Fault, { kind: 'rewrite' }>,
+): void {
+  const kept = Object.entries(answer.headers).flatMap(([name, value]): [string, string][] => {
+    const changed = headers === undefined ? String(value) : headers(name, String(value));
+    return changed === null || (body !== undefined && name === 'content-length') ? [] : [[name, changed]];
+  });
+  outgoing.writeHead(answer.statusCode ?? 502, Object.fromEntries(kept));
+  if (body === undefined) return void answer.pipe(outgoing);
+  buffered(answer).then(
+    (bytes) => outgoing.end(body(bytes.toString('utf8'), incoming.url ?? '')),
+    () => outgoing.destroy(),
+  );
 }
 
 function cutChunked(
@@ -192,6 +268,21 @@ function cutChunked(
     if (ending === 'end') outgoing.end(part);
     else outgoing.write(part, drop);
   });
+}
+
+/** The signature covers the range, so the proxy signs a new request without it. */
+async function readWhole(own: S3Client, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  const [, bucket, ...key] = decodeURIComponent(new URL(incoming.url ?? '', 'http://s3').pathname).split('/');
+  const { Body, ETag, LastModified } = await own.send(
+    new GetObjectCommand({ Bucket: bucket, Key: key.join('/') }),
+  );
+  const body = Buffer.from(await Body!.transformToByteArray());
+  outgoing.writeHead(200, {
+    'content-length': body.length,
+    ...(ETag === undefined ? {} : { etag: ETag }),
+    ...(LastModified === undefined ? {} : { 'last-modified': LastModified.toUTCString() }),
+  });
+  outgoing.end(body);
 }
 
 /** The signature covers the conditions, so the proxy signs a new request without them. */

@@ -21,8 +21,14 @@ export interface FaultyStack {
   stop(): Promise<void>;
 }
 
-/** @param yaml more keys of the connection, as `startStack` takes them */
-export async function startFaultyStack(yaml = ''): Promise<FaultyStack> {
+/**
+ * @param yaml more keys of the connection, as `startStack` takes them
+ * @param csv the key `csv`
+ */
+export async function startFaultyStack(
+  yaml = '',
+  csv = '    csv: { compression: none }\n',
+): Promise<FaultyStack> {
   const access = sharedS3();
   const s3 = await startFaultyS3(access);
   const client = new S3Client(s3ClientConfig(access));
@@ -30,7 +36,7 @@ export async function startFaultyStack(yaml = ''): Promise<FaultyStack> {
     s3Endpoint: s3.url,
     simulator: { seed: 5, counts: { tasks: 120, members: 0 } },
     resources: '[tasks, members]',
-    yaml: `    sync: { pageSize: 20 }\n    csv: { compression: none }\n${yaml}`,
+    yaml: `    sync: { pageSize: 20 }\n${csv}${yaml}`,
   });
   return {
     stack,

@@ -6,6 +6,7 @@ import type {
   MirrorState,
   RunRequest,
 } from '../../src/core/contract/index.js';
+import { ALL_REMOVED, removalWarning } from '../../src/core/removal.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf, workOf } from '../shared/priority.js';
 import { dueAfterShort, isCleanUpDue, lateAfter } from './clean-up-due.js';
@@ -28,8 +29,12 @@ interface EndedRun {
   readonly active: ActiveRun;
 }
 
-/** Cleans up after a published run, if there is something to remove. Never throws: the next run repeats a failed clean-up. */
-export async function cleanUp(run: EndedRun, mirror: Mirror): Promise<void> {
+/**
+ * Cleans up after a published run, if there is something to remove. Never throws: the next run repeats a failed clean-up.
+ *
+ * @returns warnings for the report
+ */
+export async function cleanUp(run: EndedRun, mirror: Mirror): Promise<readonly string[]> {
   const { request, result, before } = run;
   const { connection, resource, cleanedUpTo, unpublished, cleanUpDays: days } = before;
   const { runId, snapshot } = result;
@@ -37,7 +42,7 @@ export async function cleanUp(run: EndedRun, mirror: Mirror): Promise<void> {
   const short = result.short === undefined ? null : { ...result.short, snapshot };
   if (short !== null && !isCleanUpDue(before, short, now)) {
     mirror.onState({ cleanUpDue: dueAfterShort(before, short, now) });
-    return;
+    return [];
   }
   const steps = proxyActivities<Activities>({
     ...CLEAN_UP,
@@ -54,11 +59,14 @@ export async function cleanUp(run: EndedRun, mirror: Mirror): Promise<void> {
     const cleaned = await CancellationScope.nonCancellable(() => steps['worktrack.cleanUp'](input));
     const ended = { runId, startedAt: run.active.startedAt, begun: now, ended: Date.now() };
     mirror.onState(afterCleanUp(before, cleaned, ended));
+    const warning = removalWarning(cleaned.refused ?? ALL_REMOVED);
+    return warning === null ? [] : [warning];
   } catch (error) {
     mirror.onState({ lateUntil: lateAfter(Date.now()) });
     log.warn('the run is published, but its clean-up failed; the next run repeats it', {
       error: toRunError(error).message,
     });
+    return [];
   }
 }
 

@@ -11,6 +11,7 @@ import type {
   RunRequest,
 } from '../../src/core/contract/index.js';
 import { HOUR_MS } from '../../src/core/duration.js';
+import { ALL_REMOVED, removalWarning } from '../../src/core/removal.js';
 import { beganAfter } from '../../src/core/run-id.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
 import { toRunError } from '../shared/failures.js';
@@ -93,8 +94,11 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   const run = { resource, outcome: 'published', runId, rows, counts, snapshot } as const;
   const report = { ...run, warnings: all, deletes, ...checks };
   const hookWarnings = await startOnPublished(result.onPublished, report, mirror);
-  await cleanUp({ request, result, before, active: published }, mirror);
-  return { ...report, warnings: limitWarnings([...all, ...hookWarnings]), error: null };
+  const cleanUpWarnings = await cleanUp({ request, result, before, active: published }, mirror);
+  // The clean-up counts again what an earlier one could not remove.
+  const earlier = removalWarning(before.refused ?? ALL_REMOVED);
+  const known = cleanUpWarnings.length === 0 ? all : all.filter((warning) => warning !== earlier);
+  return { ...report, warnings: limitWarnings([...known, ...hookWarnings, ...cleanUpWarnings]), error: null };
 }
 
 /**

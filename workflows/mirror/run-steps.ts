@@ -91,6 +91,7 @@ function preparation(state: MirrorState, request: RunRequest, active: ActiveRun)
     resumable: state.resumable,
     startedAt: active.startedAt,
     nominalStart: request.nominalStart,
+    ...(state.refused === null ? {} : { refused: state.refused }),
   };
 }
 

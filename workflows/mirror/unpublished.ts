@@ -59,7 +59,7 @@ function withDays(
  */
 export function afterCleanUp(
   before: MirrorState,
-  { complete, due, replaced }: CleanedUp,
+  { complete, due, refused, replaced }: CleanedUp,
   run: {
     readonly runId: RunId;
     readonly startedAt: number;
@@ -69,6 +69,7 @@ export function afterCleanUp(
 ): Partial<MirrorState> {
   const changes: Partial<MirrorState> = {
     cleanUpDue: due ?? null,
+    refused: refused ?? null,
     ...(replaced ? { lateUntil: lateAfter(run.ended) } : {}),
   };
   if (!complete) return changes;

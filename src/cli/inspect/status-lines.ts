@@ -100,6 +100,7 @@ function resourceJson(resource: ResourceStatus, { maxAgeMs, now }: Age): object 
       ...active,
       startedAt: iso(active.startedAt),
       waitingUntil: iso(active.waitingUntil),
+      storeLimit: active.storeLimit && { ...active.storeLimit, since: iso(active.storeLimit.since) },
       retrying: active.retrying && {
         ...active.retrying,
         since: iso(active.retrying.since),

@@ -49,6 +49,10 @@ export function resourceNotes(resource: ResourceStatus, now: number): string[] {
   }
   if (active?.waitingUntil != null && active.waitingUntil > now)
     lines.push(`${name}: the service asked for a pause of ${age(active.waitingUntil - now)}`);
+  if (active?.storeLimit) {
+    const { since, said } = active.storeLimit;
+    lines.push(`${name}: the store limits requests since ${toUtcSeconds(since)} (${said})`);
+  }
   if (error !== null) lines.push(`${name}: ${error.message}`);
   if (rolledBack !== null) {
     const { from, to } = rolledBack;

@@ -48,7 +48,7 @@ export function causeLines({ failure }: ResourceView, width: number): string[] {
 
 /** Why a resource is waiting; `null` if it is not. */
 function waitText(
-  { waitingUntil, failure }: ResourceView,
+  { waitingUntil, failure, isStoreLimited }: ResourceView,
   now: number,
   causes: 'inline' | 'below',
 ): string | null {
@@ -57,7 +57,7 @@ function waitText(
     const text = `attempt ${failure.attempt} failed, ${next}`;
     return causes === 'below' ? text : `${text}: ${clip(failure.message, 160)}`;
   }
-  return rateLimitText(waitingUntil, now);
+  return rateLimitText(waitingUntil, now) ?? (isStoreLimited ? 'the store limits requests' : null);
 }
 
 /** That the service asked not to send requests until a time; `null` if there is none, or it has passed. */

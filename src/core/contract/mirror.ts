@@ -1,4 +1,5 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
+import type { Removal } from '../removal.js';
 import type { DeleteDetection } from './deletes.js';
 import type { PublishedReport } from './published.js';
 import type { CheckSummary, RunMode, RunReport } from './runs.js';
@@ -187,6 +188,8 @@ export interface MirrorState {
   readonly failing: boolean;
   /** Why the table does not show the published run yet; `null`: it does, or there is no table. */
   readonly tableWarning: string | null;
+  /** What the store refused to remove in the last clean-up; `null`: nothing. */
+  readonly refused: Removal | null;
   /** Published runs whose `onPublished` workflow could not be started yet, oldest first. */
   readonly unstarted: readonly PublishedReport[];
   readonly waiting: readonly MirrorRequest[];

@@ -1,4 +1,5 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
+import type { Removal } from '../removal.js';
 import type { RetentionSettings } from '../settings.js';
 import type { WordsSpent } from '../words-budget.js';
 import type { DeleteDetection, DeletesProblem } from './deletes.js';
@@ -35,6 +36,8 @@ export interface PrepareRunInput extends Fenced {
   readonly resumable: RunId | null;
   readonly startedAt: number;
   readonly nominalStart: number;
+  /** What the store refused to remove in the last clean-up: a warning of the run. Absent: nothing. */
+  readonly refused?: Removal;
 }
 
 export interface PreparedRun {
@@ -95,8 +98,22 @@ export interface ExtractResult {
   readonly words?: WordsSpent;
 }
 
+/** A store limits the requests of a step, for example with 503 SlowDown. */
+export interface StoreLimitNote {
+  /** Of the first limited request since the last minute without one, milliseconds since 1970. */
+  readonly since: number;
+  /** The store's words. */
+  readonly said: string;
+}
+
+/** Heartbeat details of steps that save no position, and a part of those of other steps. */
+export interface StepHeartbeat {
+  /** Absent: the store limits no requests. */
+  readonly storeLimit?: StoreLimitNote;
+}
+
 /** Heartbeat details of `extractPages`: the last staged position, for a retry and for display. */
-export interface ExtractHeartbeat {
+export interface ExtractHeartbeat extends StepHeartbeat {
   readonly stage: ObjectKey | null;
   readonly pages: number;
   readonly rows: number;
@@ -258,6 +275,8 @@ export interface CleanedUp {
   readonly complete: boolean;
   /** When the next clean-up has something to do; absent: not known. */
   readonly due?: CleanUpDue;
+  /** What the store refused to remove. Absent: nothing. */
+  readonly refused?: Removal;
   /** As in `PublishedRun`. */
   readonly replaced?: true;
 }

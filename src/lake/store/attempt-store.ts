@@ -1,10 +1,12 @@
 import type { ObjectKey } from '../../core/brands.js';
+import { ALL_REMOVED, type Removal } from '../../core/removal.js';
 import { crc32, crc32ToHex } from './crc32.js';
 import { RunningDigest } from './digest.js';
 import { HandOver } from './errors/hand-over.js';
 import { ObjectNotFoundError } from './errors/object-not-found-error.js';
 import { HeldWriter } from './held-writer.js';
 import type {
+  AbortedUploads,
   ConditionalWrites,
   Expected,
   ListedObject,
@@ -169,19 +171,23 @@ export class AttemptStore implements ObjectStore {
     await this.write(to, held.body, { contentType: contentTypeOf(to) });
   }
 
-  async remove(keys: readonly ObjectKey[]): Promise<void> {
-    if (keys.length === 0) return;
+  async remove(keys: readonly ObjectKey[]): Promise<Removal> {
+    if (keys.length === 0) return ALL_REMOVED;
     this.#checkWrite();
-    await this.#real.remove(keys);
+    return this.#real.remove(keys);
   }
 
-  async abortUploads(prefix: string, isAbandoned?: (key: ObjectKey) => boolean): Promise<number> {
+  async abortUploads(prefix: string, isAbandoned?: (key: ObjectKey) => boolean): Promise<AbortedUploads> {
     this.#checkWrite();
     return this.#real.abortUploads(prefix, isAbandoned);
   }
 
   probeConditionalWrites(): Promise<ConditionalWrites> {
     return this.#real.probeConditionalWrites();
+  }
+
+  probeUploads(): Promise<void> {
+    return this.#real.probeUploads();
   }
 
   /** Does nothing: the connection closes the real store. */

@@ -1,3 +1,4 @@
+export { ALL_REMOVED, addRemovals, type Removal, removalWarning } from '../../core/removal.js';
 export { AttemptStore, realStore } from './attempt-store.js';
 export { HandOver } from './errors/hand-over.js';
 export { ObjectNotFoundError } from './errors/object-not-found-error.js';
@@ -15,4 +16,5 @@ export type {
   SwapResult,
   WrittenObject,
 } from './port.js';
-export { PROBES } from './probe.js';
+export { conditionProblem, PROBES } from './probe.js';
+export { type StoreLimit, storeLimits } from './s3/limits.js';

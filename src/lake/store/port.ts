@@ -1,4 +1,5 @@
 import type { ObjectKey } from '../../core/brands.js';
+import type { Removal } from '../../core/removal.js';
 
 /** Metadata of one object. */
 export interface ObjectInfo {
@@ -39,6 +40,11 @@ export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface ListOptions {
+  /** The most entries of one response of the store. Default: what the store uses, 1,000 in S3. */
+  readonly pageSize?: number;
+}
+
 export interface WriteOptions {
   readonly contentType: string;
   readonly signal?: AbortSignal | undefined;
@@ -51,8 +57,14 @@ export type SwapResult =
 /** The version that `swap` expects, or `absent` for no object. */
 export type Expected = { readonly etag: string } | 'absent';
 
-/** Whether a store checks the conditions of conditional writes, ignores them, or rejects the requests. */
-export type ConditionalWrites = 'supported' | 'ignored' | 'refused';
+/**
+ * Whether a store checks the conditions of conditional writes, ignores them, or rejects the requests. `changed-etag`: it, or a
+ * proxy, shows a reader another ETag than the one that it accepts. `said`: the words of the store; `null` if it said nothing.
+ */
+export interface ConditionalWrites {
+  readonly outcome: 'supported' | 'ignored' | 'refused' | 'changed-etag';
+  readonly said: string | null;
+}
 
 /**
  * Writes a body of unknown length to one object and holds at most about 16 MiB. The object appears complete at `finish`,
@@ -70,6 +82,13 @@ export interface ObjectWriter {
   finish(): Promise<WrittenObject>;
   /** Stops and removes the uploaded bytes. Never throws; does nothing after `finish`. */
   abort(): Promise<void>;
+}
+
+/** Unfinished uploads that were ended. */
+export interface AbortedUploads {
+  readonly aborted: number;
+  /** What the store said when it refused to list them or to end one; `null`: it did not. */
+  readonly refused: string | null;
 }
 
 /** Receives warnings about problems that did not cause a failure. */
@@ -105,7 +124,7 @@ export interface ObjectStore {
   swap(key: ObjectKey, body: Uint8Array, expected: Expected): Promise<SwapResult>;
   head(key: ObjectKey): Promise<ObjectInfo | null>;
   /** Lists every object whose key begins with the prefix (`''` for all), in byte order of the keys. */
-  list(prefix: string): AsyncIterable<ListedObject>;
+  list(prefix: string, options?: ListOptions): AsyncIterable<ListedObject>;
   /** Names of the folders directly below the prefix, which is `''` or ends in `/`; sorted. */
   listFolders(prefix: string): Promise<string[]>;
   /**
@@ -114,17 +133,26 @@ export interface ObjectStore {
    * @param bytes size of the object, if the caller knows it and checks the copy: saves a request
    */
   copy(from: ObjectKey, to: ObjectKey, bytes?: number): Promise<void>;
-  /** Removes objects. Missing objects are not an error. */
-  remove(keys: readonly ObjectKey[]): Promise<void>;
   /**
-   * Aborts unfinished uploads of killed processes below the prefix (`''` or ending in `/`). Returns their number.
+   * Removes objects. Missing objects are not an error. Objects that the store refuses to remove, for example because of a
+   * policy or a lock, are counted in the result and stay; other failures are thrown.
+   */
+  remove(keys: readonly ObjectKey[]): Promise<Removal>;
+  /**
+   * Aborts unfinished uploads of killed processes below the prefix (`''` or ending in `/`). Uploads that the store refuses to list or
+   * to end stay; they are no objects, so no reader sees them.
    *
    * @param isAbandoned whether to abort an upload, given the key of its object; default: all. In a file lake, the name after
    *   the last `/` is that of the temporary file.
    */
-  abortUploads(prefix: string, isAbandoned?: (key: ObjectKey) => boolean): Promise<number>;
+  abortUploads(prefix: string, isAbandoned?: (key: ObjectKey) => boolean): Promise<AbortedUploads>;
   /** Tests conditional writes with a probe object below `_staging/`, which it removes. */
   probeConditionalWrites(): Promise<ConditionalWrites>;
+  /**
+   * Tests an upload of two parts as a run makes it, and unfinished uploads, with probe objects below `_staging/`, which it removes.
+   * What the store does not do but a run can replace is a warning of the logger.
+   */
+  probeUploads(): Promise<void>;
   /** Closes connections. The store must not be used afterwards. */
   close(): void;
 }

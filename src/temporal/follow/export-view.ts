@@ -15,6 +15,8 @@ export interface ResourceView {
   readonly rows: number;
   /** The time until which the service asked not to send requests, milliseconds since 1970. */
   readonly waitingUntil: number | null;
+  /** Whether the store limits the requests of the current step. */
+  readonly isStoreLimited: boolean;
   /** The failure of the last attempt; `null` if it did not fail. */
   readonly failure: AttemptFailure | null;
   /** `null` until the run has ended. */
@@ -36,6 +38,7 @@ export function waitingView(resource: string): ResourceView {
     pages: 0,
     rows: 0,
     waitingUntil: null,
+    isStoreLimited: false,
     failure: null,
     report: null,
   };
@@ -48,6 +51,7 @@ export function reportedView(report: RunReport, before: ResourceView | undefined
     runId: report.runId,
     rows: report.counts?.fetched ?? before?.rows ?? 0,
     waitingUntil: null,
+    isStoreLimited: false,
     failure: null,
     report,
   };

@@ -34,7 +34,7 @@ export async function viewMirror(
     const { runId, startedAt, phase, pages, rows } = status.active;
     const pending = pendingOf(description);
     const extracting = pending.find(({ activityType }) => READING.includes(activityType?.name ?? ''));
-    const heartbeat = await heartbeatOf<ExtractHeartbeat>(temporal, extracting);
+    const heartbeat = await heartbeatOf<Partial<ExtractHeartbeat>>(temporal, extracting ?? pending[0]);
     return {
       ...waitingView(resource),
       stage: phase,
@@ -43,6 +43,7 @@ export async function viewMirror(
       pages: Math.max(pages, heartbeat?.pages ?? 0),
       rows: Math.max(rows, heartbeat?.rows ?? 0),
       waitingUntil: heartbeat?.waitingUntil ?? null,
+      isStoreLimited: heartbeat?.storeLimit !== undefined,
       failure: await lastFailureOf(temporal, pending),
     };
   } catch (error) {

@@ -1,5 +1,10 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { type ExtractHeartbeat, type MirrorStatus, mirrorWorkflowId } from '../../core/contract/index.js';
+import {
+  type ExtractHeartbeat,
+  type MirrorStatus,
+  mirrorWorkflowId,
+  type StoreLimitNote,
+} from '../../core/contract/index.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { queryMirror } from '../follow/mirror-view.js';
 import { heartbeatOf, pendingOf, READING } from '../follow/pending-activity.js';
@@ -14,9 +19,17 @@ export interface MirrorRead {
   readonly retrying: Retrying | null;
   /** The time until which the service asked not to send requests, milliseconds since 1970. */
   readonly waitingUntil: number | null;
+  /** Whether the store limits the requests of the current step. */
+  readonly storeLimit: StoreLimitNote | null;
 }
 
-const NOTHING: MirrorRead = { status: null, isBusy: false, retrying: null, waitingUntil: null };
+const NOTHING: MirrorRead = {
+  status: null,
+  isBusy: false,
+  retrying: null,
+  waitingUntil: null,
+  storeLimit: null,
+};
 
 interface ReadMirrorOptions {
   readonly timeoutMs?: number | undefined;
@@ -63,10 +76,11 @@ async function readSteps(
   const description = await handle.describe();
   const pending = pendingOf(description);
   const extracting = pending.find(({ activityType }) => READING.includes(activityType?.name ?? ''));
-  const heartbeat = await heartbeatOf<ExtractHeartbeat>(temporal, extracting);
+  const heartbeat = await heartbeatOf<Partial<ExtractHeartbeat>>(temporal, extracting ?? pending[0]);
   return {
     isBusy: pending.length > 0,
     retrying: await retryingOf(temporal, description),
     waitingUntil: heartbeat?.waitingUntil ?? null,
+    storeLimit: heartbeat?.storeLimit ?? null,
   };
 }

@@ -8,6 +8,7 @@ import type {
   RunMode,
   RunOutcome,
   RunPhase,
+  StoreLimitNote,
 } from '../../core/contract/index.js';
 import { beganAfter, parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
@@ -37,6 +38,8 @@ export interface StatusRun {
   readonly retrying: Retrying | null;
   /** The time until which the service asked not to send requests, milliseconds since 1970. */
   readonly waitingUntil: number | null;
+  /** Since when the store limits requests, and its words; `null`: it does not. */
+  readonly storeLimit: StoreLimitNote | null;
 }
 
 /** The status of a mirrored resource. */
@@ -277,7 +280,8 @@ const UNKNOWN = {
 
 function activeOf(mirror: MirrorRead | null): StatusRun | null {
   if (mirror === null) return null;
-  const { status, retrying, waitingUntil, isBusy } = mirror;
-  if (status === null) return isBusy ? { ...UNKNOWN, retrying, waitingUntil } : null;
-  return status.active === null ? null : { ...status.active, retrying, waitingUntil };
+  const { status, isBusy, retrying, waitingUntil, storeLimit } = mirror;
+  const step = { retrying, waitingUntil, storeLimit };
+  if (status === null) return isBusy ? { ...UNKNOWN, ...step } : null;
+  return status.active === null ? null : { ...status.active, ...step };
 }

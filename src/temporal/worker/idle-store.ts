@@ -25,6 +25,7 @@ export function idleStore(store: IdleResource<ObjectStore>): ObjectStore {
     remove: (...args) => store.use((opened) => opened.remove(...args)),
     abortUploads: (...args) => store.use((opened) => opened.abortUploads(...args)),
     probeConditionalWrites: () => store.use((opened) => opened.probeConditionalWrites()),
+    probeUploads: () => store.use((opened) => opened.probeUploads()),
     close: () => void store.close(),
   };
 }

@@ -79,7 +79,9 @@ describe('worktrack doctor', () => {
     expect(said).toContain('grant: projects: readable');
     expect(said).toContain('grant: tasks: readable');
     expect(said).toContain('page size: requested and applied 1000');
-    expect(said).toMatch(/lake: .*: write, read, list, conditional write, clock, delete$/m);
+    expect(said).toMatch(
+      /lake: .*: write, read, list, copy, upload in parts, conditional write, clock, delete$/m,
+    );
     expect(said.match(/^clock: .* differ by less than \d+ s$/gm)?.length).toBe(2);
     expect(said).toMatch(/^temporal: .*namespace "default", server \d+\.\d+/m);
     expect(said).toContain(`worker: polling task queue "${stack.taskQueue}"`);

@@ -63,6 +63,7 @@ describe('the output of a command', () => {
         rows: 2,
         runId: null,
         waitingUntil: null,
+        isStoreLimited: false,
         report: null,
       },
       failure: { attempt: 2, retry: 'waiting', message: `answered 500: ${EVIL}` },

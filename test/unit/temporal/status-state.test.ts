@@ -81,6 +81,7 @@ describe('the notes below the table', () => {
     rows: 1000,
     resumed: null,
     waitingUntil: null,
+    storeLimit: null,
   } as const;
   const retrying = {
     since: now - 2 * hour,

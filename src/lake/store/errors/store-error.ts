@@ -32,6 +32,10 @@ interface StoreErrorDetails {
   readonly problem: string;
   /** What to do next, as a sentence. */
   readonly remedy: string;
+  /** The store's own words: status, code and message. Absent: it said nothing. */
+  readonly said?: string;
+  /** How long the store asked to wait, ms. Absent: it did not say. */
+  readonly retryAfterMs?: number;
   readonly cause?: unknown;
 }
 
@@ -42,6 +46,10 @@ export class StoreError extends WorktrackError {
   readonly operation: string;
   readonly key: string | null;
   readonly bucket: string;
+  /** The store's own words, such as `501 NotImplemented: …`; `null` if it said nothing. */
+  readonly said: string | null;
+  /** How long the store asked to wait, ms; `null` if it did not say. */
+  readonly retryAfterMs: number | null;
   declare readonly remedy: string;
 
   constructor(details: StoreErrorDetails) {
@@ -53,6 +61,8 @@ export class StoreError extends WorktrackError {
     this.operation = details.operation;
     this.key = details.key;
     this.bucket = details.bucket;
+    this.said = details.said ?? null;
+    this.retryAfterMs = details.retryAfterMs ?? null;
   }
 
   /** The message, which says what to do next. */

@@ -36,7 +36,13 @@ export function toFileStoreError(error: unknown, context: FileContext): StoreErr
     errorMessage(error),
     'See the cause.',
   ];
-  return new StoreError({ ...where, kind, problem, remedy });
+  return new StoreError({
+    ...where,
+    kind,
+    problem,
+    remedy,
+    ...(code === null ? {} : { said: `${code}: ${problem}` }),
+  });
 }
 
 /** Node's error code, such as `ENOENT`. */

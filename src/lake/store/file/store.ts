@@ -2,10 +2,13 @@ import { copyFile, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { ObjectKey } from '../../../core/brands.js';
+import { ALL_REMOVED, addRemovals, type Removal } from '../../../core/removal.js';
 import { RunningDigest } from '../digest.js';
 import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
+import { StoreError } from '../errors/store-error.js';
 import { checkFolder, checkPrefix } from '../key.js';
 import type {
+  AbortedUploads,
   ConditionalWrites,
   Expected,
   ListedObject,
@@ -130,12 +133,13 @@ export class FileStore implements ObjectStore {
     });
   }
 
-  async remove(keys: readonly ObjectKey[]): Promise<void> {
+  async remove(keys: readonly ObjectKey[]): Promise<Removal> {
     // All keys are checked before the first file is removed.
     const paths = keys.map((key) => ({ key, path: this.#folder.pathOf(key) }));
+    let refused = ALL_REMOVED;
     for (const { key, path } of paths) {
       this.#digests.delete(path);
-      await this.#folder.run('remove', key, async () => {
+      const removing = this.#folder.run('remove', key, async () => {
         await refuseLinks(this.#folder.root, key);
         // A key whose parent is a file, or that is itself a folder, is not an object either.
         const info = await stat(path).catch((error: unknown) =>
@@ -145,13 +149,25 @@ export class FileStore implements ObjectStore {
         await rm(path, { force: true });
         await this.#folder.prune(path);
       });
+      await removing.catch((error: unknown) => {
+        if (!(error instanceof StoreError) || error.kind !== 'access-denied') throw error;
+        refused = addRemovals(refused, { refused: 1, said: error.said });
+      });
     }
+    return refused;
   }
 
-  async abortUploads(prefix: string, isAbandoned: (key: ObjectKey) => boolean = () => true): Promise<number> {
+  async abortUploads(
+    prefix: string,
+    isAbandoned: (key: ObjectKey) => boolean = () => true,
+  ): Promise<AbortedUploads> {
     checkFolder(prefix);
-    return this.#folder.run('abortUploads', null, () => removeUnfinished(this.#folder, prefix, isAbandoned));
+    const remove = () => removeUnfinished(this.#folder, prefix, isAbandoned);
+    return { aborted: await this.#folder.run('abortUploads', null, remove), refused: null };
   }
+
+  /** A file has no uploads. */
+  async probeUploads(): Promise<void> {}
 
   async probeConditionalWrites(): Promise<ConditionalWrites> {
     return probeConditionalWrites(this);

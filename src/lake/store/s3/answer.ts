@@ -1,3 +1,5 @@
+import { MINUTE_MS } from '../../../core/duration.js';
+
 /** The fields of an AWS SDK error that are safe to keep: no headers, no string to sign. */
 export interface S3Answer {
   /** S3's error code or the error's name: `NoSuchKey`, `TimeoutError`, `Error`. */
@@ -8,6 +10,8 @@ export interface S3Answer {
   readonly status: number | null;
   readonly message: string;
   readonly requestId: string | null;
+  /** How long the store asks to wait (`Retry-After`), ms; null if it does not say. */
+  readonly retryAfterMs: number | null;
 }
 
 /** Reads the safe fields of an error that the SDK threw. */
@@ -20,7 +24,28 @@ export function readAnswer(error: unknown): S3Answer {
     status: typeof metadata.httpStatusCode === 'number' ? metadata.httpStatusCode : null,
     message: text(fields.message) ?? String(error),
     requestId: text(metadata.requestId) ?? null,
+    retryAfterMs: retryAfterOf(fields.$response),
   };
+}
+
+/** The longest wait that an answer can ask for. A store that needs more is asked again after this. */
+const MAX_WAIT_MS = 15 * MINUTE_MS;
+
+/** `Retry-After` of an HTTP response, in seconds or as a date (RFC 9110, section 10.2.3). */
+function retryAfterOf(response: unknown): number | null {
+  const headers = (response as { headers?: Readonly<Record<string, unknown>> } | undefined)?.headers ?? {};
+  const value = text(headers['retry-after']);
+  if (value === undefined) return null;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) && ms > 0 ? Math.min(ms, MAX_WAIT_MS) : null;
+}
+
+/** Status, code and message of an answer, such as `503 SlowDown: Please reduce your request rate`. */
+export function wordsOf(answer: S3Answer): string {
+  const name = answer.name === 'Error' && answer.code !== null ? answer.code : answer.name;
+  const status = answer.status === null ? '' : `${answer.status} `;
+  const message = answer.message === 'UnknownError' || answer.message === name ? '' : `: ${answer.message}`;
+  return `${status}${name}${message}`.replace(/[.\s]+$/, '');
 }
 
 /** Creates an error for `cause`, with the original stack and only the safe fields. */

@@ -1,6 +1,6 @@
 import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
 import { StoreError, type StoreErrorKind } from '../errors/store-error.js';
-import { readAnswer, type S3Answer, toCause } from './answer.js';
+import { readAnswer, type S3Answer, toCause, wordsOf } from './answer.js';
 
 interface S3Context {
   readonly operation: string;
@@ -61,7 +61,11 @@ export function toStoreError(error: unknown, context: S3Context): StoreError {
   if (error instanceof StoreError) return error;
   const answer = readAnswer(error);
   const bucket = `s3://${context.bucket}`;
-  const where = { operation: context.operation, key: context.key, bucket, cause: toCause(error) };
+  const where = {
+    ...{ operation: context.operation, key: context.key, bucket, cause: toCause(error) },
+    ...(answer.status === null ? {} : { said: wordsOf(answer) }),
+    ...(answer.retryAfterMs === null ? {} : { retryAfterMs: answer.retryAfterMs }),
+  };
   if (isMissingObject(answer) && context.key !== null)
     return new ObjectNotFoundError({ ...where, key: context.key });
   return new StoreError({ ...where, ...judge(answer, context) });
@@ -74,12 +78,12 @@ export function isMissingObject(answer: S3Answer): boolean {
 
 function judge(answer: S3Answer, context: S3Context): Verdict {
   const kind = kindOf(answer);
-  const said = describe(answer);
+  const said = wordsOf(answer);
   switch (kind) {
     case 'missing-bucket':
       return {
         kind,
-        problem: 'there is no such bucket',
+        problem: `there is no such bucket${answer.status === null ? '' : ` (${said})`}`,
         remedy: `Create it at ${context.endpoint}, or correct lake.url.`,
       };
     case 'bad-credentials':
@@ -97,7 +101,7 @@ function judge(answer: S3Answer, context: S3Context): Verdict {
       return {
         kind,
         problem: `access is denied (${said})`,
-        remedy: accessRemedy(answer.message),
+        remedy: accessRemedy(answer, context.operation),
       };
     case 'clock-skew':
       return {
@@ -106,7 +110,7 @@ function judge(answer: S3Answer, context: S3Context): Verdict {
         remedy: "Set this machine's clock (NTP).",
       };
     case 'throttled':
-      return { kind, problem: `the store asks to slow down (${said})`, remedy: 'Try again later.' };
+      return { kind, problem: `the store limits requests (${said})`, remedy: 'Try again later.' };
     case 'checksum':
       return {
         kind,
@@ -139,13 +143,13 @@ function judge(answer: S3Answer, context: S3Context): Verdict {
         problem: `the store answered ${said}`,
         remedy: isRegionProblem(answer)
           ? "Set lake.region (or AWS_REGION) to the bucket's region."
-          : "See the cause for the store's response.",
+          : 'Check whether the store, and any proxy in front of it, supports this request.',
       };
   }
 }
 
-/** What to change, by what AWS says about the denied request. */
-function accessRemedy(message: string): string {
+/** What to change, by what AWS says about the denied request, and otherwise by the operation. */
+function accessRemedy({ message }: S3Answer, operation: string): string {
   if (/\bkms:/i.test(message))
     return 'Allow kms:GenerateDataKey and kms:Decrypt on the key to these credentials, in the policy of the key too if it belongs to another account.';
   if (/explicit deny/i.test(message))
@@ -153,12 +157,36 @@ function accessRemedy(message: string): string {
       'A policy denies this request explicitly, so no permission helps. If the policy of the bucket requires encryption, set ' +
       'lake.encryption ({ kmsKey: … } or sse-s3); it can also require lake.tags, lake.storageClass, lake.role, or a network.'
     );
+  const named = /not authorized to perform: (s3:\w+)/.exec(message)?.[1];
+  const wanted = named === undefined ? (PERMISSIONS[operation] ?? ALL_PERMISSIONS) : `Allow ${named}`;
+  const settings =
+    operation === 'write' || operation === 'swap' || operation === 'copy'
+      ? ' If a policy of the bucket requires encryption or tags, set lake.encryption or lake.tags.'
+      : '';
   return (
-    'Allow s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListBucket and ' +
-    's3:ListBucketMultipartUploads to these credentials. If the requester pays for this bucket, set lake.requesterPays; if ' +
-    'its policy requires encryption, set lake.encryption.'
+    `${wanted} to these credentials (docs/how-to/aws.md has the policies). If the requester pays for this bucket, set ` +
+    `lake.requesterPays.${settings}`
   );
 }
+
+/** S3 answers 403 instead of 404 for a missing object if the credentials may not list the bucket. */
+const READING = 'Allow s3:GetObject on the objects of the lake, and s3:ListBucket on its bucket';
+
+/** The permissions that an operation of the store needs. */
+const PERMISSIONS: Readonly<Record<string, string>> = {
+  read: READING,
+  head: READING,
+  write: 'Allow s3:PutObject on the objects of the lake',
+  swap: 'Allow s3:PutObject and s3:GetObject on the objects of the lake',
+  copy: 'Allow s3:PutObject and s3:GetObject on the objects of the lake',
+  list: 'Allow s3:ListBucket on the bucket of the lake',
+  listFolders: 'Allow s3:ListBucket on the bucket of the lake',
+  remove: 'Allow s3:DeleteObject on the objects of the lake',
+  abortUploads: 'Allow s3:ListBucketMultipartUploads and s3:AbortMultipartUpload',
+};
+
+const ALL_PERMISSIONS =
+  'Allow s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListBucket and s3:ListBucketMultipartUploads';
 
 function kindOf(answer: S3Answer): StoreErrorKind {
   const known = KINDS[answer.name];
@@ -182,9 +210,26 @@ function isRegionProblem(answer: S3Answer): boolean {
   return REGION_ERRORS.has(answer.name) || answer.status === 301 || answer.message === 'Region is missing';
 }
 
-function describe(answer: S3Answer): string {
-  const name = answer.name === 'Error' && answer.code !== null ? answer.code : answer.name;
-  const status = answer.status === null ? '' : `${answer.status} `;
-  const message = answer.message === 'UnknownError' || answer.message === name ? '' : `: ${answer.message}`;
-  return `${status}${name}${message}`.replace(/[.\s]+$/, '');
+/**
+ * Whether the store refused the request itself, so that another kind of request may be accepted. Not for credentials,
+ * a missing bucket or object, or limits.
+ */
+export function isRefusal(error: unknown): error is StoreError {
+  if (!(error instanceof StoreError)) return false;
+  const status = statusOf(error);
+  if (status === null) return false;
+  return REFUSED_KINDS.includes(error.kind) && (status === 501 || (status >= 400 && status < 500));
+}
+
+const REFUSED_KINDS: readonly StoreErrorKind[] = ['access-denied', 'other', 'checksum'];
+
+/** HTTP status of the answer that caused an error; null if there was none. */
+export function statusOf({ cause }: StoreError): number | null {
+  const status = typeof cause === 'object' && cause !== null && 'status' in cause ? cause.status : null;
+  return typeof status === 'number' ? status : null;
+}
+
+/** Whether the store limits requests. */
+export function isLimit(answer: S3Answer): boolean {
+  return kindOf(answer) === 'throttled';
 }

@@ -6,6 +6,8 @@ import { MINUTE_MS } from '../../../core/duration.js';
 import { proxyFor, storeAddress } from '../../../core/proxy.js';
 import type { LakeSettings } from '../../../core/settings.js';
 import { accountCredentials, addAccountParameters } from './account.js';
+import { allFeatures, type StoreFeatures } from './features.js';
+import { reportLimits } from './limits.js';
 import { sdk } from './sdk.js';
 
 const require = createRequire(import.meta.url);
@@ -23,6 +25,8 @@ export interface S3Clients {
   readonly client: S3Client;
   /** A client without retries, for conditional writes: a retry would report its own first attempt as a conflict. */
   readonly singleAttemptClient: S3Client;
+  /** What the store has turned out not to do. */
+  readonly features: StoreFeatures;
   /** Makes the SDK read the credentials again. It otherwise keeps them until their expiry time, or forever without one. */
   renewCredentials(): void;
   close(): void;
@@ -31,8 +35,10 @@ export interface S3Clients {
 /**
  * Creates the AWS SDK clients. The SDK finds credentials and region (environment, profile, container, instance). Both
  * clients share keep-alive connections and timeouts, and use CRC32 for requests and responses.
+ *
+ * @param features what earlier clients have found out about the store
  */
-export function createS3Clients(lake: LakeSettings): S3Clients {
+export function createS3Clients(lake: LakeSettings, features: StoreFeatures = allFeatures()): S3Clients {
   const agentOptions = { keepAlive: true, maxSockets: MAX_SOCKETS };
   const { httpAgent, httpsAgent } = createAgents(lake, agentOptions);
   const common = {
@@ -40,7 +46,8 @@ export function createS3Clients(lake: LakeSettings): S3Clients {
     ...regionOf(lake),
     ...accountCredentials(lake),
     ...(lake.forcePathStyle === undefined ? {} : { forcePathStyle: lake.forcePathStyle }),
-    retryMode: 'standard',
+    // After an answer such as 503 SlowDown, the SDK sends fewer requests, and more again as they succeed.
+    retryMode: 'adaptive',
     requestChecksumCalculation: 'WHEN_SUPPORTED',
     responseChecksumValidation: 'WHEN_SUPPORTED',
     requestHandler: {
@@ -61,10 +68,12 @@ export function createS3Clients(lake: LakeSettings): S3Clients {
   for (const one of [client, singleAttemptClient]) {
     one.middlewareStack.remove('loggerMiddleware');
     addAccountParameters(one, lake);
+    reportLimits(one);
   }
   return {
     client,
     singleAttemptClient,
+    features,
     renewCredentials() {
       // The next request fails with the reason.
       client.config.credentials({ forceRefresh: true }).catch(() => {});

@@ -6,6 +6,7 @@ import { keyProblem, MAX_KEY_BYTES, toObjectKey } from '../key.js';
 import type { StoreLogger } from '../port.js';
 import { toStoreError } from './classify.js';
 import type { S3Clients } from './client.js';
+import { logMissing, type StoreFeatures } from './features.js';
 import { sdk } from './sdk.js';
 import { shareS3Clients } from './shared-clients.js';
 
@@ -37,6 +38,15 @@ export class S3Connection {
 
   get singleAttemptClient(): S3Client {
     return this.#clients.singleAttemptClient;
+  }
+
+  get features(): StoreFeatures {
+    return this.#clients.features;
+  }
+
+  /** Logs once what the store does not do, and what is done instead. @param error the refusal */
+  missing(what: string, error: unknown): void {
+    logMissing(this.features, this.logger, what, error instanceof StoreError ? error.said : null);
   }
 
   /** The key in the bucket. Throws `invalid-key` for a key outside the lake, or one that is too long with the prefix. */

@@ -3,6 +3,7 @@ import { crc32FromHex } from '../crc32.js';
 import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
 import { StoreError } from '../errors/store-error.js';
 import type { ObjectInfo } from '../port.js';
+import { isRefusal } from './classify.js';
 import type { S3Connection } from './connection.js';
 import { headObject } from './head.js';
 import { MultipartUpload } from './multipart.js';
@@ -28,6 +29,7 @@ export async function copyObject(
   to: ObjectKey,
   { bytes, maxCopyBytes = MAX_COPY_BYTES, partBytes = COPY_PART_BYTES }: CopyOptions = {},
 ): Promise<void> {
+  if (!s3.features.copies) return copyThroughHere(s3, from, to);
   if (bytes !== undefined && bytes <= maxCopyBytes) return copySmall(s3, from, to);
   const source = await headObject(s3, from);
   if (source === null)
@@ -45,7 +47,15 @@ async function copySmall(s3: S3Connection, from: ObjectKey, to: ObjectKey, etag?
     ...(etag === undefined ? {} : { CopySourceIfMatch: etag }),
     ChecksumAlgorithm: 'CRC32',
   });
-  await s3.run('copy', from, undefined, () => s3.client.send(command));
+  try {
+    await s3.run('copy', from, undefined, () => s3.client.send(command));
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    await copyThroughHere(s3, from, to);
+    // Reading and writing are allowed, so only the copy is refused. A policy may allow it elsewhere.
+    if (error.kind !== 'access-denied') s3.features.copies = false;
+    s3.missing('The store does not copy objects. Unchanged parts are copied through this process', error);
+  }
 }
 
 /**
@@ -59,7 +69,7 @@ async function copyLarge(
   to: ObjectKey,
   partBytes: number,
 ): Promise<void> {
-  if (source.crc32 !== null) {
+  if (source.crc32 !== null && s3.features.uploadChecksums === 'whole') {
     try {
       return await copyByParts(s3, source, crc32FromHex(source.crc32), to, partBytes);
     } catch (error) {
@@ -73,9 +83,13 @@ async function copyLarge(
       );
     }
   }
-  const writer = new S3Writer(s3, to, { contentType: contentTypeOf(source.key) });
+  await copyThroughHere(s3, source.key, to);
+}
+
+async function copyThroughHere(s3: S3Connection, from: ObjectKey, to: ObjectKey): Promise<void> {
+  const writer = new S3Writer(s3, to, { contentType: contentTypeOf(from) });
   try {
-    for await (const chunk of streamObject(s3, source.key, { operation: 'copy' })) await writer.write(chunk);
+    for await (const chunk of streamObject(s3, from, { operation: 'copy' })) await writer.write(chunk);
     await writer.finish();
   } catch (error) {
     await writer.abort();

@@ -35,10 +35,18 @@ export async function headObject(
   return {
     key,
     bytes: answer.ContentLength ?? 0,
-    etag: answer.ETag ?? '',
+    etag: strongEtag(answer.ETag),
     crc32: fullCrc32(answer.ChecksumCRC32, answer.ChecksumType),
     modifiedAt: answer.LastModified?.getTime() ?? 0,
   };
+}
+
+/**
+ * The ETag to compare and to send in a condition. A proxy that may change the encoding of a response marks the store's ETag as weak
+ * (`W/"…"`), and no store accepts that in `If-Match` (RFC 9110, section 13.1.1).
+ */
+export function strongEtag(etag: string | undefined): string {
+  return (etag ?? '').replace(/^W\//, '');
 }
 
 /** The CRC32 of the whole object in hex; null if there is none, or only a composite of the parts' checksums. */

@@ -1,50 +1,80 @@
-import type { CompletedPart } from '@aws-sdk/client-s3';
+import type { CompletedPart, CompleteMultipartUploadCommandOutput } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
-import { crc32ToBase64, crc32ToHex } from '../crc32.js';
+import { crc32, crc32FromHex, crc32ToBase64, crc32ToHex } from '../crc32.js';
+import { StoreError } from '../errors/store-error.js';
 import { readAnswer } from './answer.js';
 import type { S3Connection } from './connection.js';
-import { headObject, sendOptions } from './head.js';
+import type { UploadChecksums } from './features.js';
+import { fullCrc32, headObject, sendOptions } from './head.js';
+import { learnUploadChecksums, mayBeChecksums } from './learn-uploads.js';
+import { streamObject } from './read.js';
 import { sdk } from './sdk.js';
+import { withoutChecksums } from './without-checksums.js';
 
 /** S3's limit for one upload. */
 export const MAX_PARTS = 10_000;
 
+interface UploadOptions {
+  readonly contentType: string;
+  /** Default: what the store is known to accept. A given kind is not replaced by another one. */
+  readonly checksums?: UploadChecksums;
+}
+
 /**
- * One multipart upload with a CRC32 of the whole object (`ChecksumType: FULL_OBJECT`), which the store verifies at
- * completion. It only sends the four requests; the caller controls order and memory.
+ * One multipart upload. The store verifies a CRC32 of the whole object at completion (`ChecksumType: FULL_OBJECT`), or what
+ * it accepts instead (`UploadChecksums`). It only sends the four requests; the caller controls order and memory.
  */
 export class MultipartUpload {
   readonly #s3: S3Connection;
   readonly #key: ObjectKey;
   readonly #operation: string;
   readonly #target: { Bucket: string; Key: string; UploadId: string };
+  readonly #checksums: UploadChecksums;
+  readonly #isFixed: boolean;
   readonly #parts: CompletedPart[] = [];
 
-  private constructor(s3: S3Connection, key: ObjectKey, operation: string, uploadId: string) {
+  private constructor(
+    s3: S3Connection,
+    key: ObjectKey,
+    operation: string,
+    upload: { readonly id: string; readonly checksums: UploadChecksums; readonly isFixed: boolean },
+  ) {
     this.#s3 = s3;
     this.#key = key;
     this.#operation = operation;
-    this.#target = { Bucket: s3.bucket, Key: s3.keyOf(key), UploadId: uploadId };
+    this.#target = { Bucket: s3.bucket, Key: s3.keyOf(key), UploadId: upload.id };
+    this.#checksums = upload.checksums;
+    this.#isFixed = upload.isFixed;
   }
 
   static async create(
     s3: S3Connection,
     key: ObjectKey,
     operation: string,
-    options: { contentType: string },
+    options: UploadOptions,
   ): Promise<MultipartUpload> {
+    const checksums = options.checksums ?? s3.features.uploadChecksums;
+    const isFixed = options.checksums !== undefined;
     const command = new (sdk().CreateMultipartUploadCommand)({
       Bucket: s3.bucket,
       Key: s3.keyOf(key),
       ContentType: options.contentType,
-      ChecksumAlgorithm: 'CRC32',
-      ChecksumType: 'FULL_OBJECT',
+      ...(checksums === 'none' ? {} : { ChecksumAlgorithm: 'CRC32' }),
+      ...(checksums === 'whole' ? { ChecksumType: 'FULL_OBJECT' } : {}),
     });
-    const answer = await s3.run(operation, key, undefined, () => s3.client.send(command));
-    if (answer.UploadId === undefined) {
-      throw s3.error(operation, key, undefined, new Error('CreateMultipartUpload returned no upload id'));
+    try {
+      const answer = await s3.run(operation, key, undefined, () =>
+        s3.client.send(withoutChecksums(command, checksums)),
+      );
+      if (answer.UploadId === undefined)
+        throw s3.error(operation, key, undefined, new Error('CreateMultipartUpload returned no upload id'));
+      return new MultipartUpload(s3, key, operation, { id: answer.UploadId, checksums, isFixed });
+    } catch (error) {
+      if (isFixed || !mayBeChecksums(error)) throw error;
+      const accepted = await learnUploadChecksums(s3, error);
+      if (accepted === checksums) throw error;
+      return MultipartUpload.create(s3, key, operation, { ...options, checksums: accepted });
     }
-    return new MultipartUpload(s3, key, operation, answer.UploadId);
   }
 
   /** The parameters of UploadPartCopy, except its source. */
@@ -62,38 +92,52 @@ export class MultipartUpload {
    * @returns whether the body is free. After a retry, Node may still be sending the first request, which the store has refused.
    */
   async upload(partNumber: number, body: Uint8Array, crc: number, signal: AbortSignal): Promise<boolean> {
+    const checksum = this.#checksums === 'none' ? {} : { ChecksumCRC32: crc32ToBase64(crc) };
     const command = new (sdk().UploadPartCommand)({
       ...this.#target,
       PartNumber: partNumber,
       Body: body,
       ContentLength: body.length,
-      ChecksumCRC32: crc32ToBase64(crc),
+      ...checksum,
     });
-    const answer = await this.#s3.run(this.#operation, this.#key, signal, () =>
-      this.#s3.client.send(command, sendOptions(signal)),
-    );
-    this.#parts.push({ PartNumber: partNumber, ETag: answer.ETag, ChecksumCRC32: crc32ToBase64(crc) });
-    return answer.$metadata.attempts === 1;
+    try {
+      const answer = await this.#s3.run(this.#operation, this.#key, signal, () =>
+        this.#s3.client.send(withoutChecksums(command, this.#checksums), sendOptions(signal)),
+      );
+      this.#parts.push({ PartNumber: partNumber, ETag: answer.ETag, ...checksum });
+      return answer.$metadata.attempts === 1;
+    } catch (error) {
+      throw await this.#explained(error);
+    }
   }
 
-  /** Completes the upload. The store compares the CRC32 of the whole object with ours. */
+  /** Completes the upload. The CRC32 of the stored object is compared with ours, by the store or by reading it again. */
   async complete(whole: { crc32: number; bytes: number }, signal?: AbortSignal): Promise<void> {
     const command = new (sdk().CompleteMultipartUploadCommand)({
       ...this.#target,
       MultipartUpload: { Parts: this.#parts },
-      ChecksumType: 'FULL_OBJECT',
-      ChecksumCRC32: crc32ToBase64(whole.crc32),
+      ...(this.#checksums === 'whole'
+        ? { ChecksumType: 'FULL_OBJECT', ChecksumCRC32: crc32ToBase64(whole.crc32) }
+        : {}),
     });
-    await this.#s3.run(this.#operation, this.#key, signal, async () => {
-      try {
-        await this.#s3.client.send(command, sendOptions(signal));
-      } catch (error) {
-        // If the response of the first completion was lost, a retry finds no upload, but the object exists.
-        if (readAnswer(error).name !== 'NoSuchUpload') throw error;
-        const found = await headObject(this.#s3, this.#key, signal);
-        if (found?.bytes !== whole.bytes || found.crc32 !== crc32ToHex(whole.crc32)) throw error;
-      }
-    });
+    try {
+      const answer = await this.#s3.run(this.#operation, this.#key, signal, async () => {
+        try {
+          return await this.#s3.client.send(withoutChecksums(command, this.#checksums), sendOptions(signal));
+        } catch (error) {
+          // If the response of the first completion was lost, a retry finds no upload, but the object exists.
+          if (readAnswer(error).name !== 'NoSuchUpload') throw error;
+          const found = await headObject(this.#s3, this.#key, signal);
+          if (found?.bytes !== whole.bytes) throw error;
+          return {
+            ChecksumCRC32: found.crc32 === null ? undefined : crc32ToBase64(crc32FromHex(found.crc32)),
+          };
+        }
+      });
+      await this.#verify(answer, whole, signal);
+    } catch (error) {
+      throw await this.#explained(error);
+    }
   }
 
   /** Removes the uploaded parts. Call it when no part is in flight. A failure is only logged as a warning. */
@@ -108,5 +152,52 @@ export class MultipartUpload {
         reason: said.name,
       });
     }
+  }
+
+  /** Compares the checksum that the store reports with ours. If it reports none, the object is read again. */
+  async #verify(
+    answer: Pick<CompleteMultipartUploadCommandOutput, 'ChecksumCRC32' | 'ChecksumType'>,
+    whole: { crc32: number; bytes: number },
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { ChecksumCRC32: reported, ChecksumType: type } = answer;
+    const expected = crc32ToHex(whole.crc32);
+    const found = fullCrc32(reported, type);
+    if (found !== null && found === expected) return;
+    if (found === null && reported !== undefined && reported === this.#composite()) return;
+    // Some stores report a checksum of another kind than the one that they say, so the bytes decide.
+    let crc = 0;
+    for await (const chunk of streamObject(this.#s3, this.#key, { signal, operation: this.#operation }))
+      crc = crc32(chunk, crc);
+    if (crc32ToHex(crc) !== expected)
+      throw this.#s3.error(
+        this.#operation,
+        this.#key,
+        signal,
+        new Error(`Checksum mismatch: the store holds CRC32 ${crc32ToHex(crc)} instead of ${expected}`),
+      );
+  }
+
+  /** The checksum of the parts' checksums, as S3 reports it for an upload without one of the whole object. */
+  #composite(): string {
+    const all = this.#parts.map(({ ChecksumCRC32: one = '' }) => Buffer.from(one, 'base64'));
+    return `${crc32ToBase64(crc32(Buffer.concat(all)))}-${this.#parts.length}`;
+  }
+
+  /** If the store does not accept these checksums, the error says that the next attempt sends others. */
+  async #explained(error: unknown): Promise<unknown> {
+    if (this.#isFixed || !mayBeChecksums(error)) return error;
+    const accepted = await learnUploadChecksums(this.#s3, error).catch(() => this.#checksums);
+    if (accepted === this.#checksums) return error;
+    return new StoreError({
+      kind: 'checksum',
+      operation: this.#operation,
+      key: this.#key,
+      bucket: `s3://${this.#s3.bucket}`,
+      problem: `the store does not accept the checksums of a large upload (${error.said})`,
+      remedy: 'The next attempt sends the checksums that it accepts.',
+      ...(error.said === null ? {} : { said: error.said }),
+      cause: error.cause,
+    });
   }
 }

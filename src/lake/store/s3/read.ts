@@ -7,7 +7,7 @@ import { checkRange } from '../key.js';
 import type { ReadOptions } from '../port.js';
 import { readAnswer } from './answer.js';
 import type { S3Connection } from './connection.js';
-import { fullCrc32, headObject, sendOptions } from './head.js';
+import { fullCrc32, headObject, sendOptions, strongEtag } from './head.js';
 import { sdk } from './sdk.js';
 
 /** Number of consecutive broken connections without any byte after which the read fails. */
@@ -51,12 +51,12 @@ export async function* streamObject(
         sendOptions(signal),
       );
       if (etag === undefined) {
-        etag = answer.ETag ?? '';
-        total = lengthOf(answer);
+        etag = strongEtag(answer.ETag);
+        total = lengthOf(answer, start, end);
         if (range === undefined) expectedCrc = fullCrc32(answer.ChecksumCRC32, answer.ChecksumType);
         options.onVersion?.({ etag });
       }
-      for await (const chunk of answer.Body as AsyncIterable<Buffer>) {
+      for await (const chunk of bodyOf(answer, position, end)) {
         crc = expectedCrc === null ? crc : crc32(chunk, crc);
         position += chunk.length;
         idleBreaks = 0;
@@ -104,9 +104,38 @@ function replacedWhileReading(s3: S3Connection, operation: string, key: ObjectKe
   });
 }
 
-/** Length of the body from the response headers; `null` if they do not contain it. */
-function lengthOf({ ContentLength, ContentRange }: GetObjectCommandOutput): number | null {
-  if (ContentLength !== undefined) return ContentLength;
+/** Whether the response is the whole object although a range was requested: the store or a proxy ignores `Range`. */
+function isWhole({ ContentRange, $metadata }: GetObjectCommandOutput): boolean {
+  return ContentRange === undefined && $metadata.httpStatusCode === 200;
+}
+
+/** The requested bytes of a response. @param end last byte; `null`: the last one of the object */
+async function* bodyOf(
+  answer: GetObjectCommandOutput,
+  begin: number,
+  end: number | null,
+): AsyncGenerator<Buffer, void, undefined> {
+  const body = answer.Body as AsyncIterable<Buffer>;
+  if (!isWhole(answer) || (begin === 0 && end === null)) return yield* body;
+  let at = 0;
+  for await (const chunk of body) {
+    const wanted = chunk.subarray(
+      Math.max(0, begin - at),
+      end === null ? chunk.length : Math.max(0, end + 1 - at),
+    );
+    at += chunk.length;
+    if (wanted.length > 0) yield wanted;
+    if (end !== null && at > end) return;
+  }
+}
+
+/** Length of the requested bytes from the response headers; `null` if they do not contain it. */
+function lengthOf(answer: GetObjectCommandOutput, start: number, end: number | null): number | null {
+  const { ContentLength, ContentRange } = answer;
+  if (ContentLength !== undefined)
+    return isWhole(answer)
+      ? Math.max(0, Math.min(ContentLength, (end ?? ContentLength) + 1) - start)
+      : ContentLength;
   const range = /^bytes (\d+)-(\d+)\//.exec(ContentRange ?? '');
   return range === null ? null : Number(range[2]) - Number(range[1]) + 1;
 }

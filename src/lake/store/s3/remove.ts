@@ -1,84 +1,173 @@
 import type { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
+import { inParallel } from '../../../core/in-parallel.js';
+import { ALL_REMOVED, addRemovals, type Removal } from '../../../core/removal.js';
 import { checkFolder } from '../key.js';
+import type { AbortedUploads } from '../port.js';
 import { readAnswer } from './answer.js';
+import { isMissingObject, isRefusal } from './classify.js';
 import type { S3Connection } from './connection.js';
 import { sdk } from './sdk.js';
 
 /** S3's limit for one DeleteObjects. */
 const BATCH = 1000;
+/** Requests for one object each, at the same time. */
+const WIDTH = 16;
 
-/** Removes objects in batches. Missing objects are not an error. Throws for the first object that cannot be removed. */
-export async function removeObjects(s3: S3Connection, keys: readonly ObjectKey[]): Promise<void> {
+/** Codes of errors of one object that another attempt may not meet. S3 reports no status for it. */
+const STATUS: Readonly<Record<string, number>> = {
+  InternalError: 500,
+  ServiceUnavailable: 503,
+  SlowDown: 503,
+  RequestTimeout: 500,
+};
+
+/**
+ * Removes objects in batches. Missing objects are not an error. Objects that the store refuses to remove are counted: a policy,
+ * a lock or a retention protects them. Other failures are thrown.
+ */
+export async function removeObjects(s3: S3Connection, keys: readonly ObjectKey[]): Promise<Removal> {
   // All keys are checked before the first object is removed.
-  const targets = keys.map((key) => ({ Key: s3.keyOf(key) }));
-  for (let start = 0; start < targets.length; start += BATCH) {
-    const batch = targets.slice(start, start + BATCH);
-    const command = new (sdk().DeleteObjectsCommand)({
-      Bucket: s3.bucket,
-      Delete: { Quiet: true, Objects: batch },
+  for (const key of keys) s3.keyOf(key);
+  let sum = ALL_REMOVED;
+  for (let start = 0; start < keys.length; start += BATCH) {
+    const batch = keys.slice(start, start + BATCH);
+    sum = addRemovals(
+      sum,
+      await (s3.features.removesBatches ? removeBatch(s3, batch) : removeEach(s3, batch)),
+    );
+  }
+  return sum;
+}
+
+async function removeBatch(s3: S3Connection, keys: readonly ObjectKey[]): Promise<Removal> {
+  const Objects = keys.map((key) => ({ Key: s3.keyOf(key) }));
+  const command = new (sdk().DeleteObjectsCommand)({ Bucket: s3.bucket, Delete: { Quiet: true, Objects } });
+  const send = () => s3.client.send(command);
+  let answer: Awaited<ReturnType<typeof send>>;
+  try {
+    answer = await s3.run('remove', keys[0]!, undefined, send);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    // Some stores and proxies accept only requests for one object. If the first is refused as well, so are the others.
+    const first = await removeOne(s3, keys[0]!);
+    if (first.refused > 0) return { ...first, refused: keys.length };
+    s3.features.removesBatches = false;
+    s3.missing(
+      'The store does not remove several objects with one request. Each is removed by its own',
+      error,
+    );
+    return removeEach(s3, keys.slice(1));
+  }
+  let refused = ALL_REMOVED;
+  for (const { Code = 'Error', Message, Key } of answer.Errors ?? []) {
+    if (Code === 'NoSuchKey') continue;
+    const $metadata = { httpStatusCode: STATUS[Code] ?? 403 };
+    const error = Object.assign(new Error(Message ?? Code), { name: Code, $metadata });
+    const failure = s3.error('remove', s3.relative(Key ?? ''), undefined, error);
+    if (!isRefusal(failure)) throw failure;
+    refused = addRemovals(refused, { refused: 1, said: failure.said });
+  }
+  return refused;
+}
+
+async function removeEach(s3: S3Connection, keys: readonly ObjectKey[]): Promise<Removal> {
+  return addRemovals(...(await inParallel(keys, WIDTH, (key) => removeOne(s3, key))));
+}
+
+async function removeOne(s3: S3Connection, key: ObjectKey): Promise<Removal> {
+  const command = new (sdk().DeleteObjectCommand)({ Bucket: s3.bucket, Key: s3.keyOf(key) });
+  try {
+    await s3.run('remove', key, undefined, async () => {
+      try {
+        await s3.client.send(command);
+      } catch (error) {
+        if (!isMissingObject(readAnswer(error))) throw error;
+      }
     });
-    const answer = await s3.run('remove', keys[start] as string, undefined, () => s3.client.send(command));
-    const failed = answer.Errors?.find((error) => error.Code !== 'NoSuchKey');
-    if (failed !== undefined) {
-      const $metadata = { httpStatusCode: failed.Code === 'AccessDenied' ? 403 : 500 };
-      const error = Object.assign(new Error(failed.Message), { name: failed.Code ?? 'Error', $metadata });
-      throw s3.error('remove', s3.relative(failed.Key ?? ''), undefined, error);
-    }
+    return ALL_REMOVED;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return { refused: 1, said: error.said };
   }
 }
 
-/** Aborts multipart uploads below a folder that `isAbandoned` accepts. Returns their number. */
+/**
+ * Aborts multipart uploads below a folder that `isAbandoned` accepts. A store that refuses it keeps them, which a warning says: they
+ * are no objects, so no reader sees them.
+ */
 export async function abortUploads(
   s3: S3Connection,
   prefix: string,
   isAbandoned: (key: ObjectKey) => boolean = () => true,
-): Promise<number> {
+): Promise<AbortedUploads> {
   checkFolder(prefix);
   let aborted = 0;
-  for await (const upload of unfinishedUploads(s3, prefix)) {
-    const key = s3.relative(upload.key);
-    if (key !== null && !isAbandoned(key)) continue;
-    const command = new (sdk().AbortMultipartUploadCommand)({
-      Bucket: s3.bucket,
-      Key: upload.key,
-      UploadId: upload.id,
-    });
-    await s3.run('abortUploads', prefix, undefined, async () => {
-      try {
-        await s3.client.send(command);
-        aborted += 1;
-      } catch (error) {
-        // The writer completed or aborted the upload meanwhile.
-        if (readAnswer(error).name !== 'NoSuchUpload') throw error;
-      }
-    });
+  try {
+    for await (const upload of unfinishedUploads(s3, prefix)) {
+      const key = s3.relative(upload.key);
+      if (key !== null && !isAbandoned(key)) continue;
+      if (await abortUpload(s3, prefix, upload)) aborted += 1;
+    }
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    s3.missing(UPLOADS_STAY, error);
+    return { aborted, refused: error.said };
   }
-  return aborted;
+  return { aborted, refused: null };
+}
+
+const UPLOADS_STAY =
+  'The store refuses to list or to end unfinished uploads, so those of killed workers stay. Allow ' +
+  's3:ListBucketMultipartUploads and s3:AbortMultipartUpload, or add a lifecycle rule that aborts them';
+
+async function abortUpload(
+  s3: S3Connection,
+  prefix: string,
+  { key, id }: { readonly key: string; readonly id: string },
+): Promise<boolean> {
+  const command = new (sdk().AbortMultipartUploadCommand)({ Bucket: s3.bucket, Key: key, UploadId: id });
+  return s3.run('abortUploads', prefix, undefined, async () => {
+    try {
+      await s3.client.send(command);
+      return true;
+    } catch (error) {
+      // The writer completed or aborted the upload meanwhile.
+      if (readAnswer(error).name !== 'NoSuchUpload') throw error;
+      return false;
+    }
+  });
+}
+
+interface Marker {
+  readonly KeyMarker?: string;
+  readonly UploadIdMarker?: string;
 }
 
 async function* unfinishedUploads(
   s3: S3Connection,
   prefix: string,
 ): AsyncGenerator<{ key: string; id: string }> {
-  let marker: { KeyMarker?: string; UploadIdMarker?: string } | null = {};
+  const full = s3.prefixOf(prefix);
+  let marker: Marker | null = {};
   while (marker !== null) {
     const command: ListMultipartUploadsCommand = new (sdk().ListMultipartUploadsCommand)({
       Bucket: s3.bucket,
-      Prefix: s3.prefixOf(prefix),
+      Prefix: full,
       ...marker,
     });
     const page = await s3.run('abortUploads', prefix, undefined, () => s3.client.send(command));
     for (const upload of page.Uploads ?? []) {
       if (upload.Key === undefined || upload.UploadId === undefined) continue;
-      yield { key: upload.Key, id: upload.UploadId };
+      // A store that ignores the prefix lists the uploads of others too.
+      if (upload.Key.startsWith(full)) yield { key: upload.Key, id: upload.UploadId };
     }
-    marker =
-      page.IsTruncated && page.NextKeyMarker
-        ? {
-            KeyMarker: page.NextKeyMarker,
-            ...(page.NextUploadIdMarker ? { UploadIdMarker: page.NextUploadIdMarker } : {}),
-          }
-        : null;
+    const next: Marker = {
+      ...(page.NextKeyMarker ? { KeyMarker: page.NextKeyMarker } : {}),
+      ...(page.NextUploadIdMarker ? { UploadIdMarker: page.NextUploadIdMarker } : {}),
+    };
+    // Without a new marker, the store would show the same page again.
+    const isNew: boolean = JSON.stringify(next) !== JSON.stringify(marker);
+    marker = page.IsTruncated && next.KeyMarker !== undefined && isNew ? next : null;
   }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { LakeSettings } from '../../../core/settings.js';
 import { createS3Clients, type S3Clients } from './client.js';
+import { allFeatures, type StoreFeatures } from './features.js';
 
 interface Shared {
   readonly clients: S3Clients;
@@ -9,6 +10,8 @@ interface Shared {
 }
 
 const open = new Map<string, Shared>();
+/** What is known about stores, also while no client is open: a worker closes the clients of idle connections. */
+const known = new Map<string, StoreFeatures>();
 
 /**
  * Clients for a lake. Stores that are open at the same time and differ only in their bucket or prefix share them: a worker
@@ -17,7 +20,9 @@ const open = new Map<string, Shared>();
  */
 export function shareS3Clients(lake: LakeSettings): S3Clients {
   const key = keyOf(lake);
-  const shared = open.get(key) ?? { clients: createS3Clients(lake), users: 0 };
+  const features = known.get(key) ?? allFeatures();
+  known.set(key, features);
+  const shared = open.get(key) ?? { clients: createS3Clients(lake, features), users: 0 };
   open.set(key, shared);
   shared.users++;
   let isClosed = false;

@@ -1,10 +1,13 @@
 import type { ObjectKey } from '../../../core/brands.js';
+import type { Removal } from '../../../core/removal.js';
 import type { LakeSettings } from '../../../core/settings.js';
 import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
 import type {
+  AbortedUploads,
   ConditionalWrites,
   Expected,
   ListedObject,
+  ListOptions,
   ObjectInfo,
   ObjectStore,
   ObjectWriter,
@@ -19,6 +22,7 @@ import { S3Connection } from './connection.js';
 import { copyObject } from './copy.js';
 import { headObject } from './head.js';
 import { listFolders, listObjects } from './list.js';
+import { probeUploads } from './probe-uploads.js';
 import { putObject } from './put.js';
 import { streamObject } from './read.js';
 import { abortUploads, removeObjects } from './remove.js';
@@ -84,8 +88,8 @@ export class S3Store implements ObjectStore {
     return headObject(this.#s3, key);
   }
 
-  list(prefix: string): AsyncIterable<ListedObject> {
-    return listObjects(this.#s3, prefix);
+  list(prefix: string, options?: ListOptions): AsyncIterable<ListedObject> {
+    return listObjects(this.#s3, prefix, options);
   }
 
   async listFolders(prefix: string): Promise<string[]> {
@@ -96,16 +100,20 @@ export class S3Store implements ObjectStore {
     return copyObject(this.#s3, from, to, { bytes });
   }
 
-  async remove(keys: readonly ObjectKey[]): Promise<void> {
+  async remove(keys: readonly ObjectKey[]): Promise<Removal> {
     return removeObjects(this.#s3, keys);
   }
 
-  async abortUploads(prefix: string, isAbandoned?: (key: ObjectKey) => boolean): Promise<number> {
+  async abortUploads(prefix: string, isAbandoned?: (key: ObjectKey) => boolean): Promise<AbortedUploads> {
     return abortUploads(this.#s3, prefix, isAbandoned);
   }
 
   async probeConditionalWrites(): Promise<ConditionalWrites> {
     return probeConditionalWrites(this);
+  }
+
+  async probeUploads(): Promise<void> {
+    return probeUploads(this.#s3);
   }
 
   close(): void {

@@ -3,9 +3,10 @@ import { crc32, crc32ToBase64 } from '../crc32.js';
 import { StoreError } from '../errors/store-error.js';
 import { StoreUnclearError } from '../errors/store-unclear-error.js';
 import type { Expected, SwapResult } from '../port.js';
-import { readAnswer, type S3Answer, toCause } from './answer.js';
+import { readAnswer, type S3Answer, toCause, wordsOf } from './answer.js';
 import { isMissingObject } from './classify.js';
 import type { S3Connection } from './connection.js';
+import { strongEtag } from './head.js';
 import { sdk } from './sdk.js';
 
 /** Error codes of requests that never reached the store. */
@@ -24,6 +25,8 @@ export async function swapObject(
   body: Uint8Array,
   expected: Expected,
 ): Promise<SwapResult> {
+  // Without an ETag, the SDK would send no condition.
+  if (expected !== 'absent' && expected.etag === '') throw withoutEtag(s3, key);
   const command = new (sdk().PutObjectCommand)({
     Bucket: s3.bucket,
     Key: s3.keyOf(key),
@@ -35,7 +38,7 @@ export async function swapObject(
   });
   try {
     const answer = await s3.singleAttemptClient.send(command);
-    return { outcome: 'written', etag: answer.ETag ?? '' };
+    return { outcome: 'written', etag: strongEtag(answer.ETag) };
   } catch (error) {
     const said = readAnswer(error);
     if (isConflict(said, expected)) return { outcome: 'conflict' };
@@ -45,10 +48,21 @@ export async function swapObject(
       operation: 'swap',
       key,
       bucket: `s3://${s3.bucket}`,
-      problem: `the outcome of the conditional write is unknown (${said.status ?? said.code ?? said.name})`,
+      problem: `the outcome of the conditional write is unknown (${wordsOf(said)})`,
       cause: toCause(error),
     });
   }
+}
+
+function withoutEtag(s3: S3Connection, key: ObjectKey): StoreError {
+  return new StoreError({
+    kind: 'other',
+    operation: 'swap',
+    key,
+    bucket: `s3://${s3.bucket}`,
+    problem: 'the store showed no ETag when the object was read, so a conditional write is not possible',
+    remedy: 'Use a store that shows ETags, and a proxy that passes them on.',
+  });
 }
 
 /** Whether the condition failed: 412, 409 of a concurrent write, or 404 for `If-Match` on a missing object. */

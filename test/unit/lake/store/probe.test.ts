@@ -1,54 +1,80 @@
 import { describe, expect, it } from 'vitest';
 import { StoreError, type SwapResult } from '../../../../src/lake/store/index.js';
-import { probeConditionalWrites } from '../../../../src/lake/store/probe.js';
+import { conditionProblem, probeConditionalWrites } from '../../../../src/lake/store/probe.js';
 
-/** Answers swaps by a given rule and records removed keys. */
-function storeOf(swap: (n: number) => SwapResult) {
+const ETAG = '"1"';
+
+/** Answers swaps by a given rule, shows readers an ETag, and records removed keys. */
+function storeOf(swap: (n: number, etag: string | null) => SwapResult, shown = ETAG) {
   let n = 0;
   const removed: string[] = [];
   return {
     removed,
-    swap: async () => swap(++n),
+    swap: async (_key: string, _body: Uint8Array, expected: 'absent' | { readonly etag: string }) =>
+      swap(++n, expected === 'absent' ? null : expected.etag),
+    readIfExists: async () => ({ body: Buffer.from('{}'), etag: shown }),
     remove: async (keys: readonly string[]) => {
       removed.push(...keys);
+      return { refused: 0, said: null };
     },
   };
 }
-const written: SwapResult = { outcome: 'written', etag: '"1"' };
+const written: SwapResult = { outcome: 'written', etag: ETAG };
 const conflict: SwapResult = { outcome: 'conflict' };
+/** A store that checks conditions: the object has the ETag `ETAG` after the first write, and another one after the third. */
+const good = (n: number, etag: string | null): SwapResult =>
+  n === 1 || (n === 3 && etag === ETAG) ? written : conflict;
 
 describe('The probe of conditional writes', () => {
+  it('accepts a store that checks the conditions, with the ETag that a reader sees', async () => {
+    expect(await probeConditionalWrites(storeOf(good))).toEqual({ outcome: 'supported', said: null });
+  });
+
   it('detects a store that ignores every condition', async () => {
     const store = storeOf(() => written);
-    expect(await probeConditionalWrites(store)).toBe('ignored');
+    expect((await probeConditionalWrites(store)).outcome).toBe('ignored');
     expect(store.removed).toHaveLength(1);
     expect(store.removed[0]).toMatch(/^_staging\/_probe-[0-9a-f]{16}$/);
   });
 
   it('detects a store that ignores only If-Match', async () => {
-    expect(await probeConditionalWrites(storeOf((n) => (n === 2 ? conflict : written)))).toBe('ignored');
+    const store = storeOf((n) => (n === 2 ? conflict : written));
+    expect((await probeConditionalWrites(store)).outcome).toBe('ignored');
   });
 
   it('detects a store that rejects a current If-Match', async () => {
-    expect(await probeConditionalWrites(storeOf((n) => (n === 1 ? written : conflict)))).toBe('refused');
+    const store = storeOf((n) => (n === 1 ? written : conflict));
+    expect((await probeConditionalWrites(store)).outcome).toBe('refused');
   });
 
-  it('detects a store that answers 501, and throws other errors after cleaning up', async () => {
-    const failing = (status: number) =>
-      storeOf(() => {
-        throw new StoreError({
-          kind: 'other',
-          operation: 'swap',
-          key: 'x',
-          bucket: 's3://lake',
-          problem: 'p',
-          remedy: 'r',
-          cause: { status },
-        });
-      });
-    expect(await probeConditionalWrites(failing(501))).toBe('refused');
-    const denied = failing(403);
+  it.each([['"1-gzip"'], ['']])('detects that a reader sees another ETag, such as %s', async (shown) => {
+    const found = await probeConditionalWrites(storeOf(good, shown));
+    expect(found.outcome).toBe('changed-etag');
+    expect(conditionProblem(found)).toContain('changes the ETag');
+  });
+
+  it.each([501, 405, 400])('shows the words of a store that answers %s', async (status) => {
+    const store = storeOf(() => {
+      throw failed(status);
+    });
+    const found = await probeConditionalWrites(store);
+    expect(found).toEqual({ outcome: 'refused', said: `${status} NotImplemented: no headers of this kind` });
+    expect(conditionProblem(found)).toContain(`${status} NotImplemented: no headers of this kind`);
+  });
+
+  it('throws other errors after cleaning up', async () => {
+    const denied = storeOf(() => {
+      throw failed(403);
+    });
     await expect(probeConditionalWrites(denied)).rejects.toThrow(StoreError);
     expect(denied.removed).toHaveLength(1);
   });
 });
+
+function failed(status: number): StoreError {
+  return new StoreError({
+    ...{ kind: 'other', operation: 'swap', key: 'x', bucket: 's3://lake', problem: 'p', remedy: 'r' },
+    said: `${status} NotImplemented: no headers of this kind`,
+    cause: { status },
+  });
+}

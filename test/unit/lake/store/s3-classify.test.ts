@@ -50,7 +50,7 @@ describe('Errors of S3', () => {
   it('states what happened, where, and what to do next', () => {
     const error = toStoreError(answered('NoSuchBucket', 404), CONTEXT);
     expect(error.message).toBe(
-      'read of "a/b" in s3://lake failed: there is no such bucket. Create it at http://127.0.0.1:9000, or correct lake.url.',
+      'read of "a/b" in s3://lake failed: there is no such bucket (404 NoSuchBucket: NoSuchBucket happened). Create it at http://127.0.0.1:9000, or correct lake.url.',
     );
     expect(toStoreError(answered('NoSuchKey', 404), CONTEXT)).toBeInstanceOf(ObjectNotFoundError);
     expect(toStoreError(answered('PermanentRedirect', 301), CONTEXT).remedy).toContain('region');
@@ -67,7 +67,46 @@ describe('Errors of S3', () => {
     expect(denied('User: x is not authorized to perform: kms:GenerateDataKey on this resource')).toContain(
       'kms:Decrypt',
     );
-    expect(denied('Access Denied')).toMatch(/s3:GetObject.*lake\.requesterPays.*lake\.encryption/);
+    expect(denied('Access Denied')).toMatch(/s3:GetObject.*s3:ListBucket.*lake\.requesterPays/);
+  });
+
+  it.each([
+    ['read', ['s3:GetObject', 's3:ListBucket']],
+    ['head', ['s3:GetObject', 's3:ListBucket']],
+    ['write', ['s3:PutObject', 'lake.encryption']],
+    ['swap', ['s3:PutObject', 's3:GetObject', 'lake.encryption']],
+    ['copy', ['s3:PutObject', 's3:GetObject', 'lake.encryption']],
+    ['list', ['s3:ListBucket']],
+    ['remove', ['s3:DeleteObject']],
+    ['abortUploads', ['s3:ListBucketMultipartUploads', 's3:AbortMultipartUpload']],
+  ])('names the permission that %s needs, or the one that AWS names', (operation, names) => {
+    const of = (message: string) =>
+      toStoreError(Object.assign(answered('AccessDenied', 403), { message }), { ...CONTEXT, operation })
+        .remedy;
+    for (const name of names) expect(of('Access Denied')).toContain(name);
+    const aws = of(
+      'User: u is not authorized to perform: s3:GetObjectTagging on resource: "x" because no policy allows it',
+    );
+    expect(aws).toContain('Allow s3:GetObjectTagging');
+  });
+
+  it('carry the words of the store, and how long it asks to wait', () => {
+    const limited = (header: string) => {
+      const response = { $response: { headers: { 'retry-after': header } } };
+      return toStoreError(answered('SlowDown', 503, response), CONTEXT);
+    };
+    expect(limited('7')).toMatchObject({
+      kind: 'throttled',
+      said: '503 SlowDown: SlowDown happened',
+      retryAfterMs: 7000,
+    });
+    const date = limited(new Date(Date.now() + 60_000).toUTCString()).retryAfterMs!;
+    expect(date).toBeGreaterThan(50_000);
+    expect(date).toBeLessThanOrEqual(60_000);
+    expect(limited('soon').retryAfterMs).toBeNull();
+    expect(limited('86400').retryAfterMs).toBe(15 * 60_000);
+    for (const name of ['NoSuchBucket', 'InvalidPart', 'NotImplemented', 'AccessDenied'])
+      expect(toStoreError(answered(name, 400), CONTEXT).message).toContain(`400 ${name}: ${name} happened`);
   });
 
   it('says that there are no credentials, instead of calling them not accepted', () => {
@@ -93,7 +132,14 @@ describe('Errors of S3', () => {
 });
 
 describe('Answers to conditional writes', () => {
-  const said = (name: string, status: number) => ({ name, status, code: null, message: '', requestId: null });
+  const said = (name: string, status: number) => ({
+    name,
+    status,
+    code: null,
+    message: '',
+    requestId: null,
+    retryAfterMs: null,
+  });
 
   it('are conflicts if the condition failed or another write was in progress', () => {
     expect(isConflict(said('PreconditionFailed', 412), 'absent')).toBe(true);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ObjectKey } from '../../../../src/core/brands.js';
 import type { S3Connection } from '../../../../src/lake/store/s3/connection.js';
+import { allFeatures } from '../../../../src/lake/store/s3/features.js';
 import { MultipartUpload } from '../../../../src/lake/store/s3/multipart.js';
 import { giveBack, PART_BYTES, takeBuffer } from '../../../../src/lake/store/s3/upload-buffers.js';
 
@@ -44,6 +45,7 @@ describe('Buffers for uploads', () => {
     let attempts = 1;
     const answer = () => ({ UploadId: 'u', ETag: '"e"', $metadata: { attempts } });
     const connection = {
+      features: allFeatures(),
       keyOf: (key: string) => key,
       run: (_operation: string, _key: string, _signal: unknown, work: () => unknown) => work(),
       client: { send: async () => answer() },

@@ -11,6 +11,9 @@ export function damagedObject(key: ObjectKey, problem: string, cause?: unknown):
   return new DamagedError(`${key} is damaged: ${problem}. ${recoveryOf(key)}`, { cause });
 }
 
+/** The log of a table is damaged, but the snapshot has everything that the table has. */
+export const NEXT_EXPORT = 'The next export repairs the table.';
+
 /** How to recover from a damaged object, as sentences for a person (docs/reference/commands.md#worktrack-verify). */
 export function recoveryOf(key: ObjectKey): string {
   const [resource, tree] = key.split('/');
@@ -22,6 +25,7 @@ export function recoveryOf(key: ObjectKey): string {
     return 'Restore it from a backup or an earlier version of the object. Until then, its batch sends no row.';
   }
   if (resource?.startsWith('_')) return 'Restore it from a backup or an earlier version of the object.';
+  if (tree === 'table') return NEXT_EXPORT;
   if (tree === 'changes') {
     return 'Restore it from a backup or an earlier version of the object. The snapshot and later runs are not affected.';
   }

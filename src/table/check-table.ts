@@ -1,10 +1,10 @@
 import { DamagedError } from '../lake/damaged-error.js';
 import { type Pointer, readPointer } from '../lake/published/pointer.js';
 import type { ObjectStore } from '../lake/store/index.js';
-import { rowsOf } from './log/actions.js';
+import { isUpgraded, rowsOf, upgradedText } from './log/actions.js';
 import { listSizes } from './log/maintain.js';
 import { dataKey, tablePrefix } from './log/names.js';
-import { readTable } from './log/read-table.js';
+import { readDamagedTable, readTable } from './log/read-table.js';
 import type { TableState } from './log/state.js';
 import { readSnapshot } from './published-snapshot.js';
 
@@ -16,13 +16,28 @@ import { readSnapshot } from './published-snapshot.js';
  * @returns the problems, as sentences @throws StoreError if the store fails
  */
 export async function checkTable(store: ObjectStore, resource: string): Promise<string[]> {
+  return (await findTableProblems(store, resource)).map(({ text }) => text);
+}
+
+/** A problem of a table, and what repairs it: the next export, the same purge again, or a person who removes the folder. */
+export interface TableProblem {
+  readonly text: string;
+  readonly repairedBy: 'export' | 'purge' | 'removal';
+}
+
+/** As `checkTable`, with what repairs each problem. */
+export async function findTableProblems(store: ObjectStore, resource: string): Promise<TableProblem[]> {
   try {
     const first = await readBoth(store, resource);
     const both = first === null || isShown(first) ? first : await readBoth(store, resource);
     // `verifySnapshot` reports a missing or damaged pointer.
     return both === null ? [] : await problemsOf(store, resource, both);
   } catch (error) {
-    if (error instanceof DamagedError) return [error.message];
+    // With another program's protocol, the next run does not write the table, whatever else is damaged.
+    if (error instanceof DamagedError) {
+      const { state } = await readDamagedTable(store, resource);
+      return [byExport(error.message), ...upgradeProblems(state, resource)];
+    }
     if (error instanceof SyntaxError) return [];
     throw error;
   }
@@ -44,29 +59,53 @@ function isShown({ pointer, state }: PointerAndTable, manifest?: string): boolea
   return state.shows({ runId, amendedBy, ...(manifest === undefined ? {} : { manifest }) });
 }
 
-async function problemsOf(store: ObjectStore, resource: string, both: PointerAndTable): Promise<string[]> {
+async function problemsOf(
+  store: ObjectStore,
+  resource: string,
+  both: PointerAndTable,
+): Promise<TableProblem[]> {
   const { pointer, state } = both;
   const { runId, amendedBy } = pointer;
   const at = tablePrefix(resource);
   const table = `${at} version ${state.version}`;
   if (state.version < 0)
-    return [`${at} does not exist yet, although tables.format is delta. The next run writes it`];
+    return [byExport(`${at} does not exist yet, although tables.format is delta. The next run writes it`)];
+  const upgraded = upgradeProblems(state, resource);
   if (!isShown(both)) {
     const shown = state.shown === null ? 'no run of this connector' : `run ${state.shown.runId}`;
     const amended = amendedBy === undefined ? '' : ` as ${amendedBy} amended it`;
-    return [
-      `${table} does not show run ${runId}${amended} yet; it shows ${shown}. Its run may be in progress. If not, the next run catches up`,
-    ];
+    const text = `${table} does not show run ${runId}${amended} yet; it shows ${shown}`;
+    const next =
+      '. Its run may be in progress. If not, the next run catches up, or `status` shows why it cannot';
+    return upgraded.length > 0 ? [byExport(text), ...upgraded] : [byExport(`${text}${next}`)];
   }
   const snapshot = await readSnapshot(store, pointer.snapshot);
   if (snapshot !== null && !isShown(both, snapshot.sha256))
-    return [`${table} shows run ${runId} as it was before a purge. Run the purge again`];
+    return [
+      {
+        text: `${table} shows run ${runId} as it was before a purge. Run the purge again`,
+        repairedBy: 'purge',
+      },
+    ];
   const wanted = snapshot?.manifest.counts.rows;
   const rows = [...state.files.values()].reduce((sum, file) => sum + (rowsOf(file) ?? 0), 0);
   return [
-    ...(wanted === undefined || wanted === rows ? [] : [`${table} has ${rows} rows instead of ${wanted}`]),
-    ...fileProblems(state, await listSizes(store, resource), resource),
+    ...(wanted === undefined || wanted === rows
+      ? []
+      : [`${table} has ${rows} rows instead of ${wanted}`].map(byExport)),
+    ...fileProblems(state, await listSizes(store, resource), resource).map(byExport),
+    ...upgraded,
   ];
+}
+
+function byExport(text: string): TableProblem {
+  return { text, repairedBy: 'export' };
+}
+
+function upgradeProblems({ protocol }: TableState, resource: string): TableProblem[] {
+  if (protocol === null || !isUpgraded(protocol)) return [];
+  const text = `${tablePrefix(resource)} ${upgradedText(protocol)}, so runs do not write to it`;
+  return [{ text, repairedBy: 'removal' }];
 }
 
 function fileProblems(

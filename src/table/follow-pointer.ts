@@ -1,14 +1,14 @@
 import type { RunId } from '../core/brands.js';
 import { errorMessage } from '../core/errors.js';
-import { DamagedError } from '../lake/damaged-error.js';
+import { DamagedError, NEXT_EXPORT } from '../lake/damaged-error.js';
 import { readPointer } from '../lake/published/pointer.js';
-import { ObjectNotFoundError } from '../lake/store/index.js';
+import { ObjectNotFoundError, type Removal, removalWarning } from '../lake/store/index.js';
 import { type Base, commitState, type TableTask } from './commit-state.js';
 import { TableError, type Unfit, unfitWarning } from './errors.js';
-import { PROTOCOL } from './log/actions.js';
-import { forgetEarlierVersions, listSizes, maintainTable } from './log/maintain.js';
+import { isUpgraded, upgradedText } from './log/actions.js';
+import { forgetEarlierVersions, listSizes, maintainTable, writeCheckpoint } from './log/maintain.js';
 import { tablePrefix } from './log/names.js';
-import { readTable, type Table } from './log/read-table.js';
+import { readDamagedTable, type Table } from './log/read-table.js';
 import { pendingStates } from './pending.js';
 import { holdsParts, readSnapshot } from './published-snapshot.js';
 
@@ -34,8 +34,11 @@ export async function followPointer(task: TableTask): Promise<Followed> {
   const { table, ...followed } = await commitPending(task);
   if (table.state.version < 0) return followed;
   try {
-    await maintainTable(task.store, table, { ...task, now: task.now() });
-    return followed;
+    const refused = await maintainTable(task.store, table, { ...task, now: task.now() });
+    const warning = removalWarning(refused);
+    return warning === null
+      ? followed
+      : { ...followed, warnings: [...followed.warnings, `table: ${warning}`] };
   } catch (error) {
     task.signal.throwIfAborted();
     const warning = `table: it shows the published run, but its clean-up failed: ${errorMessage(error)}. The next run repeats it`;
@@ -43,12 +46,17 @@ export async function followPointer(task: TableTask): Promise<Followed> {
   }
 }
 
-/** As `followPointer`, and then removes everything that earlier versions held, for a purge. */
-export async function followPointerAndForget(task: TableTask): Promise<Followed> {
+/**
+ * As `followPointer`, and then removes everything that earlier versions held, for a purge.
+ *
+ * @returns `refused`: what the store refused to remove
+ */
+export async function followPointerAndForget(
+  task: TableTask,
+): Promise<Followed & { readonly refused: Removal }> {
   const { table, ...followed } = await commitPending(task);
   await checkParts(task, table);
-  await forgetEarlierVersions(task.store, table, task);
-  return followed;
+  return { ...followed, refused: await forgetEarlierVersions(task.store, table, task) };
 }
 
 async function commitPending(task: TableTask): Promise<Followed & { readonly table: Table }> {
@@ -58,7 +66,7 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
   let commits = 0;
   for (let conflicts = 0; ; ) {
     const pointer = await readPointer(task.store, task.resource);
-    const table = await readTable(store, resource);
+    const table = await readDamagedTable(store, resource);
     checkProtocol(task, table);
     const pending = pointer === null ? [] : await pendingStates(store, pointer, table.state);
     const wanted = pending.filter(({ runId }) => !skipped.has(runId));
@@ -83,17 +91,25 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
         break;
       }
       base = outcome.base;
-      commits++;
+      if (commits++ === 0 && table.damage !== null) {
+        // With it, no reader needs the damaged part of the log.
+        await writeCheckpoint(store, base, resource, Number.POSITIVE_INFINITY);
+        warnings.add(rewrittenWarning(table.damage, base.state.version));
+      }
       for (const warning of outcome.warnings) warnings.add(warning);
     }
   }
 }
 
+function rewrittenWarning(damage: string, version: number): string {
+  const what = damage.replace(`. ${NEXT_EXPORT}`, '');
+  return `table: ${what}. The table was written again as version ${version}, and its earlier versions cannot be read any more`;
+}
+
 function checkProtocol({ store, resource }: TableTask, { state: { protocol } }: Table): void {
-  if (protocol === null || protocol.minWriterVersion <= PROTOCOL.minWriterVersion) return;
+  if (protocol === null || !isUpgraded(protocol)) return;
   throw new TableError(
-    `${store.url}/${tablePrefix(resource)} was upgraded by another program to writer version ` +
-      `${protocol.minWriterVersion}, which is not supported. Remove the folder, and the next run writes a new table.`,
+    `${store.url}/${tablePrefix(resource)} ${upgradedText(protocol)}. Remove the folder, and the next run writes a new table.`,
   );
 }
 

@@ -20,7 +20,7 @@ export async function csvStatements(
 ): Promise<ConnectionDdl> {
   const dialect = csvDialect(engine);
   const resources = selectResources(connection, wanted);
-  const { found, missing } = await withLake(
+  const { found, missing, incomplete } = await withLake(
     connection,
     (lake) => snapshotsOf(lake, resources, dt),
     timeoutMs,
@@ -29,15 +29,24 @@ export async function csvStatements(
   skipUnpublished({ found, missing });
   const inputs = found.map(([resource, snapshot]): DdlInput => {
     const view = isPrefixed ? { view: viewOf(connection.name, resource.name) } : {};
-    return withReadableViews({
+    const input = {
       ...{ dialect, numbers, lake: connection.lake, ...view },
       ...inputOf(resource, snapshot, dt),
-    });
+    };
+    return withReadableViews(incomplete.has(resource.name) ? withoutNewest(input) : input);
   });
   return {
     resources: inputs.length,
     statements: inputs.flatMap((input) => orUsageError(() => ddlStatements(input))),
   };
+}
+
+/** Without all change logs, the newest rows are not those of the snapshot. */
+function withoutNewest(input: DdlInput): DdlInput {
+  output.note(
+    `${input.resource}: left out the view that ends in _newest, which would lack rows of the snapshot.`,
+  );
+  return { ...input, views: input.views?.filter((view) => view !== 'newest') };
 }
 
 /** @throws UsageError for an engine that reads only tables */

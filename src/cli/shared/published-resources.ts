@@ -1,5 +1,6 @@
 import type { ResourceSettings } from '../../core/settings.js';
 import type { PublishedResource } from '../../lake/ddl/sources.js';
+import { findMissingChangeLogs } from '../../lake/published/change-logs.js';
 import type { PublishedSnapshot } from '../../lake/published/read-published.js';
 import { SnapshotNotFoundError } from '../../lake/published/snapshot-not-found-error.js';
 import { maskedColumns } from '../../lake/rows/profile.js';
@@ -9,18 +10,26 @@ import { output } from './output.js';
 export interface Snapshots {
   readonly found: [ResourceSettings, PublishedSnapshot][];
   readonly missing: SnapshotNotFoundError[];
+  /** Names of the resources whose change logs are incomplete. */
+  readonly incomplete: Set<string>;
 }
 
-/** Reads the current snapshots, or those of a day, as far as they exist. */
+/**
+ * Reads the current snapshots, or those of a day, as far as they exist. With the current ones, it compares the change logs with the
+ * published runs, and notes what is missing.
+ */
 export async function snapshotsOf(
   lake: OpenLake,
   resources: readonly ResourceSettings[],
   dt: string | undefined,
 ): Promise<Snapshots> {
-  const snapshots: Snapshots = { found: [], missing: [] };
+  const snapshots: Snapshots = { found: [], missing: [], incomplete: new Set() };
   for (const resource of resources) {
     try {
-      snapshots.found.push([resource, await publishedSnapshot(lake, resource.name, dt)]);
+      const snapshot = await publishedSnapshot(lake, resource.name, dt);
+      snapshots.found.push([resource, snapshot]);
+      if (dt === undefined && (await lacksChangeLogs(lake, snapshot)))
+        snapshots.incomplete.add(resource.name);
     } catch (error) {
       if (!(error instanceof SnapshotNotFoundError)) throw error;
       snapshots.missing.push(error);
@@ -29,8 +38,21 @@ export async function snapshotsOf(
   return snapshots;
 }
 
+/** Prints a note if change logs of published runs are missing. */
+async function lacksChangeLogs({ store, retry }: OpenLake, { pointer }: PublishedSnapshot): Promise<boolean> {
+  const { resource } = pointer;
+  const [first, ...others] = await retry(() => findMissingChangeLogs(store, pointer));
+  if (first === undefined) return false;
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+  output.note(
+    `${resource}: change logs are missing, so its change-log views lack rows: ${first.problem}${more}. The snapshot is not ` +
+      `affected. \`worktrack verify --resource ${resource}\` lists what is missing.`,
+  );
+  return true;
+}
+
 /** Prints a note for each resource without a snapshot. @throws SnapshotNotFoundError if no resource has one */
-export function skipUnpublished({ found, missing }: Snapshots): void {
+export function skipUnpublished({ found, missing }: Pick<Snapshots, 'found' | 'missing'>): void {
   if (missing.length > 0 && found.length === 0) throw missing[0];
   for (const error of missing) output.note(`Skipped: ${error.describe('. ')}`);
 }

@@ -26,7 +26,10 @@ export function recoverySteps(
     steps.push('The next export rebuilds a block index from its part. No data is lost.');
   }
   if (count((key) => key.startsWith(`${resource}/changes/`)) > 0) {
-    steps.push(`Restore the objects below ${resource}/changes/ ${FROM_BACKUP}. Exports do not need them.`);
+    steps.push(
+      `Restore the objects below ${resource}/changes/ ${FROM_BACKUP}. Exports and the snapshot do not need them. Without them, ` +
+        `the views ${resource}_changes and ${resource}_newest lack rows.`,
+    );
   }
   if (earlier !== null) {
     const [newest] = earlier.intact;

@@ -1,6 +1,7 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import type { CheckSettings } from '../../core/settings.js';
 import type { CheckResult } from '../checks/result.js';
+import { findMissingChangeLogs } from '../published/change-logs.js';
 import { pointerKey, treePrefix } from '../published/layout.js';
 import type { ObjectStore } from '../store/index.js';
 import { type CheckedManifest, checkPointer } from './documents.js';
@@ -49,7 +50,8 @@ export interface VerifyReport {
 
 /**
  * Reads the snapshot and change log that `latest.json` names and checks hashes, checksums, counts, headers, keys and
- * block indexes (docs/explanation/semantics.md#verification). It lists every damaged object. If the snapshot is damaged,
+ * block indexes (docs/explanation/semantics.md#verification), and whether the change logs of all earlier runs are there with
+ * their size. It lists every damaged object. If the snapshot is damaged,
  * it also reads the earlier runs that still exist. It changes nothing.
  *
  * @throws StoreError if the store is unavailable, which says nothing about the snapshot
@@ -103,6 +105,9 @@ export async function verifySnapshot(
   const log = await readParts(store, changes, { ...rules, index: 'none' });
   problems.push(...read.problems, ...log.problems);
   notes.push(...read.notes, ...log.notes);
+  // The change log of the last run was just read.
+  const missing = await findMissingChangeLogs(store, pointer);
+  for (const { runId: of, key, problem } of missing) if (of !== runId) problems.push({ key, text: problem });
   const isSnapshotDamaged = problems.some(
     ({ key }) => key.startsWith(treePrefix(resource, 'snapshots')) && !isIndex(key),
   );

@@ -85,3 +85,12 @@ export function rowsOf({ stats }: AddFile): number | null {
   const { numRecords } = parseStored(stats) as { readonly numRecords?: number };
   return numRecords ?? null;
 }
+
+/** Whether another program has upgraded a table beyond what the connector can write. */
+export function isUpgraded({ minWriterVersion }: Protocol): boolean {
+  return minWriterVersion > PROTOCOL.minWriterVersion;
+}
+
+export function upgradedText({ minWriterVersion }: Protocol): string {
+  return `was upgraded by another program to writer version ${minWriterVersion}, which is not supported`;
+}

@@ -1,4 +1,5 @@
 import type { SchemaElement } from 'hyparquet';
+import { parseStored } from '../../core/stored-json.js';
 import { parquetLibrary } from '../parquet/library.js';
 import type { Action } from './actions.js';
 import type { TableState } from './state.js';
@@ -101,6 +102,15 @@ export interface CheckpointHint {
 
 export function hintOf({ version, files }: TableState, size: number, sizeInBytes: number): CheckpointHint {
   return { version, size, sizeInBytes, numOfAddFiles: files.size };
+}
+
+/** The version that the content of `_last_checkpoint` names; -1 if it cannot be read. */
+export function versionIn(hint: Buffer): number {
+  try {
+    return (parseStored(hint) as { readonly version?: number }).version ?? -1;
+  } catch {
+    return -1;
+  }
 }
 
 /** Encodes a classic checkpoint. */

@@ -1,12 +1,12 @@
-import { parseStored } from '../../core/stored-json.js';
 import { rewrite, writeIfUnchanged } from '../../lake/published/rewrite.js';
-import type { ObjectStore } from '../../lake/store/index.js';
+import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../lake/store/index.js';
 import {
   CHECKPOINT_EVERY,
   type CheckpointHint,
   checkpointActions,
   encodeCheckpoint,
   hintOf,
+  versionIn,
 } from './checkpoint.js';
 import {
   checkpointKey,
@@ -31,39 +31,43 @@ export interface MaintenanceInput {
 /**
  * Writes a checkpoint of the newest version if one is due, and removes data files and log entries that no kept version
  * needs. It can be interrupted and repeated at any point.
+ *
+ * @returns what the store refused to remove
  */
 export async function maintainTable(
   store: ObjectStore,
   table: Table,
   input: MaintenanceInput,
-): Promise<void> {
+): Promise<Removal> {
   const { resource, now, retentionMs, signal } = input;
   const { state, checkpoint, log, hint } = table;
   const since = keptSince(now, retentionMs);
   if (state.version - checkpoint >= CHECKPOINT_EVERY) await writeCheckpoint(store, table, resource, since);
   signal.throwIfAborted();
   const unused = garbage(state, await listDataFiles(store, resource), since);
-  await store.remove(unused.map((path) => dataKey(resource, path)));
+  const files = await store.remove(unused.map((path) => dataKey(resource, path)));
   signal.throwIfAborted();
   // The list is from before the new checkpoint, so the log before it is removed next time.
   const outdated = outdatedLog(log, since, state.shown?.version);
-  if (outdated.length === 0) return;
+  if (outdated.length === 0) return files;
   // A worker that dies after it has written a checkpoint does not write the hint, which can name an outdated one.
   if (hint !== null) await writeHint(store, resource, hint);
-  await removeLog(store, resource, outdated);
+  return addRemovals(files, await removeLog(store, resource, outdated));
 }
 
 /**
  * Ends time travel: removes every data file up to the newest version that this version does not name, and the log before
- * it. Nothing that an earlier version held is left.
+ * it. Nothing that an earlier version held is left, except what the store refused to remove.
+ *
+ * @returns what that is
  */
 export async function forgetEarlierVersions(
   store: ObjectStore,
   table: Table,
   { resource, signal }: Pick<MaintenanceInput, 'resource' | 'signal'>,
-): Promise<void> {
+): Promise<Removal> {
   const { state, log } = table;
-  if (state.version < 0) return;
+  if (state.version < 0) return ALL_REMOVED;
   await writeCheckpoint(store, table, resource, Number.POSITIVE_INFINITY);
   const unused = (await listDataFiles(store, resource)).filter((path) => {
     // A replaced attempt can be late. Files of a later version may be in use.
@@ -71,15 +75,17 @@ export async function forgetEarlierVersions(
     return !state.files.has(path) && !isLater;
   });
   signal.throwIfAborted();
-  await removeLog(
+  const entries = await removeLog(
     store,
     resource,
     // Our last commit says what the table shows. It has no value of a row.
     log.filter(({ version }) => version < (state.shown?.version ?? state.version)),
   );
   signal.throwIfAborted();
-  await store.remove(unused.map((path) => dataKey(resource, path)));
-  await store.abortUploads(tablePrefix(resource));
+  const files = await store.remove(unused.map((path) => dataKey(resource, path)));
+  // An unfinished upload can hold what earlier versions held.
+  const { refused: said } = await store.abortUploads(tablePrefix(resource));
+  return addRemovals(entries, files, said === null ? ALL_REMOVED : { refused: 1, said });
 }
 
 /** Paths of all objects of a table outside its log. */
@@ -99,12 +105,12 @@ export async function listSizes(store: ObjectStore, resource: string): Promise<M
 }
 
 /**
- * Two attempts write checkpoints of the same state. They differ at most in the removed files whose retention has ended,
+ * Writes a checkpoint of the newest version, and the hint that names it. Two attempts write checkpoints of the same state. They differ at most in the removed files whose retention has ended,
  * so a late one does no harm.
  */
-async function writeCheckpoint(
+export async function writeCheckpoint(
   store: ObjectStore,
-  { state }: Table,
+  { state }: Pick<Table, 'state'>,
   resource: string,
   since: number,
 ): Promise<void> {
@@ -127,17 +133,9 @@ async function writeHint(store: ObjectStore, resource: string, hint: CheckpointH
   if (found === null) await writeIfUnchanged(store, key, text, 'absent');
 }
 
-function versionIn(hint: Buffer): number {
-  try {
-    return (parseStored(hint) as { readonly version?: number }).version ?? -1;
-  } catch {
-    return -1;
-  }
-}
-
-async function removeLog(store: ObjectStore, resource: string, objects: readonly LogObject[]): Promise<void> {
+function removeLog(store: ObjectStore, resource: string, objects: readonly LogObject[]): Promise<Removal> {
   const keyOf = { commit: commitKey, checkpoint: checkpointKey };
   // Oldest first, so that what is left of an interrupted removal has no gap.
   const inOrder = [...objects].sort((a, b) => a.version - b.version);
-  await store.remove(inOrder.map(({ kind, version }) => keyOf[kind](resource, version)));
+  return store.remove(inOrder.map(({ kind, version }) => keyOf[kind](resource, version)));
 }

@@ -1,9 +1,9 @@
 import { inParallel } from '../../core/in-parallel.js';
-import { damagedObject } from '../../lake/damaged-error.js';
+import { DamagedError, damagedObject } from '../../lake/damaged-error.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { type Action, decodeCommit } from './actions.js';
-import { type CheckpointHint, decodeCheckpoint, hintOf } from './checkpoint.js';
-import { checkpointKey, commitKey, logPrefix, parseLogName } from './names.js';
+import { type Action, decodeCommit, isUpgraded, type Protocol } from './actions.js';
+import { type CheckpointHint, decodeCheckpoint, hintOf, versionIn } from './checkpoint.js';
+import { checkpointKey, commitKey, lastCheckpointKey, logPrefix, parseLogName } from './names.js';
 import type { LogObject } from './retention.js';
 import { type Shown, shownBy, TableState } from './state.js';
 
@@ -21,6 +21,8 @@ export interface Table {
   readonly checkpoint: number;
   /** What `_last_checkpoint` says of the newest checkpoint; `null` if there is none. */
   readonly hint: CheckpointHint | null;
+  /** Why the log cannot be read, so that the next version holds everything again; `null`: it can. */
+  readonly damage: string | null;
 }
 
 /**
@@ -29,15 +31,12 @@ export interface Table {
  * @throws DamagedError if the log has a gap or cannot be read; StoreError if the store fails
  */
 export async function readTable(store: ObjectStore, resource: string): Promise<Table> {
-  const log: LogObject[] = [];
-  const prefix = logPrefix(resource);
-  for await (const { key, modifiedAt } of store.list(prefix)) {
-    const name = parseLogName(key.slice(prefix.length));
-    if (name !== null) log.push({ ...name, modifiedAt });
-  }
+  const { log, hasHint } = await listLog(store, resource);
   const versionsOf = (kind: LogObject['kind']): number[] =>
     log.filter((object) => object.kind === kind).map(({ version }) => version);
   const checkpoint = Math.max(-1, ...versionsOf('checkpoint'));
+  if (hasHint && checkpoint === -1)
+    throw damagedObject(lastCheckpointKey(resource), 'the checkpoint that it names is missing');
   const commits = versionsOf('commit')
     .filter((version) => version > checkpoint)
     .sort((a, b) => a - b);
@@ -53,7 +52,64 @@ export async function readTable(store: ObjectStore, resource: string): Promise<T
     state = state.after(version, bodies[at]!);
   }
   const shown = bodies.flatMap((actions, at) => actions.flatMap((one) => shownBy(one, commits[at]!) ?? []));
-  return { state, log, commits: shown, checkpoint, hint: from.hint };
+  return { state, log, commits: shown, checkpoint, hint: from.hint, damage: null };
+}
+
+/** Commits and checkpoints in the log, and whether `_last_checkpoint` exists. */
+async function listLog(
+  store: ObjectStore,
+  resource: string,
+): Promise<{ readonly log: readonly LogObject[]; readonly hasHint: boolean }> {
+  const log: LogObject[] = [];
+  const prefix = logPrefix(resource);
+  let hasHint = false;
+  for await (const { key, modifiedAt } of store.list(prefix)) {
+    const name = parseLogName(key.slice(prefix.length));
+    if (name !== null) log.push({ ...name, modifiedAt });
+    hasHint ||= key === lastCheckpointKey(resource);
+  }
+  return { log, hasHint };
+}
+
+/**
+ * Reads a table as `readTable`. If the log is damaged, for example because a lifecycle rule has removed its oldest objects, the state
+ * has no files and the newest version of the log. The next version then holds everything again, with a checkpoint, so no reader
+ * needs what is damaged.
+ *
+ * @throws StoreError if the store fails
+ */
+export async function readDamagedTable(store: ObjectStore, resource: string): Promise<Table> {
+  try {
+    return await readTable(store, resource);
+  } catch (error) {
+    if (!(error instanceof DamagedError)) throw error;
+    const { log } = await listLog(store, resource);
+    const version = Math.max(...log.map((object) => object.version), await hintedVersion(store, resource));
+    const protocol = await highestProtocol(store, resource, log);
+    const state = new TableState({ version, protocol });
+    return { state, log, commits: [], checkpoint: -1, hint: null, damage: error.message };
+  }
+}
+
+/** The version that `_last_checkpoint` names; -1 if there is none. Readers may begin at it. */
+async function hintedVersion(store: ObjectStore, resource: string): Promise<number> {
+  const found = await store.readIfExists(lastCheckpointKey(resource));
+  return found === null ? -1 : versionIn(found.body);
+}
+
+/** The protocol to which another program has upgraded the table; `null` if no readable commit says so. */
+async function highestProtocol(
+  store: ObjectStore,
+  resource: string,
+  log: readonly LogObject[],
+): Promise<Protocol | null> {
+  const commits = log.filter(({ kind }) => kind === 'commit');
+  const actions = await inParallel(commits, READS_AT_ONCE, ({ version }) =>
+    readCommit(store, resource, version).catch(() => []),
+  );
+  const found = actions.flat().flatMap(({ protocol }) => protocol ?? []);
+  const [highest] = found.sort((a, b) => b.minWriterVersion - a.minWriterVersion);
+  return highest !== undefined && isUpgraded(highest) ? highest : null;
 }
 
 async function readCheckpoint(

@@ -39,7 +39,14 @@ describe('the clean-up of a table', () => {
   it('keeps the files of later versions if an attempt of a purge is late', async () => {
     for (const name of [path(0, 'a'), path(1, 'b'), path(2, 'c')])
       await lake.store.write(dataKey('late', name), Buffer.from('x'), { contentType: 'x/y' });
-    const table = { state: new TableState({ version: 1 }), log: [], commits: [], checkpoint: -1, hint: null };
+    const table = {
+      state: new TableState({ version: 1 }),
+      log: [],
+      commits: [],
+      checkpoint: -1,
+      hint: null,
+      damage: null,
+    };
     const { signal } = new AbortController();
     await forgetEarlierVersions(lake.store, table, { resource: 'late', signal });
     expect(await listDataFiles(lake.store, 'late')).toEqual([path(2, 'c')]);

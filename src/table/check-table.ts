@@ -1,4 +1,4 @@
-import { DamagedError } from '../lake/damaged-error.js';
+import { DamagedError, NEXT_EXPORT } from '../lake/damaged-error.js';
 import { type Pointer, readPointer } from '../lake/published/pointer.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { isUpgraded, rowsOf, upgradedText } from './log/actions.js';
@@ -36,7 +36,8 @@ export async function findTableProblems(store: ObjectStore, resource: string): P
     // With another program's protocol, the next run does not write the table, whatever else is damaged.
     if (error instanceof DamagedError) {
       const { state } = await readDamagedTable(store, resource);
-      return [byExport(error.message), ...upgradeProblems(state, resource)];
+      const text = error.message.replace(`. ${NEXT_EXPORT}`, '');
+      return [byExport(text), ...upgradeProblems(state, resource)];
     }
     if (error instanceof SyntaxError) return [];
     throw error;

@@ -95,9 +95,10 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   const report = { ...run, warnings: all, deletes, ...checks };
   const hookWarnings = await startOnPublished(result.onPublished, report, mirror);
   const cleanUpWarnings = await cleanUp({ request, result, before, active: published }, mirror);
-  // The clean-up counts again what an earlier one could not remove.
+  // The clean-up has tried again what an earlier one could not remove.
   const earlier = removalWarning(before.refused ?? ALL_REMOVED);
-  const known = cleanUpWarnings.length === 0 ? all : all.filter((warning) => warning !== earlier);
+  const isOutdated = cleanUpWarnings.length > 0 || mirror.state().refused === null;
+  const known = all.filter((warning) => warning !== earlier || !isOutdated);
   return { ...report, warnings: limitWarnings([...known, ...hookWarnings, ...cleanUpWarnings]), error: null };
 }
 

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { CreateMultipartUploadCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { s3ClientConfig } from '../../../src/servers/index.js';
-import { codeBlocks, pageAt } from '../../support/docs.js';
 import { idOf } from '../../support/mirrored.js';
 import { runCommand } from '../../support/processes.js';
 import { allows, needsOf, type Policy, type PolicyProxy, startPolicyProxy } from '../../support/s3-policy.js';
@@ -9,35 +11,55 @@ import { sharedS3 } from '../../support/shared-s3.js';
 import { type Stack, startStack } from '../../support/stack.js';
 import { endLocks, fileIn, timeEntriesCsv } from '../../support/write-back.js';
 
-const READING = ['s3:GetObject', 's3:ListBucket'];
-const READERS = ['status', 'history', 'verify', 'report', 'ddl', 'cat projects'];
+const ASSETS = fileURLToPath(new URL('../../../src/assets', import.meta.url));
+const READERS = ['status', 'history', 'verify', 'report', 'ddl --dialect duckdb', 'cat projects'];
+/** For people who remove noncurrent versions of objects after a purge; no command needs them. */
+const OF_VERSIONS = ['s3:DeleteObjectVersion', 's3:ListBucketVersions'];
 
-/** The policy of docs/how-to/aws.md, for the stack's own bucket and prefix. */
-function policyFor(bucket: string): Policy {
-  const block = codeBlocks([pageAt('docs/how-to/aws.md')]).find(({ language }) => language === 'json');
-  return JSON.parse(
-    block!.text.replaceAll('company-lake', bucket).replaceAll('worktrack/', 'lake/'),
-  ) as Policy;
+type Role = 'writer' | 'reader' | 'purge';
+
+/** A policy that the package ships, for the stack's own bucket and prefix. */
+function policyFor(bucket: string, role: Role): Policy {
+  const text = readFileSync(join(ASSETS, `s3-policy-${role}.json`), 'utf8');
+  return JSON.parse(text.replaceAll('company-lake', bucket).replaceAll('worktrack/', 'lake/')) as Policy;
 }
 
 function actionsOf({ Statement }: Policy): string[] {
   return Statement.flatMap(({ Action }) => Action);
 }
 
-/** The same statements with only some of the actions. */
-function only({ Statement }: Policy, actions: readonly string[]): Policy {
+/** The same statements without one action. */
+function without({ Statement }: Policy, gone: string): Policy {
   return {
     Statement: Statement.map((one) => ({
       ...one,
-      Action: [one.Action].flat().filter((action) => actions.includes(action)),
+      Action: [one.Action].flat().filter((action) => action !== gone),
     })),
   };
 }
 
-describe('the IAM policy of the documentation', () => {
+const ALL = ['doctor', 'export', 'export --full', 'rollback', 'purge', 'write-back', ...READERS];
+const NEEDED_TO_READ = ALL.filter((name) => !/^status/.test(name));
+
+/** The commands that fail without a permission, and what the others say about it. */
+const WITHOUT: Readonly<
+  Record<string, { readonly fail: readonly string[]; readonly warn: readonly string[] }>
+> = {
+  's3:GetObject': { fail: NEEDED_TO_READ, warn: [] },
+  's3:PutObject': {
+    fail: ['doctor', 'export', 'export --full', 'rollback', 'purge', 'write-back'],
+    warn: [],
+  },
+  's3:ListBucket': { fail: [], warn: [] },
+  's3:DeleteObject': { fail: ['purge'], warn: ['doctor', 'export', 'export --full'] },
+  's3:AbortMultipartUpload': { fail: [], warn: ['doctor'] },
+  's3:ListBucketMultipartUploads': { fail: ['purge'], warn: ['doctor'] },
+};
+
+describe('the policies for S3', () => {
   let proxy: PolicyProxy;
   let stack: Stack;
-  let policy: Policy;
+  let runIds: string[];
 
   beforeAll(async () => {
     proxy = await startPolicyProxy(inject('servers').s3Endpoint);
@@ -46,9 +68,8 @@ describe('the IAM policy of the documentation', () => {
       simulator: { counts: { projects: 5, 'time-entries': 30_000 } },
       resources: '[projects, time-entries]',
       // Parts that are sent by multipart uploads, and several of them, so that unchanged ones are copied.
-      yaml: '    csv: { compression: none, partSize: 9MiB }\n',
+      yaml: '    csv: { compression: none, partSize: 9MiB }\n    tables: { format: delta }\n',
     });
-    policy = policyFor(stack.bucket);
     await stack.startWorker();
   });
   afterAll(async () => {
@@ -57,35 +78,60 @@ describe('the IAM policy of the documentation', () => {
     await proxy?.close();
   });
 
-  const command = async (...args: string[]): Promise<string> => {
+  const tryCommand = (...args: string[]) => {
     const all = [...args, '--config', stack.configFile, '--task-queue', stack.taskQueue];
-    const { code, stdout, stderr } = await runCommand(stack, all);
+    return runCommand(stack, all, { WORKTRACK_REACH_TIMEOUT: '5s' });
+  };
+  const command = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await tryCommand(...args);
     expect(code, `${args.join(' ')}: ${stderr}`).toBe(0);
     return stdout;
   };
+  const change = () => {
+    const { admin } = stack.simulator;
+    for (const resource of ['projects', 'time-entries'] as const)
+      admin.update(resource, idOf(admin.records(resource, 'listed')[0]!), {
+        description: `changed ${Math.random()}`,
+      });
+  };
+  const argsOf = async (name: string): Promise<string[]> => {
+    switch (name) {
+      case 'rollback':
+        return ['rollback', '--resource', 'projects', '--to', runIds.at(-1)!];
+      case 'purge':
+        return ['purge', '--resource', 'projects', '--key', '01KM0000000000000000000000'];
+      case 'write-back':
+        return [
+          'write-back',
+          'time-entries',
+          await fileIn(stack, timeEntriesCsv(20, Math.floor(Math.random() * 1e6))),
+        ];
+      default:
+        return name.split(' ');
+    }
+  };
 
-  it('reports an empty lake to readers as empty, and not as access denied', async () => {
-    proxy.enforce(only(policy, READING));
+  it('of a reader reports an empty lake as empty, and not as access denied', async () => {
+    const policy = policyFor(stack.bucket, 'reader');
+    proxy.enforce(policy);
     await command('status');
-    expect(proxy.used).toEqual(new Set(READING));
+    expect([...proxy.used].sort()).toEqual(actionsOf(policy).sort());
   });
 
-  it('allows everything that runs and commands need, and nothing else', async () => {
+  it('of a writer allows everything that runs and commands need, and nothing else', async () => {
+    const policy = policyFor(stack.bucket, 'writer');
     proxy.enforce(policy);
     await command('doctor');
     const first = JSON.parse(await command('export', '--json')) as Exported;
     await leaveUploadUnfinished(stack);
-    const { admin } = stack.simulator;
-    const [entry] = admin.records('time-entries', 'listed').map(idOf);
-    admin.update('time-entries', entry!, { description: 'changed' });
-    await command('export');
+    change();
+    await command('export', '--resource', 'time-entries');
     await command('backfill', '--resource', 'projects', '--reconcile');
     await command('write-back', 'time-entries', await fileIn(stack, timeEntriesCsv(20)));
     const { runId } = first.runs.find(({ resource }) => resource === 'projects')!;
+    runIds = [runId];
     await command('rollback', '--resource', 'projects', '--to', runId);
     await command('export', '--resource', 'projects');
-    const [project] = admin.records('projects').map(idOf);
-    await command('purge', '--resource', 'projects', '--key', project!);
     for (const reader of READERS) await command(...reader.split(' '));
 
     // HeadBucket is denied and not needed: a missing object is still a 404.
@@ -93,23 +139,51 @@ describe('the IAM policy of the documentation', () => {
     expect([...proxy.used].sort()).toEqual(actionsOf(policy).sort());
   });
 
-  it('allows the commands that only read with its read actions alone', async () => {
-    proxy.enforce(only(policy, READING));
+  it('of a purge allows a purge, and the removal of old versions', async () => {
+    const policy = policyFor(stack.bucket, 'purge');
+    proxy.enforce(policy);
+    const [project] = stack.simulator.admin.records('projects').map(idOf);
+    await command('purge', '--resource', 'projects', '--key', project!);
+    expect(proxy.denied.filter((what) => !/^s3:ListBucket HEAD /.test(what))).toEqual([]);
+    const unused = actionsOf(policy).filter((action) => !proxy.used.has(action));
+    // There is no unfinished upload now.
+    expect(unused.sort()).toEqual(['s3:AbortMultipartUpload', ...OF_VERSIONS]);
+  });
+
+  it('of a reader allows the commands that only read', async () => {
+    proxy.enforce(policyFor(stack.bucket, 'reader'));
     for (const reader of READERS) await command(...reader.split(' '));
     expect(proxy.denied).toEqual([]);
-    expect(READING).toEqual(expect.arrayContaining([...proxy.used]));
   });
 
-  it('names the missing action in the message of a denied request', async () => {
-    const args = ['cat', 'projects', '--config', stack.configFile, '--task-queue', stack.taskQueue];
-    proxy.enforce(only(policy, []));
-    const { code, stderr } = await runCommand(stack, args);
-    expect(code).toBe(2);
-    expect(stderr).toContain('access is denied');
-    for (const action of actionsOf(policy)) expect(stderr).toContain(action);
-  });
+  it.each(Object.entries(WITHOUT))(
+    'without %s, each command works, or its message names the permission',
+    async (gone, { fail, warn }) => {
+      const policy = policyFor(stack.bucket, 'writer');
+      const failed: string[] = [];
+      const warned: string[] = [];
+      for (const name of ALL) {
+        proxy.enforce(policy);
+        change();
+        proxy.enforce(without(policy, gone));
+        const { code, stdout, stderr } = await tryCommand(...(await argsOf(name)));
+        const said = (stdout + stderr).replace(/\s+/g, ' ');
+        if (code !== 0) failed.push(name);
+        if (code !== 0) expect(said, `${name} without ${gone}`).toContain(gone);
+        else if (said.includes(gone)) warned.push(name);
+      }
+      expect({ failed, warned }).toEqual({ failed: [...fail], warned: [...warn] });
+      // Nothing is left behind that the whole policy does not repair.
+      proxy.enforce(policy);
+      const { runs } = JSON.parse(await command('export', '--json')) as Exported;
+      runIds.push(runs.find(({ resource }) => resource === 'projects')!.runId);
+      await command('verify');
+    },
+    300_000,
+  );
 
-  it('is evaluated in this test as S3 does', () => {
+  it('are evaluated in this test as S3 does', () => {
+    const policy = policyFor(stack.bucket, 'writer');
     const asked = (method: string, url: string) =>
       needsOf(method, url, {}, Buffer.alloc(0)).every((need) => allows(policy, need));
     expect(asked('GET', `/${stack.bucket}/lake/projects/latest.json`)).toBe(true);

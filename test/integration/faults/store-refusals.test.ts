@@ -85,8 +85,8 @@ describe('deletes that the store denies', () => {
     s3.clear();
     await stack.export({ resources: ['tasks'], full: true });
     const last = await stack.export({ resources: ['tasks'], full: true });
-    expect(last.runs[0]!.warnings).toEqual([]);
-    expect(await warningsInStatus()).toBe('');
+    expect(last.runs[0]!.warnings.join('\n')).not.toContain('clean-up:');
+    expect(await warningsInStatus()).not.toContain('clean-up:');
     for await (const { key } of stack.store.list('_staging/tasks/')) expect.unreachable(`${key} is left`);
   });
 

@@ -46,9 +46,9 @@ describe('what a clean-up must check', () => {
     const late = cleanUp(NOW + HOUR_MS - 1, true);
     expect(late).toMatchObject({ cleanedUpTo: OTHER });
     expect(late).not.toHaveProperty('cleanUpDays');
-    expect(cleanUp(NOW + HOUR_MS, false)).toEqual({ cleanUpDue: null });
+    expect(cleanUp(NOW + HOUR_MS, false)).toEqual({ cleanUpDue: null, refused: null });
     expect(cleanUp(NOW + HOUR_MS, true)).toEqual({
-      ...{ cleanedUpTo: OTHER, cleanUpDue: null },
+      ...{ cleanedUpTo: OTHER, cleanUpDue: null, refused: null },
       ...{ unpublished: [], cleanUpDays: [], lateUntil: null },
     });
   });

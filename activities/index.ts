@@ -14,8 +14,6 @@ import { withPublishMetrics } from './publish/metrics.js';
 import { createPublish } from './publish/publish.js';
 import { createStartOnPublished } from './publish/start-on-published.js';
 import { createPurgeRecord } from './purge/purge-record.js';
-import { createRestoreRolledBack } from './rollback/restore-rolled-back.js';
-import { createRollBack } from './rollback/roll-back.js';
 import type { ActivityDeps } from './shared/deps.js';
 import { reportDisplacement } from './shared/displacement.js';
 import { withFailures } from './shared/failures.js';
@@ -44,8 +42,6 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.followTable': withFailures(createFollowTable(deps)),
     'worktrack.cleanUp': withFailures(createCleanUp(deps)),
     'worktrack.discardRun': withFailures(createDiscardRun(deps)),
-    'worktrack.restoreRolledBack': withFailures(createRestoreRolledBack(deps)),
-    'worktrack.rollBack': withFailures(createRollBack(deps)),
     'worktrack.purgeRecord': withFailures(createPurgeRecord(deps)),
     'worktrack.planWriteBack': withFailures(createPlanWriteBack(deps)),
     'worktrack.claimRows': withFailures(createClaimRows(deps)),

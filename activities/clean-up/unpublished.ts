@@ -19,7 +19,6 @@ import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../
 import { readRunIfThere } from '../shared/documents.js';
 import type { LastRun } from '../shared/published-run.js';
 import { removeFolder, removeStrayParts } from '../shared/remove-folders.js';
-import { archiveChangeLogs } from './archive-change-logs.js';
 
 /** A delayed request arrives within this time: S3 rejects signatures that are older than 15 minutes. */
 const MAX_REQUEST_DELAY_MS = HOUR_MS;
@@ -45,12 +44,11 @@ interface Folder {
 }
 
 /**
- * Removes or archives what unpublished runs wrote (docs/reference/lake.md#runs). The chain of runs from `latest.json`
+ * Removes what unpublished runs wrote (docs/reference/lake.md#runs). The chain of runs from `latest.json`
  * decides whether a run was published. The content of a folder does not: a run whose swap failed has manifests as well.
  *
  * - A run that is known to be unpublished, and a folder without a manifest, are removed.
- * - Any other change log that is not on the chain is archived, because the run may have been published and rolled back.
- *   Its snapshot stays for readers until its retention ends.
+ * - Any other complete folder that is not on the whole chain is removed.
  * - In the folders of published runs, parts that the manifest does not name are removed.
  *
  * It covers the days since the last complete clean-up, so it also completes clean-ups that failed.
@@ -127,7 +125,7 @@ interface WholeChain {
 
 /**
  * Reads the whole chain. `readChain` ends at older ids, and ids do not show the order of runs if a clock was wrong. That is
- * enough to remove what has no manifest, but not to archive a change log, which ends the chain if it was published.
+ * enough to remove what has no manifest, but not a complete folder, which ends the chain if it was published.
  */
 async function readWholeChain(
   store: ObjectStore,
@@ -151,16 +149,14 @@ function mayBePublished({ runs, lost }: WholeChain, runId: RunId): boolean {
 
 async function removeUnpublishedFolder(
   { store, input, signal }: CleanUpTask,
-  { tree, runId, key: folder }: Folder,
+  { runId, key: folder }: Folder,
   whole: () => Promise<WholeChain>,
 ): Promise<Removal> {
   if (await mayBeInProgress(store, input, runId)) return ALL_REMOVED;
   const manifest = inFolder(folder, MANIFEST);
   const isComplete = !input.unpublished.includes(runId) && (await store.head(manifest)) !== null;
-  if (!isComplete) return removeFolder(store, folder, signal);
-  return tree === 'changes' && !mayBePublished(await whole(), runId)
-    ? archiveChangeLogs(store, input.resource, [manifest], signal)
-    : ALL_REMOVED;
+  if (isComplete && mayBePublished(await whole(), runId)) return ALL_REMOVED;
+  return removeFolder(store, folder, signal);
 }
 
 /** Whether a run may belong to another mirror and be based on our run. Such a run may be in progress. */

@@ -116,7 +116,7 @@ export function createConfirmDeletes(deps: ActivityDeps): Activities['worktrack.
 
 /** Keys of records that the list has shown, the newest first. */
 function listedRecords(stages: readonly Stage[]): SortKey[] {
-  const chunks = stages.flatMap((stage) => stage.chunks).filter(({ reapplied }) => reapplied !== true);
+  const chunks = stages.flatMap((stage) => stage.chunks);
   const keys = chunks.reverse().flatMap(({ first, last }) => [last, first]);
   return [...new Set(keys)].slice(0, MAX_CONTROLS);
 }

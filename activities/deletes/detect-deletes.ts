@@ -20,10 +20,7 @@ export function createFindAbsent(deps: ActivityDeps): Activities['worktrack.find
       const run = await readRun(store, input);
       const stages = await readStages(store, input.stage);
       const among = input.among === null ? null : new Set(await readDocument<SortKey[]>(store, input.among));
-      const chunks = stages
-        .filter((stage) => stage.read >= input.sinceRead)
-        .flatMap((stage) => stage.chunks)
-        .filter((chunk) => chunk.reapplied !== true);
+      const chunks = stages.filter((stage) => stage.read >= input.sinceRead).flatMap((stage) => stage.chunks);
       const { before, resource } = run;
       const name = `absent-${input.sinceRead}-${Context.current().info.attempt}.json`;
       const keys: SortKey[] = [];
@@ -67,8 +64,7 @@ export function createFindAbsent(deps: ActivityDeps): Activities['worktrack.find
 function isEmptyList(stages: readonly Stage[], sinceRead: FindAbsentInput['sinceRead']): boolean {
   let before = 0;
   for (const { kind, read, fetched, chunks } of stages) {
-    // The rows of change logs of rolled-back runs are staged before the first page.
-    const isListed = kind === 'list' && read >= sinceRead && chunks.some((chunk) => chunk.reapplied !== true);
+    const isListed = kind === 'list' && read >= sinceRead && chunks.length > 0;
     if (isListed && fetched > before) return false;
     before = fetched;
   }

@@ -160,6 +160,7 @@ async function mergeChunks(
       changes: null,
       gone: new Set(),
       deletes: 'keep',
+      rollback: null,
       runId: run.runId,
       deletedAt: toUtcSeconds(run.startedAt),
       delimiter: csv.delimiter,

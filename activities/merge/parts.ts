@@ -88,7 +88,12 @@ async function carry(
   };
   return {
     task: at,
-    counts: { ...zeroCounts(), retained: part.rows, rows: part.rows },
+    // A rollback has read the rows in its target, which has an equal part.
+    counts: {
+      ...zeroCounts(),
+      ...(run.rollback === null ? { retained: part.rows } : { fetched: part.rows, unchanged: part.rows }),
+      rows: part.rows,
+    },
     parts: [copy],
     changes: [],
     ...(measured === null ? {} : { checks: measured.checks }),

@@ -2,22 +2,27 @@ import { Context } from '@temporalio/activity';
 import type { Activities } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { type MergePlan, planMerge } from '../../src/lake/merge/plan.js';
-import { framingOfChunk } from '../../src/lake/part/framing.js';
 import type { Block } from '../../src/lake/part/index-file.js';
-import { readChunkIndex } from '../../src/lake/part/read-index.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
+import type { PublishedPart } from '../../src/lake/published/manifest.js';
 import { maskedColumns, profileFingerprint } from '../../src/lake/rows/profile.js';
 import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
 import { type Column, ColumnSet, schemaChanges, withText } from '../../src/lake/rows/schema.js';
 import { columnsWithMasks, shapeOf } from '../../src/lake/rows/shapes.js';
 import { exceedsDeleteLimit } from '../../src/lake/run/deletes.js';
-import { countsUnlisted, type RunFile } from '../../src/lake/run/run-file.js';
+import {
+  type BaseSnapshot,
+  mustSeeRows,
+  type RollbackTarget,
+  type RunFile,
+} from '../../src/lake/run/run-file.js';
 import type { StagedChunk } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readDocument, readRunWith, readStages, stagedKey, writeDocument } from '../shared/documents.js';
 import { finalFailure } from '../shared/failures.js';
+import { framingOfRead, readIndexOf } from './sources.js';
 
 const READS_AT_ONCE = 16;
 /** Number of schema changes that a message lists. */
@@ -33,7 +38,7 @@ export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planM
       const blocks = await inParallel(
         chunks,
         READS_AT_ONCE,
-        async (chunk) => (await readChunkIndex(store, chunk)).blocks,
+        async (chunk) => (await readIndexOf(store, run, chunk)).blocks,
       );
       const columnSet = new ColumnSet(run.resource.key, stages.at(-1)!.columns);
       // Masked values stay masked in rows that no later run reads again, so the note outlives the mask.
@@ -49,7 +54,11 @@ export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planM
       const { before } = run;
       const gone = input.gone === null ? [] : await readDocument<SortKey[]>(store, input.gone);
       guard(run, columns, gone.length, input.allowDeletes);
-      const sameRows = before !== null && before.fingerprint === profileFingerprint(run.resource);
+      const today = profileFingerprint(run.resource);
+      const sameRows =
+        before !== null &&
+        before.fingerprint === today &&
+        (run.rollback === null || isWrittenLike(run.rollback, before));
       const plan: MergePlan = {
         columns,
         chunks,
@@ -60,9 +69,10 @@ export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planM
           chunks,
           blocks,
           gone,
+          ...(run.rollback === null ? {} : { equal: equalParts(before?.parts ?? [], chunks) }),
           partBytes: run.resource.csv.partBytes,
           rewrite:
-            sameRows && before.columns.length === columns.length && !countsUnlisted(run) ? 'touched' : 'all',
+            sameRows && before.columns.length === columns.length && !mustSeeRows(run) ? 'touched' : 'all',
           keysOf: (chunk, block) => keysOf(store, run, chunks[chunk]!, blocks[chunk]!, block),
         })),
       };
@@ -70,6 +80,17 @@ export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planM
       await writeDocument(store, key, plan);
       return { plan: key, batches: plan.batches.length, repeated };
     });
+}
+
+/** Whether the target's rows have the head's header and settings, so that equal parts have equal rows. */
+function isWrittenLike(target: RollbackTarget, before: BaseSnapshot): boolean {
+  return target.fingerprint === before.fingerprint && target.columns === before.columns.length;
+}
+
+/** The parts that a rollback's target and the head have in common. */
+function equalParts(before: readonly PublishedPart[], chunks: readonly StagedChunk[]): ReadonlySet<string> {
+  const target = new Set(chunks.map(({ sha256 }) => sha256));
+  return new Set(before.map(({ sha256 }) => sha256).filter((hash) => target.has(hash)));
 }
 
 /** Columns in which rows of the base snapshot hold masks, whatever today's settings say of the column. */
@@ -106,11 +127,12 @@ function guard(run: RunFile, columns: readonly Column[], deletes: number, allowD
 
 async function keysOf(
   store: ObjectStore,
-  { resource }: RunFile,
+  run: RunFile,
   chunk: StagedChunk,
   blocks: readonly Block[],
   at: number,
 ): Promise<SortKey[]> {
-  const reader = new BlockReader(store, { key: chunk.key, blocks, framing: framingOfChunk(chunk.key) });
-  return rowKeys(await reader.rows(at), resource.key.length, resource.csv.delimiter, 'all');
+  const { key: keys, csv } = run.resource;
+  const reader = new BlockReader(store, { key: chunk.key, blocks, framing: framingOfRead(run, chunk.key) });
+  return rowKeys(await reader.rows(at), keys.length, csv.delimiter, 'all');
 }

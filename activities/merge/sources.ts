@@ -13,7 +13,7 @@ import type { PublishedPart } from '../../src/lake/published/manifest.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { withRunId } from '../../src/lake/rows/row.js';
 import type { Column } from '../../src/lake/rows/schema.js';
-import { countsUnlisted, type RunFile } from '../../src/lake/run/run-file.js';
+import { mustSeeRows, type RunFile } from '../../src/lake/run/run-file.js';
 import type { StagedChunk } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 
@@ -31,10 +31,7 @@ interface SourcesInput {
   /** A part of the base snapshot. */
   readonly before: PublishedPart | null;
   /** Staged chunks, oldest first. */
-  readonly chunks: readonly Pick<
-    StagedChunk,
-    'key' | 'first' | 'last' | 'reapplied' | 'chain' | 'indexCrc32'
-  >[];
+  readonly chunks: readonly Pick<StagedChunk, 'key' | 'first' | 'last' | 'chain' | 'indexCrc32'>[];
   /** The chain of pages of the last reading of the list, if the merge has to detect shifts in it. */
   readonly lastChain?: number;
   /** Default: `BUFFER_BYTES`. */
@@ -59,7 +56,7 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
     index: PartIndex,
     written: Omit<Written, 'columns'>,
     framing: Framing,
-    { reapplied = false, isLast = false } = {},
+    isLast = false,
   ): MergeSource => {
     const part = { key, blocks: blocksIn(index.blocks, range), framing };
     // Overlapping chunks advance at the same rate. First batches of different sizes spread the ends of their batches.
@@ -70,7 +67,6 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
       keyColumns: resource.key.length,
       delimiter: written.profile.csv.delimiter,
       range,
-      reapplied,
       isLast,
       adapt:
         columns === null
@@ -80,22 +76,25 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
                 { ...written, columns: index.columns },
                 { columns, profile: resource, fingerprint },
                 age === 0 ? run.runId : null,
-              ) ?? (age === 0 && countsUnlisted(run) ? asItIs : null),
-              isForeign(key) && !reapplied ? (row) => withRunId(row, run.runId) : null,
+              ) ?? (isCompared(age) ? asItIs : null),
+              isForeign(key) ? (row) => withRunId(row, run.runId) : null,
             ),
     });
   };
   // A resumed run reads chunks that the failed run staged in its own folder.
   const own = `${stagingFolder(run.resource.name, run.runId)}/`;
-  const isForeign = (key: ObjectKey): boolean => key !== before?.key && !key.startsWith(own);
+  const isForeign = (key: ObjectKey): boolean =>
+    run.rollback === null && key !== before?.key && !key.startsWith(own);
+  // A rollback compares all rows.
+  const isCompared = (age: number): boolean => run.rollback !== null || (age === 0 && mustSeeRows(run));
   const fetched = await inParallel(
     chunks.map((chunk, at) => ({ chunk, age: at + 1 })),
     OPENED_AT_ONCE,
     async ({ chunk, age }) => {
-      const { key, reapplied, chain } = chunk;
-      const index = await readChunkIndex(store, chunk, signal);
+      const { key, chain } = chunk;
+      const index = await readIndexOf(store, run, chunk, signal);
       const isLast = chain !== undefined && chain === input.lastChain;
-      return open(age, key, index, today, framingOfChunk(key), { reapplied: reapplied === true, isLast });
+      return open(age, key, index, run.rollback ?? today, framingOfRead(run, key), isLast);
     },
   );
   const sources = [...(await openBefore()), ...fetched];
@@ -108,6 +107,24 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
     const index = await readPartIndex(store, before, { csv, keyColumns: key.length }, signal);
     return [open(0, before.key, index, run.before, framingOf(csv))];
   }
+}
+
+/** Reads the block index of a staged chunk, or of a part of a rollback's target. */
+export function readIndexOf(
+  store: ObjectStore,
+  { rollback }: Pick<RunFile, 'rollback'>,
+  chunk: Pick<StagedChunk, 'key' | 'indexCrc32'>,
+  signal?: AbortSignal,
+): Promise<PartIndex> {
+  const part = rollback?.parts.find(({ key }) => key === chunk.key);
+  if (rollback === null || part === undefined) return readChunkIndex(store, chunk, signal);
+  const { csv, key } = rollback.profile;
+  return readPartIndex(store, part, { csv, keyColumns: key.length }, signal);
+}
+
+/** The framing of a staged chunk, or of a part of a rollback's target. */
+export function framingOfRead({ rollback }: Pick<RunFile, 'rollback'>, key: ObjectKey): Framing {
+  return rollback === null ? framingOfChunk(key) : framingOf(rollback.profile.csv);
 }
 
 /** Has each row looked at, so that none is copied with its block. */

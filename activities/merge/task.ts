@@ -11,7 +11,7 @@ import { type PublishedPart, toPublished } from '../../src/lake/published/manife
 import { headerRow } from '../../src/lake/rows/header.js';
 import { newerByField } from '../../src/lake/rows/newer.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
-import { countsUnlisted, type RunFile } from '../../src/lake/run/run-file.js';
+import { countsUnlisted, type RunFile, returningFrom, syncedAtOfRun } from '../../src/lake/run/run-file.js';
 import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { folderIn } from '../shared/published-run.js';
@@ -59,7 +59,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
       changes,
       gone: new Set(input.gone.filter((key) => inRange(key, input.task.range))),
       deletes: resource.deletes,
-      reinsert: resource.windowMs !== null || resource.deletes === 'keep',
+      rollback: run.rollback === null ? null : { syncedAt: syncedAtOfRun(run) },
       runId: run.runId,
       deletedAt: toUtcSeconds(run.startedAt),
       delimiter,
@@ -67,6 +67,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
       restorable: judgeOf(run, plan),
       countsUnlisted: countsUnlisted(run),
       observer: meter,
+      rolledBackBy: returningFrom(run)?.runId ?? null,
       signs: input.signs,
       onProgress: () => input.signal.throwIfAborted(),
     });

@@ -1,14 +1,22 @@
 import { Context } from '@temporalio/activity';
 import type { UtcSeconds } from '../../src/core/brands.js';
-import type { Activities, PreparedRun, PrepareRunInput } from '../../src/core/contract/index.js';
+import type {
+  Activities,
+  PreparedRun,
+  PrepareRunInput,
+  PublishedMode,
+} from '../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../src/core/settings.js';
+import type { FoundPointer } from '../../src/lake/published/pointer.js';
 import { checkLayoutOfRuns } from '../../src/lake/published/run-folders.js';
 import { hasPlainId, keyFingerprint } from '../../src/lake/rows/profile.js';
 import { ColumnSet } from '../../src/lake/rows/schema.js';
 import { canDetectDeletes } from '../../src/lake/run/deletes.js';
 import { isFullReadDue } from '../../src/lake/run/full-read.js';
 import type { BaseSnapshot, RunFile } from '../../src/lake/run/run-file.js';
-import { ALL_REMOVED, removalWarning } from '../../src/lake/store/index.js';
+import { ALL_REMOVED, type ObjectStore, removalWarning } from '../../src/lake/store/index.js';
+import { readIntactHead } from '../rollback/damaged-head.js';
+import { readTarget, stageTarget } from '../rollback/target.js';
 import { temporalClock, withGiveUpAfter, withHeartbeat } from '../shared/activity-context.js';
 import { passFence, readBaseSnapshot } from '../shared/base-snapshot.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
@@ -18,7 +26,6 @@ import { withMaskingFingerprint } from '../shared/masking.js';
 import { checkConditionalWrites } from './conditional-writes.js';
 import { checkOrganization } from './organization.js';
 import { findResumable } from './resume.js';
-import { type RolledBackRuns, readRolledBackRuns } from './rolled-back-runs.js';
 import { changeOf, earlierListOf, shapesOf } from './settings-change.js';
 
 /**
@@ -57,8 +64,7 @@ async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<P
     pageSize: run.sync.pageSize,
     giveUpAfterMs: run.giveUpAfterMs,
     resumed: run.resumed,
-    // Only the change logs have the versions that the service no longer lists. A resumed run has staged them already.
-    restoreRolledBack: run.rolledBackRuns.length > 0 && run.resumed === null,
+    rollback: run.rollback === null ? null : await stageTarget(store, input, run),
     table: run.tables !== null,
     onPublished: run.onPublished,
   };
@@ -84,38 +90,52 @@ async function fixRun(
   if (outcome === 'empty') await checkLayoutOfRuns(store, resource.name);
   // Only now, because it writes to the lake.
   await checkConditionalWrites(store, now);
-  const before = found === null ? null : await readBaseSnapshot(store, found);
+  const { before, warnings: fromHead } = await readHead(store, found, input);
+  const rollback =
+    input.rollbackTo === null
+      ? null
+      : await readTarget(store, input, input.rollbackTo, found?.pointer ?? null);
   const removals = removalWarning(input.refused ?? ALL_REMOVED);
-  const warnings: string[] = removals === null ? [] : [removals];
+  const warnings: string[] = [...fromHead, ...(removals === null ? [] : [removals])];
   if (before !== null) {
     checkKey(resource, before);
+    if (rollback !== null) checkKey(resource, { runId: rollback.to, profile: rollback.profile });
     checkDelimiter(resource, before);
     const { info, cancellationSignal: signal } = Context.current();
     // `--adopt` overrides the organization check, but not for a lake of another address or name, which may be another's.
     const former = { movedFrom, renamedFrom };
-    if (!input.adopt || movedFrom !== null || renamedFrom !== null)
+    const asksService = rollback === null && (!input.adopt || movedFrom !== null || renamedFrom !== null);
+    if (asksService)
       warnings.push(...(await checkOrganization(connection, { signal, attempt: info.attempt, ...former })));
     if (movedFrom !== null) warnings.push(movedWarning(movedFrom, settings.baseUrl));
     if (renamedFrom !== null) warnings.push(renamedWarning(renamedFrom, settings.name));
   }
   const checkpoint = checkpointOf(input, before, outcome);
-  const left =
-    found === null ? NO_ROLLED_BACK_RUNS : await readRolledBackRuns(store, resource.name, found.pointer);
-  const change = before === null ? null : changeOf(resource, before, left);
+  const change = before === null ? null : changeOf(resource, before);
   const earlierList = before === null ? null : earlierListOf(resource, before, movedFrom);
   const isNewList = before !== null && (before.list.path !== resource.path || movedFrom !== null);
+  // After a rollback, the list decides what is current; until then, what the target says stays.
+  const isAfterRollback = before !== null && before.rolledBack !== null && input.since === null;
   const isDue =
     before !== null &&
     // A request with `since` is for one period, so it does not start a full read.
     input.since === null &&
     isFullReadDue(before.fullRead, input.startedAt, settings.sync.reconcileEveryMs);
+  const mustReturn = isAfterRollback && (isDue || (before.fullRead?.shifted ?? 0) <= 1);
   // Rows of an earlier list are not deleted because a new list does not have them.
   const mayConclude = earlierList === null || input.allowDeletes;
   const reconcile =
-    before !== null && (input.reconcile || isDue) && mayConclude && canDetectDeletes(resource);
+    before !== null &&
+    before.rolledBack === null &&
+    rollback === null &&
+    (input.reconcile || isDue) &&
+    mayConclude &&
+    canDetectDeletes(resource);
+  if (input.reconcile && isAfterRollback) warnings.push(noDeletesYet(resource.name));
   // A service at a new address may be a restored backup, whose `updatedAt` values do not show what changed.
   const mustReadAll = checkpoint === null || before === null || isNewList || change?.mustRead === true;
-  const mode = mustReadAll || reconcile || isDue ? 'full' : input.mode;
+  const reads = mustReadAll || reconcile || isDue || mustReturn ? 'full' : input.mode;
+  const mode: PublishedMode = rollback === null ? reads : 'rollback';
   const request = {
     writer: input.writer,
     connection: input.connection,
@@ -125,10 +145,10 @@ async function fixRun(
     updatedSince: mode === 'increment' ? (input.since ?? checkpoint) : null,
     checkpoint,
     before,
-    rolledBackRuns: left.rolledBackRuns,
+    rollback,
   };
   const resumable =
-    input.resumable === null
+    input.resumable === null || rollback !== null
       ? null
       : await findResumable(store, request, { failed: input.resumable, now: input.startedAt });
   const readSince = resumable?.readSince ?? input.startedAt;
@@ -147,13 +167,24 @@ async function fixRun(
     tables: settings.tables,
     onPublished: settings.onPublished,
     reconcile,
-    shapes: shapesOf(resource, before, left, readSince),
+    shapes: shapesOf(resource, before, rollback, readSince),
     settingsChange: change,
     earlierList,
-    columns: new ColumnSet(resource.key, [...(before?.columns ?? []), ...left.columns]).toColumns(),
+    columns: new ColumnSet(resource.key, before?.columns ?? []).toColumns(),
     resumed: resumable?.resumed ?? null,
     leftBehind: [...(leftBehind === null ? [] : [leftBehind]), ...(before?.leftBehind ?? [])],
   });
+}
+
+/** The snapshot that the run is based on; `null`: nothing is published. */
+async function readHead(
+  store: ObjectStore,
+  found: FoundPointer | null,
+  { rollbackTo }: PrepareRunInput,
+): Promise<{ readonly before: BaseSnapshot | null; readonly warnings: readonly string[] }> {
+  if (found === null) return { before: null, warnings: [] };
+  if (rollbackTo === null) return { before: await readBaseSnapshot(store, found), warnings: [] };
+  return readIntactHead(store, found, Context.current().cancellationSignal);
 }
 
 function movedWarning(from: string, to: string): string {
@@ -171,10 +202,15 @@ function renamedWarning(from: string, to: string): string {
   );
 }
 
-const NO_ROLLED_BACK_RUNS: RolledBackRuns = { columns: [], rolledBackRuns: [], shapes: null, startedAt: 0 };
+function noDeletesYet(resource: string): string {
+  return (
+    `rollback: this run reads everything after the rollback and marks no deletes; to detect deletes, run ` +
+    `\`worktrack backfill --resource ${resource} --reconcile\` after it`
+  );
+}
 
 /** Rows are identified by their key. With a different key, the snapshot would hold the same record twice. */
-function checkKey(resource: ResourceSettings, before: BaseSnapshot): void {
+function checkKey(resource: ResourceSettings, before: Pick<BaseSnapshot, 'runId' | 'profile'>): void {
   if (keyFingerprint(resource) === keyFingerprint(before.profile)) return;
   throw finalFailure(
     'Configuration',

@@ -12,7 +12,7 @@ const MAX_AGE_MS = DAY_MS;
 /** The inputs that must be equal for a run to reuse the pages of another run. */
 type ReadRequest = Pick<
   RunFile,
-  'connection' | 'baseUrl' | 'resource' | 'mode' | 'updatedSince' | 'checkpoint' | 'before' | 'rolledBackRuns'
+  'connection' | 'baseUrl' | 'resource' | 'mode' | 'updatedSince' | 'checkpoint' | 'before'
 >;
 
 /** The staged pages of a failed run, and the time from which they were read. */
@@ -45,10 +45,10 @@ export async function findResumable(
 }
 
 function fingerprintOf(run: ReadRequest): string {
-  const { connection, baseUrl, resource, mode, updatedSince, checkpoint, before, rolledBackRuns } = run;
+  const { connection, baseUrl, resource, mode, updatedSince, checkpoint, before } = run;
   const snapshot = before === null ? null : [before.runId, before.etag];
   const service = [connection, baseUrl, resource];
-  return JSON.stringify([...service, mode, updatedSince, checkpoint, snapshot, rolledBackRuns]);
+  return JSON.stringify([...service, mode, updatedSince, checkpoint, snapshot]);
 }
 
 /** Names sort by call and attempt, and each stage continues the one before, so the last name is the newest stage. */

@@ -1,23 +1,27 @@
 import type { UtcSeconds } from '../../src/core/brands.js';
 import type { ResourceSettings } from '../../src/core/settings.js';
 import { hashesColumns, profileFingerprint } from '../../src/lake/rows/profile.js';
-import { nextShapes, type Shape, settingsChange, shapeOf, unknownShape } from '../../src/lake/rows/shapes.js';
-import type { BaseSnapshot, NamedChange } from '../../src/lake/run/run-file.js';
+import {
+  isSameShape,
+  nextShapes,
+  type Shape,
+  settingsChange,
+  shapeOf,
+  unknownShape,
+} from '../../src/lake/rows/shapes.js';
+import type { BaseSnapshot, NamedChange, RollbackTarget } from '../../src/lake/run/run-file.js';
 import { toUtcSeconds } from '../../src/lake/run/watermark.js';
-import type { RolledBackRuns } from './rolled-back-runs.js';
 
 /** What has changed since the base snapshot in the settings that shape rows; `null` for nothing. */
 export function changeOf(
   resource: ResourceSettings,
   { fingerprint, shapes, columns, profile }: BaseSnapshot,
-  left: RolledBackRuns,
 ): NamedChange | null {
   if (fingerprint === profileFingerprint(resource)) return null;
   const today = shapeOf(resource, null);
   const change = settingsChange(shapes, today, { columns, key: resource.key });
   const changed = changedSettings(shapeOf(profile, null), today);
-  // Which rows the rolled-back runs wrote with which settings is not known later on.
-  return { ...change, mustRead: change.mustRead || isMixed(shapes, left), changed };
+  return { ...change, changed };
 }
 
 function changedSettings(before: Shape, today: Shape): string[] {
@@ -35,26 +39,28 @@ function changedSettings(before: Shape, today: Shape): string[] {
 export function shapesOf(
   resource: ResourceSettings,
   before: BaseSnapshot | null,
-  left: RolledBackRuns,
+  rollback: RollbackTarget | null,
   readSince: number,
 ): readonly Shape[] {
-  if (before === null) return [shapeOf(resource, null)];
-  const shapes = isMixed(before.shapes, left)
-    ? [unknownShape([...before.shapes, ...(left.shapes ?? [])])]
-    : before.shapes;
-  return nextShapes(shapes, shapeOf(resource, sinceOf(before, left, readSince)));
+  const today = shapeOf(resource, null);
+  if (before === null) return [today];
+  const { startedAt, shapes } = before;
+  if (rollback === null)
+    return nextShapes(shapes, shapeOf(resource, sinceOf({ startedAt, shapes }, readSince)));
+  const isOne = shapes.length === 1 && isSameShape(shapes[0]!, today);
+  if (isOne && JSON.stringify(rollback.shapes) === JSON.stringify(shapes)) return shapes;
+  // The rows get the time of the rollback, so it is not known any more which settings wrote which of them.
+  return [unknownShape([...shapes, ...rollback.shapes, today])];
 }
 
 /** The first `_synced_at` of the rows of a run: later than that of every row of earlier runs, even if a clock was set back. */
-function sinceOf({ startedAt, shapes }: BaseSnapshot, left: RolledBackRuns, readSince: number): UtcSeconds {
+function sinceOf(
+  { startedAt, shapes }: Pick<BaseSnapshot, 'startedAt' | 'shapes'>,
+  readSince: number,
+): UtcSeconds {
   const last = shapes.at(-1)?.since ?? null;
-  const earlier = Math.max(startedAt, left.startedAt, last === null ? 0 : Date.parse(last));
+  const earlier = Math.max(startedAt, last === null ? 0 : Date.parse(last));
   return toUtcSeconds(Math.max(readSince, earlier + 1000));
-}
-
-/** Whether rolled-back runs, whose change logs are restored, were shaped by other settings than the target of the rollback. */
-function isMixed(shapes: readonly Shape[], left: RolledBackRuns): boolean {
-  return left.shapes !== null && JSON.stringify(left.shapes) !== JSON.stringify(shapes);
 }
 
 /** The list before the current one, if rows of it may be left in the base snapshot. @param movedFrom the earlier address */

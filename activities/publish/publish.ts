@@ -10,12 +10,14 @@ import { limitWarnings } from '../../src/core/text-budget.js';
 import { summaryOf } from '../../src/lake/checks/result.js';
 import type { MergeCounts } from '../../src/lake/merge/merge.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
-import { indexedObjects } from '../../src/lake/published/layout.js';
+import { indexedObjects, inFolder, MANIFEST } from '../../src/lake/published/layout.js';
 import {
   addLineBreaks,
+  type ListIdentity,
   type ManifestInput,
   type PublishedPart,
   previousRuns,
+  type RolledBack,
 } from '../../src/lake/published/manifest.js';
 import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
@@ -23,7 +25,7 @@ import { schemaChanges } from '../../src/lake/rows/schema.js';
 import { type AddedUp, addUp } from '../../src/lake/run/add-up.js';
 import { detectionOf } from '../../src/lake/run/deletes.js';
 import { nextFullRead } from '../../src/lake/run/full-read.js';
-import { countsUnlisted, type RunFile } from '../../src/lake/run/run-file.js';
+import { countsUnlisted, type RunFile, returningFrom } from '../../src/lake/run/run-file.js';
 import type { Stage } from '../../src/lake/run/stage.js';
 import { nextCheckpoint, nextReadUpTo, windowGap } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -33,14 +35,18 @@ import type { ActivityDeps } from '../shared/deps.js';
 import { displacedFailure } from '../shared/displacement.js';
 import { readDocument, readRunWith, readStages } from '../shared/documents.js';
 import { finalFailure } from '../shared/failures.js';
+import { folderIn } from '../shared/published-run.js';
 import { type CheckedCandidate, checkCandidate } from './check-candidate.js';
 import { findPublished, readFound } from './find-published.js';
 import { listStrays, writeManifest } from './folder.js';
 import { headerOnlyPart } from './header-only-part.js';
+import { countStillDropped } from './still-dropped.js';
 import { checkTableTypes } from './table-types.js';
 import { warningsOf } from './warnings.js';
 
 const CHECKS_AT_ONCE = 16;
+/** Snapshots that rollbacks keep at most. */
+const MAX_KEPT = 20;
 
 /** Verifies the row counts and the stored objects of a run, writes its manifests, and swaps the pointer. */
 export function createPublish(deps: ActivityDeps): Activities['worktrack.publish'] {
@@ -103,7 +109,8 @@ interface ToPublish extends Pick<PublishInput, 'shifted' | 'unproven'> {
 async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Promise<PublishedRun> {
   const { resource, runId, connection, baseUrl } = run;
   const parts = await checkedParts(store, run, found);
-  const common = manifestFields(run, found, parts.changes);
+  const notListed = await notListedSince(store, run, found, parts.snapshot);
+  const common = manifestFields(run, found, { changes: parts.changes, notListed });
   const { checkpoint, counts, warnings, deletes } = common;
   // A replaced attempt stops here.
   Context.current().cancellationSignal.throwIfAborted();
@@ -127,6 +134,7 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
       ...{ resource: resource.name, runId, snapshot: snapshot.key, changes: changes.key, publishedAt },
       checkpoint: { updatedSince: checkpoint },
       ...{ rows: counts.rows, connection, baseUrl, writer: run.writer },
+      rolledBack: common.rolledBack,
       manifests: { snapshot: snapshot.sha256, changes: changes.sha256 },
     },
     run.before === null ? 'absent' : { etag: run.before.etag },
@@ -173,27 +181,29 @@ async function checkedParts(store: ObjectStore, run: RunFile, { plan, sum, check
 /** What the manifests of the snapshot and of the change log have in common. */
 function manifestFields(
   run: RunFile,
-  { stage, list, shifted, unproven, deletesProblems, plan, sum, checkedTypes, checked }: ToPublish,
-  changes: readonly PublishedPart[],
+  found: ToPublish,
+  { changes, notListed }: { readonly changes: readonly PublishedPart[]; readonly notListed: number | null },
 ): Omit<ManifestInput, 'tree' | 'parts' | 'publishedAt'> {
-  const { resource } = run;
+  const { stage, list, shifted, unproven, deletesProblems, plan, sum, checkedTypes, checked } = found;
+  const { resource, rollback } = run;
   const { counts } = sum;
   const clocks = { startedAt: run.readSince, serviceStart: stage.serviceStart };
   const began = { workflow: stage.began ?? run.readSince, service: stage.serviceStart };
-  const gap = windowGap(run.checkpoint, resource.windowMs, clocks);
+  const gap = rollback === null ? windowGap(run.checkpoint, resource.windowMs, clocks) : null;
   const schema = run.before === null ? [] : schemaChanges(run.columns, plan.columns);
   const { readPages: pages, pageSize, updatedSince: asked } = list;
-  // A list with an empty body may hide rows like one that shifts, because a proxy may have dropped the body.
-  const isIncomplete = shifted || (stage.isBlank && asked === null);
+  const isIncomplete = isIncompleteRead(found);
   const read = { mode: run.mode, startedAt: run.readSince, shifted: isIncomplete, pages, pageSize };
   return {
     ...{ connection: run.connection, baseUrl: run.baseUrl, resource: resource.name, runId: run.runId },
     ...{ writer: run.writer, previousRuns: previousRuns(run.before), leftBehind: run.leftBehind },
     mode: run.mode,
     updatedSince: asked,
-    checkpoint: nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince),
+    checkpoint: rollback?.checkpoint ?? nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince),
     startedAt: run.startedAt,
-    readUpTo: nextReadUpTo(run.before?.readUpTo ?? null, began, run.checkpoint, run.updatedSince),
+    readUpTo:
+      rollback?.readUpTo ??
+      nextReadUpTo(run.before?.readUpTo ?? null, began, run.checkpoint, run.updatedSince),
     pages: stage.pages,
     counts,
     columns: plan.columns,
@@ -206,12 +216,13 @@ function manifestFields(
       notListed: run.mode === 'full' ? sum.counts.retained : null,
     }),
     fullRead: nextFullRead(run.before?.fullRead ?? null, read),
+    rolledBack: rolledBackAfter(run, isIncomplete),
     ...(checkedTypes === null ? {} : { checkedTypes }),
     ...(checked === null ? {} : { checked: checked.record }),
     changesLineBreaks: addLineBreaks(run.before?.changesLineBreaks ?? 0, changes),
     warnings: [
       ...run.warnings,
-      ...warningsOf(run, { stage, asked, gap, shifted, unproven, deletesProblems, counts }),
+      ...warningsOf(run, { stage, asked, gap, shifted, unproven, deletesProblems, counts, notListed }),
       ...(checked?.warnings ?? []),
       ...schema,
     ],
@@ -226,14 +237,54 @@ function listAndShapes(
   run: RunFile,
   { unlisted, unrestored }: MergeCounts,
 ): Pick<ManifestInput, 'list' | 'shapes'> {
-  const { resource, earlierList, shapes, settingsChange, reconcile, rolledBackRuns } = run;
+  const { resource, earlierList, shapes, settingsChange, reconcile, rollback, before } = run;
   // Also while deletes are not detected: settings may turn the detection on later.
   const isOpen = earlierList !== null && !reconcile && !(countsUnlisted(run) && unlisted === 0);
-  const isSettled = settingsChange !== null && unrestored === 0 && rolledBackRuns.length === 0;
+  const isSettled = settingsChange !== null && unrestored === 0;
+  if (rollback !== null) return { list: listAfterRollback(before!.list, rollback.list), shapes };
   return {
     list: { path: resource.path, ...(isOpen ? { earlier: earlierList } : {}) },
     shapes: isSettled ? [{ ...shapes.at(-1)!, since: null }] : shapes,
   };
+}
+
+/** A rollback may bring back rows of an earlier list. */
+function listAfterRollback(head: ListIdentity, target: ListIdentity): ListIdentity {
+  const earlier = head.earlier ?? (target.path === head.path ? target.earlier : target.path);
+  return earlier === undefined ? head : { ...head, earlier };
+}
+
+/** A list with an empty body may hide rows like one that shifts, because a proxy may have dropped the body. */
+function isIncompleteRead({ shifted, stage, list }: ToPublish): boolean {
+  return shifted || (stage.isBlank && list.updatedSince === null);
+}
+
+/** What the manifest says about a rollback: it is over when a complete full read has followed. */
+function rolledBackAfter(
+  { runId, resource, nominalStart, mode, before, rollback }: RunFile,
+  isIncomplete: boolean,
+): RolledBack | null {
+  const earlier = before?.rolledBack ?? null;
+  if (rollback === null) return mode === 'full' && !isIncomplete ? null : earlier;
+  const changes = inFolder(folderIn({ resource, nominalStart, runId }, 'changes'), MANIFEST);
+  const [to, from] = [rollback.to, before!.runId];
+  const keep = [...new Set([...(earlier?.keep ?? []), to, from])].slice(-MAX_KEPT);
+  return { runId, changes, to, from, keep };
+}
+
+/** Counts what the full read after a rollback did not list; `null`: there was no rollback, or it is not over yet. */
+async function notListedSince(
+  store: ObjectStore,
+  run: RunFile,
+  found: ToPublish,
+  parts: readonly PublishedPart[],
+): Promise<number | null> {
+  const rolledBack = returningFrom(run);
+  if (rolledBack === null || isIncompleteRead(found)) return null;
+  const { key, csv } = run.resource;
+  const { cancellationSignal: signal } = Context.current();
+  const dropped = await countStillDropped(store, rolledBack, { parts, key, csv }, signal);
+  return found.sum.counts.notReturned + dropped;
 }
 
 /** Readers of the folder would read the rows of these parts as well. The next run has a folder of its own. */

@@ -19,16 +19,17 @@ interface Found {
   readonly unproven: number;
   /** Why a run that looked for deletes could not conclude some. */
   readonly deletesProblems: readonly DeletesProblem[] | null;
-  readonly counts: Pick<MergeCounts, 'reapplied' | 'restored' | 'unrestored' | 'unlisted'>;
+  readonly counts: Pick<MergeCounts, 'unrestored' | 'unlisted'>;
+  /** Records that a rollback changed and that the full read after it did not list; `null`: not counted. */
+  readonly notListed: number | null;
 }
 
 /** The warnings in the manifest of a published run, as text for users. */
 export function warningsOf(
   run: RunFile,
-  { stage, asked, gap, shifted, unproven, deletesProblems, counts }: Found,
+  { stage, asked, gap, shifted, unproven, deletesProblems, counts, notListed }: Found,
 ): string[] {
   const { resource } = run;
-  const { reapplied, restored } = counts;
   const warnings = [...settingsWarnings(run, counts.unrestored), ...listWarnings(run, counts.unlisted)];
   if (gap !== null) {
     warnings.push(
@@ -36,16 +37,12 @@ export function warningsOf(
         `the window of ${resource.name}`,
     );
   }
-  if (reapplied > 0) {
+  if (notListed !== null && notListed > 0) {
+    const { to, from } = run.before!.rolledBack!;
+    const [is, stays] = notListed === 1 ? ['is', 'stays'] : ['are', 'stay'];
     warnings.push(
-      `${count(reapplied, 'row')} came from the change logs of rolled-back runs, because run ${run.before?.runId} ` +
-        'does not have them and the service no longer lists them',
-    );
-  }
-  if (restored > 0) {
-    warnings.push(
-      `${count(restored, 'row')} of run ${run.before?.runId} got a newer version, or a delete, from the change logs of ` +
-        'rolled-back runs',
+      `rollback: ${count(notListed, 'record')} that the rollback to run ${to} changed ${is} not listed any more and ` +
+        `${stays} as in that run; their newer versions are in run ${from}: worktrack cat ${resource.name} --run ${from}`,
     );
   }
   if (isSetBack(run.updatedSince, asked)) {

@@ -3,7 +3,7 @@ import type { RunId } from '../../src/core/brands.js';
 import type { Activities, PurgeRecordInput } from '../../src/core/contract/index.js';
 import { beganAfter, isRunId } from '../../src/core/run-id.js';
 import { manifestChecksums } from '../../src/lake/published/checksums.js';
-import { folderOf, pointerKey, rolledBackRoot, stagingPrefix } from '../../src/lake/published/layout.js';
+import { folderOf, pointerKey, stagingPrefix } from '../../src/lake/published/layout.js';
 import type { Manifest } from '../../src/lake/published/manifest.js';
 import {
   decodePointer,
@@ -26,8 +26,7 @@ import { checkTableCanBePurged } from './check-table.js';
 import { purgeTree, type TreePurge } from './purge-tree.js';
 
 /**
- * Removes one record from all snapshots and change logs of a resource, including those of rolled-back and unpublished
- * runs, and from the staging folders. No other run of the mirror is in progress during a purge. The purge writes the
+ * Removes one record from all snapshots and change logs of a resource, including those of unpublished runs, and from the staging folders. No other run of the mirror is in progress during a purge. The purge writes the
  * pointer first. A run that began earlier, for example in another mirror, then cannot be published: its swap expects the
  * previous version of the pointer.
  */
@@ -49,20 +48,18 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
       };
       onRefused(await removeStaged(store, input, signal));
       const purged = { snapshots: 0, changeLogs: 0 };
-      for (const root of [input.resource, rolledBackRoot(input.resource)]) {
-        const snapshots = await listRuns(store, root, 'snapshots');
-        const changes = await listRuns(store, root, 'changes');
-        for (const runId of new Set([...snapshots.keys(), ...changes.keys()])) {
-          signal.throwIfAborted();
-          // A run of another mirror that began later is based on a snapshot without the record.
-          if (beganAfter(runId, input.runId)) continue;
-          const removed = await purgeRun(store, input, {
-            ...{ root, runId, snapshots, changes },
-            ...{ masking: settings, onRefused },
-          });
-          if (removed.snapshot) purged.snapshots++;
-          if (removed.changes) purged.changeLogs++;
-        }
+      const snapshots = await listRuns(store, input.resource, 'snapshots');
+      const changes = await listRuns(store, input.resource, 'changes');
+      for (const runId of new Set([...snapshots.keys(), ...changes.keys()])) {
+        signal.throwIfAborted();
+        // A run of another mirror that began later is based on a snapshot without the record.
+        if (beganAfter(runId, input.runId)) continue;
+        const removed = await purgeRun(store, input, {
+          ...{ runId, snapshots, changes },
+          ...{ masking: settings, onRefused },
+        });
+        if (removed.snapshot) purged.snapshots++;
+        if (removed.changes) purged.changeLogs++;
       }
       const pointer = found === null ? null : await updatePointer(store, found, input);
       const { tables, retention } = settings;
@@ -136,9 +133,8 @@ async function checkKey(
 
 async function purgeRun(
   store: ObjectStore,
-  { runId: by, key: values }: PurgeRecordInput,
+  { resource, runId: by, key: values }: PurgeRecordInput,
   run: {
-    readonly root: string;
     readonly runId: RunId;
     readonly snapshots: RunFolders;
     readonly changes: RunFolders;
@@ -149,7 +145,7 @@ async function purgeRun(
   const signal = Context.current().cancellationSignal;
   const purged: Record<'snapshots' | 'changes', Manifest | null> = { snapshots: null, changes: null };
   for (const tree of ['snapshots', 'changes'] as const) {
-    const manifest = manifestOf(run.root, tree, run[tree], run.runId);
+    const manifest = manifestOf(resource, tree, run[tree], run.runId);
     if (manifest === null) continue;
     purged[tree] = await purgeTree(store, {
       ...{ tree, manifest, values, by, signal },
@@ -161,7 +157,7 @@ async function purgeRun(
   const { snapshots, changes } = purged;
   if (snapshots !== null && changes !== null) {
     const { rows } = snapshots.counts;
-    const key = manifestOf(run.root, 'changes', run.changes, run.runId)!;
+    const key = manifestOf(resource, 'changes', run.changes, run.runId)!;
     if (changes.counts.rows !== rows) await rewrite(store, key, (body) => recountRows(body, rows));
   }
   const isPurged = (manifest: Manifest | null): boolean =>

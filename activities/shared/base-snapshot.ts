@@ -5,6 +5,7 @@ import { type FoundPointer, type Pointer, readPointerVersion } from '../../src/l
 import { REPORTED_RUNS, shortened, toReportedRun } from '../../src/lake/published/recent-runs.js';
 import { type Claim, checkFence, descendsFromPublished } from '../../src/lake/run/fence.js';
 import type { BaseSnapshot } from '../../src/lake/run/run-file.js';
+import type { ClockTimes } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from './failures.js';
 
@@ -66,12 +67,19 @@ function recentRunsOf(manifest: Manifest): BaseSnapshot['recentRuns'] {
   return [run, ...(manifest.recentRuns ?? [])].slice(0, REPORTED_RUNS - 1);
 }
 
-export async function readBaseSnapshot(
-  store: ObjectStore,
-  { pointer, etag }: FoundPointer,
-): Promise<BaseSnapshot> {
-  const manifest = await readSnapshot(store, pointer);
-  const { readUpTo } = manifest;
+/** Up to when everything was read. */
+export function readUpToOf({ readUpTo }: Pick<Manifest, 'readUpTo'>): ClockTimes {
+  const { workflow, service } = readUpTo;
+  return { workflow: Date.parse(workflow), service: service === null ? null : Date.parse(service) };
+}
+
+/** Reads the snapshot that a run is based on. @throws as `readSnapshot` */
+export async function readBaseSnapshot(store: ObjectStore, found: FoundPointer): Promise<BaseSnapshot> {
+  return baseSnapshot(found, await readSnapshot(store, found.pointer));
+}
+
+/** @param manifest of the snapshot, or of the run's change log, which has the same fields apart from the parts */
+export function baseSnapshot({ pointer, etag }: FoundPointer, manifest: Manifest): BaseSnapshot {
   return {
     runId: pointer.runId,
     etag,
@@ -79,10 +87,7 @@ export async function readBaseSnapshot(
     checkpoint: pointer.checkpoint.updatedSince,
     startedAt: Date.parse(manifest.startedAt),
     publishedAt: Date.parse(manifest.publishedAt),
-    readUpTo: {
-      workflow: Date.parse(readUpTo.workflow),
-      service: readUpTo.service === null ? null : Date.parse(readUpTo.service),
-    },
+    readUpTo: readUpToOf(manifest),
     rows: manifest.counts.rows,
     fingerprint: manifest.fingerprint,
     columns: manifest.columns,
@@ -91,6 +96,7 @@ export async function readBaseSnapshot(
     list: manifest.list,
     shapes: manifest.shapes,
     fullRead: manifest.fullRead,
+    rolledBack: manifest.rolledBack,
     deletes: manifest.deletes,
     changesLineBreaks: manifest.changesLineBreaks,
     recentRuns: recentRunsOf(manifest),

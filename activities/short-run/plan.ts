@@ -100,7 +100,6 @@ function checkPrepared(prepared: PreparedRun): void {
   if (prepared.mode !== 'increment') throw new HandOver('it reads everything');
   if (prepared.reconcile) throw new HandOver('it detects deletes');
   if (prepared.resumed !== null) throw new HandOver('it resumes from the pages of a failed run');
-  if (prepared.restoreRolledBack) throw new HandOver('it restores rolled-back runs');
   if (prepared.table) throw new HandOver('the resource has a table');
   if (prepared.onPublished) throw new HandOver('it starts a workflow');
 }

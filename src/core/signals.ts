@@ -114,6 +114,7 @@ const report = object({
     } satisfies ChecksOf<CheckSummary>),
   ),
   error: orNull(object({ type: text, message: text })),
+  rolledBackTo: optional(runId),
   rolledBackFrom: optional(runId),
   purged: optional(object({ snapshots: count, changeLogs: count } satisfies ChecksOf<PurgeCounts>)),
   event: optional(oneOf('failure', 'recovery')),

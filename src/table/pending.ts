@@ -19,8 +19,8 @@ const MAX_RUNS = 1000;
 
 /**
  * The states to commit, oldest first; the last one is the pointer's. Each run that was published since the table's newest
- * version gets a version, as long as its snapshot exists. If the run that the table shows was rolled back, the target of
- * the rollback comes first.
+ * version gets a version, as long as its snapshot exists. If the table shows a run that is not on the chain, because
+ * `latest.json` was restored from a backup, the run before it comes first.
  */
 export async function pendingStates(
   store: ObjectStore,
@@ -40,30 +40,33 @@ export async function pendingStates(
   const snapshots =
     missed.length === 0 ? new Map<RunId, string>() : await listSnapshots(store, pointer.resource);
   const earlier = missed.flatMap((run): PendingState[] => {
-    const key = manifestOf(pointer.resource, 'snapshots', snapshots, run);
-    const operation = shown !== null && !beganAfter(run, shown.runId) ? 'ROLLBACK' : 'WRITE';
+    const key = manifestOf(pointer.resource, 'snapshots', snapshots, run.runId);
+    const operation = shown !== null && !beganAfter(run.runId, shown.runId) ? 'ROLLBACK' : run.operation;
     // A run whose snapshot is no longer kept gets no version.
-    return key === null ? [] : [{ runId: run, amendedBy: null, snapshot: key, operation }];
+    return key === null ? [] : [{ runId: run.runId, amendedBy: null, snapshot: key, operation }];
   });
   const isBack = shown !== null && !beganAfter(runId, shown.runId);
   return [...earlier, { ...current, snapshot, operation: isBack ? 'ROLLBACK' : operationOf(pointer) }];
 }
 
-function operationOf({ runId, amendedBy, rolledBackFrom }: Pointer): PendingState['operation'] {
-  if (amendedBy === undefined || amendedBy === runId) return 'WRITE';
-  return rolledBackFrom === undefined ? 'PURGE' : 'ROLLBACK';
+function operationOf({ runId, amendedBy, rolledBack }: Pointer): PendingState['operation'] {
+  if (amendedBy !== undefined && amendedBy !== runId) return 'PURGE';
+  return rolledBack?.runId === runId ? 'ROLLBACK' : 'WRITE';
 }
 
 /** Runs on the chain between the run that the table shows and the pointer's, oldest first. */
-async function missedRuns(store: ObjectStore, pointer: Pointer, shown: RunId): Promise<RunId[]> {
-  const missed: RunId[] = [];
-  // The pointer was rolled back behind the run that the table shows.
+async function missedRuns(
+  store: ObjectStore,
+  pointer: Pointer,
+  shown: RunId,
+): Promise<Pick<PendingState, 'runId' | 'operation'>[]> {
+  const missed: Pick<PendingState, 'runId' | 'operation'>[] = [];
+  // The pointer was restored from before the run that the table shows.
   if (!beganAfter(pointer.runId, shown)) return missed;
-  for await (const { runId } of new RunChain(store, pointer).passing()) {
+  for await (const { runId, manifest } of new RunChain(store, pointer).passing()) {
     if (runId === pointer.runId) continue;
     if (runId === shown || missed.length >= MAX_RUNS) break;
-    missed.push(runId);
-    // The table shows a run that is not on the chain any more. This is the run before it, the target of the rollback.
+    missed.push({ runId, operation: manifest.mode === 'rollback' ? 'ROLLBACK' : 'WRITE' });
     if (!beganAfter(runId, shown)) break;
   }
   return missed.reverse();

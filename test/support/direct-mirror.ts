@@ -66,6 +66,7 @@ export class DirectMirror {
         adopt: false,
         allowDeletes,
         since: null,
+        rollbackTo: null,
         resumable: null,
       },
       ...{ checkpoint: this.#checkpoint, publishedRunId: this.#runId, writer: this.#writer },

@@ -137,9 +137,7 @@ ${connection}`;
     const { connection, resource, runId } = input;
     const ref: RunRef = { connection, resource, runId };
     const prepared = await this.step('worktrack.prepareRun', input);
-    let last: ExtractResult | null = prepared.restoreRolledBack
-      ? await this.step('worktrack.restoreRolledBack', ref)
-      : (prepared.resumed?.extracted ?? null);
+    let last: ExtractResult | null = prepared.rollback ?? prepared.resumed?.extracted ?? null;
     let call = 0;
     let number = 0;
     const read = async (kind: 'list' | 'catch-up'): Promise<number> => {
@@ -153,7 +151,7 @@ ${connection}`;
       } while (!last.done);
       return reading.number;
     };
-    await read('list');
+    if (prepared.rollback === null) await read('list');
     if (this.#isAbandoned) {
       this.#isAbandoned = false;
       this.#resumable = runId;
@@ -197,14 +195,14 @@ ${connection}`;
     return { ...published, runId, short: false };
   }
 
-  /** Points `latest.json` at an earlier run. */
-  async rollBack(to: RunId): Promise<void> {
-    const { connection, resource, runId, ...fence } = this.#fenced();
-    const input = { connection, resource, runId, ...fence, to, unpublished: [] };
-    const { checkpoint, table } = await this.step('worktrack.rollBack', input);
-    this.published = to;
-    this.checkpoint = checkpoint;
-    if (table) await this.step('worktrack.followTable', { connection, resource, runId });
+  /** Publishes the rows of an earlier run. */
+  async rollBack(to: RunId): Promise<Ended> {
+    const request = { mode: 'increment', reconcile: false, adopt: false, allowDeletes: true } as const;
+    const input = { ...this.#preparation(request), rollbackTo: to };
+    const ended = (await this.#steps(input, true))!;
+    this.published = ended.runId;
+    this.checkpoint = ended.checkpoint;
+    return ended;
   }
 
   #preparation(
@@ -216,7 +214,7 @@ ${connection}`;
     const fenced = this.#fenced();
     const { checkpoint, clock } = this;
     return {
-      ...{ ...fenced, ...request, since: null, checkpoint, resumable: this.#resumable },
+      ...{ ...fenced, ...request, since: null, rollbackTo: null, checkpoint, resumable: this.#resumable },
       ...{ startedAt: clock, nominalStart: clock },
     };
   }

@@ -12,13 +12,11 @@ type Name =
   | 'worktrack.shortRun'
   | 'worktrack.prepareRun'
   | 'worktrack.extractPages'
-  | 'worktrack.restoreRolledBack'
   | 'worktrack.planMerge'
   | 'worktrack.mergeParts'
   | 'worktrack.publish'
   | 'worktrack.cleanUp'
   | 'worktrack.discardRun'
-  | 'worktrack.rollBack'
   | 'worktrack.purgeRecord';
 type Input<N extends Name> = Parameters<Activities[N]>[0];
 type Output<N extends Name> = Awaited<ReturnType<Activities[N]>>;
@@ -152,6 +150,7 @@ export class ManualMirror {
         adopt: false,
         allowDeletes: false,
         since: null,
+        rollbackTo: null,
         checkpoint,
         resumable: null,
       },
@@ -163,14 +162,15 @@ export class ManualMirror {
   /** A run until it could be published. */
   async merge(input: Partial<Input<'worktrack.prepareRun'>> = {}, ref: RunRef = this.ref()) {
     const prepared = await this.step('worktrack.prepareRun', { ...this.#preparation(ref), ...input });
-    const taken = prepared.restoreRolledBack ? await this.step('worktrack.restoreRolledBack', ref) : null;
-    const { stage } = await this.step('worktrack.extractPages', {
-      ...ref,
-      call: 0,
-      after: taken?.stage ?? null,
-      pageSize: null,
-      read: { number: 0, kind: 'list' },
-    });
+    const read = async () =>
+      this.step('worktrack.extractPages', {
+        ...ref,
+        call: 0,
+        after: null,
+        pageSize: null,
+        read: { number: 0, kind: 'list' },
+      });
+    const { stage } = prepared.rollback ?? (await read());
     const { plan, batches } = await this.step('worktrack.planMerge', {
       ...ref,
       stage,
@@ -184,16 +184,8 @@ export class ManualMirror {
     return { ref, stage, plan, results };
   }
 
-  async rollBack(to: RunId): Promise<void> {
-    const { checkpoint } = await this.step('worktrack.rollBack', {
-      ...this.ref(),
-      ...this.#fence(),
-      to,
-      unpublished: [...this.replaced],
-    });
-    this.published = to;
-    this.checkpoint = checkpoint;
-    this.cleanedUpTo = null;
+  async rollBack(to: RunId): Promise<PublishedRun & { runId: RunId }> {
+    return this.run({ rollbackTo: to });
   }
 
   async purge(...key: string[]): Promise<Output<'worktrack.purgeRecord'>> {

@@ -3,7 +3,7 @@ import type { ExportResult, PurgeInput, RollbackInput } from '../../src/core/con
 import { requestRuns } from './request-runs.js';
 
 /**
- * Points a resource's `latest.json` to an earlier published run. The next increment starts from that run's checkpoint.
+ * Publishes the rows of an earlier published run as a new run, with that run's checkpoint. The next run reads everything.
  *
  * @throws ApplicationFailure `ExportFailed` if that is not possible, with the reason in its details
  * @example

@@ -4,6 +4,7 @@ import type {
   Activities,
   DiscardRunInput,
   MirrorState,
+  RollbackRequest,
   RunRequest,
 } from '../../src/core/contract/index.js';
 import { ALL_REMOVED, removalWarning } from '../../src/core/removal.js';
@@ -22,7 +23,8 @@ const CLEAN_UP = {
 } as const;
 
 interface EndedRun {
-  readonly request: RunRequest;
+  readonly request: RunRequest | RollbackRequest;
+  readonly nominalStart: number;
   readonly result: RunResult;
   /** The state of the mirror before the run was published. */
   readonly before: MirrorState;
@@ -48,7 +50,7 @@ export async function cleanUp(run: EndedRun, mirror: Mirror): Promise<readonly s
     ...CLEAN_UP,
     priority: priorityOf(connection, workOf(request)),
   });
-  const { nominalStart } = request;
+  const { nominalStart } = run;
   const input = {
     ...{ connection, resource, runId, cleanedUpTo, unpublished, days },
     ...(short === null ? {} : { short: { nominalStart, retention: short.retention } }),

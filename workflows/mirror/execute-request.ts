@@ -1,5 +1,4 @@
 import { CancellationScope, log, proxyActivities } from '@temporalio/workflow';
-import type { RunId } from '../../src/core/brands.js';
 import type {
   ActiveRun,
   Activities,
@@ -12,14 +11,13 @@ import type {
 } from '../../src/core/contract/index.js';
 import { HOUR_MS } from '../../src/core/duration.js';
 import { ALL_REMOVED, removalWarning } from '../../src/core/removal.js';
-import { beganAfter } from '../../src/core/run-id.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf, workOf } from '../shared/priority.js';
 import { cleanUp } from './clean-up.js';
 import { startOnPublished } from './on-published.js';
 import { fenced, type RunResult, runOnce } from './run-steps.js';
-import { withUndone, withUnpublished } from './unpublished.js';
+import { withUnpublished } from './unpublished.js';
 
 /** The table step has its own limits: its failure does not fail the run, and the next step of the mirror catches up. */
 const TABLE = {
@@ -55,8 +53,6 @@ export function executeRequest(
   mirror: Mirror,
 ): Promise<RunReport> {
   switch (request.kind) {
-    case 'rollback':
-      return rollBack(request, active, mirror);
     case 'purge':
       return purge(request, active, mirror);
     default:
@@ -64,11 +60,16 @@ export function executeRequest(
   }
 }
 
-async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
+/** A run that publishes: what it reads from the service, or, for a rollback, the rows of an earlier run. */
+async function run(
+  request: RunRequest | RollbackRequest,
+  active: ActiveRun,
+  mirror: Mirror,
+): Promise<RunReport> {
   const result = await runOnce(mirror.state, request, active, {
     onChange: mirror.onChange,
     onReplaced: (runIds) => {
-      const { nominalStart } = request;
+      const nominalStart = nominalStartOf(request, active);
       mirror.onState(withUnpublished(mirror.state(), runIds, { nominalStart, now: Date.now() }));
     },
   });
@@ -92,14 +93,28 @@ async function run(request: RunRequest, active: ActiveRun, mirror: Mirror): Prom
   const all = limitWarnings([...warnings, ...tableWarnings]);
   const { resource } = before;
   const run = { resource, outcome: 'published', runId, rows, counts, snapshot } as const;
-  const report = { ...run, warnings: all, deletes, ...checks };
+  const report = { ...run, warnings: all, deletes, ...checks, ...rollbackOf(request, before) };
   const hookWarnings = await startOnPublished(result.onPublished, report, mirror);
-  const cleanUpWarnings = await cleanUp({ request, result, before, active: published }, mirror);
+  const ended = { request, nominalStart: nominalStartOf(request, active), result, before, active: published };
+  const cleanUpWarnings = await cleanUp(ended, mirror);
   // The clean-up has tried again what an earlier one could not remove.
   const earlier = removalWarning(before.refused ?? ALL_REMOVED);
   const isOutdated = cleanUpWarnings.length > 0 || mirror.state().refused === null;
   const known = all.filter((warning) => warning !== earlier || !isOutdated);
   return { ...report, warnings: limitWarnings([...known, ...hookWarnings, ...cleanUpWarnings]), error: null };
+}
+
+/** Determines the `dt=` of a run. A rollback has the day on which it begins. */
+function nominalStartOf(request: RunRequest | RollbackRequest, { startedAt }: ActiveRun): number {
+  return request.kind === 'run' ? request.nominalStart : startedAt;
+}
+
+function rollbackOf(
+  request: RunRequest | RollbackRequest,
+  { published }: MirrorState,
+): Pick<RunReport, 'rolledBackTo' | 'rolledBackFrom'> {
+  if (request.kind === 'run') return {};
+  return { rolledBackTo: request.to, ...(published === null ? {} : { rolledBackFrom: published.runId }) };
 }
 
 /**
@@ -138,27 +153,6 @@ async function followTable(
   }
 }
 
-async function rollBack({ to }: RollbackRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
-  mirror.onChange({ ...active, phase: 'roll-back' });
-  const { unpublished } = mirror.state();
-  const input = { ...fenced(mirror.state(), active), to, unpublished };
-  // The rolled-back runs are newer than the target, so the next clean-up must check them again.
-  mirror.onState({
-    cleanedUpTo: olderOf(mirror.state().cleanedUpTo, to),
-    cleanUpDue: null,
-  });
-  const { checkpoint, table, from, undone, days, ...published } = await CancellationScope.nonCancellable(() =>
-    amend(input.connection)['worktrack.rollBack'](input),
-  );
-  mirror.onState({
-    ...{ checkpoint, published, displaced: false, resumable: null },
-    ...withUndone(mirror.state(), { undone, days }),
-  });
-  const warnings = await followTable({ table }, active, mirror, 'manual');
-  const report = { ...amendedReport(input.resource, published), warnings };
-  return from === undefined ? report : { ...report, rolledBackFrom: from };
-}
-
 async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
   mirror.onChange({ ...active, phase: 'purge' });
   const input = { ...fenced(mirror.state(), active), key };
@@ -181,8 +175,4 @@ function amend(connection: string) {
 function amendedReport(resource: string, published: MirrorState['published']): RunReport {
   const { runId, rows, snapshot } = published ?? { runId: null, rows: null, snapshot: null };
   return { resource, outcome: 'published', runId, rows, counts: null, snapshot, warnings: [], error: null };
-}
-
-function olderOf(a: RunId | null, b: RunId): RunId | null {
-  return a === null || beganAfter(b, a) ? a : b;
 }

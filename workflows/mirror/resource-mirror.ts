@@ -218,7 +218,7 @@ class ResourceMirror {
     const prepared: ActiveRun = {
       runId: newRunId(startedAt, this.#state.published?.runId ?? null, uuid4()),
       ...{ startedAt, phase: 'begin', pages: 0, rows: 0, resumed: null },
-      mode: request.kind === 'run' ? request.mode : 'increment',
+      mode: request.kind === 'run' ? request.mode : request.kind === 'rollback' ? 'rollback' : 'increment',
     };
     this.#setActive(prepared);
     try {

@@ -12,12 +12,14 @@ import type {
   OnPublishedTarget,
   PrepareRunInput,
   PublishedRun,
+  RollbackRequest,
   RunRef,
   RunRequest,
   ShortRun,
   Writer,
 } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
+import { runSpec } from '../../src/core/mirror.js';
 import { nextPageSize, sizeToTry } from '../../src/core/page-size.js';
 import { attemptRunIds } from '../../src/core/run-id.js';
 import { priorityOf, workOf } from '../shared/priority.js';
@@ -78,19 +80,29 @@ export function fenced({ connection, resource, published, displaced }: MirrorSta
 }
 
 /** What both a short run and the first of the separate steps need to know. */
-function preparation(state: MirrorState, request: RunRequest, active: ActiveRun): PrepareRunInput {
+function preparation(
+  state: MirrorState,
+  request: RunRequest | RollbackRequest,
+  active: ActiveRun,
+): PrepareRunInput {
+  const { startedAt } = active;
+  const asked =
+    request.kind === 'run'
+      ? { ...request, rollbackTo: null }
+      : { ...runSpec(startedAt), rollbackTo: request.to };
   return {
     ...fenced(state, active),
-    mode: request.mode,
-    reconcile: request.reconcile,
-    adopt: request.adopt,
-    allowDeletes: request.allowDeletes,
-    ...(request.acceptChecks === undefined ? {} : { acceptChecks: request.acceptChecks }),
+    mode: asked.mode,
+    reconcile: asked.reconcile,
+    adopt: asked.adopt,
+    allowDeletes: asked.allowDeletes,
+    ...(asked.acceptChecks === undefined ? {} : { acceptChecks: asked.acceptChecks }),
     checkpoint: state.checkpoint,
-    since: request.since,
+    since: asked.since,
     resumable: state.resumable,
-    startedAt: active.startedAt,
-    nominalStart: request.nominalStart,
+    startedAt,
+    rollbackTo: asked.rollbackTo,
+    nominalStart: asked.nominalStart,
     ...(state.refused === null ? {} : { refused: state.refused }),
   };
 }
@@ -98,11 +110,12 @@ function preparation(state: MirrorState, request: RunRequest, active: ActiveRun)
 /** One run of one resource: in one activity if it has little to do, otherwise in separate steps. Throws the error that ended it. */
 export async function runOnce(
   state: () => MirrorState,
-  request: RunRequest,
+  request: RunRequest | RollbackRequest,
   active: ActiveRun,
   events: RunEvents,
 ): Promise<RunResult> {
-  if (!mayBeShort(state(), request)) return runSteps(state(), request, active, events);
+  if (request.kind === 'rollback' || !mayBeShort(state(), request))
+    return runSteps(state(), request, active, events);
   events.onChange({ ...active, phase: 'extract' });
   const input = preparation(state(), request, active);
   const run = { state: state(), request, active };
@@ -133,7 +146,7 @@ export async function runOnce(
  */
 async function runSteps(
   state: MirrorState,
-  request: RunRequest,
+  request: RunRequest | RollbackRequest,
   active: ActiveRun,
   { onChange, onReplaced }: RunEvents,
 ): Promise<RunResult> {
@@ -141,6 +154,7 @@ async function runSteps(
   const { runId } = active;
   const ref: RunRef = { connection, resource, runId };
   const priority = priorityOf(connection, workOf(request));
+  const allowDeletes = request.kind === 'rollback' || request.allowDeletes;
   const first = proxyActivities<Activities>({ ...PREPARATION, priority });
   const prepared = await first['worktrack.prepareRun'](preparation(state, request, active));
   const long = proxyActivities<Activities>({
@@ -161,22 +175,22 @@ async function runSteps(
     priority,
   });
 
+  const { rollback } = prepared;
   const tried = sizeToTry(state.pageSize, prepared.pageSize);
   let now: ActiveRun = {
     ...{ ...active, mode: prepared.mode, phase: 'extract', resumed: prepared.resumed?.runId ?? null },
     ...{ pages: prepared.resumed?.extracted.pages ?? 0, rows: prepared.resumed?.extracted.rows ?? 0 },
   };
   onChange(now);
-  const staged = prepared.restoreRolledBack
-    ? await work['worktrack.restoreRolledBack'](ref)
-    : (prepared.resumed?.extracted ?? null);
+  const staged = rollback ?? prepared.resumed?.extracted ?? null;
   const extraction = new Extraction(ref, long, { staged, pageSize: tried }, (extracted) => {
     now = { ...now, pages: extracted.pages, rows: extracted.rows };
     onChange(now);
   });
-  await extraction.read('list');
+  // The target of a rollback is staged already, and complete.
+  if (rollback === null) await extraction.read('list');
   const deletes = prepared.reconcile
-    ? await detectDeletes(ref, prepared, { long, work, allowDeletes: request.allowDeletes }, extraction)
+    ? await detectDeletes(ref, prepared, { long, work, allowDeletes }, extraction)
     : null;
   // Resumed pages lack the changes since the earlier run. Delete detection has already read them.
   if (prepared.resumed !== null && !prepared.reconcile) await extraction.read('catch-up');
@@ -186,7 +200,7 @@ async function runSteps(
       pass,
       stage: extraction.stage,
       gone: deletes?.gone ?? null,
-      allowDeletes: request.allowDeletes,
+      allowDeletes,
     });
   });
   const { plan, results } = merged;
@@ -205,7 +219,7 @@ async function runSteps(
   // If a delayed attempt of the short run published instead, this run has written manifests and is not published.
   if (merged.replaced || published.replaced) onReplaced(isOwn ? [] : [runId]);
   // Resumed pages were read with an earlier page size, so they do not show whether the service accepts the new one.
-  const wasTried = prepared.resumed === null;
+  const wasTried = prepared.resumed === null && rollback === null;
   return {
     ...published,
     runId: published.runId ?? runId,

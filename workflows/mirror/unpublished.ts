@@ -29,21 +29,6 @@ export function withUnpublished(
   };
 }
 
-/** The state after a rollback. @param runs what it says about the runs after its target */
-export function withUndone(
-  { unpublished, cleanUpDays }: MirrorState,
-  {
-    undone = [],
-    days = [],
-  }: { readonly undone?: readonly RunId[] | undefined; readonly days?: readonly string[] | undefined },
-): Partial<Pick<MirrorState, 'unpublished' | 'cleanUpDays'>> {
-  return {
-    // The change logs of runs that were published are archived, not removed.
-    unpublished: unpublished.filter((runId) => !undone.includes(runId)),
-    ...(days.length === 0 ? {} : withDays(cleanUpDays, days)),
-  };
-}
-
 function withDays(
   known: MirrorState['cleanUpDays'],
   days: readonly string[],

@@ -1,4 +1,5 @@
 import type { Priority } from '@temporalio/common';
+import type { RequestSpec } from '../../src/core/mirror.js';
 
 /** Temporal's range is 1 (first) to 5, and activities without a priority have 3. */
 const MANUAL = 2;
@@ -19,7 +20,7 @@ export function priorityOf(connection: string, work: 'manual' | 'background'): P
   };
 }
 
-/** The work of a request to a mirror. */
-export function workOf(request: { readonly background?: true }): 'manual' | 'background' {
-  return request.background === true ? 'background' : 'manual';
+/** The work of a request to a mirror. Only a run can be requested in the background. */
+export function workOf(request: RequestSpec): 'manual' | 'background' {
+  return request.kind === 'run' && request.background === true ? 'background' : 'manual';
 }

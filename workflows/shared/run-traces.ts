@@ -15,7 +15,6 @@ import { syncRequest } from '../mirror/sync-request.js';
 const FIRST_ACTIVITY: Readonly<Partial<Record<string, MirrorRequest['kind']>>> = {
   'worktrack.shortRun': 'run',
   'worktrack.prepareRun': 'run',
-  'worktrack.rollBack': 'rollback',
   'worktrack.purgeRecord': 'purge',
 } satisfies Partial<Record<keyof Activities, MirrorRequest['kind']>>;
 

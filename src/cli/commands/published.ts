@@ -72,11 +72,11 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
   add<import('../runs/rollback.js').RollbackOptions>(
     program,
     'rollback',
-    'point latest.json at an earlier published run and continue from its checkpoint',
+    'publish the rows of an earlier run again, as a new run with its checkpoint',
     async (options) => (await import('../runs/rollback.js')).runRollback(options),
   )
     .requiredOption('--resource <name>', 'the resource')
-    .requiredOption('--to <run>', 'the run to return to, such as 20261121T020000Z-1a2b3c4d')
+    .requiredOption('--to <run>', 'the published run to return to, such as 20261121T020000Z-1a2b3c4d')
     .option('--json', 'print one JSON object');
 
   add<import('../runs/purge.js').PurgeOptions>(
@@ -146,6 +146,7 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
     .argument('<resource>', 'resource in the configuration')
     .option('--limit <n>', 'maximum number of rows; 0 for all', '20')
     .option('--dt <date>', 'last published run of this day, such as 2026-11-21 (default: current state)')
+    .option('--run <id>', 'this published run')
     .option('--json', 'print one JSON object, which distinguishes null from the empty string')
     .action(async (resource: string, _options: object, command: Command) => {
       const { runCat } = await import('../inspect/cat.js');

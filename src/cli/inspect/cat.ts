@@ -1,4 +1,6 @@
 import { selectResources } from '../../config/index.js';
+import type { RunId } from '../../core/brands.js';
+import { isRunId } from '../../core/run-id.js';
 import type { PublishedSnapshot } from '../../lake/published/read-published.js';
 import { headerRow } from '../../lake/rows/header.js';
 import { readRows, rowTexts } from '../../lake/rows/read-rows.js';
@@ -14,6 +16,7 @@ import { UsageError } from '../shared/usage-error.js';
 interface CatOptions extends GlobalOptions {
   readonly limit: string;
   readonly dt?: string;
+  readonly run?: string;
   readonly json?: boolean;
 }
 
@@ -21,13 +24,20 @@ interface CatOptions extends GlobalOptions {
 export async function runCat(resource: string, options: CatOptions): Promise<ExitCode> {
   const limit = readLimit(options.limit);
   const dt = readDay(options.dt);
+  const run = readRunId(options.run);
+  if (dt !== undefined && run !== undefined) throw new UsageError('--dt and --run cannot be combined');
   const connection = readConnection(options);
   selectResources(connection, [resource]);
   await withLake(connection, async (lake) => {
-    const snapshot = await publishedSnapshot(lake, resource, dt);
+    const snapshot = await publishedSnapshot(lake, resource, dt, run);
     await writeAll((options.json === true ? asJson : asCsv)(lake.store, snapshot, limit));
   });
   return EXIT.done;
+}
+
+function readRunId(text: string | undefined): RunId | undefined {
+  if (text === undefined || isRunId(text)) return text;
+  throw new UsageError(`--run ${JSON.stringify(text)} is not a run id such as 20261121T020000Z-1a2b3c4d`);
 }
 
 function readLimit(text: string): number {

@@ -56,7 +56,7 @@ export function resourceNotes(resource: ResourceStatus, now: number): string[] {
   if (error !== null) lines.push(`${name}: ${error.message}`);
   if (rolledBack !== null) {
     const { from, to } = rolledBack;
-    lines.push(`${name}: rolled back from run ${from} to run ${to}, until the next run`);
+    lines.push(`${name}: rolled back from run ${from} to run ${to}, until a complete full read is published`);
     lines.push(`  To undo: worktrack rollback --resource ${name} --to ${from}`);
   }
   if (behindSince !== null)

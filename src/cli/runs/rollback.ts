@@ -17,7 +17,7 @@ export interface RollbackOptions extends GlobalOptions {
   readonly json?: boolean;
 }
 
-/** `worktrack rollback`: points `latest.json` at an earlier published run. */
+/** `worktrack rollback`: publishes the rows of an earlier published run as a new run. */
 export async function runRollback(options: RollbackOptions): Promise<ExitCode> {
   const connection = readConnection(options);
   const { resource, to } = options;
@@ -35,20 +35,13 @@ export async function runRollback(options: RollbackOptions): Promise<ExitCode> {
   return exitCodeOf(result);
 }
 
-/** Where a rollback went, where it came from, and how to undo it before and after the next run. */
+/** What a rollback published, what follows, and how to undo it. */
 export function rolledBackLines(connection: string, resource: string, run: RunReport | undefined): string[] {
-  const { runId, rows, rolledBackFrom: from } = run ?? {};
-  const reached = `${resource}: latest.json points at run ${runId} (${counted(rows ?? 0, 'row')})`;
-  const next = 'The next incremental run starts from its checkpoint.';
-  if (from === undefined || from === runId) return [reached, `  ${next}`];
-  // A later target means that this rollback returns to a run that an earlier rollback had left.
-  if (from < runId!) return [reached, `  This undoes the rollback to run ${from}. ${next}`];
+  const { runId, rows, rolledBackTo: to, rolledBackFrom: from } = run ?? {};
   const target = `--connection ${connection} --resource ${resource}`;
   return [
-    reached,
-    `  It came from run ${from}. ${next}`,
-    `  To undo it before that run: worktrack rollback ${target} --to ${from}`,
-    `  After that run, ${from} cannot be chosen any more, and the changes since ${runId} are published again.`,
-    `  To read everything again then: worktrack backfill ${target}`,
+    `${resource}: run ${runId} publishes the rows of run ${to} (${counted(rows ?? 0, 'row')})`,
+    '  The next run reads everything, and marks no deletes.',
+    ...(from === undefined ? [] : [`  To undo the rollback: worktrack rollback ${target} --to ${from}`]),
   ];
 }

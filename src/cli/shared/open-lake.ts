@@ -1,3 +1,4 @@
+import type { RunId } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import { reach } from '../../core/reach.js';
 import type { ConnectionSettings } from '../../core/settings.js';
@@ -6,6 +7,7 @@ import {
   type PublishedSnapshot,
   readPublished,
   readPublishedOn,
+  readPublishedRun,
 } from '../../lake/published/read-published.js';
 import { type ObjectStore, openStore, StoreError } from '../../lake/store/index.js';
 import { reachTimeoutMs } from './options.js';
@@ -44,7 +46,7 @@ export async function withLake<T>(
 }
 
 /**
- * Reads the current snapshot, or the one of a day.
+ * Reads the current snapshot, or the one of a day or of a run.
  *
  * @throws SnapshotNotFoundError; OutOfReachError if the lake does not answer
  */
@@ -52,9 +54,11 @@ export async function publishedSnapshot(
   { store, retry }: OpenLake,
   resource: string,
   dt: string | undefined,
+  run?: RunId | undefined,
 ): Promise<PublishedSnapshot> {
   const current = await retry(() => readPublished(store, resource));
   // Without a time limit: the lake answers, and the duration grows with the number of runs since that day.
+  if (run !== undefined) return readPublishedRun(store, current, run);
   return dt === undefined ? current : readPublishedOn(store, current, dt);
 }
 

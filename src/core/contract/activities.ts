@@ -22,8 +22,6 @@ import type {
   PublishInput,
   PurgeRecordInput,
   RecordPurged,
-  RollBackInput,
-  RolledBack,
   RunRef,
   ShortRun,
   ShortRunInput,
@@ -44,8 +42,6 @@ export interface Activities extends WriteBackActivities {
   'worktrack.publish'(input: PublishInput): Promise<PublishedRun>;
   'worktrack.cleanUp'(input: CleanUpInput): Promise<CleanedUp>;
   'worktrack.discardRun'(input: DiscardRunInput): Promise<void>;
-  'worktrack.restoreRolledBack'(input: RunRef): Promise<ExtractResult>;
-  'worktrack.rollBack'(input: RollBackInput): Promise<RolledBack>;
   'worktrack.purgeRecord'(input: PurgeRecordInput): Promise<RecordPurged>;
   'worktrack.followTable'(input: RunRef): Promise<TableFollowed>;
   'worktrack.startOnPublished'(input: StartOnPublishedInput): Promise<void>;

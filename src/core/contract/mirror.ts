@@ -2,7 +2,7 @@ import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { Removal } from '../removal.js';
 import type { DeleteDetection } from './deletes.js';
 import type { PublishedReport } from './published.js';
-import type { CheckSummary, RunMode, RunReport } from './runs.js';
+import type { CheckSummary, PublishedMode, RunMode, RunReport } from './runs.js';
 
 /** Common fields of the requests to a mirror. A repeated id is the same request. */
 interface Requested {
@@ -36,7 +36,7 @@ export interface RunRequest extends Requested {
 /** Events with a notification: a failed run, and the first published run after a failure. */
 export type NotifyEvent = 'failure' | 'recovery';
 
-/** Point `latest.json` to an earlier run, and continue from that run's checkpoint. */
+/** Publish the rows of an earlier run as a new run, with that run's checkpoint. */
 export interface RollbackRequest extends Requested {
   readonly kind: 'rollback';
   readonly to: RunId;
@@ -68,21 +68,13 @@ export interface RunAnswer {
 }
 
 /** Progress of a run, for display. */
-export type RunPhase =
-  | 'begin'
-  | 'extract'
-  | 'merge'
-  | 'publish'
-  | 'table'
-  | 'clean-up'
-  | 'roll-back'
-  | 'purge';
+export type RunPhase = 'begin' | 'extract' | 'merge' | 'publish' | 'table' | 'clean-up' | 'purge';
 
 export interface ActiveRun {
   readonly runId: RunId;
   readonly startedAt: number;
   readonly phase: RunPhase;
-  readonly mode: RunMode;
+  readonly mode: PublishedMode;
   readonly pages: number;
   readonly rows: number;
   /** The failed run whose staged pages this run resumes from. */

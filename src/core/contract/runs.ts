@@ -23,6 +23,8 @@ export type RunMode = 'full' | 'increment';
  * `skipped`: there was nothing to judge yet.
  */
 export type CheckOutcome = 'passed' | 'warned' | 'failed' | 'accepted' | 'skipped';
+/** How a published run got its rows: from the service, or, for a rollback, from an earlier snapshot. */
+export type PublishedMode = RunMode | 'rollback';
 export type RunOutcome = 'published' | 'failed' | 'refused' | 'cancelled';
 
 /**
@@ -86,6 +88,8 @@ export interface RunReport {
   readonly purged?: PurgeCounts;
   /** The event of which the sender of the request notifies; absent: none, or the mirror has done it. */
   readonly event?: NotifyEvent;
+  /** Of a rollback: the run whose rows it published. */
+  readonly rolledBackTo?: RunId;
   /** Of a rollback: the run that `latest.json` named before. */
   readonly rolledBackFrom?: RunId;
 }

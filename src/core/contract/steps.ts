@@ -5,7 +5,7 @@ import type { WordsSpent } from '../words-budget.js';
 import type { DeleteDetection, DeletesProblem } from './deletes.js';
 import type { CleanUpDue, LearnedPageSize, NotifyEvent, Published, Writer } from './mirror.js';
 import type { OnPublishedTarget } from './published.js';
-import type { CheckSummary, PurgeCounts, RunCounts, RunMode, RunReport } from './runs.js';
+import type { CheckSummary, PublishedMode, PurgeCounts, RunCounts, RunMode, RunReport } from './runs.js';
 
 /** Identifies a run to an activity. */
 export interface RunRef {
@@ -33,6 +33,8 @@ export interface PrepareRunInput extends Fenced {
   readonly acceptChecks?: string;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly since: UtcSeconds | null;
+  /** The run whose rows a rollback publishes; `null`: the run reads the service. */
+  readonly rollbackTo: RunId | null;
   readonly resumable: RunId | null;
   readonly startedAt: number;
   readonly nominalStart: number;
@@ -41,7 +43,7 @@ export interface PrepareRunInput extends Fenced {
 }
 
 export interface PreparedRun {
-  readonly mode: RunMode;
+  readonly mode: PublishedMode;
   /** Whether the run detects deletes: it then makes a catch-up read and looks for absent records. */
   readonly reconcile: boolean;
   /** How deletes are confirmed: by reading each absent record by id, or by a second pass. */
@@ -53,8 +55,8 @@ export interface PreparedRun {
   readonly giveUpAfterMs: number;
   /** Staged pages of an earlier failed run, which this run resumes from. */
   readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
-  /** Whether the change logs of rolled-back runs must be restored (docs/reference/commands.md). */
-  readonly restoreRolledBack: boolean;
+  /** The rows of a rollback's target, as a complete reading; `null`: the run reads the service. */
+  readonly rollback: ExtractResult | null;
   /** Whether the resource has a table (docs/explanation/tables.md). */
   readonly table: boolean;
   /** The workflow to start when the run is published; `null` for none. */
@@ -284,24 +286,6 @@ export interface CleanedUp {
 export interface DiscardRunInput extends RunRef {
   /** What the run file says, for a short run, which has none. */
   readonly nominalStart?: number;
-}
-
-export interface RollBackInput extends Fenced {
-  readonly to: RunId;
-  /** As in the mirror's state. */
-  readonly unpublished: readonly RunId[];
-}
-
-export interface RolledBack extends Published {
-  readonly checkpoint: { readonly updatedSince: UtcSeconds };
-  /** As in `PreparedRun`. */
-  readonly table: boolean;
-  /** The run that the pointer named before. */
-  readonly from?: RunId;
-  /** Days of `dt=` folders of runs after the target, such as `2026-11-21`, if they are long before the target. Absent: none. */
-  readonly days?: readonly string[];
-  /** Those of `unpublished` that were published. Absent: none. */
-  readonly undone?: readonly RunId[];
 }
 
 /** The table of a resource shows what `latest.json` names. */

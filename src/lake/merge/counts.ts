@@ -14,16 +14,14 @@ export interface MergeCounts {
   retained: number;
   /** Rows in the new snapshot. */
   rows: number;
-  /** Inserted rows that come from change logs of rolled-back runs. */
-  reapplied: number;
-  /** Updated and deleted rows whose newest version comes from the change log of a rolled-back run. */
-  restored: number;
   /** Rows of the base snapshot that were not fetched, or fetched unchanged, and have a new value because of new settings. */
   restated: number;
   /** Rows of the new snapshot that were not fetched and keep cells of earlier settings, if the settings have changed. */
   unrestored: number;
   /** Live rows of the base snapshot that were not fetched, if the run counts them. */
   unlisted: number;
+  /** Rows that a rollback had changed and that were not fetched, if the run is the full read after it. */
+  notReturned: number;
 }
 
 export function zeroCounts(): MergeCounts {
@@ -37,11 +35,10 @@ export function zeroCounts(): MergeCounts {
     dropped: 0,
     retained: 0,
     rows: 0,
-    reapplied: 0,
-    restored: 0,
     restated: 0,
     unrestored: 0,
     unlisted: 0,
+    notReturned: 0,
   };
 }
 

@@ -22,8 +22,7 @@ interface Run {
  * `MAX_OVERLAP` runs; `null` if that is so. It takes as few runs as that needs, and those with the fewest bytes, so a run
  * that has been merged is merged again only if all others have been merged, too.
  *
- * Chunks of different chains are not merged: a key that one chain repeats shows that the list shifted. Neither are rows of
- * rolled-back runs.
+ * Chunks of different chains are not merged: a key that one chain repeats shows that the list shifted.
  *
  * @param chunks of this reading, oldest first
  * @param others the chunks of earlier readings
@@ -52,8 +51,7 @@ function runsByChain(chunks: readonly StagedChunk[]): Run[][] {
   const chains: Run[][] = [];
   for (const [at, chunk] of chunks.entries()) {
     const before = chunks[at - 1];
-    if (before === undefined || before.chain !== chunk.chain || chunk.reapplied === true) chains.push([]);
-    if (chunk.reapplied === true) continue;
+    if (before === undefined || before.chain !== chunk.chain) chains.push([]);
     const runs = chains.at(-1)!;
     const last = runs.at(-1);
     if (last !== undefined && before!.last < chunk.first) {

@@ -3,11 +3,10 @@ import type { ShiftSigns } from '../../core/contract/index.js';
 import { type Block, blockBytes, type PackedBlocks } from '../part/index-file.js';
 import { RowScanner } from '../rows/csv.js';
 import type { SortKey } from '../rows/row.js';
-import { isTombstone } from '../rows/row.js';
 import { type MergeCounts, zeroCounts } from './counts.js';
 import { SourceHeap } from './heap.js';
 import { byKey, lowerBound } from './keys.js';
-import { insert, type KeyMerge, keep, type RowObserver, remove, resolveKey } from './one-key.js';
+import { insert, type KeyMerge, type RowObserver, resolveAbsent, resolveFetched } from './one-key.js';
 import type { MergeSource } from './source.js';
 
 export { addCounts, type MergeCounts, zeroCounts } from './counts.js';
@@ -104,18 +103,15 @@ function mergeRun(
   source: MergeSource,
   limit: SortKey | null,
 ): boolean {
-  const { gone } = options;
   for (;;) {
     const key = source.key!;
     const row = source.row();
     if (source.age > 0) {
       counts.fetched++;
       if (source.isLast && options.signs) options.signs.found++;
-      insert(options, counts, key, row, source.reapplied);
-    } else if (gone.has(key) && options.deletes !== 'keep' && !isTombstone(row)) {
-      remove(options, counts, key, row);
+      insert(options, counts, key, row);
     } else {
-      keep(options, counts, key, row, 'retained');
+      resolveAbsent(options, counts, key, row);
     }
     if (!source.step()) return false;
     if (source.key === null || (limit !== null && source.key >= limit)) return true;
@@ -126,7 +122,6 @@ function mergeRun(
 async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: SourceHeap): Promise<void> {
   const key = heap.top!.key!;
   let before: ByteString | null = null;
-  let left: ByteString | null = null;
   let fetched: ByteString | null = null;
   let last = 0;
   let others = 0;
@@ -137,12 +132,11 @@ async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: Sour
       before = row;
     } else {
       counts.fetched++;
-      if (left !== null || fetched !== null) counts.duplicates++;
+      if (fetched !== null) counts.duplicates++;
       if (top.isLast) last++;
-      else if (!top.reapplied) others++;
+      else others++;
       // Sources come oldest first, so the later row wins unless its "updated at" field is older.
-      if (top.reapplied) left = row;
-      else if (fetched === null || options.isNewer?.(fetched, row) !== true) fetched = row;
+      if (fetched === null || options.isNewer?.(fetched, row) !== true) fetched = row;
     }
     if (!top.step()) await top.nextBlock();
     heap.updateTop();
@@ -151,5 +145,7 @@ async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: Sour
     options.signs.repeated += last - 1;
     if (others === 0) options.signs.found++;
   }
-  resolveKey(options, counts, key, { before, left, fetched });
+  if (before === null) insert(options, counts, key, fetched!);
+  else if (fetched === null) resolveAbsent(options, counts, key, before);
+  else resolveFetched(options, counts, key, { before, fetched });
 }

@@ -2,7 +2,7 @@ import type { ByteString, RunId, UtcSeconds } from '../../core/brands.js';
 import type { DeletePolicy } from '../../core/settings.js';
 import type { RowOutput } from '../part/series.js';
 import type { SortKey } from '../rows/row.js';
-import { isTombstone, payloadAt, toTombstone } from '../rows/row.js';
+import { isTombstone, payloadAt, restamped, toTombstone } from '../rows/row.js';
 import type { MergeCounts } from './counts.js';
 import type { Restorable } from './restorable.js';
 
@@ -14,6 +14,12 @@ export interface RowObserver {
   fetched(row: ByteString): void;
 }
 
+/** How a rollback merges: its target is a complete list, and each row that differs from the head becomes a row of the run. */
+export interface RollbackMerge {
+  /** `_synced_at` of the rows that the run publishes. */
+  readonly syncedAt: UtcSeconds;
+}
+
 /** Where the rows of a key go, and what decides about them. */
 export interface KeyMerge {
   readonly snapshot: RowOutput;
@@ -22,11 +28,8 @@ export interface KeyMerge {
   /** Keys of records whose deletion is confirmed (docs/explanation/semantics.md#deletes). */
   readonly gone: ReadonlySet<SortKey>;
   readonly deletes: DeletePolicy;
-  /**
-   * Whether to insert rows that appear only in change logs of rolled-back runs. Must be false after a full list:
-   * a record that is absent from it is deleted. Default: false.
-   */
-  readonly reinsert?: boolean;
+  /** Of a rollback, whose fetched rows are those of an earlier snapshot; `null`: they are the service's. */
+  readonly rollback: RollbackMerge | null;
   readonly runId: RunId;
   readonly deletedAt: UtcSeconds;
   readonly delimiter: string;
@@ -37,125 +40,76 @@ export interface KeyMerge {
   /** Whether to count live rows that were not fetched. Default: false. */
   readonly countsUnlisted?: boolean;
   readonly observer?: RowObserver | null;
+  /** Whose rows to count if they are not fetched: a rollback's, in the full read after it. Default: none. */
+  readonly rolledBackBy?: RunId | null;
 }
 
-/** Inserts a row whose key is not in the base snapshot. With `deletes: drop`, a tombstone of a rolled-back run adds no row. */
-export function insert(
-  options: KeyMerge,
-  counts: MergeCounts,
-  key: SortKey,
-  row: ByteString,
-  reapplied: boolean,
-): void {
-  if (reapplied && (options.reinsert !== true || (options.deletes === 'drop' && isTombstone(row)))) {
-    counts.duplicates++;
-    return;
-  }
+/** Inserts a row whose key is not in the base snapshot. */
+export function insert(options: KeyMerge, counts: MergeCounts, key: SortKey, fetched: ByteString): void {
+  const row = ofRun(options, fetched);
   counts.inserted++;
   counts.rows++;
-  if (reapplied) counts.reapplied++;
   options.snapshot.add(key, row);
   options.changes?.add(key, row);
   options.observer?.changed(null, row);
-  if (!reapplied) options.observer?.fetched(row);
+  options.observer?.fetched(row);
+}
+
+/** The row as the run publishes it. Rows of a rollback's target bear an earlier run's id and time. */
+function ofRun({ rollback, runId }: KeyMerge, row: ByteString): ByteString {
+  return rollback === null ? row : restamped(row, runId, rollback.syncedAt);
 }
 
 /** Deletes the row of a record that is gone: a tombstone in the change log, and in the snapshot unless `deletes` is `drop`. */
 export function remove(options: KeyMerge, counts: MergeCounts, key: SortKey, row: ByteString): void {
-  const tombstone = toTombstone(row, options.runId, options.deletedAt, options.delimiter);
-  writeTombstone(options, counts, key, { before: row, tombstone });
-}
-
-function writeTombstone(
-  options: KeyMerge,
-  counts: MergeCounts,
-  key: SortKey,
-  { before, tombstone }: { readonly before: ByteString; readonly tombstone: ByteString },
-): void {
+  const { runId, deletedAt, delimiter, deletes, snapshot, changes, observer } = options;
+  const tombstone = ofRun(options, toTombstone(row, runId, deletedAt, delimiter));
   counts.deleted++;
-  options.observer?.changed(before, null);
-  options.changes?.add(key, tombstone);
-  if (options.deletes === 'drop') {
+  observer?.changed(row, null);
+  changes?.add(key, tombstone);
+  if (deletes === 'drop') {
     counts.dropped++;
   } else {
     counts.rows++;
     countLost(options, counts, tombstone);
-    options.snapshot.add(key, tombstone);
+    snapshot.add(key, tombstone);
   }
 }
 
-/** The versions of one row: in the base snapshot, in change logs of rolled-back runs, and as fetched. */
-interface Versions {
-  readonly before: ByteString | null;
-  readonly left: ByteString | null;
-  readonly fetched: ByteString | null;
+/** Handles a row of the base snapshot whose key was not fetched. */
+export function resolveAbsent(options: KeyMerge, counts: MergeCounts, key: SortKey, row: ByteString): void {
+  const { rollback, gone, deletes } = options;
+  // A rollback's target is complete, so it also decides with `deletes: keep`, which is about the service's deletes.
+  const isGone = rollback !== null || (gone.has(key) && deletes !== 'keep');
+  if (isGone && !isTombstone(row)) remove(options, counts, key, row);
+  else keep(options, counts, key, row, 'retained');
 }
 
-/** Writes the newest of several versions of a row; at least one is there. */
-export function resolveKey(
+/** Handles a row that is in the base snapshot and was fetched. */
+export function resolveFetched(
   options: KeyMerge,
   counts: MergeCounts,
   key: SortKey,
-  { before, left, fetched }: Versions,
+  { before, fetched }: { readonly before: ByteString; readonly fetched: ByteString },
 ): void {
-  if (before === null) {
-    const isLeft = fetched === null || (left !== null && isNewerVersion(options, left, fetched));
-    insert(options, counts, key, (isLeft ? left : fetched)!, isLeft);
-    return;
-  }
-  const isStale = left !== null && !isNewerVersion(options, before, left) && !isSame(before, left);
-  const known = isStale ? left : before;
-  if (fetched === null) {
-    if (isStale) {
-      restore(options, counts, key, before, left);
-    } else {
-      counts.duplicates++;
-      if (isGone(options, key, before)) remove(options, counts, key, before);
-      else keep(options, counts, key, before, 'retained');
-    }
-  } else if (!isNewerVersion(options, known, fetched)) {
-    if (isUnchanged(before, fetched)) keep(options, counts, key, before, 'unchanged');
-    // Only what earlier settings had hidden is new, so the record itself has not changed.
-    else if (options.restorable?.isRestored(before, fetched)) {
-      keep(options, counts, key, fetched, 'unchanged');
-      options.observer?.changed(before, fetched);
-    } else update(options, counts, key, { before, after: fetched });
-    options.observer?.fetched(fetched);
-  } else if (isStale) {
-    counts.restored++;
-    update(options, counts, key, { before, after: left });
-    options.observer?.fetched(left);
-  } else {
+  const { rollback, restorable, observer } = options;
+  // A rollback is a deliberate return, so `updatedAt` does not count.
+  const isOlder = rollback === null && isNewerVersion(options, before, fetched);
+  const row = ofRun(options, fetched);
+  if (isOlder) {
     // The older version that was fetched restores nothing.
     countLost(options, counts, before);
     keep(options, counts, key, before, 'unchanged');
-    options.observer?.fetched(before);
-  }
-}
-
-/**
- * Handles a row that is older than its version in a rolled-back change log and was not fetched. The newest version
- * wins (docs/explanation/semantics.md#newest-wins), also if it is a tombstone.
- */
-function restore(
-  options: KeyMerge,
-  counts: MergeCounts,
-  key: SortKey,
-  before: ByteString,
-  left: ByteString,
-): void {
-  counts.restored++;
-  const isDelete = isTombstone(left) && (options.deletes === 'drop' || !isTombstone(before));
-  if (isDelete || isGone(options, key, left)) {
-    counts.duplicates++;
-    if (isDelete) writeTombstone(options, counts, key, { before, tombstone: left });
-    else {
-      const tombstone = toTombstone(left, options.runId, options.deletedAt, options.delimiter);
-      writeTombstone(options, counts, key, { before, tombstone });
-    }
+  } else if (isSame(before, fetched)) {
+    keep(options, counts, key, before, 'unchanged');
+  } else if (rollback === null && restorable?.isRestored(before, fetched)) {
+    // Only what earlier settings had hidden is new, so the record itself has not changed.
+    keep(options, counts, key, row, 'unchanged');
+    observer?.changed(before, row);
   } else {
-    update(options, counts, key, { before, after: left });
+    update(options, counts, key, { before, after: row });
   }
+  observer?.fetched(isOlder ? before : row);
 }
 
 /** Keeps a row as it is in the base snapshot. @param as how it is counted */
@@ -170,6 +124,7 @@ export function keep(
   if (as === 'retained') {
     countLost(options, counts, row);
     if (options.countsUnlisted === true && !isTombstone(row)) counts.unlisted++;
+    if (options.rolledBackBy != null && row.startsWith(options.rolledBackBy)) counts.notReturned++;
   }
   counts[as]++;
   counts.rows++;
@@ -198,10 +153,6 @@ function update(
   observer?.changed(before, after);
 }
 
-function isGone({ gone, deletes }: KeyMerge, key: SortKey, row: ByteString): boolean {
-  return gone.has(key) && deletes !== 'keep' && !isTombstone(row);
-}
-
 /** Whether `first`, from the older source, is newer by its "updated at" field. A tombstone never is. */
 function isNewerVersion({ isNewer }: KeyMerge, first: ByteString, then: ByteString): boolean {
   return !isTombstone(first) && isNewer?.(first, then) === true;
@@ -209,15 +160,10 @@ function isNewerVersion({ isNewer }: KeyMerge, first: ByteString, then: ByteStri
 
 /** Whether both rows have the same values and the same deleted state. */
 function isSame(a: ByteString, b: ByteString): boolean {
-  return isTombstone(a) === isTombstone(b) && a.slice(payloadAt(a)) === b.slice(payloadAt(b));
-}
-
-/** Whether the payloads are the same text. A tombstone whose record exists again counts as changed. */
-function isUnchanged(before: ByteString, fetched: ByteString): boolean {
-  if (isTombstone(before)) return false;
-  const from = payloadAt(before);
+  const from = payloadAt(a);
   return (
-    before.length - from === fetched.length - payloadAt(fetched) &&
-    before.endsWith(fetched.slice(payloadAt(fetched)))
+    isTombstone(a) === isTombstone(b) &&
+    a.length - from === b.length - payloadAt(b) &&
+    a.endsWith(b.slice(payloadAt(b)))
   );
 }

@@ -52,6 +52,11 @@ export interface PlanInput {
   readonly rewrite: 'all' | 'touched';
   /** Keys of records whose deletion is confirmed. */
   readonly gone: readonly SortKey[];
+  /**
+   * Of a rollback, whose chunks are all the parts of a complete snapshot: those that the base snapshot has, too. Base parts
+   * without such a chunk are merged even if no chunk has rows in their range. Absent: the chunks are what was fetched.
+   */
+  readonly equal?: ReadonlySet<string>;
   /** Reads the keys of one block. Called only if the block index does not show which ranges the rows are in. */
   readonly keysOf: KeysOfBlock;
 }
@@ -76,7 +81,8 @@ export async function planMerge(
   for (let at = 0; at <= bounds.length; at++) {
     const before = parts[at] ?? null;
     const weight = weights[at]!;
-    if (before !== null && weight === null && input.rewrite === 'touched') {
+    const isEqual = input.equal === undefined || (before !== null && input.equal.has(before.sha256));
+    if (before !== null && weight === null && isEqual && input.rewrite === 'touched') {
       tasks.push({ kind: 'carry', number: number++, part: before });
       continue;
     }
@@ -84,7 +90,7 @@ export async function planMerge(
     const bytes = (before?.rawBytes ?? 0) + (weight ?? 0);
     const count = Math.max(1, Math.round(bytes / input.partBytes));
     const range = { from: bounds[at - 1] ?? null, to: bounds[at] ?? null };
-    const chunks = weight === null ? [] : chunksIn(input.chunks, range);
+    const chunks = weight === null && input.equal === undefined ? [] : chunksIn(input.chunks, range);
     tasks.push({
       kind: 'merge',
       number,
@@ -120,7 +126,7 @@ function quantiles({ blocks, partBytes }: PlanInput): SortKey[] {
 
 /** For each range, the bytes of fetched rows in it; `null` if the range has neither fetched nor deleted rows. */
 async function fetchedBytes(
-  { blocks, gone, keysOf }: PlanInput,
+  { blocks, chunks, gone, equal, keysOf }: PlanInput,
   bounds: readonly SortKey[],
 ): Promise<(number | null)[]> {
   const weights: (number | null)[] = new Array(bounds.length + 1).fill(null);
@@ -129,6 +135,8 @@ async function fetchedBytes(
   };
   for (const key of gone) add(upperBound(bounds, key), 0);
   for (const [chunk, list] of blocks.entries()) {
+    // Its rows are all in the range of the equal part, and add nothing to it.
+    if (equal?.has(chunks[chunk]!.sha256 ?? '')) continue;
     for (const [at, block] of list.entries()) {
       const from = upperBound(bounds, block.first);
       const to = upperBound(bounds, block.last);

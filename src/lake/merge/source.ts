@@ -20,8 +20,6 @@ interface SourceOptions {
   readonly keyColumns: number;
   readonly delimiter: string;
   readonly range: KeyRange;
-  /** Whether the rows come from change logs of rolled-back runs: newer than the base snapshot, older than fetched rows. */
-  readonly reapplied?: boolean;
   /** Whether the rows were fetched in the last reading of the list. */
   readonly isLast?: boolean;
   /** Converts a row to the current header and profile; `null` if no row needs it, so that whole blocks can be copied. */
@@ -34,7 +32,6 @@ interface SourceOptions {
  */
 export class MergeSource {
   readonly age: number;
-  readonly reapplied: boolean;
   readonly isLast: boolean;
   key: SortKey | null = null;
   readonly #options: SourceOptions;
@@ -47,7 +44,6 @@ export class MergeSource {
   constructor(options: SourceOptions) {
     this.#options = options;
     this.age = options.age;
-    this.reapplied = options.reapplied === true;
     this.isLast = options.isLast === true;
   }
 
@@ -63,7 +59,7 @@ export class MergeSource {
 
   /** The next block, if it can be copied unchanged: unopened, inside the range, current format. Otherwise `null`. */
   get wholeBlock(): Block | null {
-    if (this.#text !== null || this.#options.adapt !== null || this.reapplied) return null;
+    if (this.#text !== null || this.#options.adapt !== null) return null;
     const block = this.#options.reader.blocks[this.#block];
     return block !== undefined && this.#contains(block) ? block : null;
   }

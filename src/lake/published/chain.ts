@@ -162,14 +162,11 @@ async function readHead(store: ObjectStore, { changes, snapshot }: Pointer): Pro
  * that run behind.
  */
 export async function descendsFrom(store: ObjectStore, pointer: Pointer, runId: RunId): Promise<boolean> {
-  // A rollback went back from this run.
-  const { rolledBackFrom: from } = pointer;
-  const newest = from === undefined ? pointer : { ...pointer, ...from };
-  if (newest.runId === runId) return true;
-  const head = await readHead(store, newest);
+  if (pointer.runId === runId) return true;
+  const head = await readHead(store, pointer);
   if (head?.leftBehind.includes(runId)) return true;
   const { resource } = pointer;
-  return (await readRunIds(store, resource, { runId: newest.runId, head, until: runId })).runs.has(runId);
+  return (await readRunIds(store, resource, { runId: pointer.runId, head, until: runId })).runs.has(runId);
 }
 
 /** Whether a run was published: `latest.json` names it or a later run whose chain includes it. */

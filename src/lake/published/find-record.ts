@@ -7,7 +7,7 @@ import { maskedColumns } from '../rows/profile.js';
 import { payloadAt, rowKey, rowKeys, type SortKey } from '../rows/row.js';
 import { columnName } from '../rows/schema.js';
 import type { ObjectStore } from '../store/index.js';
-import { folderOf, rolledBackRoot, type Tree } from './layout.js';
+import { folderOf, type Tree } from './layout.js';
 import { decodeManifest, type Manifest, type PublishedPart } from './manifest.js';
 import { checkLayoutOf } from './pointer.js';
 import { partsContaining, storedKey } from './purge.js';
@@ -43,8 +43,7 @@ export async function containsKey(
 }
 
 /**
- * Counts the snapshots and change logs of a resource that hold a record, including those of rolled-back runs. Writes
- * nothing.
+ * Counts the snapshots and change logs of a resource that hold a record. Writes nothing.
  *
  * @param values key values, in the order of the key fields
  * @throws LakeLayoutError; RangeError if the key is masked, because the lake alone cannot tell which rows are meant
@@ -57,18 +56,16 @@ export async function findRecord(
 ): Promise<PurgeCounts> {
   await checkLayoutOf(store, resource);
   const found = { snapshots: 0, changeLogs: 0 };
-  for (const root of [resource, rolledBackRoot(resource)]) {
-    for (const tree of ['snapshots', 'changes'] as const) {
-      const runs = await listRuns(store, root, tree);
-      for (const runId of runs.keys()) {
-        const at = manifestOf(root, tree, runs, runId)!;
-        const body = (await store.readIfExists(at))?.body;
-        // Without a manifest, the run was never completed.
-        if (body === undefined) continue;
-        if (!(await holds(store, decodeManifest(body, folderOf(at)), values, { tree, signal }))) continue;
-        if (tree === 'snapshots') found.snapshots++;
-        else found.changeLogs++;
-      }
+  for (const tree of ['snapshots', 'changes'] as const) {
+    const runs = await listRuns(store, resource, tree);
+    for (const runId of runs.keys()) {
+      const at = manifestOf(resource, tree, runs, runId)!;
+      const body = (await store.readIfExists(at))?.body;
+      // Without a manifest, the run was never completed.
+      if (body === undefined) continue;
+      if (!(await holds(store, decodeManifest(body, folderOf(at)), values, { tree, signal }))) continue;
+      if (tree === 'snapshots') found.snapshots++;
+      else found.changeLogs++;
     }
   }
   return found;

@@ -69,14 +69,6 @@ export function quarantineKey(resource: string, runId: RunId, name: string): Obj
   return key(`_quarantine/${resource}/${runId}/${name}.csv`);
 }
 
-/**
- * Archive of the change logs of rolled-back runs. They are moved here after the next run is published, so that `changes/`
- * contains only runs of the chain (docs/reference/lake.md).
- */
-export function rolledBackRoot(resource: string): string {
-  return `_rolled-back/${resource}`;
-}
-
 /** Keys of a part and its block index. */
 export function indexedObjects(part: ObjectKey): ObjectKey[] {
   return [part, indexKey(part)];

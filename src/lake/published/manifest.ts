@@ -1,5 +1,5 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
-import type { DeleteDetection, RunCounts, RunMode, Writer } from '../../core/contract/index.js';
+import type { DeleteDetection, PublishedMode, RunCounts, Writer } from '../../core/contract/index.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
 import { parseStored } from '../../core/stored-json.js';
@@ -81,6 +81,23 @@ export interface FullRead {
   readonly pageSize?: number;
 }
 
+/**
+ * A rollback that no complete full read has followed yet (docs/how-to/rollback-and-purge.md). Until then, each later run
+ * carries it on.
+ */
+export interface RolledBack {
+  /** The run that published the rollback. */
+  readonly runId: RunId;
+  /** Key of that run's change log's manifest. */
+  readonly changes: ObjectKey;
+  /** The run whose rows it published. */
+  readonly to: RunId;
+  /** The run before it: to undo a rollback is to roll back to this run. */
+  readonly from: RunId;
+  /** Runs whose snapshots are kept until then: targets, and runs before rollbacks. */
+  readonly keep: readonly RunId[];
+}
+
 /** What identifies the list that a snapshot mirrors, apart from the service's address. */
 export interface ListIdentity {
   /** Path of the list endpoint. */
@@ -99,7 +116,7 @@ export interface ManifestInput {
   /** The runs before it, newest first, as `previousRuns` returns them. */
   readonly previousRuns: readonly PreviousRun[];
   readonly leftBehind: readonly RunId[];
-  readonly mode: RunMode;
+  readonly mode: PublishedMode;
   readonly updatedSince: UtcSeconds | null;
   readonly checkpoint: UtcSeconds;
   readonly startedAt: number;
@@ -117,6 +134,7 @@ export interface ManifestInput {
   readonly parts: readonly PublishedPart[];
   readonly gap: Gap | null;
   readonly fullRead: FullRead | null;
+  readonly rolledBack: RolledBack | null;
   /** What is known about deletes of the resource. */
   readonly deletes: DeleteDetection;
   /** Line breaks inside the cells of all change logs up to this run. */
@@ -198,6 +216,7 @@ export function encodeManifest(input: ManifestInput): Buffer {
       counts: input.counts,
       gap: input.gap,
       fullRead: input.fullRead,
+      rolledBack: input.rolledBack,
       deletes: input.deletes,
       changesLineBreaks: input.changesLineBreaks,
       warnings: input.warnings,
@@ -233,7 +252,7 @@ export interface Manifest {
    * because `latest.json` was lost or restored from an earlier version, and adopted.
    */
   readonly leftBehind: readonly RunId[];
-  readonly mode: RunMode;
+  readonly mode: PublishedMode;
   /** Value of the list parameter `updatedSince`; `null` for a full read. */
   readonly updatedSince: UtcSeconds | null;
   readonly checkpoint: { readonly updatedSince: UtcSeconds };
@@ -249,7 +268,7 @@ export interface Manifest {
   /** What shaped the cells, oldest first (docs/explanation/semantics.md#changed-settings). */
   readonly shapes: readonly Shape[];
   /** `unrestored`: rows that keep cells of earlier settings, counted when the settings change. */
-  readonly counts: RunCounts & { readonly unrestored?: number };
+  readonly counts: RunCounts & { readonly unrestored?: number; readonly dropped?: number };
   readonly pages: number;
   /** ISO 8601. */
   readonly startedAt: string;
@@ -263,6 +282,7 @@ export interface Manifest {
   /** The runs before this one, newest first; absent in change logs. */
   readonly recentRuns?: readonly ReportedRun[];
   readonly fullRead: FullRead | null;
+  readonly rolledBack: RolledBack | null;
   readonly deletes: DeleteDetection;
   /** Line breaks inside the cells of all change logs up to this run. */
   readonly changesLineBreaks: number;
@@ -339,9 +359,11 @@ function decoded(body: Buffer, folder: ObjectKey, checksum: 'checked' | 'uncheck
   const { worktrack } = manifest ?? {};
   if (typeof worktrack?.layout !== 'number')
     throw damagedObject(key, 'it is not a manifest of this connector');
-  const state = checksum === 'checked' ? manifestChecksumState({ ...manifest, worktrack }) : null;
-  if (state === 'broken') throw damagedObject(key, 'its content does not match its checksum');
-  checkLayout(key, worktrack.layout);
-  if (state === 'none') throw damagedObject(key, 'it has no checksum');
+  const state = manifestChecksumState({ ...manifest, worktrack });
+  const mustMatch = checksum === 'checked';
+  if (mustMatch && state === 'broken') throw damagedObject(key, 'its content does not match its checksum');
+  // A damaged document can have any layout.
+  if (state !== 'broken') checkLayout(key, worktrack.layout);
+  if (mustMatch && state === 'none') throw damagedObject(key, 'it has no checksum');
   return worktrack;
 }

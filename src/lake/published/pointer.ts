@@ -5,6 +5,7 @@ import type { ObjectStore } from '../store/index.js';
 import { checksumState, type ManifestChecksums, withChecksum } from './checksums.js';
 import { pointerKey } from './layout.js';
 import { checkLayout, LAYOUT_VERSION } from './layout-version.js';
+import type { RolledBack } from './manifest.js';
 
 /** `latest.json`: names the current snapshot (docs/reference/lake.md). */
 export interface Pointer {
@@ -21,21 +22,15 @@ export interface Pointer {
   readonly baseUrl: string;
   /** The mirror that wrote the pointer. */
   readonly writer: Writer;
-  /** After a rollback: the newest rolled-back run. The next run keeps its columns. */
-  readonly rolledBackFrom?: RolledBackRun;
+  /** As in the manifest. */
+  readonly rolledBack: RolledBack | null;
   /**
-   * Run id of the rollback or purge that wrote this version. It makes the text of every version unique, so that a delayed
+   * Run id of the purge that wrote this version. It makes the text of every version unique, so that a delayed
    * swap that expects an earlier version cannot succeed (docs/explanation/fencing.md).
    */
   readonly amendedBy?: RunId;
   /** SHA-256 of the two manifests. */
   readonly manifests: ManifestChecksums;
-}
-
-export interface RolledBackRun {
-  readonly runId: RunId;
-  /** Key of its change log's `_datapackage.json`. Change logs are never removed; snapshots are. */
-  readonly changes: ObjectKey;
 }
 
 /** A pointer, and the version of the object in the store. */

@@ -109,6 +109,43 @@ export async function readPublishedOn(
   });
 }
 
+/**
+ * Reads the snapshot of a published run, for example the one before a rollback. It follows the chain back to that run.
+ *
+ * @param current result of `readPublished`
+ * @throws SnapshotNotFoundError with the runs that have a snapshot; DamagedError and StoreError as `readPublished`
+ * @example
+ * const current = await readPublished(store, 'tasks');
+ * const { manifest } = await readPublishedRun(store, current, '20261121T020000Z-1a2b3c4d' as RunId);
+ */
+export async function readPublishedRun(
+  store: ObjectStore,
+  current: PublishedSnapshot,
+  runId: RunId,
+): Promise<PublishedSnapshot> {
+  if (current.runId === runId) return current;
+  const { resource, pointer } = current;
+  const snapshots = await listRuns(store, resource, 'snapshots');
+  const kept: RunId[] = [];
+  for await (const run of publishedRuns(pointer, new RunChain(store, { ...pointer, resource }))) {
+    const date = snapshots.get(run.runId);
+    if (date !== undefined) kept.push(run.runId);
+    if (run.runId !== runId) continue;
+    if (date === undefined) break;
+    const snapshot = inFolder(runFolder(resource, 'snapshots', date, runId), MANIFEST);
+    const manifest = await readManifest(store, snapshot);
+    if (manifest !== null) return { resource, runId, date, snapshot, manifest, pointer };
+  }
+  throw new SnapshotNotFoundError(`${resource}: run ${runId} has no published snapshot in ${store.url}`, {
+    resource,
+    dates: [],
+    remedy: `Snapshots exist for runs ${kept.slice(0, MAX_RUNS_NAMED).join(', ')}. See: worktrack history`,
+  });
+}
+
+/** Number of runs that an error names. */
+const MAX_RUNS_NAMED = 10;
+
 async function readOrDamaged<T>(key: ObjectKey, read: () => Promise<T> | T): Promise<T> {
   try {
     return await read();

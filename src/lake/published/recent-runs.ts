@@ -1,5 +1,5 @@
 import type { RunId, UtcSeconds } from '../../core/brands.js';
-import type { CheckOutcome, DeleteDetection, RunCounts, RunMode } from '../../core/contract/index.js';
+import type { CheckOutcome, DeleteDetection, PublishedMode, RunCounts } from '../../core/contract/index.js';
 import { cutText } from '../../core/text-budget.js';
 import type { CheckResult } from '../checks/result.js';
 import { type Column, isSchemaChange, schemaChanges } from '../rows/schema.js';
@@ -15,7 +15,7 @@ const MAX_WARNING_BYTES = 600;
 /** One published run. Times are milliseconds since 1970. */
 export interface ReportedRun {
   readonly runId: RunId;
-  readonly mode: RunMode;
+  readonly mode: PublishedMode;
   readonly startedAt: number;
   readonly publishedAt: number;
   readonly updatedSince: UtcSeconds | null;

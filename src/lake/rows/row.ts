@@ -35,6 +35,12 @@ export function withRunId(row: ByteString, runId: RunId): ByteString {
   return (runId + row.slice(RUN_ID_LENGTH)) as ByteString;
 }
 
+/** The same row as another run's: with its `_run_id` and `_synced_at`, and the same `_deleted_at`. */
+export function restamped(row: ByteString, runId: RunId, syncedAt: UtcSeconds): ByteString {
+  const delimiter = row[RUN_ID_LENGTH]!;
+  return (runId + delimiter + syncedAt + row.slice(RUN_ID_LENGTH + 1 + TIME_LENGTH)) as ByteString;
+}
+
 /** The `_synced_at` of a row: when its cells were fetched. */
 export function syncedAtOf(row: string): UtcSeconds {
   return row.slice(RUN_ID_LENGTH + 1, RUN_ID_LENGTH + 1 + TIME_LENGTH) as UtcSeconds;

@@ -1,4 +1,4 @@
-import type { RunMode } from '../../core/contract/index.js';
+import type { PublishedMode } from '../../core/contract/index.js';
 import { HOUR_MS } from '../../core/duration.js';
 import type { FullRead } from '../published/manifest.js';
 
@@ -28,7 +28,7 @@ export function isFullReadDue(last: FullRead | null, now: number, everyMs: numbe
 }
 
 interface Read {
-  readonly mode: RunMode;
+  readonly mode: PublishedMode;
   /** Start of reading, milliseconds since 1970. */
   readonly startedAt: number;
   readonly shifted: boolean;
@@ -39,6 +39,8 @@ interface Read {
 
 /** The full read that the run's snapshot is based on. */
 export function nextFullRead(before: FullRead | null, run: Read): FullRead | null {
+  // The full read after a rollback is due whatever this says, and its list has not shifted yet.
+  if (run.mode === 'rollback') return before === null ? null : { ...before, shifted: 0 };
   if (run.mode === 'increment' && !run.shifted) return before;
   const shifted = run.shifted ? (before?.shifted ?? 0) + 1 : 0;
   if (run.mode === 'increment') return { startedAt: NEVER, ...before, shifted };

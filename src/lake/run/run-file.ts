@@ -3,7 +3,7 @@ import type {
   DeleteDetection,
   ExtractResult,
   OnPublishedTarget,
-  RunMode,
+  PublishedMode,
   Writer,
 } from '../../core/contract/index.js';
 import type {
@@ -15,7 +15,13 @@ import type {
 } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { MeasuredRows, UniqueState } from '../checks/result.js';
-import type { FullRead, ListIdentity, PreviousRun, PublishedPart } from '../published/manifest.js';
+import type {
+  FullRead,
+  ListIdentity,
+  PreviousRun,
+  PublishedPart,
+  RolledBack,
+} from '../published/manifest.js';
 import type { ReportedRun } from '../published/recent-runs.js';
 import type { Profile } from '../rows/profile.js';
 import type { Column } from '../rows/schema.js';
@@ -45,6 +51,7 @@ export interface BaseSnapshot {
   /** As in its manifest. */
   readonly shapes: readonly Shape[];
   readonly fullRead: FullRead | null;
+  readonly rolledBack: RolledBack | null;
   readonly deletes: DeleteDetection;
   /** As in its manifest. */
   readonly changesLineBreaks: number;
@@ -74,7 +81,7 @@ export interface RunFile {
   readonly sync: SyncSettings;
   readonly http: HttpSettings;
   readonly runId: RunId;
-  readonly mode: RunMode;
+  readonly mode: PublishedMode;
   /** Value of the list parameter `updatedSince`; `null` for a full read. */
   readonly updatedSince: UtcSeconds | null;
   readonly checkpoint: UtcSeconds | null;
@@ -101,16 +108,30 @@ export interface RunFile {
   readonly earlierList: string | null;
   /** Whether the run detects deletes (docs/explanation/semantics.md#deletes). */
   readonly reconcile: boolean;
-  /** Who accepts failed checks; absent: nobody. */
+  /** Who accepts failed checks; absent: no one. */
   readonly acceptChecks?: string;
-  /** Data columns known at the start of the run: those of the base snapshot and of rolled-back runs. */
+  /** Data columns known at the start of the run: those of the base snapshot. */
   readonly columns: readonly Column[];
   /** The staged rows of a failed run, which this run continues; `null` for none. */
   readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
   /** As in the manifest that the run writes. */
   readonly leftBehind: readonly RunId[];
-  /** Manifests of the change logs of runs that were rolled back, oldest first. */
-  readonly rolledBackRuns: readonly ObjectKey[];
+  /** The snapshot that a rollback publishes; `null`: the run reads the service. */
+  readonly rollback: RollbackTarget | null;
+}
+
+/** The target of a rollback: a published snapshot, read as a complete list. */
+export interface RollbackTarget {
+  readonly to: RunId;
+  readonly checkpoint: UtcSeconds;
+  readonly readUpTo: ClockTimes;
+  readonly parts: readonly PublishedPart[];
+  /** Number of data columns in the header of its parts. */
+  readonly columns: number;
+  readonly profile: Profile;
+  readonly fingerprint: string;
+  readonly list: ListIdentity;
+  readonly shapes: readonly Shape[];
 }
 
 /** A change of settings, and which of them changed, for people. */
@@ -121,6 +142,16 @@ export interface NamedChange extends SettingsChange {
 /** Whether the run counts the rows that a new list does not have, instead of detecting deletes. */
 export function countsUnlisted({ mode, reconcile, earlierList }: RunFile): boolean {
   return mode === 'full' && !reconcile && earlierList !== null;
+}
+
+/** The rollback that this run follows as the full read that ends it; `null`: it does not. */
+export function returningFrom({ mode, before }: Pick<RunFile, 'mode' | 'before'>): RolledBack | null {
+  return mode === 'full' ? (before?.rolledBack ?? null) : null;
+}
+
+/** Whether the merge must look at each row of the base snapshot, so that it copies no part or block as it is. */
+export function mustSeeRows(run: RunFile): boolean {
+  return countsUnlisted(run) || returningFrom(run) !== null;
 }
 
 /** The `_synced_at` of the rows that a run fetches: its start, but never a time that belongs to earlier settings. */

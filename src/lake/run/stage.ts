@@ -18,14 +18,14 @@ export interface StagedChunk {
   readonly last: SortKey;
   /** Number of data columns in its header. They are the first columns of the run's header. */
   readonly columns: number;
-  /** Number of the chain of pages that contained its rows; absent for rows of change logs. */
+  /** Number of the chain of pages that contained its rows; absent for rows of a rollback's target. */
   readonly chain?: number;
   /** Number of rows dropped because a newer row of this chunk, or of the chunks merged into it, has the same key; absent for none. */
   readonly repeated?: number;
   /** CRC-32 of its block index. */
   readonly indexCrc32: string;
-  /** Whether the rows come from change logs of rolled-back runs: newer than the base snapshot, older than fetched rows. */
-  readonly reapplied?: true;
+  /** SHA-256 of its object, if it is a part of a rollback's target. */
+  readonly sha256?: string;
 }
 
 /**

@@ -22,6 +22,10 @@ const crc32 = z.string().regex(/^[0-9a-f]{8}$/, { error: 'is not a CRC32' });
 
 const writer = z.object({ workflow: z.string(), namespace: z.string() });
 
+const rolledBack = z
+  .object({ runId, changes: objectKey, to: runId, from: runId, keep: z.array(runId) })
+  .nullable();
+
 const pointerShape = z.object({
   resource: z.string(),
   runId,
@@ -34,7 +38,7 @@ const pointerShape = z.object({
   baseUrl: z.string(),
   layout: z.literal(LAYOUT_VERSION),
   writer,
-  rolledBackFrom: z.object({ runId, changes: objectKey }).optional(),
+  rolledBack,
   manifests: z.object({ snapshot: sha256, changes: sha256.nullable() }),
   checksum: sha256,
 });
@@ -83,7 +87,7 @@ const manifestShape = z.object({
     leftBehind: z.array(runId),
     connection: z.string(),
     baseUrl: z.string(),
-    mode: z.enum(['full', 'increment']),
+    mode: z.enum(['full', 'increment', 'rollback']),
     updatedSince: utcSeconds.nullable(),
     checkpoint: z.object({ updatedSince: utcSeconds }),
     startedAt: z.iso.datetime(),

@@ -81,7 +81,7 @@ export async function startBackfill(
 }
 
 /**
- * Starts a rollback (`rollbackWorkflow`): points `latest.json` to an earlier published run.
+ * Starts a rollback (`rollbackWorkflow`): publishes the rows of an earlier run as a new run.
  *
  * @throws InvalidArgumentError if `to` is not a run id
  * @example

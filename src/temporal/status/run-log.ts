@@ -1,6 +1,5 @@
 import type { RunId } from '../../core/brands.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { readAbandoned } from '../../lake/published/abandoned-runs.js';
 import { RunChain } from '../../lake/published/chain.js';
 import { type Manifest, readManifest } from '../../lake/published/manifest.js';
 import { readPointer } from '../../lake/published/pointer.js';
@@ -48,21 +47,30 @@ async function publishedRuns(store: ObjectStore, resource: string, limit: number
   const runs = await readHistory(new RunChain(store, pointer), limit);
   // Without a readable change log, the last run is still published.
   const last = runs.length > 0 ? null : await readManifest(store, pointer.snapshot);
-  const published = (last === null ? runs : [last]).map((run) => fromManifest(resource, run));
-  const abandoned = await readAbandoned(store, pointer, limit);
-  return [
-    ...published,
-    ...abandoned.map((run) => ({ ...fromManifest(resource, run), rolledBack: true as const })),
-  ];
+  return withRolledBack(last === null ? runs : [last]).map((run) => fromManifest(resource, run));
 }
 
-function fromManifest(resource: string, run: Manifest): LoggedRun {
+/** Marks the runs that a later rollback went back behind. @param runs newest first */
+function withRolledBack(runs: readonly Manifest[]): (Manifest & { readonly isUndone: boolean })[] {
+  let target: RunId | null = null;
+  return runs.map((run) => {
+    if (run.runId === target) target = null;
+    const isUndone = target !== null;
+    // The target of an undone rollback says nothing about the runs before it.
+    if (!isUndone && run.mode === 'rollback') target = run.rolledBack?.to ?? null;
+    return { ...run, isUndone };
+  });
+}
+
+function fromManifest(resource: string, run: Manifest & { readonly isUndone: boolean }): LoggedRun {
   const { runId, mode, counts, warnings } = run;
   const [startedAt, endedAt] = [Date.parse(run.startedAt), Date.parse(run.publishedAt)];
   const outcome = 'published';
   const nothing = { error: null, retrying: null };
   const checks = run.checks === undefined ? {} : { checks: run.checks };
-  return { resource, outcome, runId, mode, startedAt, endedAt, counts, warnings, ...checks, ...nothing };
+  const rolledBack = run.isUndone ? { rolledBack: true as const } : {};
+  const ended = { outcome, runId, mode, startedAt, endedAt, counts, warnings } as const;
+  return { resource, ...ended, ...checks, ...nothing, ...rolledBack };
 }
 
 /** Removes duplicate runs and sorts. The lake takes precedence, then the export, then the mirror, which has no end time. */

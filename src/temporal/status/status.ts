@@ -4,13 +4,13 @@ import type {
   DeleteDetection,
   LearnedPageSize,
   MirrorStatus,
+  PublishedMode,
   RunError,
-  RunMode,
   RunOutcome,
   RunPhase,
   StoreLimitNote,
 } from '../../core/contract/index.js';
-import { beganAfter, parseRunDate } from '../../core/run-id.js';
+import { parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { Pointer } from '../../lake/published/pointer.js';
 import type { ObjectStore } from '../../lake/store/index.js';
@@ -29,7 +29,7 @@ export interface StatusRun {
   /** Milliseconds since 1970. */
   readonly startedAt: number | null;
   readonly phase: RunPhase | null;
-  readonly mode: RunMode | null;
+  readonly mode: PublishedMode | null;
   readonly pages: number | null;
   readonly rows: number | null;
   /** The failed run whose staged pages this run resumes from. */
@@ -69,7 +69,7 @@ export interface ResourceStatus {
   readonly error: RunError | null;
   /** `null` if no run is in progress. */
   readonly active: StatusRun | null;
-  /** After a rollback, until the next published run. */
+  /** After a rollback, until a complete full read is published. */
   readonly rolledBack: { readonly from: RunId; readonly to: RunId } | null;
   /** Nominal start of the scheduled run that the published data lacks, ISO 8601. */
   readonly behindSince: string | null;
@@ -213,7 +213,7 @@ function withMirror(status: MirrorStatus, pointer: Pointer | null): Known {
   };
   // The run that the table does not show may not be the last one.
   const table = tableWarning === undefined ? [] : [tableWarning];
-  if (pointer !== null && (lastRun === null || isUndone(lastRun, pointer)))
+  if (pointer !== null && lastRun === null)
     return { ...common, lastRun: publishedRun(pointer), warnings: table, error: null };
   const isPublished = lastRun?.outcome === 'published' && lastRun.runId === current?.runId;
   const publishedAt = isPublished ? snapshotAt : null;
@@ -225,22 +225,11 @@ function withMirror(status: MirrorStatus, pointer: Pointer | null): Known {
   };
 }
 
-/** Whether a rollback has left this run behind. */
-function isUndone(
-  { runId, outcome }: Pick<NonNullable<MirrorStatus['lastRun']>, 'runId' | 'outcome'>,
-  { rolledBackFrom, amendedBy, runId: current }: Pointer,
-): boolean {
-  if (rolledBackFrom === undefined || runId === null) return false;
-  return outcome === 'published'
-    ? runId !== current
-    : amendedBy !== undefined && beganAfter(amendedBy, runId);
-}
-
 async function withoutMirror({ name, store, endedRuns }: Reading, pointer: Pointer | null): Promise<Known> {
   const [failed] = (await endedRuns()).filter(({ resource }) => resource === name);
   const isNewer =
     failed !== undefined && (pointer === null || failed.startedAt > parseRunDate(pointer.runId));
-  const unpublished = isNewer && !(pointer !== null && isUndone(failed, pointer)) ? failed : null;
+  const unpublished = isNewer ? failed : null;
   const published = pointer === null ? null : publishedRun(pointer);
   const facts =
     pointer === null ? { warnings: [], deletes: null, checks: null } : await publishedFacts(store, pointer);
@@ -269,8 +258,8 @@ function startTime(runId: RunId | null): string | null {
 }
 
 function rolledBackOf(pointer: Pointer | null): ResourceStatus['rolledBack'] {
-  const from = pointer?.rolledBackFrom?.runId;
-  return pointer === null || from === undefined ? null : { from, to: pointer.runId };
+  const { from, to } = pointer?.rolledBack ?? {};
+  return from === undefined || to === undefined ? null : { from, to };
 }
 
 const UNKNOWN = {

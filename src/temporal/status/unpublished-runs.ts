@@ -4,9 +4,9 @@ import {
   BACKFILL_WORKFLOW,
   EXPORT_WORKFLOW,
   mirrorWorkflowId,
+  type PublishedMode,
   type RunCounts,
   type RunError,
-  type RunMode,
   type RunOutcome,
   type RunReport,
 } from '../../core/contract/index.js';
@@ -23,7 +23,7 @@ export interface LoggedRun {
   readonly resource: string;
   readonly outcome: RunOutcome | 'running';
   readonly runId: RunId | null;
-  readonly mode: RunMode | null;
+  readonly mode: PublishedMode | null;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   /** `null` if the run is in progress or the end is not known. */
@@ -36,7 +36,7 @@ export interface LoggedRun {
   readonly error: RunError | null;
   /** Why the last attempt of a running step failed; `null` if it did not. */
   readonly retrying: string | null;
-  /** Whether a rollback has abandoned this published run; absent: none has. */
+  /** Whether a later rollback went back to a run before this one; absent: none did. */
   readonly rolledBack?: true;
 }
 

@@ -17,7 +17,6 @@ const HEAVY: readonly string[] = [
   'worktrack.publish',
   'worktrack.followTable',
   'worktrack.purgeRecord',
-  'worktrack.restoreRolledBack',
   'worktrack.planWriteBack',
   'worktrack.sendRows',
   'worktrack.writeResults',

@@ -25,9 +25,8 @@ export const rollback: Operation = {
       run: () => published(world, 'rollbackWorkflow', { resource, to }),
       reached: async () => true,
       async check() {
-        const { runId } = await readPointer(world.store, resource);
-        if (runId !== to)
-          throw new Error(`${resource}: latest.json names ${runId} after a rollback to ${to}`);
+        const { rolledBack } = await readPointer(world.store, resource);
+        if (rolledBack?.to !== to) throw new Error(`${resource}: latest.json is not of a rollback to ${to}`);
       },
     };
   },

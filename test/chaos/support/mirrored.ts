@@ -28,7 +28,7 @@ export async function checkMirrored(
 
 /**
  * Over all published runs, each row that was not purged was inserted once, and no run's change log has a row twice.
- * A purge removes rows from change logs, and a rollback may archive the run that inserted a purged row.
+ * A purge removes rows from change logs.
  */
 async function checkChangeLogs(world: World, resource: string, rows: number): Promise<void> {
   const pointer = await readPointer(world.store, resource);

@@ -46,7 +46,7 @@ export function startReader({
     const wrong = (what: string): unknown => faults.push(`${resource} ${pointer.runId}: ${what}`);
     const before = checkpoints.get(resource) ?? '';
     // Only a rollback moves a checkpoint back.
-    if (pointer.checkpoint.updatedSince < before && pointer.rolledBackFrom === undefined)
+    if (pointer.checkpoint.updatedSince < before && pointer.rolledBack === null)
       wrong(`the checkpoint went back from ${before}`);
     checkpoints.set(resource, pointer.checkpoint.updatedSince);
     const there = await store.readIfExists(pointer.snapshot);

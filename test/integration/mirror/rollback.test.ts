@@ -1,10 +1,14 @@
+import { readFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import { parseSettings } from '../../../src/config/index.js';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExportResult, MirrorStatus } from '../../../src/core/contract/index.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify.js';
 import { startRollback } from '../../../src/temporal/client/start.js';
+import { expectMirrored } from '../../support/mirrored.js';
+import { readNewestView } from '../../support/newest-view.js';
 import { runCommand, startWorkerProcess } from '../../support/processes.js';
-import { readPointer, readSnapshot } from '../../support/snapshot.js';
+import { readPointer, readSnapshot, runsIn } from '../../support/snapshot.js';
 import { resultOf, type Stack, startStack } from '../../support/stack.js';
 
 const DAY = 24 * 60 * 60_000;
@@ -21,62 +25,160 @@ describe('a rollback', () => {
   const ids = async (resource: string) =>
     (await readSnapshot(stack.store, resource)).rows.map((row) => row.id!).sort();
   const runOf = (result: ExportResult) => result.runs[0]!.runId!;
+  const values = ({ _run_id, _synced_at, _deleted_at, ...cells }: Record<string, string | null>) => cells;
 
-  it('moves pointer and checkpoint back together, keeps the columns, and the next increment catches up', async () => {
+  it('is a run: it publishes the rows and the checkpoint of its target, and the next run reads everything', async () => {
     stack = await startStack({ simulator: { awkward: false, counts: { tasks: 40 } }, resources: '[tasks]' });
     const { admin } = stack.simulator;
     await stack.startWorker();
     const first = await stack.export();
+    const target = await readSnapshot(stack.store, 'tasks');
     const before = await readPointer(stack.store, 'tasks');
     admin.addField('tasks', 'mood', '"sunny"', { count: 3, pick: 'newest' });
-    admin.create('tasks', { name: 'late', updatedAt: new Date(admin.now()).toISOString() });
+    const late = admin.create('tasks', { name: 'late', updatedAt: new Date(admin.now()).toISOString() });
     const second = await stack.export();
     const { header } = await readSnapshot(stack.store, 'tasks');
     expect(header).toContain('mood');
 
-    expect(await rollback('tasks', runOf(first))).toMatchObject({
+    const back = await rollback('tasks', runOf(first));
+    expect(back).toMatchObject({
       outcome: 'published',
-      runs: [{ runId: runOf(first), rows: 40, error: null }],
+      runs: [
+        {
+          rows: 41,
+          error: null,
+          counts: { fetched: 40, unchanged: 37, inserted: 0, updated: 3, deleted: 1 },
+          ...{ rolledBackTo: runOf(first), rolledBackFrom: runOf(second) },
+        },
+      ],
     });
     const pointer = await readPointer(stack.store, 'tasks');
-    expect(pointer).toMatchObject({ ...before, rolledBackFrom: { runId: runOf(second) } });
+    expect(pointer).toMatchObject({
+      runId: runOf(back),
+      checkpoint: before.checkpoint,
+      rolledBack: { runId: runOf(back), to: runOf(first), from: runOf(second) },
+    });
     const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('tasks'));
     expect((await mirror.query<MirrorStatus>('status')).checkpoint).toEqual(before.checkpoint);
     expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
+    const rolled = await readSnapshot(stack.store, 'tasks');
+    expect(rolled.header).toEqual(header);
+    const live = rolled.rows.filter((row) => row._deleted_at === null);
+    expect(live.map(values)).toEqual(target.rows.map((row) => ({ mood: null, name: null, ...values(row) })));
+    expect(rolled.rows.find((row) => row.id === late)!._deleted_at).not.toBeNull();
 
+    // No increment from the target's checkpoint: the records that changed before are read again.
     const third = await stack.export();
     expect(third).toMatchObject({ outcome: 'published', runs: [{ rows: 41, warnings: [] }] });
-    const after = await readSnapshot(stack.store, 'tasks');
-    expect(after.header).toEqual(header);
-    expect(after.rows.filter((row) => row.mood === 'sunny').length).toBe(3);
+    await expectMirrored(stack, 'tasks');
+    expect((await stack.export()).runs[0]!.counts).toMatchObject({ inserted: 0, updated: 0, deleted: 0 });
+    await expectMirrored(stack, 'tasks');
     expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
-    expect(await readPointer(stack.store, 'tasks')).not.toHaveProperty('rolledBackFrom');
-    // A reader of all change logs sees only the runs on the chain.
-    const logs: string[] = [];
-    for await (const { key } of stack.store.list('')) if (key.includes('/changes/')) logs.push(key);
-    const of = (run: string, root: string) => logs.some((key) => key.startsWith(root) && key.includes(run));
-    expect(of(runOf(second), 'tasks/')).toBe(false);
-    expect(of(runOf(second), '_rolled-back/tasks/')).toBe(true);
-    expect(of(runOf(third), 'tasks/')).toBe(true);
+    expect((await readPointer(stack.store, 'tasks')).rolledBack).toBeNull();
+    // All runs stay on the chain, and their change logs where readers find them.
+    const { newest, snapshot } = await readNewestView(stack, 'tasks');
+    expect(newest).toEqual(snapshot);
+    const logs = await runsIn(stack.store, 'tasks', 'changes');
+    for (const one of [first, second, back, third]) expect(logs).toContain(`run=${runOf(one)}`);
   });
 
-  it('keeps a column that only rolled-back runs have', async () => {
+  it.each(['mark', 'drop', 'keep'] as const)(
+    'takes back rows that were inserted since, with `deletes: %s`',
+    async (deletes) => {
+      stack = await startStack({
+        simulator: { awkward: false, counts: { projects: 6 } },
+        resources: '[projects]',
+        yaml: `    deletes: ${deletes}\n`,
+      });
+      const { admin } = stack.simulator;
+      await stack.startWorker();
+      const first = await stack.export();
+      const [early] = await ids('projects');
+      const added = admin.create('projects', { name: 'added' });
+      admin.update('projects', early!, { name: 'changed' });
+      const second = await stack.export();
+      await rollback('projects', runOf(first));
+      const { rows } = await readSnapshot(stack.store, 'projects');
+      const row = rows.find(({ id }) => id === added);
+      if (deletes === 'drop') expect(row).toBeUndefined();
+      else expect(row!._deleted_at).not.toBeNull();
+      // The service lists the new record no more, and the changed one still.
+      admin.remove('projects', [added]);
+      const next = await stack.export();
+      expect(next.runs[0]!.warnings.join()).toContain(
+        `rollback: 1 record that the rollback to run ${runOf(first)} changed is not listed any more and stays as in that ` +
+          `run; their newer versions are in run ${runOf(second)}: worktrack cat projects --run ${runOf(second)}`,
+      );
+      const after = (await readSnapshot(stack.store, 'projects')).rows;
+      expect(after.find(({ id }) => id === early)!.name).toBe('changed');
+      expect(after.filter(({ _deleted_at }) => _deleted_at === null).map(({ id }) => id)).toHaveLength(6);
+    },
+  );
+
+  it('waits through runs with --since, ignores `reconcileEvery`, and concludes no deletes', async () => {
     stack = await startStack({
-      simulator: { awkward: false, counts: { projects: 5 } },
+      simulator: { awkward: false, counts: { projects: 8 } },
       resources: '[projects]',
+      yaml: '    sync: { reconcileEvery: never, overlap: 1s }\n',
     });
     const { admin } = stack.simulator;
     await stack.startWorker();
     const first = await stack.export();
-    const id = admin.create('projects', { name: 'short-lived', shade: 'red' });
+    const [one, two, three] = await ids('projects');
+    admin.update('projects', one!, { name: 'changed' });
+    admin.remove('projects', [two!]);
     await stack.export();
-    admin.remove('projects', [id]);
     await rollback('projects', runOf(first));
-    expect(await stack.export()).toMatchObject({ outcome: 'published', runs: [{ rows: 5 }] });
-    expect((await readSnapshot(stack.store, 'projects')).header.at(-1)).toBe('shade');
+    admin.update('projects', three!, { name: 'changed, too' });
+    const { connection, taskQueue, temporal } = stack;
+    const since = await temporal.client.workflow.execute('backfillWorkflow', {
+      workflowId: `${connection}-since`,
+      taskQueue,
+      args: [{ connection, since: new Date(admin.now() - 1000).toISOString().replace(/\.\d+/, '') }],
+    });
+    expect(since).toMatchObject({ outcome: 'published' });
+    expect((await readPointer(stack.store, 'projects')).rolledBack).toMatchObject({ to: runOf(first) });
+    const next = await stack.export();
+    expect(next.runs[0]!.counts).toMatchObject({ deleted: 0, fetched: 7 });
+    const { rows } = await readSnapshot(stack.store, 'projects');
+    const byId = new Map(rows.map((row) => [row.id!, row]));
+    expect(byId.get(one!)!.name).toBe('changed');
+    expect(byId.get(three!)!.name).toBe('changed, too');
+    // It is as in the target until a run detects deletes.
+    expect(byId.get(two!)!._deleted_at).toBeNull();
+    expect((await readPointer(stack.store, 'projects')).rolledBack).toBeNull();
+    await temporal.client.workflow.execute('backfillWorkflow', {
+      workflowId: `${connection}-reconcile`,
+      taskQueue,
+      args: [{ connection, reconcile: true }],
+    });
+    const deleted = (await readSnapshot(stack.store, 'projects')).rows.find(({ id }) => id === two);
+    expect(deleted!._deleted_at).not.toBeNull();
   });
 
-  it('restores rows that have left the window from the change logs, except those in the snapshot', async () => {
+  it("applies today's masking", async () => {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { tasks: 5 } },
+      resources: '[tasks]',
+    });
+    const worker = await stack.startWorker();
+    const first = await stack.export();
+    await worker.stop();
+    const masked = (await readFile(stack.configFile, 'utf8')).replace(
+      '[tasks]',
+      '[{ name: tasks, columns: { mask: { title: redact } } }]',
+    );
+    await stack.startWorker(parseSettings(masked, stack.configFile));
+    await stack.export();
+    const back = await rollback('tasks', runOf(first));
+    expect(back.outcome).toBe('published');
+    const { rows } = await readSnapshot(stack.store, 'tasks');
+    expect(new Set(rows.map(({ title }) => title)).size).toBe(1);
+    await stack.export();
+    expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
+  });
+
+  it('leaves rows outside the window as in the target, and says so', async () => {
     stack = await startStack({
       simulator: { awkward: false, now: Date.now(), counts: { 'time-entries': 30 } },
       resources: '[time-entries]',
@@ -92,81 +194,35 @@ describe('a rollback', () => {
     });
     admin.advance(DAY);
     const early = admin.create('time-entries', entry('early'));
-    const [changed] = admin.touch('time-entries', { count: 1, pick: 'newest' });
-    await stack.export();
-    admin.advance(DAY);
-    const late = admin.create('time-entries', entry('late'));
-    await stack.export();
-    const all = await ids('time-entries');
-
-    // The service no longer lists any of these records.
-    admin.advance(120 * DAY);
-    const back = await rollback('time-entries', runOf(first));
-    expect(back.outcome).toBe('published');
-    expect(await ids('time-entries')).not.toContain(late);
-    const fresh = admin.create('time-entries', entry('fresh'));
-    const again = await stack.export();
-    expect(again).toMatchObject({ outcome: 'published', runs: [{ counts: { inserted: 3 } }] });
-    expect(again.runs[0]!.warnings.join()).toMatch(
-      /2 rows came from the change logs of rolled-back runs, because run .* does not have them/,
-    );
-    expect(await ids('time-entries')).toEqual([...all, fresh].sort());
-    const { rows } = await readSnapshot(stack.store, 'time-entries');
-    expect(rows.filter((row) => row.id === early).map((row) => row.note)).toEqual(['early']);
-    expect(rows.find((row) => row.id === changed)).toBeDefined();
-    expect((await verifySnapshot(stack.store, 'time-entries')).problems).toEqual([]);
-  });
-
-  it('keeps corrections and deletes of rows that have left the window', async () => {
-    stack = await startStack({
-      simulator: { awkward: false, now: Date.now(), counts: { 'time-entries': 60 } },
-      resources: '[{ name: time-entries, window: 90d, windowField: startedAt }]',
-      yaml: '    sync: { clock: service }\n    retention: { snapshots: 400d }\n',
-    });
-    const { admin } = stack.simulator;
-    const startedAt = new Date(admin.now() - DAY).toISOString();
-    const entry = (note: string) => ({ note, startedAt, durationSeconds: 60 });
-    const corrected = Array.from({ length: 40 }, () => admin.create('time-entries', entry('v1')));
-    const removed = admin.create('time-entries', entry('v1'));
-    await stack.startWorker();
-    const first = await stack.export();
-    admin.advance(DAY);
-    for (const id of corrected) admin.update('time-entries', id, entry('v2'));
-    await stack.export();
-    admin.advance(DAY);
-    admin.remove('time-entries', [removed]);
-    const { taskQueue, temporal, connection } = stack;
-    await temporal.client.workflow.execute('backfillWorkflow', {
-      workflowId: `${connection}-reconcile`,
-      taskQueue,
-      args: [{ connection, reconcile: true }],
-    });
-    const before = (await readSnapshot(stack.store, 'time-entries')).rows;
-    expect(before.find((row) => row.id === removed)!._deleted_at).not.toBeNull();
-
+    const second = await stack.export();
     // The service no longer lists any of these records.
     admin.advance(120 * DAY);
     expect((await rollback('time-entries', runOf(first))).outcome).toBe('published');
+    const fresh = admin.create('time-entries', entry('fresh'));
     const again = await stack.export();
-    expect(again.outcome).toBe('published');
-    expect(again.runs[0]!.warnings.join()).toMatch(
-      /4\d rows of run .* got a newer version, or a delete, from the change logs/,
-    );
-    const { rows } = await readSnapshot(stack.store, 'time-entries');
-    const byId = new Map(rows.map((row) => [row.id!, row]));
-    expect(corrected.map((id) => byId.get(id)!.note)).toEqual(corrected.map(() => 'v2'));
-    expect(byId.get(removed)!._deleted_at).toBe(before.find((row) => row.id === removed)!._deleted_at);
-    expect((await verifySnapshot(stack.store, 'time-entries')).problems).toEqual([]);
+    expect(again.runs[0]!.warnings.join()).toContain('rollback: 1 record');
+    const byId = new Map((await readSnapshot(stack.store, 'time-entries')).rows.map((row) => [row.id!, row]));
+    expect(byId.get(fresh)!._deleted_at).toBeNull();
+    expect(byId.get(early)).toMatchObject({ note: 'early' });
+    expect(byId.get(early)!._deleted_at).not.toBeNull();
+    // To undo the rollback, one rolls back to the run before it, also after later runs.
+    expect((await rollback('time-entries', runOf(second))).outcome).toBe('published');
+    const undone = (await readSnapshot(stack.store, 'time-entries')).rows.find(({ id }) => id === early);
+    expect(undone).toMatchObject({ note: 'early', _deleted_at: null });
   });
 
-  it('can be undone until the next run, and rejects an unpublished run', async () => {
+  it('can be undone at any time, and rejects an unpublished run', async () => {
     stack = await startStack({ simulator: { counts: { projects: 5 } }, resources: '[projects]' });
     await stack.startWorker();
-    const [first, second] = [await stack.export(), await stack.export()];
+    const first = await stack.export();
+    stack.simulator.admin.create('projects', { name: 'second' });
+    const second = await stack.export();
+    const all = (await readSnapshot(stack.store, 'projects')).rows.map(values);
     await rollback('projects', runOf(first));
     expect((await rollback('projects', runOf(second))).outcome).toBe('published');
-    expect(await readPointer(stack.store, 'projects')).toMatchObject({ runId: runOf(second) });
-    expect(await readPointer(stack.store, 'projects')).not.toHaveProperty('rolledBackFrom');
+    const { rows } = await readSnapshot(stack.store, 'projects');
+    expect(rows.map(values)).toEqual(all);
+    expect(rows.every(({ _deleted_at }) => _deleted_at === null)).toBe(true);
     const wrong = await rollback('projects', '20200101T000000Z-00000000');
     expect(wrong).toMatchObject({ outcome: 'failed', runs: [{ error: { type: 'Configuration' } }] });
     expect(wrong.runs[0]!.error!.message).toContain(runOf(first));
@@ -185,7 +241,7 @@ describe('a rollback', () => {
     expect((await stack.export()).outcome).toBe('published');
   });
 
-  it('is a command that prints what latest.json names, and rejects a wrong run id', async () => {
+  it('is a command that prints what it published, and rejects a wrong run id', async () => {
     stack = await startStack({ simulator: { counts: { projects: 5 } }, resources: '[projects]' });
     const worker = await startWorkerProcess(stack);
     const [first] = [await stack.export(), await stack.export()];
@@ -202,7 +258,9 @@ describe('a rollback', () => {
     ];
     const good = await runCommand(stack, args(runOf(first)));
     expect(good).toMatchObject({ code: 0 });
-    expect(good.stdout).toContain(`projects: latest.json points at run ${runOf(first)} (5 rows)`);
+    expect(good.stdout).toMatch(
+      new RegExp(`projects: run \\S+ publishes the rows of run ${runOf(first)} \\(5 rows\\)`),
+    );
     expect((await runCommand(stack, args('yesterday'))).stderr).toMatch(/not a run id such as/);
     const unknown = await runCommand(stack, args('20200101T000000Z-00000000'));
     expect(unknown).toMatchObject({ code: 2 });

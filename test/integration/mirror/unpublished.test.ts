@@ -90,36 +90,6 @@ describe('the files of unpublished runs', () => {
     expect((await stack.store.abortUploads('_staging/tasks/')).aborted).toBe(0);
     await late.abort();
   });
-
-  it('of rolled-back runs are archived by a later run if the first clean-up fails', async () => {
-    faulty = await startFaultyStack();
-    const { stack, s3 } = faulty;
-    await stack.startWorker();
-    const exported = async () => {
-      stack.simulator.admin.touch('tasks', { count: 3, pick: 'spread' });
-      const [run] = (await stack.export({ resources: ['tasks'] })).runs;
-      expect(run!.error).toBeNull();
-      return run!.runId!;
-    };
-    const runs = [await exported(), await exported(), await exported()];
-    await rollBack(faulty, runs[0] as RunId);
-    const denied = { kind: 'status', status: 403, code: 'AccessDenied' } as const;
-    const rule = s3.add({ method: 'PUT', path: /_rolled-back\//, fault: denied });
-    // Two clean-ups fail, each in a separate run.
-    await exported();
-    await exported();
-    expect(rule.hits).toBeGreaterThan(1);
-    for (const run of runs.slice(1))
-      expect(await objectsOf(stack.store, 'tasks/changes/', run)).not.toEqual([]);
-    s3.clear();
-    await exported();
-    for (const run of runs.slice(1)) {
-      expect(await objectsOf(stack.store, 'tasks/changes/', run)).toEqual([]);
-      expect(await objectsOf(stack.store, '_rolled-back/tasks/changes/', run)).not.toEqual([]);
-    }
-    for await (const { key } of stack.store.list('_staging/tasks/')) expect.unreachable(`${key} is left`);
-    await expectMirrored(stack, 'tasks');
-  });
 });
 
 describe('the files of runs of an earlier day', () => {
@@ -160,7 +130,7 @@ describe('the files of runs of an earlier day', () => {
     expect(await objectsBelow('')).toEqual([]);
   });
 
-  it('are archived if the run was rolled back', async () => {
+  it('stay if the run was rolled back, because it is on the chain', async () => {
     faulty = await startFaultyStack();
     const { stack } = faulty;
     await stack.startWorker();
@@ -170,8 +140,7 @@ describe('the files of runs of an earlier day', () => {
     expect(log).not.toEqual([]);
     await rollBack(faulty, first!.runId as RunId);
     expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
-    expect(await objectsBelow('tasks/changes/')).toEqual([]);
-    expect(await objectsBelow('_rolled-back/')).toEqual(log.map((key) => `_rolled-back/${key}`));
+    expect(await objectsBelow('tasks/changes/')).toEqual(log);
     await expectMirrored(stack, 'tasks');
   });
 });
@@ -180,7 +149,7 @@ describe('a run that was published without the mirror knowing', () => {
   let faulty: FaultyStack;
   afterEach(() => faulty?.stop());
 
-  it('is archived after a rollback, as any other', async () => {
+  it('stays on the chain after a rollback, as any other', async () => {
     faulty = await startFaultyStack();
     const { stack, s3 } = faulty;
     await stack.startWorker();
@@ -196,8 +165,7 @@ describe('a run that was published without the mirror knowing', () => {
     expect(runId).not.toBe(first!.runId);
     await rollBack(faulty, first!.runId as RunId);
     expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
-    expect(await objectsOf(stack.store, 'tasks/changes/', runId)).toEqual([]);
-    expect(await objectsOf(stack.store, '_rolled-back/tasks/changes/', runId)).not.toEqual([]);
+    expect(await objectsOf(stack.store, 'tasks/changes/', runId)).not.toEqual([]);
     await expectMirrored(stack, 'tasks');
   });
 });
@@ -205,30 +173,6 @@ describe('a run that was published without the mirror knowing', () => {
 describe('a mirror that loses the results of its activities', () => {
   let world: LateWorld;
   afterEach(() => world?.stop());
-
-  it('accepts the target of the rollback that it performed, and continues', async () => {
-    world = await startLateWorld();
-    const { mirror } = world;
-    const { runId: first } = await mirror.run();
-    world.change();
-    await mirror.run();
-    // The worker dies after the swap. The workflow gets no result, and the second attempt gets the same input.
-    const input = {
-      ...mirror.ref(),
-      ...{ publishedRunId: mirror.published, writer: mirror.writer, displaced: false },
-      ...{ to: first, unpublished: [] },
-    };
-    const once = await mirror.step('worktrack.rollBack', input);
-    expect(await mirror.step('worktrack.rollBack', input)).toEqual(once);
-    expect((await readPointer(mirror.store, RESOURCE)).runId).toBe(first);
-
-    // No attempt returned a result: the next run finds the pointer at the target of its rollback.
-    mirror.cleanedUpTo = null;
-    world.change();
-    await mirror.run();
-    await world.check();
-    await world.checkTidy();
-  });
 
   it('keeps all change logs of published runs, even if the clock was set back for one of them', async () => {
     world = await startLateWorld();

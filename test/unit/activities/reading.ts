@@ -101,7 +101,15 @@ export async function readList(options: ReadOptions): Promise<Reading> {
   const runId = `20261121T020000Z-${(runs++).toString(16).padStart(8, '0')}` as RunId;
   const ref = { connection: 'acme', resource: 'tasks', runId };
   const run = {
-    ...{ connection: 'acme', runId, mode: 'full', updatedSince: null, checkpoint: null, before: null },
+    ...{
+      connection: 'acme',
+      runId,
+      mode: 'full',
+      updatedSince: null,
+      checkpoint: null,
+      before: null,
+      rollback: null,
+    },
     ...{ startedAt: Date.now(), readSince: Date.now(), giveUpAfterMs: 3_600_000, columns: [], resumed: null },
     sync: { pageSize: 1000, overlapMs: 300_000, clock: 'earliest' },
     resource: { name: 'tasks', path: 'tasks', badRecords: 'stop', ...profileOf() },

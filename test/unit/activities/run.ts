@@ -7,6 +7,7 @@ import { profileOf } from '../lake/data-plane.js';
 export const RUN = {
   mode: 'full',
   before: null,
+  rollback: null,
   runId: '20261121T020000Z-00000001' as RunId,
   startedAt: 0,
   shapes: [shapeOf(profileOf(), null)],

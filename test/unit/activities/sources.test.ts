@@ -75,6 +75,7 @@ async function merged(chunks: readonly StagedChunk[], range: KeyRange) {
   };
   await mergeRows({
     ...{ sources, snapshot, changes: null, gone: new Set<SortKey>(), deletes: 'keep', runId: NEW_RUN },
+    rollback: null,
     ...{ deletedAt: NEW_TIME, delimiter: ',', isNewer: null },
   });
   return { keys, ...far };

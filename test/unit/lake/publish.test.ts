@@ -28,6 +28,7 @@ const pointerOf = (runId: RunId, resource = 'tasks'): Pointer => ({
   baseUrl: 'https://tracker.example.com',
   writer: WRITER,
   manifests: { snapshot: 'a'.repeat(64), changes: null },
+  rolledBack: null,
 });
 const OURS = pointerOf(NEW_RUN);
 const THEIRS = pointerOf('20261121T020000Z-ffffffff' as RunId);

@@ -73,6 +73,7 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
     leftBehind: [],
     mode: 'full',
     updatedSince: null,
+    rolledBack: null,
     checkpoint: '2026-11-21T01:55:00Z' as UtcSeconds,
     startedAt: Date.parse(SYNCED),
     publishedAt: Date.parse(SYNCED) + 1000,
@@ -125,6 +126,7 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
     baseUrl: base.baseUrl,
     writer: WRITER,
     manifests: await manifestChecksums(store, { snapshot, changes }),
+    rolledBack: base.rolledBack,
   };
   await store.write(pointerKey(resource), encodePointer(pointer), { contentType: 'application/json' });
   return { pointer, manifest: { ...both, tree: 'snapshot', parts: snapshotParts }, parts: snapshotParts };

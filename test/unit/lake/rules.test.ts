@@ -143,6 +143,7 @@ describe('The fence', () => {
     baseUrl: 'https://tracker.example.com',
     writer: WRITER,
     manifests: { snapshot: 'a'.repeat(64), changes: null },
+    rolledBack: null,
   };
   const mine = {
     connection: 'acme',

@@ -36,6 +36,7 @@ export function pastRun(ago: number, some: Partial<Manifest> = {}): Manifest {
     previousRuns: [{ runId: runId(ago + 1), publishedAt: at - DAY + 20_000 }],
     leftBehind: [],
     mode: 'increment',
+    rolledBack: null,
     updatedSince: '2026-11-20T01:55:00Z' as UtcSeconds,
     pages: 3,
     checkpoint: { updatedSince: `${new Date(at - 300_000).toISOString().slice(0, 19)}Z` as UtcSeconds },

@@ -65,7 +65,12 @@ function lakeOf(store: ObjectStore) {
       const sums = { snapshot: sha256Of(body), changes: sha256Of(body) };
       const pointer = encodePointer({
         ...{ resource, runId: run, snapshot: manifestKey(run), changes, rows: 0, connection: 'c' },
-        ...{ baseUrl: 'http://b', publishedAt: '2026-11-21T02:00:00.000Z', manifests: sums },
+        ...{
+          rolledBack: null,
+          baseUrl: 'http://b',
+          publishedAt: '2026-11-21T02:00:00.000Z',
+          manifests: sums,
+        },
         checkpoint: { updatedSince: '2026-11-21T02:00:00Z' as UtcSeconds },
         writer: WRITER,
         ...(amendedBy === undefined ? {} : { amendedBy }),

@@ -45,7 +45,7 @@ describe('the connections of a worker after a reload', () => {
     expect(connections.connection('acme').settings.sync.pageSize).toBe(200);
   });
 
-  it.each(['notify', 'rollBack', 'purgeRecord', 'followTable'])(
+  it.each(['notify', 'purgeRecord', 'followTable'])(
     'are not kept for a run that has only the activity %s',
     async (activity) => {
       connections = openConnections(settingsWith(OLD));

@@ -104,7 +104,7 @@ describe('the notes below the table', () => {
   it('name the runs of a rollback and how to undo it', () => {
     const shown = { ...status, state: 'rolled-back', rolledBack: { from: run(3), to: run(1) } } as const;
     expect(resourceNotes(shown, now)).toEqual([
-      `  tasks: rolled back from run ${run(3)} to run ${run(1)}, until the next run`,
+      `  tasks: rolled back from run ${run(3)} to run ${run(1)}, until a complete full read is published`,
       `    To undo: worktrack rollback --resource tasks --to ${run(3)}`,
     ]);
   });

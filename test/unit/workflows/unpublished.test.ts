@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import { DAY_MS, HOUR_MS } from '../../../src/core/duration.js';
 import { newMirror } from '../../../src/core/mirror.js';
-import { afterCleanUp, withUndone, withUnpublished } from '../../../workflows/mirror/unpublished.js';
+import { afterCleanUp, withUnpublished } from '../../../workflows/mirror/unpublished.js';
 
 const RUN = '20261121T020000Z-00000001' as RunId;
 const OTHER = '20261121T030000Z-00000002' as RunId;
@@ -28,15 +28,6 @@ describe('what a clean-up must check', () => {
     }
     expect(many.cleanUpDays).toHaveLength(100);
     expect(many.cleanUpDays?.at(-1)).toBe('2026-07-30');
-  });
-
-  it('includes the days of rolled-back runs, but not these as unpublished', () => {
-    const listed = { ...state, unpublished: [RUN, OTHER] };
-    expect(withUndone(listed, { undone: [RUN], days: ['2026-03-03'] })).toEqual({
-      unpublished: [OTHER],
-      cleanUpDays: ['2026-03-03'],
-    });
-    expect(withUndone(listed, {})).toEqual({ unpublished: [RUN, OTHER] });
   });
 
   it('is nothing after a complete clean-up, once delayed requests can no longer arrive', () => {

@@ -46,6 +46,7 @@ function published(
       baseUrl: '',
       writer: WRITER,
       manifests: { snapshot: '', changes: null },
+      rolledBack: null,
     },
     manifest: manifest as unknown as Manifest,
   };

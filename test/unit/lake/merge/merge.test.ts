@@ -231,6 +231,7 @@ async function merge(
     changes,
     gone,
     deletes,
+    rollback: null,
     runId: NEW_RUN,
     deletedAt: NEW_TIME,
     delimiter: ',',

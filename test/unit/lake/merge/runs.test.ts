@@ -129,7 +129,14 @@ class Mirror {
     const stamp = toUtcSeconds(startedAt).replaceAll(/[-:]/g, '');
     const runId = `${stamp}-${String(this.#runs++).padStart(8, '0')}` as RunId;
     const resource = { ...resourceOf(csv), name: this.#name };
-    const run = { resource, runId, startedAt, nominalStart: startedAt, before: this.before } as RunFile;
+    const run = {
+      resource,
+      runId,
+      startedAt,
+      nominalStart: startedAt,
+      before: this.before,
+      rollback: null,
+    } as unknown as RunFile;
     const columns = new ColumnSet(['id'], this.before?.columns ?? []);
     let staged: StagedChunk[] = [];
     let duplicates = 0;

@@ -1,0 +1,93 @@
+import type { RunId } from '../../src/core/brands.js';
+import type { ExtractResult, RunRef } from '../../src/core/contract/index.js';
+import { inParallel } from '../../src/core/in-parallel.js';
+import { RunChain } from '../../src/lake/published/chain.js';
+import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
+import type { Pointer } from '../../src/lake/published/pointer.js';
+import { checkObject } from '../../src/lake/published/publish.js';
+import { listRuns, manifestOf } from '../../src/lake/published/run-folders.js';
+import type { RollbackTarget, RunFile } from '../../src/lake/run/run-file.js';
+import { firstStage, type StagedChunk, toExtractResult } from '../../src/lake/run/stage.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { readUpToOf } from '../shared/base-snapshot.js';
+import { stagedKey, writeDocument } from '../shared/documents.js';
+import { finalFailure } from '../shared/failures.js';
+
+const CHECKS_AT_ONCE = 16;
+/** Number of runs that an error lists. */
+const MAX_RUNS_LISTED = 10;
+
+/**
+ * Reads the target of a rollback: a run on the chain whose snapshot is still in the lake and undamaged.
+ *
+ * @param pointer `null`: nothing is published
+ * @throws a final failure `Configuration` when there is no such run, `Lake` when its snapshot is damaged
+ */
+export async function readTarget(
+  store: ObjectStore,
+  { resource }: Pick<RunRef, 'resource'>,
+  to: RunId,
+  pointer: Pointer | null,
+): Promise<RollbackTarget> {
+  if (pointer === null) throw noSuchRun(resource, 'nothing is published yet', []);
+  const snapshots = await listRuns(store, resource, 'snapshots');
+  const kept: RunId[] = [];
+  let isPublished = pointer.runId === to;
+  for await (const { runId } of new RunChain(store, pointer).passing()) {
+    if (snapshots.has(runId)) kept.push(runId);
+    isPublished ||= runId === to;
+    if (isPublished) break;
+  }
+  if (!isPublished) throw noSuchRun(resource, `run ${to} was never published`, kept);
+  const key = manifestOf(resource, 'snapshots', snapshots, to);
+  const manifest = key === null ? null : await readManifest(store, key);
+  if (manifest === null)
+    throw noSuchRun(resource, `the snapshot of run ${to} is no longer in the lake`, kept);
+  await checkParts(store, resource, manifest);
+  const { runId, checkpoint, columns, key: keys, csv, selection, fingerprint, list, shapes } = manifest;
+  return {
+    to: runId,
+    checkpoint: checkpoint.updatedSince,
+    readUpTo: readUpToOf(manifest),
+    parts: manifest.parts.filter(({ rows }) => rows > 0),
+    columns: columns.length,
+    profile: { key: keys, csv, columns: selection },
+    ...{ fingerprint, list, shapes },
+  };
+}
+
+/** Stages the rows of the target as a complete reading of the list, without copying them. */
+export async function stageTarget(store: ObjectStore, ref: RunRef, run: RunFile): Promise<ExtractResult> {
+  const { parts, columns } = run.rollback!;
+  const chunks = parts.map(
+    ({ key, rows, bytes, rawBytes, first, last, sha256, indexCrc32 }): StagedChunk => ({
+      ...{ key, rows, bytes, rawBytes, first: first!, last: last!, columns, sha256 },
+      // A part of a snapshot has an index.
+      indexCrc32: indexCrc32!,
+    }),
+  );
+  const fetched = parts.reduce((sum, { rows }) => sum + rows, 0);
+  const stage = { ...firstStage(run, null), chunks, fetched, done: true };
+  const key = stagedKey(ref, 'target.json');
+  // Each attempt writes the same text.
+  await writeDocument(store, key, stage);
+  return toExtractResult(key, stage);
+}
+
+async function checkParts(store: ObjectStore, resource: string, { runId, parts }: Manifest): Promise<void> {
+  const problems = await inParallel(parts, CHECKS_AT_ONCE, (part) => checkObject(store, part));
+  const problem = problems.find((one) => one !== null);
+  if (problem === undefined || problem === null) return;
+  throw finalFailure(
+    'Lake',
+    `${resource}: the snapshot of run ${runId} is damaged (${problem}). Nothing was published. Roll back to another run.`,
+  );
+}
+
+function noSuchRun(resource: string, why: string, kept: readonly RunId[]): Error {
+  const which = kept.slice(0, MAX_RUNS_LISTED).join(', ');
+  const more = kept.length > MAX_RUNS_LISTED ? ` and ${kept.length - MAX_RUNS_LISTED} older ones` : '';
+  const remedy =
+    kept.length === 0 ? 'There is no run to roll back to.' : `Roll back to one of ${which}${more}.`;
+  return finalFailure('Configuration', `${resource}: ${why}. ${remedy}`);
+}

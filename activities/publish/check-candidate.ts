@@ -93,7 +93,7 @@ export async function checkCandidate(
       ...{ inserted: sum.counts.inserted, deleted: sum.counts.deleted },
       days: daysOf(run.before?.measured),
     },
-    { acceptedBy: run.acceptChecks ?? null, mayStop: true },
+    { acceptedBy: run.acceptChecks ?? null, mayStop: run.rollback === null },
   );
   countOutcomes(meter, run, judged);
   const failed = judged.filter(({ outcome }) => outcome === 'failed');

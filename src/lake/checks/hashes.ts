@@ -37,8 +37,24 @@ export class HashList {
 
   /** The hashes in ascending order, little-endian. */
   sorted(): Buffer {
+    return Buffer.from(this.#inOrder().buffer);
+  }
+
+  /** As `sorted`, without those that the other list has as often: most changes of a row leave the value as it was. */
+  sortedWithout(other: HashList): Buffer {
+    const [own, others] = [this.#inOrder(), other.#inOrder()];
+    let length = 0;
+    let to = 0;
+    for (const hash of own) {
+      while (to < others.length && others[to]! < hash) to++;
+      if (others[to] === hash) to++;
+      else own[length++] = hash;
+    }
+    return Buffer.from(own.buffer, 0, length * HASH_BYTES);
+  }
+
+  #inOrder(): BigUint64Array<ArrayBuffer> {
     const { buffer } = this.#words.slice(0, this.#length);
-    new BigUint64Array(buffer).sort();
-    return Buffer.from(buffer);
+    return new BigUint64Array(buffer).sort();
   }
 }

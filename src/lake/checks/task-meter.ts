@@ -6,7 +6,6 @@ import { nameOf } from '../published/layout.js';
 import type { PublishedPart } from '../published/manifest.js';
 import type { ObjectStore } from '../store/index.js';
 import type { HashRun } from './hash-merge.js';
-import type { HashList } from './hashes.js';
 import { type CheckPlan, type Figures, knownFigures, type UniqueMeasure } from './plan.js';
 import { type RowForm, RowMeter } from './row-meter.js';
 
@@ -167,14 +166,15 @@ async function writeHashes(
   for (const { id, scope } of plan.uniques) {
     const lists = meter.hashes.get(id);
     if (lists === undefined || except?.has(id)) continue;
-    const both: [HashList, 1 | -1][] = [
-      [lists.added, 1],
-      [lists.removed, -1],
+    const { added, removed } = lists;
+    const both: [Buffer, 1 | -1][] = [
+      [added.sortedWithout(removed), 1],
+      [removed.sortedWithout(added), -1],
     ];
-    for (const [list, sign] of both) {
-      if (list.size === 0) continue;
+    for (const [body, sign] of both) {
+      if (body.length === 0) continue;
       const key = keyOf(`${id}-${label}-${sign === 1 ? 'added' : 'removed'}`);
-      await store.write(key, list.sorted(), { contentType: 'application/octet-stream', signal });
+      await store.write(key, body, { contentType: 'application/octet-stream', signal });
       written.push({ id, scope, sign, key });
     }
   }

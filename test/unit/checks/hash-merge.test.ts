@@ -74,6 +74,19 @@ describe(`sorted hashes (seed ${SEED})`, () => {
     }
   });
 
+  it('of two lists are what only one of them has, as often as it has more', () => {
+    const listOf = (values: readonly string[]) => {
+      const list = new HashList();
+      for (const value of values) list.add(toByteString(value));
+      return list;
+    };
+    const [added, removed] = [listOf(['a', 'a', 'a', 'b', 'c']), listOf(['d', 'c', 'a', 'a'])];
+    expect(added.sortedWithout(removed).equals(listOf(['a', 'b']).sorted())).toBe(true);
+    expect(removed.sortedWithout(added).equals(listOf(['d']).sorted())).toBe(true);
+    expect(added.sortedWithout(added).length).toBe(0);
+    expect(added.sorted().equals(listOf(['c', 'b', 'a', 'a', 'a']).sorted())).toBe(true);
+  });
+
   it('are not merged if one is damaged, or if more is removed than there was', async () => {
     const run = await runOf(['a', 'b', 'c']);
     expect((await merged([run, await runOf(['a', 'a'], -1)])).found).toBeNull();

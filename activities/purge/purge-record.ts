@@ -189,9 +189,10 @@ async function updatePointer(
 
 /** Nothing names the objects any more, but they hold the record. */
 function notRemovedFailure(resource: string, { refused, said }: Removal): Error {
+  const objects = refused === 1 ? '1 object that' : `${refused} objects that`;
   return finalFailure(
     'Lake',
-    `${resource}: the snapshots and change logs no longer have the record, but the store refused to remove ${refused} objects that ` +
+    `${resource}: the snapshots and change logs no longer have the record, but the store refused to remove ${objects} ` +
       `can hold it (${said}). Allow s3:DeleteObject, or end the lock or retention of the bucket, then run the purge again.`,
   );
 }

@@ -85,7 +85,14 @@ export async function forgetEarlierVersions(
   const files = await store.remove(unused.map((path) => dataKey(resource, path)));
   // An unfinished upload can hold what earlier versions held.
   const { refused: said } = await store.abortUploads(tablePrefix(resource));
-  return addRemovals(entries, files, said === null ? ALL_REMOVED : { refused: 1, said });
+  const uploads =
+    said === null
+      ? ALL_REMOVED
+      : {
+          refused: 1,
+          said: `unfinished uploads, which s3:ListBucketMultipartUploads and s3:AbortMultipartUpload allow to end: ${said}`,
+        };
+  return addRemovals(entries, files, uploads);
 }
 
 /** Paths of all objects of a table outside its log. */

@@ -112,6 +112,22 @@ export const LESSER_STORES: readonly LesserStore[] = [
     works: true,
   },
   {
+    lacks: 'FULL_OBJECT checksums (200 with an error in the body)',
+    rules: [
+      {
+        ...COMPLETE,
+        header: /^x-amz-checksum-type: FULL_OBJECT$/m,
+        fault: {
+          kind: 'rewrite',
+          body: () =>
+            '<?xml version="1.0"?><Error><Code>InvalidPart</Code><Message>Made up by the test</Message></Error>',
+        },
+      },
+    ],
+    doctor: /accepts no checksum of a whole object .*InvalidPart/,
+    works: true,
+  },
+  {
     lacks: 'checksums in its responses',
     rules: [{ fault: withoutChecksums }],
     doctor: null,
@@ -297,6 +313,12 @@ export const LESSER_STORES: readonly LesserStore[] = [
     lacks: 'ListMultipartUploads',
     rules: [{ method: 'GET', path: /[?&]uploads/, fault: NOT_IMPLEMENTED }],
     doctor: /refuses to list or to end unfinished uploads.*501 NotImplemented/,
+    works: true,
+  },
+  {
+    lacks: 'ListMultipartUploads (404)',
+    rules: [{ method: 'GET', path: /[?&]uploads/, fault: refused(404, 'NoSuchKey') }],
+    doctor: /refuses to list or to end unfinished uploads.*404 NoSuchKey/,
     works: true,
   },
 ];

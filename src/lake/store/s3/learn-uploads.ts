@@ -21,10 +21,17 @@ const INSTEAD: Readonly<Record<UploadChecksums, string>> = {
   none: 'The store accepts no checksums for uploads over 8 MiB. Each such object is read again after its upload',
 };
 
-/** Whether a failure of an upload may be about its checksums. Stores answer unknown headers in many ways, also with 500. */
+/**
+ * Whether a failure of an upload may be about its checksums. Stores answer unknown headers in many ways: also with 500, and with an
+ * error in the body of a 200, which the SDK shows as a 503.
+ */
 export function mayBeChecksums(error: unknown): error is StoreError {
   if (isRefusal(error)) return true;
-  return error instanceof StoreError && error.kind === 'unreachable' && (statusOf(error) ?? 0) >= 500;
+  if (!(error instanceof StoreError) || statusOf(error) === null) return false;
+  const { name } = error.cause as { readonly name?: string };
+  if (error.kind === 'throttled')
+    return /^(?:Invalid|NotImplemented|Malformed|MissingContent)/.test(name ?? '');
+  return error.kind === 'checksum' || (error.kind === 'unreachable' && statusOf(error)! >= 500);
 }
 
 /**

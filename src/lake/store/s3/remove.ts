@@ -2,6 +2,7 @@ import type { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { inParallel } from '../../../core/in-parallel.js';
 import { ALL_REMOVED, addRemovals, type Removal } from '../../../core/removal.js';
+import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
 import { checkFolder } from '../key.js';
 import type { AbortedUploads } from '../port.js';
 import { readAnswer } from './answer.js';
@@ -110,7 +111,8 @@ export async function abortUploads(
       if (await abortUpload(s3, prefix, upload)) aborted += 1;
     }
   } catch (error) {
-    if (!isRefusal(error)) throw error;
+    // Some stores do not know the request, and answer that there is no such object.
+    if (!isRefusal(error) && !(error instanceof ObjectNotFoundError)) throw error;
     s3.missing(UPLOADS_STAY, error);
     return { aborted, refused: error.said };
   }

@@ -31,11 +31,11 @@ export interface Table {
  * @throws DamagedError if the log has a gap or cannot be read; StoreError if the store fails
  */
 export async function readTable(store: ObjectStore, resource: string): Promise<Table> {
-  const { log, hasHint } = await listLog(store, resource);
+  const { log, hasHint, checkpointed } = await listLog(store, resource);
   const versionsOf = (kind: LogObject['kind']): number[] =>
     log.filter((object) => object.kind === kind).map(({ version }) => version);
   const checkpoint = Math.max(-1, ...versionsOf('checkpoint'));
-  if (hasHint && checkpoint === -1)
+  if (hasHint && !(await isHintRight(store, resource, checkpointed)))
     throw damagedObject(lastCheckpointKey(resource), 'the checkpoint that it names is missing');
   const commits = versionsOf('commit')
     .filter((version) => version > checkpoint)
@@ -55,20 +55,30 @@ export async function readTable(store: ObjectStore, resource: string): Promise<T
   return { state, log, commits: shown, checkpoint, hint: from.hint, damage: null };
 }
 
-/** Commits and checkpoints in the log, and whether `_last_checkpoint` exists. */
+/**
+ * Commits and checkpoints in the log, and whether `_last_checkpoint` exists. `checkpointed`: versions with a checkpoint of any kind,
+ * also one that only other programs write.
+ */
 async function listLog(
   store: ObjectStore,
   resource: string,
-): Promise<{ readonly log: readonly LogObject[]; readonly hasHint: boolean }> {
+): Promise<{
+  readonly log: readonly LogObject[];
+  readonly hasHint: boolean;
+  readonly checkpointed: ReadonlySet<number>;
+}> {
   const log: LogObject[] = [];
   const prefix = logPrefix(resource);
+  const checkpointed = new Set<number>();
   let hasHint = false;
   for await (const { key, modifiedAt } of store.list(prefix)) {
     const name = parseLogName(key.slice(prefix.length));
     if (name !== null) log.push({ ...name, modifiedAt });
     hasHint ||= key === lastCheckpointKey(resource);
+    const version = /^(\d{20})\.checkpoint\./.exec(key.slice(prefix.length))?.[1];
+    if (version !== undefined) checkpointed.add(Number(version));
   }
-  return { log, hasHint };
+  return { log, hasHint, checkpointed };
 }
 
 /**
@@ -89,6 +99,20 @@ export async function readDamagedTable(store: ObjectStore, resource: string): Pr
     const state = new TableState({ version, protocol });
     return { state, log, commits: [], checkpoint: -1, hint: null, damage: error.message };
   }
+}
+
+/** Whether the checkpoint that `_last_checkpoint` names exists. */
+async function isHintRight(
+  store: ObjectStore,
+  resource: string,
+  checkpointed: ReadonlySet<number>,
+): Promise<boolean> {
+  const hinted = await hintedVersion(store, resource);
+  if (checkpointed.has(hinted)) return true;
+  // Another writer may have written both since the listing.
+  const prefix = checkpointKey(resource, hinted).replace(/parquet$/, '');
+  for await (const _ of store.list(prefix)) return hinted >= 0;
+  return false;
 }
 
 /** The version that `_last_checkpoint` names; -1 if there is none. Readers may begin at it. */

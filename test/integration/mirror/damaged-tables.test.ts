@@ -72,6 +72,11 @@ describe('a table that a lifecycle rule or a person has damaged', () => {
       CHECKPOINT_EVERY + 2,
       () => garbage(checkpointKey('tasks', CHECKPOINT_EVERY - 1)),
     ],
+    [
+      'the newest of two checkpoints',
+      2 * CHECKPOINT_EVERY + 1,
+      () => remove(checkpointKey('tasks', 2 * CHECKPOINT_EVERY - 1)),
+    ],
     ['the whole table', 3, () => removeAll('tasks/table/')],
   ] as const)(
     'by removing %s is repaired by the next export, as verify promises',

@@ -25,6 +25,8 @@ describe('the clean-up of a table', () => {
     for (let version = 0; version <= 10; version++) await write(commitKey('hint', version), encodeCommit([]));
     const state = new TableState({ version: 10, protocol: PROTOCOL });
     await write(checkpointKey('hint', 10), await encodeCheckpoint(checkpointActions(state, 0)));
+    const first = new TableState({ version: 0, protocol: PROTOCOL });
+    await write(checkpointKey('hint', 0), await encodeCheckpoint(checkpointActions(first, 0)));
     await write(lastCheckpointKey('hint'), Buffer.from('{"version":0,"size":1}'));
     const now = Date.now() + 10 * 24 * 60 * 60_000;
     const { signal } = new AbortController();

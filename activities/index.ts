@@ -47,7 +47,7 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.claimRows': withFailures(createClaimRows(deps)),
     'worktrack.sendRows': withFailures(createSendRows(deps)),
     'worktrack.writeResults': withFailures(createWriteResults(deps)),
-    'worktrack.startOnPublished': withFailures(createStartOnPublished()),
+    'worktrack.startOnPublished': withFailures(createStartOnPublished(deps)),
     'worktrack.notify': withFailures(createNotify(deps)),
   };
 }

@@ -57,6 +57,7 @@ async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<P
     (await readRunIfThere(store, input)) ??
     (await fixRun(connection, input, { now: temporalClock()(), origin: deps.origin, fence }));
   return {
+    base: run.before?.runId ?? null,
     mode: run.mode,
     reconcile: run.reconcile,
     proof: run.resource.fetchById && hasPlainId(run.resource) ? 'by-id' : 'second-pass',

@@ -42,7 +42,7 @@ export function newMirror(connection: string, resource: string): MirrorState {
     notify: [],
     failing: false,
     tableWarning: null,
-    unstarted: [],
+    hookedTo: null,
     waiting: [],
     answered: [],
   };

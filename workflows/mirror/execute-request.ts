@@ -15,7 +15,7 @@ import { limitWarnings } from '../../src/core/text-budget.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf, workOf } from '../shared/priority.js';
 import { cleanUp } from './clean-up.js';
-import { startOnPublished } from './on-published.js';
+import { hookedToOf, startOnPublished } from './on-published.js';
 import { fenced, type RunResult, runOnce } from './run-steps.js';
 import { withUnpublished } from './unpublished.js';
 
@@ -67,6 +67,7 @@ async function run(
   mirror: Mirror,
 ): Promise<RunReport> {
   const result = await runOnce(mirror.state, request, active, {
+    onPrepared: (prepared) => mirror.onState({ hookedTo: hookedToOf(mirror.state(), prepared) }),
     onChange: mirror.onChange,
     onReplaced: (runIds) => {
       const nominalStart = nominalStartOf(request, active);
@@ -94,7 +95,7 @@ async function run(
   const { resource } = before;
   const run = { resource, outcome: 'published', runId, rows, counts, snapshot } as const;
   const report = { ...run, warnings: all, deletes, ...checks, ...rollbackOf(request, before) };
-  const hookWarnings = await startOnPublished(result.onPublished, report, mirror);
+  const hookWarnings = await startOnPublished(result.onPublished, runId, mirror);
   const ended = { request, nominalStart: nominalStartOf(request, active), result, before, active: published };
   const cleanUpWarnings = await cleanUp(ended, mirror);
   // The clean-up has tried again what an earlier one could not remove.

@@ -5,26 +5,25 @@ import {
   log,
   proxyActivities,
 } from '@temporalio/workflow';
+import type { RunId } from '../../src/core/brands.js';
 import type {
   Activities,
   MirrorState,
   OnPublishedTarget,
-  PublishedReport,
-  UnstartedRuns,
+  PreparedRun,
+  StartedOnPublished,
 } from '../../src/core/contract/index.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf } from '../shared/priority.js';
 
 /** Attempts are limited, and not the time: with many connections, it can take long until a worker is free. */
 const START = {
-  startToCloseTimeout: '30 seconds',
+  startToCloseTimeout: '10 minutes',
   scheduleToCloseTimeout: '1 day',
+  heartbeatTimeout: '10 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '30 seconds', maximumAttempts: 20 },
   summary: 'start the workflow of onPublished',
 } as const;
-
-/** Runs whose workflow waits for a start; older ones are dropped with a warning in the log. */
-const MAX_UNSTARTED = 20;
 
 /** Reads and changes the state of the mirror. */
 interface StateAccess {
@@ -33,43 +32,50 @@ interface StateAccess {
 }
 
 /**
- * Starts the user's workflow of `onPublished` for a published run. An activity starts it, because a child workflow would
- * put its result into the mirror's history. The start never fails the run: a run whose workflow could not be started
- * stays in the state, and the next published run starts it. The workflow id contains the run, and the server rejects a
- * second start, so each run has one workflow.
+ * Where the workflows of `onPublished` begin. A new mirror, or a newly configured workflow, begins after the run on which the
+ * current run is based. This is in the state before the run is published, so that the run gets its workflow even if its
+ * result is lost.
+ */
+export function hookedToOf(
+  { hookedTo }: Pick<MirrorState, 'hookedTo'>,
+  { onPublished, base }: Pick<PreparedRun, 'onPublished' | 'base'>,
+): MirrorState['hookedTo'] {
+  return onPublished === null ? null : (hookedTo ?? base ?? 'beginning');
+}
+
+/**
+ * Starts the user's workflow of `onPublished` for each run of the chain after the last one for which it was started. An
+ * activity starts it, because a child workflow would put its result into the mirror's history. The start never fails the
+ * run: the next published run starts the workflows that could not be started. The workflow id contains the run, and the
+ * server rejects a second start, so each run has one workflow.
  *
  * @param target `null`: the configuration names no workflow
+ * @param runId the run that was published
  * @returns warnings for the report
  */
 export async function startOnPublished(
   target: OnPublishedTarget | null,
-  report: PublishedReport,
+  runId: RunId,
   { state, onState }: StateAccess,
 ): Promise<readonly string[]> {
-  const { connection, resource, unstarted } = state();
+  const { connection, resource, hookedTo: after } = state();
   if (target === null) {
-    if (unstarted.length > 0) onState({ unstarted: [] });
+    if (after !== null) onState({ hookedTo: null });
     return [];
   }
-  const reports = [...unstarted, report];
-  const kept = reports.slice(-MAX_UNSTARTED);
-  if (kept.length < reports.length)
-    log.warn('too many runs wait for the workflow of onPublished; the oldest one was dropped', {
-      runId: reports[0]?.runId,
-    });
-  onState({ unstarted: kept });
   const { 'worktrack.startOnPublished': start } = proxyActivities<Activities>({
     ...START,
     priority: priorityOf(connection, 'background'),
   });
+  const input = { connection, resource, runId, ...target, after };
   try {
-    await CancellationScope.nonCancellable(() => start({ connection, resource, ...target, reports: kept }));
-    onState({ unstarted: [] });
-    return [];
+    const { hookedTo, warnings } = await CancellationScope.nonCancellable(() => start(input));
+    onState({ hookedTo });
+    return warnings;
   } catch (error) {
     const { message } = toRunError(error);
-    const failed = unstartedRuns(error);
-    if (failed !== null) onState({ unstarted: kept.filter(({ runId }) => failed.includes(runId)) });
+    const hookedTo = startedBefore(error);
+    if (hookedTo !== null) onState({ hookedTo });
     log.warn('the run is published, but a workflow of onPublished was not started; the next run repeats it', {
       workflow: target.workflow,
       error: message,
@@ -79,9 +85,10 @@ export async function startOnPublished(
   }
 }
 
-/** The runs without a workflow; `null`: the failure does not say, so it can be any of them. */
-function unstartedRuns(error: unknown): readonly string[] | null {
+/** The last run whose workflow was started before the failure; `null`: the failure does not say. */
+function startedBefore(error: unknown): RunId | null {
   const failure = error instanceof ActivityFailure ? error.cause : undefined;
-  const [detail] = (failure instanceof ApplicationFailure ? (failure.details ?? []) : []) as UnstartedRuns[];
-  return detail?.unstarted ?? null;
+  const details = failure instanceof ApplicationFailure ? failure.details : undefined;
+  const [detail] = (details ?? []) as Partial<StartedOnPublished>[];
+  return detail?.hookedTo ?? null;
 }

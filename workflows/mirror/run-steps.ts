@@ -10,6 +10,7 @@ import type {
   Activities,
   MirrorState,
   OnPublishedTarget,
+  PreparedRun,
   PrepareRunInput,
   PublishedRun,
   RollbackRequest,
@@ -50,6 +51,8 @@ const PREPARATION = {
 
 /** Called by a run in progress. */
 interface RunEvents {
+  /** Called when the run is prepared, before it reads anything. */
+  readonly onPrepared: (prepared: PreparedRun) => void;
   /** Called at every step, so that queries show it. */
   readonly onChange: (active: ActiveRun) => void;
   /** Called when an attempt was replaced, whose delayed requests may still arrive, with the runs that may have written. */
@@ -148,7 +151,7 @@ async function runSteps(
   state: MirrorState,
   request: RunRequest | RollbackRequest,
   active: ActiveRun,
-  { onChange, onReplaced }: RunEvents,
+  { onPrepared, onChange, onReplaced }: RunEvents,
 ): Promise<RunResult> {
   const { connection, resource } = state;
   const { runId } = active;
@@ -157,6 +160,7 @@ async function runSteps(
   const allowDeletes = request.kind === 'rollback' || request.allowDeletes;
   const first = proxyActivities<Activities>({ ...PREPARATION, priority });
   const prepared = await first['worktrack.prepareRun'](preparation(state, request, active));
+  onPrepared(prepared);
   const long = proxyActivities<Activities>({
     startToCloseTimeout: prepared.giveUpAfterMs,
     scheduleToCloseTimeout: prepared.giveUpAfterMs,

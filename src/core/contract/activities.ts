@@ -1,4 +1,4 @@
-import type { StartOnPublishedInput } from './published.js';
+import type { StartedOnPublished, StartOnPublishedInput } from './published.js';
 import type { ExportInput } from './runs.js';
 import type {
   AbsentRecords,
@@ -44,6 +44,6 @@ export interface Activities extends WriteBackActivities {
   'worktrack.discardRun'(input: DiscardRunInput): Promise<void>;
   'worktrack.purgeRecord'(input: PurgeRecordInput): Promise<RecordPurged>;
   'worktrack.followTable'(input: RunRef): Promise<TableFollowed>;
-  'worktrack.startOnPublished'(input: StartOnPublishedInput): Promise<void>;
+  'worktrack.startOnPublished'(input: StartOnPublishedInput): Promise<StartedOnPublished>;
   'worktrack.notify'(input: NotifyInput): Promise<void>;
 }

@@ -1,7 +1,6 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { Removal } from '../removal.js';
 import type { DeleteDetection } from './deletes.js';
-import type { PublishedReport } from './published.js';
 import type { CheckSummary, PublishedMode, RunMode, RunReport } from './runs.js';
 
 /** Common fields of the requests to a mirror. A repeated id is the same request. */
@@ -182,8 +181,11 @@ export interface MirrorState {
   readonly tableWarning: string | null;
   /** What the store refused to remove in the last clean-up; `null`: nothing. */
   readonly refused: Removal | null;
-  /** Published runs whose `onPublished` workflow could not be started yet, oldest first. */
-  readonly unstarted: readonly PublishedReport[];
+  /**
+   * The last run of the chain for which the workflow of `onPublished` was started; `beginning`: the first run of the chain is
+   * the next. `null`: the configuration names no such workflow.
+   */
+  readonly hookedTo: RunId | 'beginning' | null;
   readonly waiting: readonly MirrorRequest[];
   /** Newest last; bounded. A repeated request gets its answer from here. */
   readonly answered: readonly RunAnswer[];

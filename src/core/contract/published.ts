@@ -1,5 +1,6 @@
+import type { RunId } from '../brands.js';
 import type { DeleteDetection } from './deletes.js';
-import type { RunCounts, RunReport } from './runs.js';
+import type { CheckSummary, RunCounts, RunReport } from './runs.js';
 
 /** The report of a published run. Its strings have no brand, so that a test can write one. */
 export interface PublishedReport {
@@ -14,6 +15,10 @@ export interface PublishedReport {
   readonly warnings: readonly string[];
   /** What is known about deletes of the resource; absent: as in `RunReport`. */
   readonly deletes?: DeleteDetection;
+  /** The results of the checks; absent: the resource has none. */
+  readonly checks?: CheckSummary;
+  /** Of a rollback: the run whose rows it published. */
+  readonly rolledBackTo?: string;
 }
 
 /**
@@ -40,14 +45,16 @@ export interface OnPublishedTarget {
 export interface StartOnPublishedInput extends OnPublishedTarget {
   readonly connection: string;
   readonly resource: string;
-  /** Oldest first. Earlier runs whose workflow could not be started come before the current one. */
-  readonly reports: readonly PublishedReport[];
+  /** The run that was published. The workflow starts for this run and the runs of its chain since `after`. */
+  readonly runId: RunId;
+  /** As `hookedTo` in the mirror's state. */
+  readonly after: RunId | 'beginning' | null;
 }
 
-/** First detail of the activity's failure. The other runs have their workflow. */
-export interface UnstartedRuns {
-  /** Ids of runs. */
-  readonly unstarted: readonly string[];
+export interface StartedOnPublished {
+  /** The last run for which the workflow was started. Also the first detail of the activity's failure. */
+  readonly hookedTo: RunId;
+  readonly warnings: readonly string[];
 }
 
 /** The report of a run as that of a published one; `null` for any other outcome, and for rollbacks and purges. */

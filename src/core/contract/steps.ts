@@ -43,6 +43,8 @@ export interface PrepareRunInput extends Fenced {
 }
 
 export interface PreparedRun {
+  /** The run that `latest.json` names; `null`: nothing is published. */
+  readonly base: RunId | null;
   readonly mode: PublishedMode;
   /** Whether the run detects deletes: it then makes a catch-up read and looks for absent records. */
   readonly reconcile: boolean;

@@ -84,8 +84,13 @@ export class RunChain implements AsyncIterable<ChainedRun> {
   }
 }
 
-/** A run's folder has its nominal date, usually the day on which it began or the day before. Other dates need a listing. */
-async function findRun(
+/**
+ * Finds a published run. Its folder has its nominal date, usually the day on which it began or the day before. Other dates
+ * need a listing.
+ *
+ * @returns `null` if its change log is missing
+ */
+export async function findRun(
   store: ObjectStore,
   resource: string,
   runId: RunId,
@@ -167,6 +172,31 @@ export async function descendsFrom(store: ObjectStore, pointer: Pointer, runId: 
   if (head?.leftBehind.includes(runId)) return true;
   const { resource } = pointer;
   return (await readRunIds(store, resource, { runId: pointer.runId, head, until: runId })).runs.has(runId);
+}
+
+/**
+ * The runs of the chain that ends with `head` since another run, oldest first. If the other run is not on this chain, for
+ * example because `latest.json` was restored from an earlier version and adopted, the runs since the newest run that both
+ * chains have in common.
+ *
+ * @param after `null` for all runs of the chain
+ */
+export async function runsAfter(
+  store: ObjectStore,
+  resource: string,
+  head: RunId,
+  after: RunId | null,
+): Promise<readonly RunId[]> {
+  if (head === after) return [];
+  const manifest = (await findRun(store, resource, head))?.manifest ?? null;
+  const { runs } = await readRunIds(store, resource, { runId: head, head: manifest, until: after });
+  if (after === null) return [...runs].reverse();
+  const other = runs.has(after) ? null : await findRun(store, resource, after);
+  const known = new Set([after, ...(other?.manifest.previousRuns ?? []).map((run) => run.runId)]);
+  const newest = [...runs];
+  const end = newest.findIndex((run) => known.has(run));
+  // Without a common run, how far the other chain goes is not known.
+  return end === -1 ? [head] : newest.slice(0, end).reverse();
 }
 
 /** Whether a run was published: `latest.json` names it or a later run whose chain includes it. */

@@ -1,11 +1,10 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { MirrorState, RunReport } from '../../../src/core/contract/index.js';
-import { onPublishedWorkflowId, toPublishedReport } from '../../../src/core/contract/index.js';
+import type { RunReport } from '../../../src/core/contract/index.js';
+import { onPublishedWorkflowId } from '../../../src/core/contract/index.js';
 import { mirrorOf, mirrorStatus, reconcile } from '../../support/mirror-requests.js';
 import { startWorkerProcess } from '../../support/processes.js';
-import { runRequest } from '../../support/run-request.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 const ACTIVITY = 'worktrack.startOnPublished';
@@ -59,28 +58,18 @@ describe('the workflow of onPublished', () => {
     });
   }
 
-  /** Runs a mirror in whose state the workflows of earlier runs wait for a start. */
-  async function runAfterUnstarted(earlier: readonly string[]): Promise<RunReport> {
-    const { runs } = await stack.export();
-    await until(async () => (await mirrorStatus(stack, 'projects')).active === null, 'the mirror rests');
-    await handle(stack.mirrorId('projects')).terminate('to start it with a state');
-    const report = toPublishedReport(runs[0]!)!;
-    const state: Partial<MirrorState> = {
-      ...{ connection: stack.connection, resource: 'projects' },
-      waiting: [runRequest()],
-      unstarted: earlier.map((runId) => ({ ...report, runId })),
-    };
-    await stack.temporal.client.workflow.start('resourceMirrorWorkflow', {
-      workflowId: stack.mirrorId('projects'),
-      taskQueue: stack.taskQueue,
-      args: [state],
+  /** Rejects the starts for the given number of runs. */
+  function rejecting(runs: number): ActivityInterceptorsFactory {
+    let left = runs;
+    return ({ info }) => ({
+      inbound: {
+        execute: (input, next) => {
+          if (info.activityType !== ACTIVITY || left === 0) return next(input);
+          left--;
+          throw ApplicationFailure.nonRetryable('the namespace is full');
+        },
+      },
     });
-    let last: RunReport | null = null;
-    await until(async () => {
-      ({ lastRun: last } = await mirrorStatus(stack, 'projects'));
-      return last !== null;
-    }, 'the run has ended');
-    return last!;
   }
 
   const startWith = (interceptor: ActivityInterceptorsFactory) =>
@@ -115,10 +104,11 @@ describe('the workflow of onPublished', () => {
         async execute(input, next) {
           const result = await next(input);
           if (info.activityType !== ACTIVITY || info.attempt > 2) return result;
-          const { reports } = input.args[0] as { readonly reports: readonly RunReport[] };
+          const { resource, runId } = input.args[0] as Pick<RunReport, 'resource' | 'runId'>;
           if (info.attempt === 2) {
-            await handle(idOf(reports[0]!)).terminate('ended');
-            ended.push(idOf(reports[0]!));
+            const id = onPublishedWorkflowId(stack.connection, resource, runId!);
+            await handle(id).terminate('ended');
+            ended.push(id);
           }
           throw new Error('the answer was lost');
         },
@@ -150,57 +140,94 @@ describe('the workflow of onPublished', () => {
     await executions(1);
   });
 
-  it('that cannot be started does not undo the run, which warns; the next published run starts both', async () => {
+  it('that cannot be started in five nights does not undo the runs, which warn; the next run starts all, each once', async () => {
     await started('[projects]');
-    const rejected: ActivityInterceptorsFactory = ({ info }) => ({
-      inbound: {
-        execute: (input, next) => {
-          if (info.activityType !== ACTIVITY) return next(input);
-          const { reports } = input.args[0] as { readonly reports: readonly RunReport[] };
-          if (reports.length > 1) return next(input);
-          throw ApplicationFailure.nonRetryable('the namespace is full');
-        },
-      },
-    });
-    await startWith(rejected);
-    const first = await stack.export();
-    expect(first.outcome).toBe('published');
-    expect(first.runs[0]!.warnings).toEqual([
-      expect.stringMatching(
-        /^onPublished: workflow loadWarehouse on task queue .* could not be started; the next/,
-      ),
-    ]);
-    const second = await stack.export();
-    expect(second.runs[0]!.warnings).toEqual([]);
-    for (const { runs } of [first, second]) await handle(idOf(runs[0]!)).describe();
-    await executions(2);
+    await startWith(rejecting(5));
+    const nights: RunReport[] = [];
+    for (let night = 0; night < 5; night++) {
+      const { outcome, runs } = await stack.export();
+      expect(outcome).toBe('published');
+      expect(runs[0]!.warnings).toEqual([
+        expect.stringMatching(
+          /^onPublished: workflow loadWarehouse on task queue .* could not be started; the next/,
+        ),
+      ]);
+      nights.push(runs[0]!);
+    }
+    for (let night = 5; night < 7; night++) {
+      const { runs } = await stack.export();
+      expect(runs[0]!.warnings).toEqual([]);
+      nights.push(runs[0]!);
+    }
+    for (const run of nights) {
+      const { events } = await stack.history(idOf(run));
+      const input = events![0]!.workflowExecutionStartedEventAttributes!.input!.payloads![0]!.data!;
+      const { report } = JSON.parse(Buffer.from(input).toString()) as { report: RunReport };
+      const { runId, rows, counts, snapshot } = run;
+      expect(report).toMatchObject({ runId, rows, counts, snapshot });
+    }
+    await executions(7);
   });
 
-  it('that could not be started is carried into the next history of the mirror', async () => {
+  it('starts for a run whose result was lost, once the next run is published', async () => {
     await started('[projects]');
-    await stack.startWorker();
-    const old = '20260101T000000Z-0000000a';
-    await runAfterUnstarted([old]);
-    await handle(onPublishedWorkflowId(stack.connection, 'projects', old)).describe();
+    await startWith(({ info }) => ({
+      inbound: {
+        execute: (input, next) => {
+          const [{ after }] = input.args as [{ after?: string }];
+          if (info.activityType === ACTIVITY && info.attempt === 1 && after === lostAfter)
+            throw ApplicationFailure.nonRetryable('the mirror is reset before it starts the workflow');
+          return next(input);
+        },
+      },
+    }));
+    let lostAfter: string | undefined = 'none';
+    const first = (await stack.export()).runs[0]!;
+    const mirror = handle(stack.mirrorId('projects'));
+    const { runId: execution } = await mirror.describe();
+    const tasks = (await mirror.fetchHistory()).events!.filter(
+      (one) => one.workflowTaskCompletedEventAttributes,
+    );
+    lostAfter = first.runId!;
+    const lost = (await stack.export()).runs[0]!;
+    lostAfter = undefined;
+    const { client } = stack.temporal;
+    await client.workflowService.resetWorkflowExecution({
+      ...{ namespace: client.options.namespace, requestId: lost.runId!, reason: 'test' },
+      workflowExecution: { workflowId: stack.mirrorId('projects'), runId: execution },
+      workflowTaskFinishEventId: tasks.at(-1)!.eventId!,
+      resetReapplyExcludeTypes: [1],
+    });
+    expect((await mirrorStatus(stack, 'projects')).published?.runId).toBe(first.runId);
+    const last = (await stack.export()).runs[0]!;
+    expect(last.warnings).toEqual([]);
+    for (const run of [first, lost, last]) await handle(idOf(run)).describe();
     await executions(3);
   });
 
-  it('that can never be started does not stop those of later runs, and each of these starts once', async () => {
-    await started('[projects]');
+  it('that the server can never start is skipped, with a warning that names the run', async () => {
+    await started('[projects]', `onPublished: { workflow: ${'x'.repeat(2000)}, taskQueue: warehouse }`);
     await stack.startWorker();
-    const possible = '20260101T000000Z-0000000a';
-    // The server rejects so long an id.
-    const last = await runAfterUnstarted(['x'.repeat(2_000), possible]);
-    expect(last.warnings).toEqual([expect.stringContaining('could not be started')]);
-    for (const runId of [possible, last.runId!])
-      await handle(onPublishedWorkflowId(stack.connection, 'projects', runId)).describe();
+    for (let night = 0; night < 2; night++) {
+      const { runs } = await stack.export();
+      expect(runs[0]!.warnings).toEqual([
+        expect.stringContaining(`can never be started for run ${runs[0]!.runId}`),
+      ]);
+    }
+  });
+
+  it('begins with the next run if it is newly configured', async () => {
+    await started('[projects]', '');
+    const plain = await stack.startWorker();
     await stack.export();
-    const { events } = await stack.history(stack.mirrorId('projects'));
-    const starts = events!.flatMap(({ activityTaskScheduledEventAttributes: scheduled }) =>
-      scheduled?.activityType?.name === ACTIVITY ? [scheduled.input!.payloads![0]!.data!] : [],
-    );
-    const reports = starts.map((data) => JSON.parse(Buffer.from(data).toString()).reports.length);
-    expect(reports).toEqual([3, 2]);
+    await stack.export();
+    await plain.stop();
+    const [connection] = stack.settings.connections;
+    const onPublished = { workflow: 'loadWarehouse', taskQueue: 'warehouse-without-workers' };
+    await stack.startWorker({ ...stack.settings, connections: [{ ...connection!, onPublished }] });
+    const { runs } = await stack.export();
+    await handle(idOf(runs[0]!)).describe();
+    await executions(1);
   });
 
   it('also starts after a run without an export, and neither after a failed run nor after a rollback', async () => {

@@ -25,7 +25,7 @@ const READERS = ENGINES.flatMap((engine) =>
 const column = (name: string, types: readonly string[], values: Column['values']): Column => ({
   name,
   types: typeBits(types),
-  ...(values === undefined ? {} : { values }),
+  values,
 });
 const COLUMNS: readonly Column[] = [
   column('id', ['string'], { formats: Format.text, whole: 0, fraction: 0 }),

@@ -28,11 +28,11 @@ const TEXT: Kind = { type: 'text' };
 
 /**
  * Kind of a data column, from the JSON types and formats of all values seen so far. It is text for a mixture, except
- * integers with other numbers, and for columns of version 0.1, which recorded no formats.
+ * integers with other numbers.
  */
 export function kindOf({ types, values }: Pick<Column, 'types' | 'values'>, numbers: Numbers): Kind {
   const seen = typeNames(types).filter((name) => name !== 'null');
-  if (seen.length === 0 || values === undefined) return TEXT;
+  if (seen.length === 0) return TEXT;
   const { formats, whole, fraction } = values;
   if (formats & Format.text) return TEXT;
   const isAll = (...names: string[]): boolean => seen.every((name) => names.includes(name));

@@ -17,8 +17,8 @@ export interface Column {
   readonly name: string;
   /** Bits of the JSON types seen in all runs. */
   readonly types: number;
-  /** What is known about the values of all runs; absent if a run of version 0.1, which recorded nothing, had values. */
-  readonly values?: ValueFacts;
+  /** What is known about the values of all runs. */
+  readonly values: ValueFacts;
 }
 
 export function typeNames(bits: number): TypeName[] {
@@ -67,8 +67,6 @@ export class TooManyColumnsError extends ConfigurationError {
 export class ColumnSet {
   readonly types: number[] = [];
   readonly facts: MutableFacts[] = [];
-  /** Columns with values that no facts are known about. */
-  readonly #unknown = new Set<number>();
   readonly #names: string[] = [];
   readonly #byName = new Map<string, number>();
   readonly #byField = new Map<ByteString, number>();
@@ -85,8 +83,7 @@ export class ColumnSet {
     for (const { name, types, values } of known) {
       const at = this.#byName.get(name) ?? this.#add(name, 0);
       this.types[at]! |= types;
-      if (values !== undefined) addFacts(this.facts[at]!, values);
-      else if ((types & ~NULL_BIT) !== 0) this.#unknown.add(at);
+      addFacts(this.facts[at]!, values);
     }
   }
 
@@ -130,10 +127,11 @@ export class ColumnSet {
   }
 
   toColumns(): Column[] {
-    return this.#names.map((name, at) => {
-      const column = { name, types: this.types[at]! };
-      return this.#unknown.has(at) ? column : { ...column, values: { ...this.facts[at]! } };
-    });
+    return this.#names.map((name, at) => ({
+      name,
+      types: this.types[at]!,
+      values: { ...this.facts[at]! },
+    }));
   }
 }
 
@@ -141,9 +139,9 @@ export class ColumnSet {
 export function withText(columns: readonly Column[], names: readonly string[]): Column[] {
   const masked = new Set(names);
   return columns.map((column) =>
-    column.values === undefined || !masked.has(column.name)
-      ? column
-      : { ...column, values: { ...column.values, formats: column.values.formats | Format.text } },
+    masked.has(column.name)
+      ? { ...column, values: { ...column.values, formats: column.values.formats | Format.text } }
+      : column,
   );
 }
 

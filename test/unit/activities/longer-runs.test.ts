@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { mergeSlice } from '../../../activities/extract/longer-runs.js';
 import type { ExtractInput } from '../../../src/core/contract/index.js';
+import { noFacts } from '../../../src/core/value-facts.js';
 import { toChunk } from '../../../src/lake/chunk/write.js';
 import { MAX_OVERLAP, nextSlice } from '../../../src/lake/merge/longer-runs.js';
 import type { RunFile } from '../../../src/lake/run/run-file.js';
@@ -16,7 +17,7 @@ import {
 } from '../lake/data-plane.js';
 
 const lake = temporaryLake();
-const COLUMNS = ['id', 'updatedAt', 'note'].map((name) => ({ name, types: 0 }));
+const COLUMNS = ['id', 'updatedAt', 'note'].map((name) => ({ name, types: 0, values: noFacts() }));
 const run = {
   runId: NEW_RUN,
   startedAt: Date.parse(NEW_TIME),

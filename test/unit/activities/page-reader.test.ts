@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PageReader } from '../../../activities/extract/page-reader.js';
 import { toByteString } from '../../../src/core/brands.js';
+import { noFacts } from '../../../src/core/value-facts.js';
 import { MAX_COLUMNS } from '../../../src/lake/rows/schema.js';
 import { RUN } from './run.js';
 
@@ -114,7 +115,9 @@ describe('A page with many columns', () => {
   });
 
   it('is read if the snapshot already has more columns than the limit', async () => {
-    const known = Array.from({ length: MAX_COLUMNS + 5 }, (_, at) => ({ name: `field ${at}`, types: 4 }));
+    const known = Array.from({ length: MAX_COLUMNS + 5 }, (_, at) => ({
+      ...{ name: `field ${at}`, types: 4, values: noFacts() },
+    }));
     const page = await new PageReader(RUN, known).read(wide(MAX_COLUMNS + 1, 1));
     expect(page.rows.widths[0]).toBe(MAX_COLUMNS + 6);
   });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openSources } from '../../../activities/merge/sources.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
+import { noFacts } from '../../../src/core/value-facts.js';
 import { toChunk } from '../../../src/lake/chunk/write.js';
 import { mergeRows } from '../../../src/lake/merge/merge.js';
 import type { KeyRange } from '../../../src/lake/merge/source.js';
@@ -62,7 +63,7 @@ async function merged(chunks: readonly StagedChunk[], range: KeyRange) {
   const far = new FarStore(lake.store, new Map(bodies));
   const sources = await openSources({
     ...{ store: far.store, run: RUN, range, before: null, chunks },
-    columns: COLUMNS.map((name) => ({ name, types: 0 })),
+    columns: COLUMNS.map((name) => ({ name, types: 0, values: noFacts() })),
     bufferBytes: BUFFER_BYTES,
     signal: new AbortController().signal,
   });

@@ -10,6 +10,7 @@ import {
 } from '../../../src/cli/runs/result-lines.js';
 import { jsonLine, textLine } from '../../../src/cli/shared/log-line.js';
 import type { RunCounts } from '../../../src/core/contract/index.js';
+import { noFacts } from '../../../src/core/value-facts.js';
 import { schemaChanges } from '../../../src/lake/rows/schema.js';
 import type { NextScheduled } from '../../../src/temporal/schedule/schedule.js';
 import type { ResourceStatus } from '../../../src/temporal/status/status.js';
@@ -198,10 +199,10 @@ describe('the status of one connection', () => {
   it('labels schema changes separately, and shows gaps', () => {
     const changes = [
       ...schemaChanges(
-        [{ name: 'a', types: 4 }],
+        [{ name: 'a', types: 4, values: noFacts() }],
         [
-          { name: 'a', types: 20 },
-          { name: 'b', types: 16 },
+          { name: 'a', types: 20, values: noFacts() },
+          { name: 'b', types: 16, values: noFacts() },
         ],
       ),
     ];

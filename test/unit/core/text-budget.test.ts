@@ -11,6 +11,7 @@ import {
   limitReports,
   limitWarnings,
 } from '../../../src/core/text-budget.js';
+import { noFacts } from '../../../src/core/value-facts.js';
 import { schemaChanges } from '../../../src/lake/rows/schema.js';
 
 const MIB = 1024 * 1024;
@@ -92,7 +93,11 @@ describe('A text budget', () => {
   });
 
   it('holds for the schema changes of thousands of columns with names of 20,000 characters', () => {
-    const columns = Array.from({ length: 3000 }, (_, at) => ({ name: hostile(at), types: 16 }));
+    const columns = Array.from({ length: 3000 }, (_, at) => ({
+      name: hostile(at),
+      types: 16,
+      values: noFacts(),
+    }));
     const changes = schemaChanges([], columns);
     expect(Math.max(...changes.map(bytesOf))).toBeLessThan(400);
     expect(changes[0]).toMatch(/^new column "x+… \(cut: 20001 characters\)" \(string\)$/);

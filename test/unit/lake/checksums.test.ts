@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import { noFacts } from '../../../src/core/value-facts.js';
 import {
   checksumState,
   encodeWithChecksum,
@@ -22,8 +23,8 @@ import { type PublishedRun, publishRun } from './published.js';
 const RUN = '20261121T020000Z-1a2b3c4d' as RunId;
 const PURGE = '20261121T030000Z-00000009' as RunId;
 const COLUMNS = [
-  { name: 'id', types: 16 },
-  { name: 'title', types: 17 },
+  { name: 'id', types: 16, values: noFacts() },
+  { name: 'title', types: 17, values: noFacts() },
 ];
 const JSON_TYPE = { contentType: 'application/json' };
 

@@ -230,12 +230,6 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     expect(view.every((row) => row[4] !== null)).toBe(true);
   });
 
-  it('has text where an earlier version recorded no facts', async () => {
-    const old: Column = { name: 'n', types: typeBits(['integer']) };
-    const input = await publish([column('id', 'string'), old], [['a', '1']]);
-    expect(data(await read(input, ''))).toEqual([['a', '1']]);
-  });
-
   it('counts the values that do not fit', async () => {
     const input = await publish(columns, rows.slice(0, 4));
     await read(input, '');

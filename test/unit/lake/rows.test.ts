@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { truncate } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import { noFacts } from '../../../src/core/value-facts.js';
 import { folderOf } from '../../../src/lake/published/layout.js';
 import type { Manifest } from '../../../src/lake/published/manifest.js';
 import { decodeManifest } from '../../../src/lake/published/manifest.js';
@@ -15,8 +16,8 @@ describe('The rows of a published tree', () => {
 
   async function publish(parts: (string | null)[][][], compression: 'gzip' | 'none'): Promise<Manifest> {
     const columns = [
-      { name: 'id', types: 0 },
-      { name: 'text', types: 0 },
+      { name: 'id', types: 0, values: noFacts() },
+      { name: 'text', types: 0, values: noFacts() },
     ];
     const { pointer } = await publishRun(lake.store, {
       resource: `rows-${resources++}`,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { UtcSeconds } from '../../../src/core/brands.js';
 import type { ColumnSettings, CsvSettings } from '../../../src/core/settings.js';
+import { noFacts } from '../../../src/core/value-facts.js';
 import { type Column, typeBits } from '../../../src/lake/rows/schema.js';
 import {
   columnsWithMasks,
@@ -19,7 +20,11 @@ const shape = (
   { nested = 'json', separator = '.', ...columns }: Settings,
   since: string | null = null,
 ): Shape => shapeOf(profileOf({ csv: { nested, separator }, columns }), since as UtcSeconds | null);
-const column = (name: string, ...types: string[]): Column => ({ name, types: typeBits(types) });
+const column = (name: string, ...types: string[]): Column => ({
+  name,
+  types: typeBits(types),
+  values: noFacts(),
+});
 
 const EMAIL = column('email', 'string');
 const PERSON = column('person', 'object');

@@ -7,6 +7,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import { noFacts } from '../../../src/core/value-facts.js';
 import { indexKey } from '../../../src/lake/part/index-file.js';
 import { RowSplitter } from '../../../src/lake/part/row-splitter.js';
 import { pointerKey } from '../../../src/lake/published/layout.js';
@@ -17,8 +18,8 @@ import { type PublishedRun, publishRun } from './published.js';
 
 const RUN = '20261121T020000Z-1a2b3c4d' as RunId;
 const COLUMNS = [
-  { name: 'id', types: 16 },
-  { name: 'title', types: 17 },
+  { name: 'id', types: 16, values: noFacts() },
+  { name: 'title', types: 17, values: noFacts() },
 ];
 const row = (
   id: string,

@@ -1,5 +1,6 @@
 import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { RunCounts } from '../../../src/core/contract/index.js';
+import { noFacts } from '../../../src/core/value-facts.js';
 import type { Manifest } from '../../../src/lake/published/manifest.js';
 import { shapeOf } from '../../../src/lake/rows/shapes.js';
 import {
@@ -43,7 +44,7 @@ export function pastRun(ago: number, some: Partial<Manifest> = {}): Manifest {
     startedAt: new Date(at).toISOString(),
     publishedAt: new Date(at + 20_000).toISOString(),
     fingerprint: '0123456789abcdef',
-    columns: [{ name: 'id', types: 16 }],
+    columns: [{ name: 'id', types: 16, values: noFacts() }],
     key: ['id'],
     csv: CSV,
     selection: { include: null, exclude: [], mask: {} },
@@ -84,9 +85,9 @@ function nights(rows: number): Manifest[] {
       }),
       publishedAt: new Date(LAST - ago * DAY + 20_000 + ((ago * 31) % 17) * 9_000).toISOString(),
       columns: [
-        { name: 'id', types: 16 },
-        { name: 'billable', types: ago < 3 ? 6 : 2 },
-        ...(ago < 12 ? [{ name: 'costCentre', types: 16 }] : []),
+        { name: 'id', types: 16, values: noFacts() },
+        { name: 'billable', types: ago < 3 ? 6 : 2, values: noFacts() },
+        ...(ago < 12 ? [{ name: 'costCentre', types: 16, values: noFacts() }] : []),
       ],
     });
   });
@@ -155,7 +156,7 @@ export function sampleReport(): Report {
             {
               ...pastRun(1),
               counts: hostile!.counts,
-              columns: [...hostile!.columns, { name: HOSTILE, types: 16 }],
+              columns: [...hostile!.columns, { name: HOSTILE, types: 16, values: noFacts() }],
               warnings: [`new column "${HOSTILE}" (string)`, HOSTILE, 'x'.repeat(400)],
             },
           ],

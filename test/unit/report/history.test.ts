@@ -9,6 +9,7 @@ import type { OpenConnection } from '../../../activities/index.js';
 import { readLastRun } from '../../../activities/shared/published-run.js';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import { NO_METER } from '../../../src/core/metrics.js';
+import { noFacts } from '../../../src/core/value-facts.js';
 import { RunChain } from '../../../src/lake/published/chain.js';
 import {
   folderOf,
@@ -40,7 +41,7 @@ describe('the history of a resource', () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'worktrack-history-'));
     store = openStore({ url: pathToFileURL(folder).href });
-    const columns = [{ name: 'id', types: 16 }];
+    const columns = [{ name: 'id', types: 16, values: noFacts() }];
     const last = { resource: 'tasks', runId: runId(0), date: DATE, columns, parts: [[['a']]] };
     const published = await publishRun(store, last);
     for (let ago = RUNS - 1; ago >= 0; ago--) await writeRun(published.manifest, ago);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { noFacts } from '../../../src/core/value-facts.js';
 import { barChart } from '../../../src/report/chart.js';
 import { renderReport, resourceReport } from '../../../src/report/index.js';
 import { escapeHtml, html } from '../../../src/report/markup.js';
@@ -69,9 +70,9 @@ describe('a report', () => {
   });
 
   it('lists a schema change once, under the schema changes', () => {
-    const before = pastRun(1, { columns: [{ name: 'id', types: 16 }] });
+    const before = pastRun(1, { columns: [{ name: 'id', types: 16, values: noFacts() }] });
     const now = pastRun(0, {
-      columns: [...before.columns, { name: 'tag', types: 16 }],
+      columns: [...before.columns, { name: 'tag', types: 16, values: noFacts() }],
       warnings: ['new column "tag" (string)', 'something else'],
     });
     const [last, first] = resourceReport('tasks', [now, before], { at }).runs;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
+import { noFacts } from '../../../src/core/value-facts.js';
 import type { Manifest } from '../../../src/lake/published/manifest.js';
 import { typeBits } from '../../../src/lake/rows/schema.js';
 import { writeSnapshotFiles } from '../../../src/table/data-files.js';
@@ -13,7 +14,7 @@ import { temporaryLake } from '../lake/data-plane.js';
 import { CSV } from '../lake/published.js';
 
 const SHA = 'a'.repeat(64);
-const COLUMNS = [{ name: 'n', types: typeBits(['string']) }];
+const COLUMNS = [{ name: 'n', types: typeBits(['string']), values: noFacts() }];
 const TEXT = '_run_id,_synced_at,_deleted_at,n\nr,2026-11-21T02:00:00Z,,12\nr,2026-11-21T02:00:00Z,,"x"\n';
 
 describe('the data files of a snapshot', () => {

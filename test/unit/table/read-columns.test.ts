@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { noFacts } from '../../../src/core/value-facts.js';
 import { readTableColumns } from '../../../src/table/index.js';
 import { type Action, encodeCommit } from '../../../src/table/log/actions.js';
 import { checkpointActions, encodeCheckpoint } from '../../../src/table/log/checkpoint.js';
@@ -15,7 +16,7 @@ const ACTIONS: Action[] = [
       schemaString: encodeSchema(
         nextColumns(
           [],
-          NAMES.map((name) => ({ name, types: 0 })),
+          NAMES.map((name) => ({ name, types: 0, values: noFacts() })),
           {},
         ),
       ),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { noFacts } from '../../../src/core/value-facts.js';
 import { fieldsOf, rowsOf } from './support.js';
 
 const read = async (text: string | Buffer, piece?: number) =>
@@ -129,12 +130,12 @@ describe('a cell', () => {
   it('has the type from the header, else from the batch, else from the published snapshot', async () => {
     const types = {
       published: [
-        { name: 'a', types: 1 | 4 },
-        { name: 'b', types: 4 | 8 },
-        { name: 'c', types: 4 | 16 },
-        { name: 'd', types: 64 },
-        { name: 'e', types: 2 },
-        { name: 'source', types: 4 },
+        { name: 'a', types: 1 | 4, values: noFacts() },
+        { name: 'b', types: 4 | 8, values: noFacts() },
+        { name: 'c', types: 4 | 16, values: noFacts() },
+        { name: 'd', types: 64, values: noFacts() },
+        { name: 'e', types: 2, values: noFacts() },
+        { name: 'source', types: 4, values: noFacts() },
       ],
       fixed: { e: 'string' as const },
       text: ['source'],

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../../src/core/brands.js';
 import { ConfigurationError } from '../../../../src/core/configuration-error.js';
 import type { DeletePolicy } from '../../../../src/core/settings.js';
+import { noFacts } from '../../../../src/core/value-facts.js';
 import { findAbsent } from '../../../../src/lake/merge/absent.js';
 import { adaptRows } from '../../../../src/lake/merge/adapt.js';
 import { blocksIn } from '../../../../src/lake/merge/keys.js';
@@ -192,7 +193,7 @@ async function merge(
   output: { readonly maxParts: number; readonly partBytes: number } = { maxParts: 1, partBytes: 1e9 },
 ): Promise<Run> {
   const { keyColumns, columns, range, gone, deletes, blockRows } = given;
-  const all = columns.map((name) => ({ name, types: 0 }));
+  const all = columns.map((name) => ({ name, types: 0, values: noFacts() }));
   const count = { unpacked: 0 };
   const readAhead = new ReadAhead();
   const open = async (age: number, rows: readonly Row[], width: number): Promise<MergeSource> => {
@@ -443,7 +444,7 @@ describe('A merge', () => {
 });
 
 describe('Rows of another profile', () => {
-  const columns = ['k', 'v', 'w'].map((name) => ({ name, types: 0 }));
+  const columns = ['k', 'v', 'w'].map((name) => ({ name, types: 0, values: noFacts() }));
   const then = profileOf({ key: ['k'], csv: { delimiter: ';' } });
   const adapt = (today: typeof profile, text: string, written = { columns: 3, profile: then }) =>
     adaptRows(

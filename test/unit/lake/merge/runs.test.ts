@@ -6,6 +6,7 @@ import { mergeTask } from '../../../../activities/merge/task.js';
 import type { ByteString, Cells, ObjectKey, RunId } from '../../../../src/core/brands.js';
 import type { ExtractInput } from '../../../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../../../src/core/settings.js';
+import { noFacts } from '../../../../src/core/value-facts.js';
 import { RowBuffer } from '../../../../src/lake/chunk/row-buffer.js';
 import { RowWriter } from '../../../../src/lake/chunk/row-writer.js';
 import { writeChunk } from '../../../../src/lake/chunk/write.js';
@@ -396,7 +397,7 @@ describe('A staged chunk', () => {
     expect(new RowWriter(profile, PREFIX).write(page, ['id', 'u', 'v'], buffer)).toEqual([]);
     return buffer;
   };
-  const columns = ['id', 'u', 'v'].map((name) => ({ name, types: 0 }));
+  const columns = ['id', 'u', 'v'].map((name) => ({ name, types: 0, values: noFacts() }));
   const stage = async (
     buffer: RowBuffer,
     isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null = null,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../../src/core/brands.js';
+import { noFacts } from '../../../../src/core/value-facts.js';
 import { framingOf } from '../../../../src/lake/part/framing.js';
 import { decodeIndex, encodeIndex, indexKey } from '../../../../src/lake/part/index-file.js';
 import { readPartIndex } from '../../../../src/lake/part/read-index.js';
@@ -19,8 +20,8 @@ import { publishRun } from '../published.js';
 
 const RUN = '20261121T020000Z-1a2b3c4d' as RunId;
 const COLUMNS = [
-  { name: 'id', types: 16 },
-  { name: 'note', types: 17 },
+  { name: 'id', types: 16, values: noFacts() },
+  { name: 'note', types: 17, values: noFacts() },
 ];
 const BINARY = { contentType: 'application/octet-stream' };
 

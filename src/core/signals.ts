@@ -92,7 +92,7 @@ const report = object({
       deleted: count,
       retained: count,
       rows: count,
-      restated: optional(count),
+      restated: count,
     } satisfies ChecksOf<RunCounts>),
   ),
   snapshot: orNull(text),

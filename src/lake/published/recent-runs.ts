@@ -27,8 +27,8 @@ export interface ReportedRun {
   /** Whether this is the first run of the lake, in which every row is inserted. */
   readonly isFirst: boolean;
   readonly warnings: readonly string[];
-  /** What is known about deletes of the resource; absent: not recorded. */
-  readonly deletes?: DeleteDetection;
+  /** What is known about deletes of the resource. */
+  readonly deletes: DeleteDetection;
   readonly schemaChanges: readonly string[];
   /** The outcome of each check before publish, by its name; absent: there were none. */
   readonly checks?: Readonly<Record<string, CheckOutcome>>;
@@ -77,7 +77,7 @@ export function toReportedRun(
     // A gap is shown separately.
     warnings: run.warnings.filter((warning) => !shown.has(warning) && !isGapWarning(run, warning)),
     schemaChanges: changes,
-    ...(run.deletes === undefined ? {} : { deletes: run.deletes }),
+    deletes: run.deletes,
     ...(run.checks === undefined ? {} : { checks: outcomesOf(run.checks) }),
   };
 }

@@ -65,6 +65,7 @@ const counts = [
   'deleted',
   'retained',
   'rows',
+  'restated',
 ] as const;
 
 const manifestShape = z.object({

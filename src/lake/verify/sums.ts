@@ -17,7 +17,7 @@ export function checkTotals({ pointerKey, pointer, snapshot, changes }: Publishe
   const { counts } = snapshot;
   const at = pointer.snapshot;
   const known = counts.unchanged + counts.inserted + counts.updated + counts.duplicates;
-  const changed = counts.inserted + counts.updated + counts.deleted + (counts.restated ?? 0);
+  const changed = counts.inserted + counts.updated + counts.deleted + counts.restated;
   const checks: [where: ObjectKey, what: string, left: number, right: number][] = [
     [pointerKey, 'rows of the pointer and rows of the manifest', pointer.rows, counts.rows],
     [at, 'rows of the parts and rows', sumRows(snapshot), counts.rows],

@@ -1,8 +1,9 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { RunReport } from '../../../src/core/contract/index.js';
+import type { OnPublishedTarget, RunReport } from '../../../src/core/contract/index.js';
 import { onPublishedWorkflowId } from '../../../src/core/contract/index.js';
+import type { Settings } from '../../../src/core/settings.js';
 import { mirrorOf, mirrorStatus, reconcile } from '../../support/mirror-requests.js';
 import { startWorkerProcess } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
@@ -27,6 +28,12 @@ describe('the workflow of onPublished', () => {
       resources,
       yaml: target === '' ? '' : `    ${target}\n`,
     });
+  }
+
+  /** The stack's settings with another `onPublished`. */
+  function configured(onPublished: OnPublishedTarget): Settings {
+    const [connection] = stack.settings.connections;
+    return { ...stack.settings, connections: [{ ...connection!, onPublished }] };
   }
 
   const handle = (workflowId: string) => stack.temporal.client.workflow.getHandle(workflowId);
@@ -206,8 +213,8 @@ describe('the workflow of onPublished', () => {
   });
 
   it('that the server can never start is skipped, with a warning that names the run', async () => {
-    await started('[projects]', `onPublished: { workflow: ${'x'.repeat(2000)}, taskQueue: warehouse }`);
-    await stack.startWorker();
+    await started('[projects]');
+    await stack.startWorker(configured({ workflow: 'x'.repeat(2000), taskQueue: 'warehouse' }));
     for (let night = 0; night < 2; night++) {
       const { runs } = await stack.export();
       expect(runs[0]!.warnings).toEqual([
@@ -222,18 +229,18 @@ describe('the workflow of onPublished', () => {
     await stack.export();
     await stack.export();
     await plain.stop();
-    const [connection] = stack.settings.connections;
-    const onPublished = { workflow: 'loadWarehouse', taskQueue: 'warehouse-without-workers' };
-    await stack.startWorker({ ...stack.settings, connections: [{ ...connection!, onPublished }] });
+    await stack.startWorker(
+      configured({ workflow: 'loadWarehouse', taskQueue: 'warehouse-without-workers' }),
+    );
     const { runs } = await stack.export();
     await handle(idOf(runs[0]!)).describe();
     await executions(1);
   });
 
-  it('also starts after a run without an export, and neither after a failed run nor after a rollback', async () => {
+  it('also starts after a run without an export and a rollback, and neither after a failed run nor after a purge', async () => {
     await started('[projects]');
     await startWith(losingAnswer());
-    const first = await stack.export();
+    const first = (await stack.export()).runs[0]!;
     const second = await reconcile(stack, 'projects');
     const rule = stack.simulator.admin.faults.add({
       match: { resource: 'projects' },
@@ -241,19 +248,29 @@ describe('the workflow of onPublished', () => {
     });
     expect((await stack.export()).outcome).toBe('refused');
     stack.simulator.admin.faults.remove(rule);
-    const to = first.runs[0]!.runId!;
-    await mirrorOf(stack, 'projects').signal('requestRun', {
-      kind: 'rollback',
-      requestId: 'back',
+    const [project] = stack.simulator.admin
+      .records('projects')
+      .map((text) => JSON.parse(text) as { id: string });
+    const to = first.runId!;
+    const mirror = mirrorOf(stack, 'projects');
+    await mirror.signal('requestRun', { kind: 'rollback', requestId: 'back', replyTo: null, to });
+    await mirror.signal('requestRun', {
+      kind: 'purge',
+      requestId: 'gone',
       replyTo: null,
-      to,
+      key: [project!.id],
     });
-    await until(
-      async () => (await mirrorStatus(stack, 'projects')).published?.runId === to,
-      'it is rolled back',
-    );
-    await handle(idOf(second)).describe();
-    await executions(2);
+    const answerOf = (id: string) => mirror.query<RunReport | null, [string]>('answer', id);
+    await until(async () => (await answerOf('gone')) !== null, 'it is rolled back and purged');
+    const back = (await answerOf('back'))!;
+    expect(back.warnings).toEqual([]);
+    for (const run of [first, second, back]) await handle(idOf(run)).describe();
+    const last = (await stack.export()).runs[0]!;
+    await handle(idOf(last)).describe();
+    await executions(4);
+    const { events } = await stack.history(idOf(back));
+    const input = events![0]!.workflowExecutionStartedEventAttributes!.input!.payloads![0]!.data!;
+    expect(JSON.parse(Buffer.from(input).toString())).toMatchObject({ report: { rolledBackTo: to } });
   });
 
   it('does not start without configuration', async () => {

@@ -1,4 +1,5 @@
 import type { RunId } from '../../src/core/brands.js';
+import { findRun } from '../../src/lake/published/chain.js';
 import { pointerKey } from '../../src/lake/published/layout.js';
 import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
 import { type FoundPointer, type Pointer, readPointerVersion } from '../../src/lake/published/pointer.js';
@@ -34,8 +35,17 @@ export async function passFence(store: ObjectStore, claim: Claim): Promise<Passe
   const fence = checkFence(found?.pointer ?? null, claim, descends);
   if ('message' in fence) throw finalFailure('Displaced', fence.message);
   const { movedFrom = null, renamedFrom = null } = fence.outcome === 'adopted' ? fence : {};
-  const leftBehind = descends ? null : claim.publishedRunId;
+  const leftBehind = descends ? null : await leftIn(store, claim);
   return { found, outcome: fence.outcome, movedFrom, renamedFrom, leftBehind };
+}
+
+/**
+ * The run that this mirror published last, if it is in this lake: after a move to another lake it is not, and a chain that
+ * nobody can read would stop every clean-up.
+ */
+async function leftIn(store: ObjectStore, { resource, publishedRunId }: Claim): Promise<RunId | null> {
+  if (publishedRunId === null) return null;
+  return (await findRun(store, resource, publishedRunId)) === null ? null : publishedRunId;
 }
 
 async function readFoundPointer(store: ObjectStore, resource: string): Promise<FoundPointer | null> {

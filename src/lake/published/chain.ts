@@ -144,13 +144,26 @@ export async function readRunIds(
     if (manifest === null) return { runs, lost: last };
     const known = runs.size;
     for (const previous of manifest.previousRuns) runs.add(previous.runId);
-    const next = manifest.previousRuns.at(-1)?.runId;
-    // Without a new run, there is a cycle. Only a manifest that was edited by hand can cause one.
-    if (next === undefined || manifest.previousRuns.length < PREVIOUS_RUNS || runs.size === known) break;
-    last = next;
-    manifest = (await findRun(store, resource, next))?.manifest ?? null;
+    if (manifest.previousRuns.length < PREVIOUS_RUNS) break;
+    // Without a new run, all of this was known: a manifest is lost, or one was edited by hand and there is a cycle.
+    if (runs.size === known) return { runs, lost: last };
+    last = manifest.previousRuns.at(-1)!.runId;
+    manifest = await oldestOf(store, resource, manifest);
   }
   return { runs, lost: null };
+}
+
+/** The oldest manifest of a list that is not lost. The lists overlap, so the next younger one tells almost as much. */
+async function oldestOf(
+  store: ObjectStore,
+  resource: string,
+  { previousRuns }: ListedRuns,
+): Promise<Manifest | null> {
+  for (const { runId } of [...previousRuns].reverse()) {
+    const found = await findRun(store, resource, runId);
+    if (found !== null) return found.manifest;
+  }
+  return null;
 }
 
 /** What a manifest says about the runs before its run. */

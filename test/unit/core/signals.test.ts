@@ -21,6 +21,7 @@ const counts = {
   deleted: 0,
   retained: 0,
   rows: 1,
+  restated: 0,
 };
 const report = {
   resource: 'tasks',

@@ -119,7 +119,7 @@ function isFinal(error: unknown): boolean {
 
 function skippedWarning({ workflow, taskQueue }: StartOnPublishedInput, run: RunId, error: unknown): string {
   return (
-    `onPublished: workflow ${workflow} on task queue ${taskQueue} can never be started for run ${run}, so it is skipped. ` +
-    errorMessage(error)
+    `onPublished: the workflow for run ${run} can never be started, so it is skipped: ${workflow} on task queue ` +
+    `${taskQueue}. ${errorMessage(error)}`
   );
 }

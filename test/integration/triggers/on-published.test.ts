@@ -218,7 +218,7 @@ describe('the workflow of onPublished', () => {
     for (let night = 0; night < 2; night++) {
       const { runs } = await stack.export();
       expect(runs[0]!.warnings).toEqual([
-        expect.stringContaining(`can never be started for run ${runs[0]!.runId}`),
+        expect.stringContaining(`the workflow for run ${runs[0]!.runId} can never be started`),
       ]);
     }
   });

@@ -24,7 +24,7 @@ describe('a workflow that an earlier release started', () => {
     started = await stack.temporal.client.workflow.start('countingWorkflow', {
       workflowId: `${stack.connection}-${randomBytes(4).toString('hex')}`,
       taskQueue: stack.taskQueue,
-      args: [{ counted: 0 }],
+      args: [{ counted: 0, waiting: 0 }],
     });
     await during('0.2.0', () => counts(2));
   });

@@ -5,8 +5,7 @@ const { count } = proxyActivities({ startToCloseTimeout: '10 seconds' });
 
 /** Counts each signal. Its state passes to the next history. */
 export async function countingWorkflow(state) {
-  let { counted } = state;
-  let waiting = 0;
+  let { counted, waiting } = state;
   setHandler(defineSignal('more'), () => {
     waiting++;
   });
@@ -15,5 +14,5 @@ export async function countingWorkflow(state) {
     waiting--;
     counted = await count(counted);
   }
-  await continueAsNew({ ...state, counted });
+  await continueAsNew({ ...state, counted, waiting });
 }

@@ -11,11 +11,10 @@ import {
 
 const { count, report } = proxyActivities({ startToCloseTimeout: '10 seconds' });
 
-const NEW = { counted: 0, reported: 0 };
+const NEW = { counted: 0, waiting: 0, reported: 0 };
 
 export async function countingWorkflow(initial) {
-  let { counted, reported } = { ...NEW, ...initial };
-  let waiting = 0;
+  let { counted, waiting, reported } = { ...NEW, ...initial };
   setHandler(defineSignal('more'), () => {
     waiting++;
   });
@@ -26,5 +25,5 @@ export async function countingWorkflow(initial) {
     counted = await count(counted);
     if (patched('report')) reported = await report(reported);
   }
-  await continueAsNew({ ...initial, counted, reported });
+  await continueAsNew({ ...initial, counted, waiting, reported });
 }

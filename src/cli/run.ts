@@ -21,11 +21,11 @@ export async function run(): Promise<never> {
     // Node writes warnings and fatal errors as text.
     process.removeAllListeners('warning');
     process.on('warning', ({ message }) => output.note(message, 'warn'));
-    process.on('uncaughtException', (error) => {
-      writeStderrSync(failureOf(error, process.env).message, 'error');
-      process.exit(EXIT.failed);
-    });
   }
+  process.on('uncaughtException', (error) => {
+    writeStderrSync(failureOf(error, process.env).message, 'error');
+    process.exit(EXIT.failed);
+  });
 
   let code: number = EXIT.done;
   try {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigurationError } from '../core/configuration-error.js';
 import type { Settings } from '../core/settings.js';
+import { systemCause } from '../core/system-error.js';
 import { parseSettings } from './parse.js';
 
 /** Default file names in the working directory, in the order of the search (docs/reference/configuration.md). */
@@ -54,8 +55,7 @@ function readText(path: string, shown: string, origin: string): string | null {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    const why =
-      code === 'EISDIR' ? 'it is a folder' : code === 'EACCES' ? 'permission denied' : String(code ?? error);
+    const why = systemCause(error);
     throw new ConfigurationError(`cannot read ${shown} (from ${origin}): ${why}`, {
       remedy: 'Make sure that it is a file and that this user can read it.',
       cause: error,

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { constants, mkdirSync, readFileSync, rmdirSync, statSync, unlinkSync } from 'node:fs';
-import { copyFile, link, mkdir, open, rm, utimes, writeFile } from 'node:fs/promises';
+import { copyFile, link, open, rm, utimes, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ownIdentity, type ProcessIdentity, stateOf } from './process-identity.js';
+import { makeFolder } from './system-error.js';
 
 /** A holder touches its lock at this interval. */
 const TOUCH_MS = 5_000;
@@ -57,7 +58,7 @@ export async function withFileLock<T>(
 
 /** Creates the lock with its complete content. Returns `false` if it exists, or if its folder was removed meanwhile. */
 async function tryCreate(path: string, draft: string, holder: LockHolder): Promise<boolean> {
-  await mkdir(dirname(path), { recursive: true });
+  await makeFolder(dirname(path));
   try {
     // Synced, so that a power failure cannot leave a lock without its holder.
     const handle = await open(draft, 'wx');

@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { ConfigurationError } from './configuration-error.js';
 import type { SecretRef } from './settings.js';
+import { systemCause } from './system-error.js';
 
 export interface Secret {
   readonly value: string;
@@ -59,7 +60,7 @@ async function readSecretFile(
     return { text: await readFile(file, 'utf8'), worldReadable };
   } catch (cause) {
     if (cause instanceof ConfigurationError) throw cause;
-    const why = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
+    const why = systemCause(cause);
     throw new ConfigurationError(`The file ${file} cannot be read (${why}).`, {
       path,
       remedy: 'Check that the file exists and that the worker has permission to read it.',

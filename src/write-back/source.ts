@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../core/settings.js';
+import { systemCause } from '../core/system-error.js';
 import { openStore, toObjectKey } from '../lake/store/index.js';
 import { InputError } from './input-error.js';
 
@@ -23,8 +24,7 @@ export async function openSource(location: string, lake: LakeSettings): Promise<
   if (location.startsWith('s3://')) return openObject(location, lake);
   const path = location.startsWith('file://') ? fileURLToPath(location) : location;
   const found = await stat(path).catch((cause: NodeJS.ErrnoException) => {
-    const why =
-      cause.code === 'ENOENT' ? 'does not exist' : `cannot be read (${cause.code ?? cause.message})`;
+    const why = cause.code === 'ENOENT' ? 'does not exist' : `cannot be read (${systemCause(cause)})`;
     throw new InputError(`${path} ${why}`, null, 'Check the path.');
   });
   if (!found.isFile()) throw new InputError(`${path} is not a file`);

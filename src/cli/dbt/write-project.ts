@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ConfigurationError } from '../../core/configuration-error.js';
+import { systemCause } from '../../core/system-error.js';
 import {
   type FilePlan,
   isGenerated,
@@ -80,7 +81,7 @@ async function write(path: string, text: string): Promise<void> {
 }
 
 function fail(path: string, cause: NodeJS.ErrnoException): never {
-  throw new ConfigurationError(`${path} cannot be read or written (${cause.code ?? String(cause)})`, {
+  throw new ConfigurationError(`${path} cannot be read or written (${systemCause(cause)})`, {
     remedy: 'Choose a writable folder with --dir.',
     cause,
   });

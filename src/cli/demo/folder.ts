@@ -1,5 +1,6 @@
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { makeFolder, systemCause } from '../../core/system-error.js';
 import { UsageError } from '../shared/usage-error.js';
 
 /** Marks a folder that the demo created and may remove. */
@@ -14,7 +15,7 @@ export async function createDemoFolder(path: string): Promise<string> {
   const folder = resolve(path);
   const entries = await readdir(folder).catch((error: NodeJS.ErrnoException): string[] => {
     if (error.code === 'ENOENT') return [];
-    throw new UsageError(`cannot use --dir ${path}: ${error.message}`);
+    throw new UsageError(`cannot use --dir ${path}: ${systemCause(error)}`);
   });
   if (entries.length > 0) {
     if (!entries.includes(MARKER)) {
@@ -24,10 +25,14 @@ export async function createDemoFolder(path: string): Promise<string> {
     }
     await rm(folder, { recursive: true, force: true });
   }
-  await mkdir(folder, { recursive: true });
-  await writeFile(
-    join(folder, MARKER),
-    'Created by `worktrack demo`, which removes this folder when it runs again.\n',
-  );
+  try {
+    await makeFolder(folder);
+    await writeFile(
+      join(folder, MARKER),
+      'Created by `worktrack demo`, which removes this folder when it runs again.\n',
+    );
+  } catch (error) {
+    throw new UsageError(`cannot create ${folder}: ${systemCause(error)}. Choose another folder with --dir.`);
+  }
   return folder;
 }

@@ -7,8 +7,10 @@ import { resolveServer, startTemporalDevServer } from '../../servers/index.js';
 import { connectTemporal, type TemporalClient } from '../../temporal/client/connect.js';
 import type { Traces } from '../../temporal/worker/traces.js';
 import { createWorker } from '../../temporal/worker/worker.js';
+import { output } from '../shared/output.js';
 import { clientInterceptors } from '../shared/traces.js';
 import { installRuntime } from '../worker/runtime.js';
+import { startOnDatabase } from './local-database.js';
 
 interface LocalTemporalOptions {
   /** For logs and, with `keepState`, the state. */
@@ -44,11 +46,11 @@ export async function startLocalTemporal(options: LocalTemporalOptions): Promise
   const { folder, keepState, settings, taskQueue, traces = null } = options;
   ignoreConfiguredTemporal(folder);
   const { path: executable } = await resolveServer('temporal');
-  const server = await startTemporalDevServer({
-    executable,
-    logFile: join(folder, 'temporal.log'),
-    ...(keepState ? { dbFile: join(folder, 'temporal.db') } : {}),
-  });
+  const start = (database: { readonly dbFile?: string }) =>
+    startTemporalDevServer({ executable, logFile: join(folder, 'temporal.log'), ...database });
+  const server = keepState
+    ? await startOnDatabase(folder, (dbFile) => start({ dbFile }), output.note)
+    : await start({});
   try {
     installRuntime({ format: 'text', level: 'warn', file: join(folder, 'worker.log') });
     const target = { address: server.address, namespace: server.namespace };

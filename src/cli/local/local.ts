@@ -1,9 +1,10 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ConfigurationError } from '../../core/configuration-error.js';
 import type { ExportInput, ExportResult } from '../../core/contract/index.js';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import { formatDuration } from '../../core/duration.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
+import { makeFolder, systemCause } from '../../core/system-error.js';
 import { withLock } from '../../servers/install/lock.js';
 import { startExport } from '../../temporal/client/start.js';
 import { followToEnd } from '../runs/follow.js';
@@ -24,9 +25,22 @@ export async function runLocalExport(
   connection: ConnectionSettings,
   input: ExportInput,
 ): Promise<ExportResult> {
-  const folder = localStateFolder(settings.source, process.env, process.cwd());
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const { folder, isTemporary } = localStateFolder(settings.source, process.env, process.cwd());
+  await makeFolder(folder, 0o700).catch((cause: unknown) => {
+    const why = isTemporary ? 'HOME cannot be used, nor ' : '';
+    throw new ConfigurationError(
+      `There is no folder for the state: ${why}${folder}: ${systemCause(cause)}.`,
+      {
+        remedy: 'Set XDG_STATE_HOME to a folder in which this user can create files.',
+        cause,
+      },
+    );
+  });
   output.note(`State and logs: ${folder}`);
+  if (isTemporary)
+    output.note(
+      'This is a temporary folder, because HOME cannot be used. If it is removed, the next run continues from the checkpoint in the lake. To choose another folder, set XDG_STATE_HOME.',
+    );
   const onWait = (pid: number): void =>
     output.note(
       `Another export --local of this configuration is running (process ${pid}); waiting until it ends`,

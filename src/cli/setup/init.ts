@@ -11,6 +11,7 @@ import {
 } from '../../config/index.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
 import { WorktrackError } from '../../core/errors.js';
+import { systemCause } from '../../core/system-error.js';
 import { findWindowFields } from '../../doctor/index.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import type { GlobalOptions } from '../shared/options.js';
@@ -196,7 +197,7 @@ async function write(file: string, text: string, existing: 'keep' | 'replace'): 
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'EEXIST') throw alreadyExists(file);
-    throw new ConfigurationError(`cannot write ${file} (${code ?? String(cause)})`, {
+    throw new ConfigurationError(`cannot write ${file} (${systemCause(cause)})`, {
       remedy: 'Choose a writable path with --out.',
       cause,
     });

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { errorMessage, WorktrackError } from '../../core/errors.js';
+import { toSystemError } from '../../core/system-error.js';
 import { InputError } from '../../write-back/input-error.js';
 import { EXIT, type ExitCode } from './exit-code.js';
 import { clip } from './text.js';
@@ -37,6 +38,9 @@ export function failureOf(error: unknown, env: Readonly<Record<string, string | 
     return { code: error.exitCode === 0 ? EXIT.done : EXIT.usage, message: '' };
   }
   const message = errorMessage(error);
+  const system = env.WORKTRACK_DEBUG ? null : toSystemError(error);
+  if (system !== null)
+    return { code: system.exitCode, message: system.describe('\n'), errorCode: system.code };
   if (!(error instanceof Error)) return { code: EXIT.failed, message };
   if (env.WORKTRACK_DEBUG) return { code: EXIT.failed, message: error.stack ?? message };
   return {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { ConfigurationError } from '../../core/configuration-error.js';
+import { systemCause } from '../../core/system-error.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { createNoticeSender, pingTemporal } from '../../temporal/client/notices.js';
 import {
@@ -100,8 +101,7 @@ async function open(listen: Address, handle: Parameters<typeof startWebhookServe
   try {
     return await startWebhookServer({ handle, listen });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const why = code === 'EADDRINUSE' ? 'another process uses this port' : (code ?? String(error));
+    const why = systemCause(error);
     throw new ConfigurationError(`cannot listen on ${listen.host}, port ${listen.port}: ${why}`, {
       remedy: 'Change `webhook.listen`, or choose another address with --listen.',
       cause: error,

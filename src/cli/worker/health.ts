@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import { readListen } from '../../config/index.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
 import { errorMessage } from '../../core/errors.js';
+import { systemCause } from '../../core/system-error.js';
 import type { WorkerState } from '../../temporal/worker/worker.js';
 import { startWebhookServer, type WebhookServer } from '../../webhook/index.js';
 import { UsageError } from '../shared/usage-error.js';
@@ -39,8 +40,7 @@ export async function startHealthServer(
     });
     return server;
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    const why = code === 'EADDRINUSE' ? 'another process uses this port' : (code ?? String(cause));
+    const why = systemCause(cause);
     throw new ConfigurationError(`cannot listen on ${listen.host}, port ${listen.port}: ${why}`, {
       remedy: 'Choose another address with --health.',
       cause,

@@ -30,6 +30,8 @@ interface LogOptions {
  */
 export function installRuntime({ format, level, file, metrics }: LogOptions): Logger {
   const target = file === undefined ? process.stderr : createWriteStream(file, { flags: 'a', mode: 0o600 });
+  // For example a full disk. The log is lost, and the work continues.
+  target.on('error', () => {});
   const width = (): number | undefined =>
     file === undefined && process.stderr.isTTY ? process.stderr.columns : undefined;
   const lineOf = (entry: LogEntry): string =>

@@ -69,7 +69,7 @@ async function goInstall(command: GoCommand, version: string, context: InstallCo
   );
   if (go === null) throw new Error(`\`go\` is not on PATH (Go ${command.needsGo} or newer is required)`);
   context.report('go install');
-  const base = goEnvironment(context.env, await usableHome(context.env), context.root);
+  const base = goEnvironment(context.env, usableHome(context.env), context.root);
   const run = (args: readonly string[], env: Environment) =>
     runCommand(go, args, { env, cwd: context.target, signal: context.signal });
 

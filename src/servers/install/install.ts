@@ -1,6 +1,6 @@
-import { chmod, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorMessage } from '../../core/errors.js';
+import { makeFolder, systemCause } from '../../core/system-error.js';
 import { whyNotRunning } from '../start/probe.js';
 import { cachedExecutable, type Environment, versionFolder } from './cache.js';
 import { downloadRelease } from './download.js';
@@ -66,7 +66,7 @@ export async function install(spec: ServerSpec, options: InstallOptions): Promis
     const present = cachedExecutable(options.root, spec);
     const why = await whyNotRunning(spec, present, options.env, options.signal);
     if (why === null) return { source: 'another process', path: present };
-    await mkdir(options.root, { recursive: true });
+    await makeFolder(options.root);
     // This process holds the lock, so a staging folder here is from a killed process.
     for (const entry of await readdir(options.root)) {
       if (entry.startsWith(staging)) await rm(join(options.root, entry), { recursive: true, force: true });
@@ -79,7 +79,7 @@ export async function install(spec: ServerSpec, options: InstallOptions): Promis
         options.signal.throwIfAborted();
         attempts.push({
           what: installer.source,
-          why: errorMessage(error),
+          why: systemCause(error),
         });
       }
     }

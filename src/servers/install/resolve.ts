@@ -1,6 +1,7 @@
-import { join, resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { MINUTE_MS } from '../../core/duration.js';
-import { errorMessage } from '../../core/errors.js';
+import { systemCause } from '../../core/system-error.js';
 import { ServerEnvironmentError } from '../environment-error.js';
 import { whyNotRunning } from '../start/probe.js';
 import { cachedExecutable, cacheRoot, type Environment, usableHome } from './cache.js';
@@ -52,7 +53,7 @@ async function goFolders(env: Environment): Promise<string[]> {
     goBin ||= lines[0];
     goPath ||= lines[1];
   }
-  const home = await usableHome(env);
+  const home = usableHome(env);
   const paths = goPath ? goPath.split(':') : home === null ? [] : [join(home, 'go')];
   return [...(goBin ? [goBin] : []), ...paths.filter(Boolean).map((path) => join(path, 'bin'))];
 }
@@ -132,11 +133,17 @@ export async function resolveServer(
       options.signal?.throwIfAborted();
       const why = timeout.aborted
         ? 'exceeded the time limit'
-        : `${errorMessage(error)} (set WORKTRACK_CACHE to use another folder)`;
+        : `${systemCause(error)} (set WORKTRACK_CACHE to use another folder)`;
       return { source: null, attempts: [{ what: `installation into ${root}`, why }] };
     })
     .finally(progress.stop);
-  if (outcome.source !== null) return resolved(outcome.source, outcome.path);
+  if (outcome.source !== null) {
+    if (dirname(root) === tmpdir())
+      output.write(
+        `${root} is a temporary folder, because HOME cannot be used. To keep the server, set WORKTRACK_CACHE.\n`,
+      );
+    return resolved(outcome.source, outcome.path);
+  }
   throw new ServerInstallError(spec, [...attempts, ...outcome.attempts], remedies(spec, env));
 }
 

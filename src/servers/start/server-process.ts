@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
-import { closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeFolderSync } from '../../core/system-error.js';
 import type { Environment } from '../install/cache.js';
 import { killWithHost } from './host-exit.js';
 import { parentDeathPrefix } from './parent-death.js';
@@ -46,7 +47,7 @@ function readTail(file: string, from: number): string {
  * as far as the system allows, and does not keep this process alive.
  */
 export function startProcess(command: ServerCommand): ServerProcess {
-  mkdirSync(dirname(command.logFile), { recursive: true });
+  makeFolderSync(dirname(command.logFile));
   const log = openSync(command.logFile, 'a', 0o600);
   const logStart = fstatSync(log).size;
   const [file = command.executable, ...args] = [...parentDeathPrefix(), command.executable, ...command.args];

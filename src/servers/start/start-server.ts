@@ -1,6 +1,6 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MINUTE_MS } from '../../core/duration.js';
 import { isPortFree } from './ports.js';
@@ -54,6 +54,10 @@ const checkEveryMs = 100;
 const portWaitMs = 5_000;
 const attempts = 4;
 const logLines = 20;
+/** A program that panics writes the cause first, and then where it was. */
+const LOG_LINES_FOR_CAUSE = 300;
+/** Free space with which no server can work. */
+const FULL_BYTES = 32 * 1024;
 
 /** Whether a log shows that a port was in use, the only failure that is retried. */
 export function isBindConflict(log: string): boolean {
@@ -77,7 +81,7 @@ async function waitUntilReady<T>(
   plan: StartPlan<T>,
   server: ServerProcess,
   signal: AbortSignal | undefined,
-): Promise<{ why: string; cause?: unknown } | null> {
+): Promise<{ why: string; hasEnded: boolean; cause?: unknown } | null> {
   let end: string | undefined;
   void server.ended.then((how) => {
     end = how;
@@ -99,8 +103,8 @@ async function waitUntilReady<T>(
     await Promise.race([delay(checkEveryMs), server.ended]);
   }
   return end === undefined
-    ? { why: `it did not answer within ${readyTimeoutMs / 1000} s`, cause }
-    : { why: `it ended with ${end}` };
+    ? { why: `it did not answer within ${readyTimeoutMs / 1000} s`, hasEnded: false, cause }
+    : { why: `it ended with ${end}`, hasEnded: true };
 }
 
 /**
@@ -123,11 +127,26 @@ export async function startServer<T>(options: StartOptions<T>): Promise<T> {
         await server.kill();
         continue;
       }
-      throw new ServerStartError(options.title, failure.why, options.logFile, log, { cause: failure.cause });
+      const { hasEnded, cause } = failure;
+      // On a full disk, the log has nothing about it either.
+      const why = isDiskFull(dirname(options.logFile)) ? 'no space left on device' : failure.why;
+      throw new ServerStartError(options.title, why, options.logFile, log, {
+        ...{ hasEnded, cause },
+        log: server.lastLines(LOG_LINES_FOR_CAUSE),
+      });
     } catch (error) {
       await server.kill();
       throw error;
     }
+  }
+}
+
+function isDiskFull(folder: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize < FULL_BYTES;
+  } catch {
+    return false;
   }
 }
 

@@ -1,4 +1,5 @@
 import { mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
 import type { Environment } from '../install/cache.js';
@@ -64,9 +65,13 @@ export function temporalArgs(options: {
   ];
 }
 
-/** The environment without `TEMPORAL_*`, which configure clients and would also affect the `temporal` command. */
+/**
+ * The environment without `TEMPORAL_*`, which configure clients and would also affect the `temporal` command. The server
+ * does not start without a user and a home, for which it asks only the environment if the system has no entry for the user.
+ */
 export function temporalEnvironment(env: Environment): Environment {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_')));
+  const others = Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_'));
+  return { ...Object.fromEntries(others), USER: env.USER || 'worktrack', HOME: env.HOME || tmpdir() };
 }
 
 /**

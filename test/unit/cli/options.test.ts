@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { localExportId, localStateFolder } from '../../../src/cli/local/local-state.js';
 import { followCommand } from '../../../src/cli/runs/follow.js';
@@ -26,14 +29,18 @@ describe('options', () => {
 
 describe('the state of export --local', () => {
   it('is in the state folder, one for each configuration file', () => {
-    const env = { XDG_STATE_HOME: '/state', HOME: '/users/a' };
-    const one = localStateFolder('worktrack.yaml', env, '/srv');
+    const home = mkdtempSync(join(tmpdir(), 'worktrack-home-'));
+    const env = { XDG_STATE_HOME: '/state', HOME: home };
+    const folder = (...from: Parameters<typeof localStateFolder>) => localStateFolder(...from).folder;
+    const one = folder('worktrack.yaml', env, '/srv');
     expect(one).toMatch(/^\/state\/temporal-worktrack\/[0-9a-f]{12}$/);
-    expect(localStateFolder('/srv/worktrack.yaml', env, '/elsewhere')).toBe(one);
-    expect(localStateFolder('other.yaml', env, '/srv')).not.toBe(one);
-    expect(localStateFolder('x', { HOME: '/users/a' }, '/')).toContain(
-      '/users/a/.local/state/temporal-worktrack/',
-    );
+    expect(folder('/srv/worktrack.yaml', env, '/elsewhere')).toBe(one);
+    expect(folder('other.yaml', env, '/srv')).not.toBe(one);
+    expect(folder('x', { HOME: home }, '/')).toContain(`${home}/.local/state/temporal-worktrack/`);
+    const without = localStateFolder('x', { HOME: '/' }, '/');
+    expect(without.isTemporary).toBe(true);
+    expect(without.folder).toContain(`${tmpdir()}/temporal-worktrack-`);
+    rmSync(home, { recursive: true });
   });
 
   it('is resumed only by the same command', () => {

@@ -21,6 +21,7 @@ import { noRows, type WriteBackResult } from '../../../src/core/contract/write-b
 import { ERROR_CODES, errorMessage, WorktrackError } from '../../../src/core/errors.js';
 import { EXIT } from '../../../src/core/exit-code.js';
 import { OutOfReachError } from '../../../src/core/reach.js';
+import { SystemError } from '../../../src/core/system-error.js';
 import { DamagedError } from '../../../src/lake/damaged-error.js';
 import { LakeLayoutError } from '../../../src/lake/published/layout-version.js';
 import { SnapshotNotFoundError } from '../../../src/lake/published/snapshot-not-found-error.js';
@@ -93,6 +94,7 @@ const ERRORS: readonly (readonly [WorktrackError, string, number])[] = [
     'SNAPSHOT_NOT_FOUND',
     2,
   ],
+  [new SystemError('cannot open /x: the disk is full.'), 'SYSTEM', 1],
   [new ServerEnvironmentError('NAME', '/none', 'no such file'), 'SERVER_ENVIRONMENT', 2],
   [
     new ServerInstallError({ title: 'a server', version: '1' } as never, [], ['Install it.']),

@@ -1,4 +1,6 @@
+import { chmodSync, lstatSync, mkdtempSync, rmdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { cacheRoot, versionFolder } from '../../../src/servers/install/cache.js';
 import { goEnvironment, goInstallArgs, isGoAtLeast } from '../../../src/servers/install/go-install.js';
@@ -13,15 +15,29 @@ import { TEST_SERVER } from '../../support/time-skipping-server.js';
 
 describe('the cache folder', () => {
   it('is the configured one, else the XDG one, else under HOME', () => {
-    const home = { HOME: '/users/a' };
+    const home = { HOME: mkdtempSync(join(tmpdir(), 'worktrack-home-')) };
     expect(cacheRoot({ ...home, XDG_CACHE_HOME: '/x', WORKTRACK_CACHE: '/w' })).toBe('/w');
     expect(cacheRoot({ ...home, XDG_CACHE_HOME: '/x', WORKTRACK_CACHE: '' })).toBe('/x/temporal-worktrack');
-    expect(cacheRoot(home)).toBe('/users/a/.cache/temporal-worktrack');
+    expect(cacheRoot(home)).toBe(`${home.HOME}/.cache/temporal-worktrack`);
+    rmSync(home.HOME, { recursive: true });
   });
 
-  it('is a folder of this user if HOME is unset or empty', () => {
+  it('is a folder of this user if HOME is unset, empty, relative or the root', () => {
     expect(cacheRoot({})).toContain(`${tmpdir()}/temporal-worktrack-`);
-    expect(cacheRoot({ HOME: '' })).toBe(cacheRoot({}));
+    for (const HOME of ['', '/', 'somewhere']) expect(cacheRoot({ HOME })).toBe(cacheRoot({}));
+  });
+
+  it('is rejected in the temporary folder if others can change it', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'worktrack-tmp-'));
+    vi.stubEnv('TMPDIR', folder);
+    const own = cacheRoot({});
+    expect(lstatSync(own).mode & 0o777).toBe(0o700);
+    chmodSync(own, 0o777);
+    expect(() => cacheRoot({})).toThrow(`the temporary folder ${own} can be changed by other users`);
+    rmdirSync(own);
+    symlinkSync('/etc', own);
+    expect(() => cacheRoot({})).toThrow('belongs to another user');
+    rmSync(folder, { recursive: true });
   });
 
   it('contains version and machine', () => {
@@ -120,7 +136,12 @@ describe('starting', () => {
   });
 
   it('keeps client settings away from the dev server', () => {
-    expect(temporalEnvironment({ TEMPORAL_ADDRESS: 'cloud', PATH: '/bin' })).toEqual({ PATH: '/bin' });
+    const own = { PATH: '/bin', USER: 'a', HOME: '/users/a' };
+    expect(temporalEnvironment({ TEMPORAL_ADDRESS: 'cloud', ...own })).toEqual(own);
+  });
+
+  it('names a user and a home for Temporal, without which it does not start', () => {
+    expect(temporalEnvironment({ HOME: '' })).toEqual({ USER: 'worktrack', HOME: tmpdir() });
   });
 
   it('distinguishes a used port from other failures', () => {

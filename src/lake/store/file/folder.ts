@@ -1,6 +1,7 @@
-import { mkdir, open, rmdir } from 'node:fs/promises';
+import { open, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ObjectKey } from '../../../core/brands.js';
+import { makeFolder } from '../../../core/system-error.js';
 import { StoreError } from '../errors/store-error.js';
 import { toObjectKey } from '../key.js';
 import { codeOf, toFileStoreError } from './classify.js';
@@ -41,7 +42,7 @@ export class LakeFolder {
   /** Creates a file and its folders. It tries again if `prune` of another call removed a folder meanwhile. */
   async withFolder<T>(path: string, create: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
-      await mkdir(dirname(path), { recursive: true });
+      await makeFolder(dirname(path));
       try {
         return await create();
       } catch (error) {

@@ -82,6 +82,7 @@ export async function checkCandidate(
   const uniques = await mergeUniques(store, {
     ...{ plan: checks, base: run.before, parts: sum.parts, token, signal, recount },
     hashes: tasks.flatMap((task) => task.checks?.hashes ?? []),
+    stagedKey: (name) => inFolder(staging, name),
     folder: folderIn(run, 'snapshots'),
   });
   const dt = dateOf(run.nominalStart);

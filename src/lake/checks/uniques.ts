@@ -53,6 +53,8 @@ interface MergeUniques {
   readonly parts: readonly PublishedPart[];
   /** Reads the values of a field from all parts of the new snapshot. */
   readonly recount: (unique: UniqueMeasure) => Promise<readonly HashRun[]>;
+  /** Key of a staged object. */
+  readonly stagedKey: (name: string) => ObjectKey;
   /** The folder of the new snapshot. */
   readonly folder: ObjectKey;
   /** Makes the names of this attempt unique. */
@@ -87,8 +89,8 @@ export async function mergeUniques(store: ObjectStore, input: MergeUniques): Pro
     const key = inFolder(folder, name);
     const from =
       before?.path == null || base === null ? null : inFolder(folderOf(base.manifest), before.path);
-    if (before !== undefined && from !== null && runs.length === 0) {
-      await store.copy(from, key, before.bytes);
+    const isSame = before !== undefined && from !== null && runs.length === 0;
+    if (isSame && (await isCopied(store, from, key, before.bytes))) {
       objects.push(key);
       states[id] = { ...before, path: name, of };
       shared.set(id, before.shared);
@@ -97,7 +99,8 @@ export async function mergeUniques(store: ObjectStore, input: MergeUniques): Pro
     const all: HashRun[] =
       before === undefined || from === null ? runs : [{ key: from, sign: 1, crc32: before.crc32 }, ...runs];
     const isKept = unique.scope === 'snapshot';
-    const write = (some: readonly HashRun[]) => writeMerged(store, some, isKept ? key : null, signal);
+    const write = async (some: readonly HashRun[]) =>
+      writeMerged(store, await fewer(store, some, unique, input), isKept ? key : null, signal);
     // The hashes of the base snapshot may be gone or damaged. They are made of its rows, so these are read instead.
     const merged = (await write(all)) ?? (isKept ? await write(await input.recount(unique)) : null);
     if (merged === null) throw new Error('the values of the new snapshot could not be compared');
@@ -108,6 +111,42 @@ export async function mergeUniques(store: ObjectStore, input: MergeUniques): Pro
     states[id] = { path: values > 0 ? name : null, bytes, crc32, values, shared: merged.shared, of };
   }
   return { shared, states, objects };
+}
+
+/** Objects that are read at the same time: each needs a connection to the store until its end. */
+const MOST_AT_ONCE = 16;
+
+/** Merges lists of equal sign into longer ones in the staging folder, until few enough are left to be read together. */
+async function fewer(
+  store: ObjectStore,
+  runs: readonly HashRun[],
+  unique: UniqueMeasure,
+  { stagedKey, token, signal }: MergeUniques,
+): Promise<readonly HashRun[]> {
+  let left = runs;
+  for (let number = 0; left.length > MOST_AT_ONCE; number++) {
+    const sign: HashRun['sign'] = left.filter((one) => one.sign === 1).length > MOST_AT_ONCE / 2 ? 1 : -1;
+    const some = left.filter((one) => one.sign === sign).slice(0, MOST_AT_ONCE);
+    const key = stagedKey(`hashes-merged-${token}-${unique.id}-${number}.bin`);
+    const positive = some.map((one) => ({ ...one, sign: 1 as const }));
+    const merged = await writeMerged(store, positive, key, signal);
+    // The last merge finds the damaged one again, and then reads the rows.
+    if (merged === null) return some;
+    const longer: HashRun[] = merged.values === 0 ? [] : [{ key, sign, crc32: merged.crc32 }];
+    left = [...left.filter((one) => !some.includes(one)), ...longer];
+  }
+  return left;
+}
+
+/** @returns `false` if there is no such object */
+async function isCopied(store: ObjectStore, from: ObjectKey, to: ObjectKey, bytes: number): Promise<boolean> {
+  try {
+    await store.copy(from, to, bytes);
+    return true;
+  } catch (error) {
+    if (error instanceof ObjectNotFoundError) return false;
+    throw error;
+  }
 }
 
 interface Written extends MergedHashes {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { RunId } from '../../../src/core/brands.js';
 import { verifyResource } from '../../../src/table/index.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { type Random, seededRandom } from '../../support/random.js';
@@ -218,6 +219,7 @@ describe(`the counts of checks (seed ${SEED})`, () => {
       });
       try {
         const model = new Model(random, mirror);
+        const published: { readonly runId: RunId; readonly rows: readonly Row[] }[] = [];
         for (let night = 0; night < NIGHTS; night++) {
           now += DAY;
           mirror.simulator.admin.setNow(now - 3_600_000);
@@ -271,7 +273,21 @@ describe(`the counts of checks (seed ${SEED})`, () => {
           const verified = await verifyResource(mirror.store, mirror.settings, 'tasks');
           expect(verified.problems).toEqual([]);
           model.changed = new Set();
+          published.push({ runId: mirror.published!, rows: [...model.rows.values()] });
         }
+        // A rollback has the rows of its target. Checks warn of them, and never stop it.
+        const target = random.pick(published.slice(0, -1));
+        mirror.clock = now + 60_000;
+        await mirror.rollBack(target.runId);
+        const { checks } = (await mirror.current()).manifest;
+        const { rows, nulls, labels, states, amounts } = expected(target.rows, now);
+        const names = ['rows', 'notNull(label)', 'unique(label)', 'oneOf(state)', 'range(amount)'];
+        expect(names.map((name) => checks!.find((one) => one.name === name)!.rows)).toEqual([
+          ...[rows, nulls, labels, states, amounts],
+        ]);
+        expect((await verifyResource(mirror.store, mirror.settings, 'tasks')).problems).toEqual([]);
+        await mirror.run();
+        expect((await verifyResource(mirror.store, mirror.settings, 'tasks')).problems).toEqual([]);
       } finally {
         await mirror.close();
       }

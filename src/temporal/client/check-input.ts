@@ -1,7 +1,17 @@
 import { InvalidArgumentError } from '../../core/argument-error.js';
-import type { BackfillInput, PurgeInput, RollbackInput } from '../../core/contract/index.js';
+import type { BackfillInput, ExportInput, PurgeInput, RollbackInput } from '../../core/contract/index.js';
 import { isRunId } from '../../core/run-id.js';
 import { parseSince } from '../../core/utc-time.js';
+
+/** Manifests and warnings show who has accepted checks. @throws InvalidArgumentError unless it is one short line */
+export function checkExport({ acceptChecks }: ExportInput): void {
+  if (acceptChecks === undefined || /^[^\p{Cc}]{1,200}$/u.test(acceptChecks)) return;
+  throw new InvalidArgumentError(
+    'acceptChecks',
+    'is not the name of a person',
+    'Write who accepts the failed checks, in up to 200 characters, such as alice@laptop.',
+  );
+}
 
 /** Returns the input with `since` in whole seconds, UTC. @throws InvalidArgumentError */
 export function checkBackfill(input: BackfillInput): BackfillInput {

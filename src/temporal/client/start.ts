@@ -17,7 +17,7 @@ import {
 } from '../../core/contract/index.js';
 import { newMirror } from '../../core/mirror.js';
 import { cutText, MAX_SUMMARY_BYTES } from '../../core/text-budget.js';
-import { checkBackfill, checkPurge, checkRollback, withCheckedSince } from './check-input.js';
+import { checkBackfill, checkExport, checkPurge, checkRollback, withCheckedSince } from './check-input.js';
 import type { TemporalClient } from './connect.js';
 
 export interface StartOptions {
@@ -46,15 +46,17 @@ export function manualId(connection: string, what: ManualRun, now: number = Date
  * Starts an export and returns its workflow id. If a workflow with this id is running, it is used, so that a retry after
  * a lost response starts nothing twice. This also holds for the other functions in this file.
  *
+ * @throws InvalidArgumentError if `acceptChecks` is empty, longer than 200 characters, or more than one line
  * @example
  * const workflowId = await startExport(temporal, { connection: 'acme', resources: ['tasks'] });
  * const { outcome, runs } = await followExport(temporal, workflowId);
  */
-export function startExport(
+export async function startExport(
   temporal: TemporalClient,
   input: ExportInput,
   options: StartOptions = {},
 ): Promise<string> {
+  checkExport(input);
   const summary = `${input.full === true ? 'Full export' : 'Export'} of ${named(input)} (${input.connection})`;
   return start(temporal, EXPORT_WORKFLOW, 'export', input, options, summary);
 }

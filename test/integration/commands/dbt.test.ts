@@ -83,7 +83,10 @@ describe('worktrack dbt', () => {
         awkwardEvery: 4,
         counts: { projects: 20, tasks: 160, 'calendar-entries': 60 },
       },
-      resources: `[projects, tasks, { name: dropped, path: tasks, deletes: drop },
+      resources: `[{ name: projects, checks: [
+          { rows: { min: 1 } }, { notNull: [id, createdAt] }, { unique: [id, createdAt], onFail: warn },
+          { oneOf: { archived: [true, false] }, onFail: warn }, { range: { budgetHours: { min: 0, max: 100000 } }, onFail: warn },
+          { newest: { field: updatedAt, maxAge: 3650d } }, { change: { max: 20% } } ] }, tasks, { name: dropped, path: tasks, deletes: drop },
         { name: calendar-entries, window: 90d, key: [source, sourceKey] }]`,
     });
     config = await writeFolderConfig(stack);

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExportResult, RunReport } from '../../../src/core/contract/index.js';
-import { checkBackfill, checkPurge, checkRollback } from '../../../src/temporal/client/check-input.js';
+import {
+  checkBackfill,
+  checkExport,
+  checkPurge,
+  checkRollback,
+} from '../../../src/temporal/client/check-input.js';
 import { requirePublished } from '../../../src/temporal/follow/require.js';
 import { RunFailedError } from '../../../src/temporal/follow/run-failed-error.js';
 
@@ -14,6 +19,12 @@ const COUNTS = {
 
 describe('the arguments of the start functions', () => {
   const connection = 'acme';
+
+  it('reject a name that the manifest cannot show as who accepted checks', () => {
+    const accept = (acceptChecks: string) => () => checkExport({ connection, acceptChecks });
+    for (const name of ['', 'two\nlines', 'x'.repeat(201)]) expect(accept(name)).toThrow(/acceptChecks/);
+    expect(accept('Zoë Müller@büro')).not.toThrow();
+  });
 
   it('are plain strings: dates and times with a zone become whole seconds in UTC', () => {
     const sinceOf = (since: string) => checkBackfill({ connection, since }).since;

@@ -9,7 +9,9 @@ const HEIGHT = 12;
 
 /** A row for each check, with its outcomes in the last runs, oldest first. @param slots oldest first */
 export function checksTable(slots: readonly Slot[]): Markup {
-  const names = new Set(slots.flatMap((slot) => Object.keys(outcomesOf(slot))));
+  // In the order of the newest published run. Others are checks that are gone, or new ones that have only failed.
+  const newest = slots.filter(({ kind }) => kind === 'published').reverse();
+  const names = new Set([...newest, ...slots].flatMap((slot) => Object.keys(outcomesOf(slot))));
   if (names.size === 0) return NOTHING;
   const rows = [...names].map((name) => rowOf(name, slots));
   return html`<h3>Checks</h3><div class="scroll" tabindex="0"><table class="checks"><thead><tr><th scope="col">check</th><th scope="col">last outcome</th><th scope="col">last runs</th></tr></thead><tbody>${rows}</tbody></table></div>`;

@@ -16,7 +16,10 @@ function pageOf(
     pastRun(ago, Object.keys(outcomes).length === 0 ? {} : { checks: results(outcomes) }),
   );
   const error = { message: 'tasks: a check failed', checks: stopped };
-  const unpublished = stopped.length === 0 ? [] : [failedRun('tasks', 0, { runId: null, outcome: 'failed', error })];
+  const unpublished =
+    stopped.length === 0
+      ? []
+      : [failedRun('tasks', 0, { runId: null, outcome: 'failed', error, startedAt: MADE_AT - 60_000 })];
   const resources = [resourceReport('tasks', runs, { at: MADE_AT, unpublished })];
   return renderReport({
     madeAt: MADE_AT,

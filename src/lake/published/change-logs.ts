@@ -3,8 +3,8 @@ import { inParallel } from '../../core/in-parallel.js';
 import { isRunId, parseRunDate } from '../../core/run-id.js';
 import { DamagedError } from '../damaged-error.js';
 import type { ObjectStore } from '../store/index.js';
-import { dateOf, inFolder, MANIFEST, runFolder, treePrefix } from './layout.js';
-import { readManifest } from './manifest.js';
+import { dateOf, folderOf, inFolder, MANIFEST, runFolder, treePrefix } from './layout.js';
+import { PREVIOUS_RUNS, readManifest } from './manifest.js';
 import type { Pointer } from './pointer.js';
 
 /** Manifests that are read at the same time. */
@@ -32,7 +32,7 @@ interface Log {
  * for each run.
  *
  * @param pointer as read before the call: a run may be published meanwhile
- * @returns the runs with a problem, newest first. Runs before one whose manifest is missing are not known
+ * @returns the runs with a problem, newest first
  */
 export async function findMissingChangeLogs(
   store: ObjectStore,
@@ -40,30 +40,46 @@ export async function findMissingChangeLogs(
 ): Promise<readonly MissingChangeLog[]> {
   if (changes === null) return [];
   const logs = await listLogs(store, resource);
-  const runs = new Map<
-    RunId,
-    { readonly previous: RunId | null; readonly problem: MissingChangeLog | null }
-  >();
+  const problems = new Map<RunId, MissingChangeLog>();
+  const previous = new Map<RunId, RunId | null>();
   await inParallel([...logs], READS_AT_ONCE, async ([runId, log]) => {
-    if (log.manifest !== null) runs.set(runId, await readLog(store, runId, log.manifest, log));
+    const { problem, runIds } = await readLog(store, runId, log);
+    if (problem !== null) problems.set(runId, problem);
+    // Each manifest lists the runs before it, so a missing one does not hide those.
+    for (const [at, id] of runIds.entries()) {
+      const next = runIds[at + 1];
+      if (next !== undefined) previous.set(id, next);
+      else if (at < PREVIOUS_RUNS) previous.set(id, null);
+    }
   });
   const found: MissingChangeLog[] = [];
   const seen = new Set<RunId>();
-  for (let runId: RunId | null = newest, next: RunId | null = null; runId !== null && !seen.has(runId); ) {
+  for (let runId: RunId | null = newest; runId !== null && !seen.has(runId); ) {
     seen.add(runId);
-    const run = runs.get(runId);
-    if (run === undefined) {
-      const key = inFolder(runFolder(resource, 'changes', dateOf(parseRunDate(runId)), runId), MANIFEST);
-      const after = next === null ? 'which latest.json names' : `which is before run ${next}`;
-      const problem = `${key} is missing: it begins the change log of run ${runId}, ${after}. Those of earlier runs are not known`;
-      found.push({ runId, key, problem });
-      break;
-    }
-    if (run.problem !== null) found.push(run.problem);
-    next = runId;
-    runId = run.previous;
+    const next: RunId | null | undefined = previous.get(runId);
+    const problem = problems.get(runId) ?? (logs.has(runId) ? null : lostLog(resource, runId));
+    if (problem !== null) found.push(problem);
+    if (next === undefined) found.push(...unknownBefore(resource, runId, problem));
+    runId = next ?? null;
   }
   return found;
+}
+
+function lostLog(resource: string, runId: RunId): MissingChangeLog {
+  const key = inFolder(runFolder(resource, 'changes', dateOf(parseRunDate(runId)), runId), MANIFEST);
+  return { runId, key, problem: `${key} is missing, and with it the change log of run ${runId}` };
+}
+
+/** Only a problem of this run hides what was before it. */
+function unknownBefore(resource: string, runId: RunId, problem: MissingChangeLog | null): MissingChangeLog[] {
+  if (problem === null) return [];
+  return [
+    {
+      runId,
+      key: problem.key,
+      problem: `${resource}: whether change logs before run ${runId} are missing is not known`,
+    },
+  ];
 }
 
 async function listLogs(store: ObjectStore, resource: string): Promise<ReadonlyMap<RunId, Log>> {
@@ -79,21 +95,33 @@ async function listLogs(store: ObjectStore, resource: string): Promise<ReadonlyM
   return logs;
 }
 
-async function readLog(store: ObjectStore, runId: RunId, key: ObjectKey, { sizes }: Log) {
+/** `runIds`: the run and those before it, newest first, as far as its manifest lists them; empty if it cannot be read. */
+async function readLog(
+  store: ObjectStore,
+  runId: RunId,
+  { manifest: key, sizes }: Log,
+): Promise<{ readonly problem: MissingChangeLog | null; readonly runIds: readonly RunId[] }> {
+  const lost = (at: ObjectKey, problem: string) => ({ runId, key: at, problem });
   try {
-    const manifest = await readManifest(store, key);
-    // It was removed since the listing.
-    if (manifest === null) return { previous: null, problem: { runId, key, problem: `${key} is missing` } };
-    const lost = manifest.parts.find((part) => sizes.get(part.key) !== part.bytes);
-    const bytes = lost === undefined ? undefined : sizes.get(lost.key);
-    const what = bytes === undefined ? 'is missing' : `has ${bytes} bytes instead of ${lost!.bytes}`;
-    const problem =
-      lost === undefined
-        ? null
-        : { runId, key: lost.key, problem: `${lost.key} ${what}: the change log of run ${runId} lacks rows` };
-    return { previous: manifest.previousRunId, problem };
+    const manifest = key === null ? null : await readManifest(store, key);
+    if (key === null || manifest === null) {
+      const at = key ?? inFolder(folderOf([...sizes.keys()][0]!), MANIFEST);
+      return {
+        problem: lost(at, `${at} is missing, so the change log of run ${runId} is not complete`),
+        runIds: [],
+      };
+    }
+    const runIds = [runId, ...manifest.previousRuns.map((run) => run.runId)];
+    const part = manifest.parts.find((one) => sizes.get(one.key) !== one.bytes);
+    if (part === undefined) return { problem: null, runIds };
+    const bytes = sizes.get(part.key);
+    const what = bytes === undefined ? 'is missing' : `has ${bytes} bytes instead of ${part.bytes}`;
+    return {
+      problem: lost(part.key, `${part.key} ${what}: the change log of run ${runId} lacks rows`),
+      runIds,
+    };
   } catch (error) {
-    if (!(error instanceof DamagedError || error instanceof SyntaxError)) throw error;
-    return { previous: null, problem: { runId, key, problem: error.message } };
+    if (key === null || !(error instanceof DamagedError || error instanceof SyntaxError)) throw error;
+    return { problem: lost(key, error.message), runIds: [] };
   }
 }

@@ -142,12 +142,12 @@ describe('change logs that are missing', () => {
     [
       'of the first run',
       (runId: string, _: string) => (key: string) => key.includes(runId),
-      /which is before run/,
+      /with it the change log of run/,
     ],
     [
       'of a run in the middle',
       (_: string, runId: string) => (key: string) => key.includes(runId),
-      /which is before run/,
+      /with it the change log of run/,
     ],
     [
       'in parts only',

@@ -11,7 +11,13 @@ import { type PublishedPart, toPublished } from '../../src/lake/published/manife
 import { headerRow } from '../../src/lake/rows/header.js';
 import { newerByField } from '../../src/lake/rows/newer.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
-import { countsUnlisted, type RunFile, returningFrom, syncedAtOfRun } from '../../src/lake/run/run-file.js';
+import {
+  countsUnlisted,
+  countsUnrestored,
+  type RunFile,
+  returningFrom,
+  syncedAtOfRun,
+} from '../../src/lake/run/run-file.js';
 import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { folderIn } from '../shared/published-run.js';
@@ -67,7 +73,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
       restorable: judgeOf(run, plan),
       countsUnlisted: countsUnlisted(run),
       observer: meter,
-      rolledBackBy: returningFrom(run)?.runId ?? null,
+      rolledBackAt: new Set(returningFrom(run)?.rollbacks.map(({ syncedAt }) => syncedAt)),
       signs: input.signs,
       onProgress: () => input.signal.throwIfAborted(),
     });
@@ -84,10 +90,11 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
   }
 }
 
-/** Rows are counted only in a run that looks at all of them. */
-function judgeOf({ before, resource, settingsChange }: RunFile, { columns }: MergePlan): Restorable | null {
+/** Rows are counted only in a run that looks at all of them, and not in a rollback, which leaves it to the full read after it. */
+function judgeOf(run: RunFile, { columns }: MergePlan): Restorable | null {
+  const { before, resource } = run;
   const judge = before === null ? null : restorable(before.shapes, resource, columns);
-  return judge !== null && settingsChange === null ? { ...judge, isLost: () => false } : judge;
+  return judge !== null && !countsUnrestored(run) ? { ...judge, isLost: () => false } : judge;
 }
 
 function series({ store, run, plan, task, token, signal }: TaskInput, tree: Tree): PartSeries {

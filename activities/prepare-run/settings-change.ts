@@ -1,13 +1,13 @@
 import type { UtcSeconds } from '../../src/core/brands.js';
 import type { ResourceSettings } from '../../src/core/settings.js';
+import { restorable } from '../../src/lake/merge/restorable.js';
 import { hashesColumns, profileFingerprint } from '../../src/lake/rows/profile.js';
 import {
-  isSameShape,
   nextShapes,
   type Shape,
   settingsChange,
   shapeOf,
-  unknownShape,
+  shapesAfterRollback,
 } from '../../src/lake/rows/shapes.js';
 import type { BaseSnapshot, NamedChange, RollbackTarget } from '../../src/lake/run/run-file.js';
 import { toUtcSeconds } from '../../src/lake/run/watermark.js';
@@ -44,13 +44,13 @@ export function shapesOf(
 ): readonly Shape[] {
   const today = shapeOf(resource, null);
   if (before === null) return [today];
-  const { startedAt, shapes } = before;
-  if (rollback === null)
-    return nextShapes(shapes, shapeOf(resource, sinceOf({ startedAt, shapes }, readSince)));
-  const isOne = shapes.length === 1 && isSameShape(shapes[0]!, today);
-  if (isOne && JSON.stringify(rollback.shapes) === JSON.stringify(shapes)) return shapes;
-  // The rows get the time of the rollback, so it is not known any more which settings wrote which of them.
-  return [unknownShape([...shapes, ...rollback.shapes, today])];
+  const { shapes, columns } = before;
+  const since = sinceOf(before, readSince);
+  const now = shapeOf(resource, since);
+  const isAsToday = (some: readonly Shape[]): boolean => restorable(some, resource, columns) === null;
+  if (rollback === null || (isAsToday(shapes) && isAsToday(rollback.shapes))) return nextShapes(shapes, now);
+  const after = toUtcSeconds(Date.parse(since) + 1000);
+  return shapesAfterRollback(shapes, rollback.shapes, now, after);
 }
 
 /** The first `_synced_at` of the rows of a run: later than that of every row of earlier runs, even if a clock was set back. */

@@ -94,7 +94,7 @@ async function toPublishedRun(store: ObjectStore, run: Place, pointer: Pointer):
   const changes = inFolder(folderIn(run, 'changes'), MANIFEST);
   const manifest = await readManifest(store, pointer.runId === run.runId ? pointer.snapshot : changes);
   if (manifest === null) throw displacedFailure({ ...run, resource: run.resource.name }, pointer.runId);
-  const { checkpoint, counts, publishedAt, warnings, deletes, checks } = manifest;
+  const { checkpoint, counts, publishedAt, warnings, deletes, checks, mode, previousRunId } = manifest;
   return {
     snapshot,
     checkpoint,
@@ -103,6 +103,7 @@ async function toPublishedRun(store: ObjectStore, run: Place, pointer: Pointer):
     warnings: limitWarnings(warnings),
     deletes,
     ...(checks === undefined ? {} : { checks: summaryOf(checks) }),
+    ...(mode !== 'rollback' || previousRunId === null ? {} : { rolledBackFrom: previousRunId }),
     replaced: true,
   };
 }

@@ -25,7 +25,13 @@ import { schemaChanges } from '../../src/lake/rows/schema.js';
 import { type AddedUp, addUp } from '../../src/lake/run/add-up.js';
 import { detectionOf } from '../../src/lake/run/deletes.js';
 import { nextFullRead } from '../../src/lake/run/full-read.js';
-import { countsUnlisted, type RunFile, returningFrom } from '../../src/lake/run/run-file.js';
+import {
+  countsUnlisted,
+  countsUnrestored,
+  type RunFile,
+  returningFrom,
+  syncedAtOfRun,
+} from '../../src/lake/run/run-file.js';
 import type { Stage } from '../../src/lake/run/stage.js';
 import { nextCheckpoint, nextReadUpTo, windowGap } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -152,6 +158,7 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
     warnings: limitWarnings(warnings),
     deletes,
     ...(found.checked === null ? {} : { checks: summaryOf(found.checked.record.results) }),
+    ...(run.rollback === null ? {} : { rolledBackFrom: run.before!.runId }),
     ...replaced(),
   };
 }
@@ -237,10 +244,10 @@ function listAndShapes(
   run: RunFile,
   { unlisted, unrestored }: MergeCounts,
 ): Pick<ManifestInput, 'list' | 'shapes'> {
-  const { resource, earlierList, shapes, settingsChange, reconcile, rollback, before } = run;
+  const { resource, earlierList, shapes, reconcile, rollback, before } = run;
   // Also while deletes are not detected: settings may turn the detection on later.
   const isOpen = earlierList !== null && !reconcile && !(countsUnlisted(run) && unlisted === 0);
-  const isSettled = settingsChange !== null && unrestored === 0;
+  const isSettled = countsUnrestored(run) && unrestored === 0;
   if (rollback !== null) return { list: listAfterRollback(before!.list, rollback.list), shapes };
   return {
     list: { path: resource.path, ...(isOpen ? { earlier: earlierList } : {}) },
@@ -260,16 +267,19 @@ function isIncompleteRead({ shifted, stage, list }: ToPublish): boolean {
 }
 
 /** What the manifest says about a rollback: it is over when a complete full read has followed. */
-function rolledBackAfter(
-  { runId, resource, nominalStart, mode, before, rollback }: RunFile,
-  isIncomplete: boolean,
-): RolledBack | null {
+function rolledBackAfter(run: RunFile, isIncomplete: boolean): RolledBack | null {
+  const { runId, resource, nominalStart, mode, before, rollback } = run;
   const earlier = before?.rolledBack ?? null;
   if (rollback === null) return mode === 'full' && !isIncomplete ? null : earlier;
   const changes = inFolder(folderIn({ resource, nominalStart, runId }, 'changes'), MANIFEST);
   const [to, from] = [rollback.to, before!.runId];
-  const keep = [...new Set([...(earlier?.keep ?? []), to, from])].slice(-MAX_KEPT);
-  return { runId, changes, to, from, keep };
+  const head = earlier?.head ?? from;
+  const isUndone = earlier !== null && to === earlier.head && from === earlier.runId;
+  const others = new Set([...(earlier?.keep ?? []), to, from]);
+  others.delete(head);
+  const keep = [head, ...[...others].slice(1 - MAX_KEPT)];
+  const all = [...(earlier?.rollbacks ?? []), { syncedAt: syncedAtOfRun(run), changes }];
+  return { runId, changes, to, from, keep, head, rollbacks: isUndone ? [] : all.slice(-MAX_KEPT) };
 }
 
 /** Counts what the full read after a rollback did not list; `null`: there was no rollback, or it is not over yet. */

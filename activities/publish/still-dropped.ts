@@ -12,20 +12,24 @@ import type { ObjectStore } from '../../src/lake/store/index.js';
 type Tree = Pick<Manifest, 'parts' | 'key' | 'csv'>;
 
 /**
- * Counts the records that a rollback dropped (`deletes: drop`) and that no run has listed since: they are in its change log
- * and not in the snapshot. Both are sorted by key, and only those parts of the snapshot are read that can have such a key.
+ * Counts the records that rollbacks dropped (`deletes: drop`) and that no run has listed since: they are in a rollback's
+ * change log and not in the snapshot. All are sorted by key, and only those parts of the snapshot are read that can have such
+ * a key.
  *
- * @returns 0 if the change log is not in the lake any more
+ * @returns without the records of change logs that are not in the lake any more
  */
 export async function countStillDropped(
   store: ObjectStore,
-  { changes }: RolledBack,
+  { rollbacks }: RolledBack,
   snapshot: Tree,
   signal: AbortSignal,
 ): Promise<number> {
-  const log = await readManifest(store, changes);
-  if (log === null || log.counts.dropped === 0) return 0;
-  const changed = keysOf(store, log, log.parts, signal);
+  const logs: AsyncGenerator<SortKey>[] = [];
+  for (const { changes } of rollbacks) {
+    const log = await readManifest(store, changes);
+    if (log !== null && log.counts.dropped !== 0) logs.push(keysOf(store, log, log.parts, signal));
+  }
+  const changed = inOrder(logs);
   let next = await changed.next();
   let dropped = 0;
   const dropUntil = async (key: SortKey): Promise<void> => {
@@ -43,6 +47,23 @@ export async function countStillDropped(
   }
   for (; !next.done; next = await changed.next()) dropped++;
   return dropped;
+}
+
+/** The keys of several sorted lists in order, each once. */
+async function* inOrder(lists: readonly AsyncGenerator<SortKey>[]): AsyncGenerator<SortKey> {
+  const heads: (SortKey | null)[] = [];
+  const advance = async (at: number): Promise<void> => {
+    const { value, done } = await lists[at]!.next();
+    heads[at] = done === true ? null : value;
+  };
+  for (const at of lists.keys()) await advance(at);
+  for (;;) {
+    let least: SortKey | null = null;
+    for (const key of heads) if (key !== null && (least === null || key < least)) least = key;
+    if (least === null) return;
+    yield least;
+    for (const [at, key] of heads.entries()) if (key === least) await advance(at);
+  }
 }
 
 async function* keysOf(

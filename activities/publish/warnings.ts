@@ -32,17 +32,24 @@ export function warningsOf(
   const { resource } = run;
   const warnings = [...settingsWarnings(run, counts.unrestored), ...listWarnings(run, counts.unlisted)];
   if (gap !== null) {
+    const rolledBack = run.before?.rolledBack ?? null;
+    const what =
+      rolledBack === null ? 'the last run was' : `run ${rolledBack.to}, to which a rollback returned, was`;
     warnings.push(
-      `gap: the service no longer lists changes from ${gap.from} to ${gap.to}, because the last run was longer ago than ` +
-        `the window of ${resource.name}`,
+      `gap: the service no longer lists changes from ${gap.from} to ${gap.to}, because ${what} longer ago than the window of ` +
+        resource.name,
     );
   }
   if (notListed !== null && notListed > 0) {
-    const { to, from } = run.before!.rolledBack!;
+    const { to, head, rollbacks } = run.before!.rolledBack!;
     const [is, stays] = notListed === 1 ? ['is', 'stays'] : ['are', 'stay'];
+    const [by, as] =
+      rollbacks.length === 1
+        ? [`the rollback to run ${to}`, 'as in that run']
+        : [`${rollbacks.length} rollbacks, the last one to run ${to},`, 'as they left them'];
     warnings.push(
-      `rollback: ${count(notListed, 'record')} that the rollback to run ${to} changed ${is} not listed any more and ` +
-        `${stays} as in that run; their newer versions are in run ${from}: worktrack cat ${resource.name} --run ${from}`,
+      `rollback: ${count(notListed, 'record')} that ${by} changed ${is} not listed any more and ${stays} ${as}; their newer ` +
+        `versions are in run ${head}: worktrack cat ${resource.name} --run ${head}`,
     );
   }
   if (isSetBack(run.updatedSince, asked)) {
@@ -127,21 +134,25 @@ const NAMED = { most: 8, length: 60 };
 
 /** @param unrestored rows that keep cells of earlier settings */
 function settingsWarnings(
-  { settingsChange: change, resource, retention, tables }: RunFile,
+  { settingsChange: change, resource, rollback, retention, tables }: RunFile,
   unrestored: number,
 ): string[] {
-  if (change === null) return [];
+  const rows = `${count(unrestored, 'row')} that the service no longer lists`;
+  const ofEarlier = 'cells of earlier settings: empty, masked or clear ones';
+  if (change === null) return unrestored === 0 ? [] : [`settings: ${rows} may keep ${ofEarlier}`];
   const warnings: string[] = [];
-  const kept =
-    `${count(unrestored, 'row')} that the service no longer lists ${unrestored === 1 ? 'keeps' : 'keep'} cells of earlier ` +
-    'settings: empty, masked or clear ones';
+  const kept = `${rows} ${unrestored === 1 ? 'keeps' : 'keep'} ${ofEarlier}`;
   if (change.mustRead) {
     const why = change.changed.includes('masking.secret')
       ? 'the masking secret differs from the one of the base snapshot'
       : `${listed(change.changed)} changed`;
-    warnings.push(
-      `settings: ${why}, so everything was read again; ${unrestored === 0 ? 'all rows were restored' : kept}`,
-    );
+    const restored = unrestored === 0 ? 'all rows were restored' : kept;
+    // A rollback does not read the service.
+    const done =
+      rollback === null
+        ? `so everything was read again; ${restored}`
+        : 'so the next run restores the rows that the service lists';
+    warnings.push(`settings: ${why}, ${done}`);
   } else if (unrestored > 0) warnings.push(`settings: ${kept}`);
   if (change.hidden.length > 0) {
     const days = Math.ceil(retention.snapshotsMs / DAY_MS);

@@ -1,7 +1,7 @@
 import type { RunId } from '../../src/core/brands.js';
 import type { ExtractResult, RunRef } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
-import { RunChain } from '../../src/lake/published/chain.js';
+import { readPublishedIds } from '../../src/lake/published/chain.js';
 import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
 import type { Pointer } from '../../src/lake/published/pointer.js';
 import { checkObject } from '../../src/lake/published/publish.js';
@@ -31,14 +31,15 @@ export async function readTarget(
 ): Promise<RollbackTarget> {
   if (pointer === null) throw noSuchRun(resource, 'nothing is published yet', []);
   const snapshots = await listRuns(store, resource, 'snapshots');
-  const kept: RunId[] = [];
-  let isPublished = pointer.runId === to;
-  for await (const { runId } of new RunChain(store, pointer).passing()) {
-    if (snapshots.has(runId)) kept.push(runId);
-    isPublished ||= runId === to;
-    if (isPublished) break;
+  const { runs, lost } = await readPublishedIds(store, pointer);
+  const kept = [...runs].filter((runId) => snapshots.has(runId));
+  if (!runs.has(to)) {
+    const why =
+      lost === null
+        ? `run ${to} was never published`
+        : `whether run ${to} was published is not known, because the change log of run ${lost} is missing`;
+    throw noSuchRun(resource, why, kept);
   }
-  if (!isPublished) throw noSuchRun(resource, `run ${to} was never published`, kept);
   const key = manifestOf(resource, 'snapshots', snapshots, to);
   const manifest = key === null ? null : await readManifest(store, key);
   if (manifest === null)

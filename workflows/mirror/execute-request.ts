@@ -94,7 +94,7 @@ async function run(
   const all = limitWarnings([...warnings, ...tableWarnings]);
   const { resource } = before;
   const run = { resource, outcome: 'published', runId, rows, counts, snapshot } as const;
-  const report = { ...run, warnings: all, deletes, ...checks, ...rollbackOf(request, before) };
+  const report = { ...run, warnings: all, deletes, ...checks, ...rollbackOf(request, result) };
   const hookWarnings = await startOnPublished(result.onPublished, runId, mirror);
   const ended = { request, nominalStart: nominalStartOf(request, active), result, before, active: published };
   const cleanUpWarnings = await cleanUp(ended, mirror);
@@ -112,10 +112,10 @@ function nominalStartOf(request: RunRequest | RollbackRequest, { startedAt }: Ac
 
 function rollbackOf(
   request: RunRequest | RollbackRequest,
-  { published }: MirrorState,
+  { rolledBackFrom }: RunResult,
 ): Pick<RunReport, 'rolledBackTo' | 'rolledBackFrom'> {
   if (request.kind === 'run') return {};
-  return { rolledBackTo: request.to, ...(published === null ? {} : { rolledBackFrom: published.runId }) };
+  return { rolledBackTo: request.to, ...(rolledBackFrom === undefined ? {} : { rolledBackFrom }) };
 }
 
 /**

@@ -188,7 +188,9 @@ class ResourceMirror {
       if (notification !== null) this.#replies.push(notification);
     }
     this.#setActive(null);
-    if (first.kind === 'run') this.#change({ lastRun: report });
+    // A rollback that was refused says nothing about the resource.
+    if (first.kind === 'run' || (first.kind === 'rollback' && report.outcome === 'published'))
+      this.#change({ lastRun: report });
     for (const { requestId, replyTo } of all) {
       const answer = { requestId, report };
       this.#change({ answered: remember(this.#state.answered, answer) });

@@ -231,6 +231,8 @@ export interface PublishedRun {
   readonly checks?: CheckSummary;
   /** Whether an earlier attempt was replaced, so that a delayed request may still arrive. Absent: no. */
   readonly replaced?: true;
+  /** Of a rollback: the run that was published before it. */
+  readonly rolledBackFrom?: RunId;
 }
 
 /** A whole run in one activity, if it has little to do (docs/explanation/architecture.md#short-runs). */

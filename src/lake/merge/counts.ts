@@ -20,7 +20,7 @@ export interface MergeCounts {
   unrestored: number;
   /** Live rows of the base snapshot that were not fetched, if the run counts them. */
   unlisted: number;
-  /** Rows that a rollback had changed and that were not fetched, if the run is the full read after it. */
+  /** Rows that rollbacks had changed and that were not fetched, if the run is the full read after them. */
   notReturned: number;
 }
 

@@ -2,7 +2,7 @@ import type { ByteString, RunId, UtcSeconds } from '../../core/brands.js';
 import type { DeletePolicy } from '../../core/settings.js';
 import type { RowOutput } from '../part/series.js';
 import type { SortKey } from '../rows/row.js';
-import { isTombstone, payloadAt, restamped, toTombstone } from '../rows/row.js';
+import { isTombstone, payloadAt, restamped, syncedAtOf, toTombstone } from '../rows/row.js';
 import type { MergeCounts } from './counts.js';
 import type { Restorable } from './restorable.js';
 
@@ -40,8 +40,8 @@ export interface KeyMerge {
   /** Whether to count live rows that were not fetched. Default: false. */
   readonly countsUnlisted?: boolean;
   readonly observer?: RowObserver | null;
-  /** Whose rows to count if they are not fetched: a rollback's, in the full read after it. Default: none. */
-  readonly rolledBackBy?: RunId | null;
+  /** `_synced_at` of rows to count if they are not fetched: those of rollbacks, in the full read after them. Default: none. */
+  readonly rolledBackAt?: ReadonlySet<UtcSeconds> | null;
 }
 
 /** Inserts a row whose key is not in the base snapshot. */
@@ -124,7 +124,8 @@ export function keep(
   if (as === 'retained') {
     countLost(options, counts, row);
     if (options.countsUnlisted === true && !isTombstone(row)) counts.unlisted++;
-    if (options.rolledBackBy != null && row.startsWith(options.rolledBackBy)) counts.notReturned++;
+    // New settings can give such a row the run's id, but never another time.
+    if (options.rolledBackAt?.has(syncedAtOf(row))) counts.notReturned++;
   }
   counts[as]++;
   counts.rows++;

@@ -46,7 +46,9 @@ export function restorable(
     },
     isRestored(before, fetched) {
       const found = rulesFor(before);
-      if (found === null || isTombstone(before)) return false;
+      // Of an unknown shape, each cell may be another because the record has changed.
+      const isUnknown = shapes[shapeAt(shapes, syncedAtOf(before))]!.unknown !== undefined;
+      if (found === null || isUnknown || isTombstone(before)) return false;
       const [a, b] = [readRow(before, delimiter), readRow(fetched, delimiter)];
       return columns.every(
         (_, at) => found.open.has(at) || (a[offset + at] ?? null) === (b[offset + at] ?? null),

@@ -1,6 +1,7 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import { DAY_MS } from '../../core/duration.js';
 import { beganAfter, parseRunDate } from '../../core/run-id.js';
+import { DamagedError } from '../damaged-error.js';
 import type { ObjectStore } from '../store/index.js';
 import { dateOf, inFolder, MANIFEST, runFolder } from './layout.js';
 import { type Manifest, PREVIOUS_RUNS, readManifest } from './manifest.js';
@@ -169,10 +170,21 @@ async function oldestOf(
 /** What a manifest says about the runs before its run. */
 export type ListedRuns = Pick<Manifest, 'previousRuns' | 'leftBehind'>;
 
-/** The manifest of the pointer's run: of its change log, or of its snapshot if that is lost; `null` if both are. */
+/** The manifest of the pointer's run: of its change log, or of its snapshot if that is lost or damaged; `null` if both are lost. */
 async function readHead(store: ObjectStore, { changes, snapshot }: Pointer): Promise<ListedRuns | null> {
-  const log = changes === null ? null : await readManifest(store, changes);
-  return log ?? readManifest(store, snapshot);
+  try {
+    const log = changes === null ? null : await readManifest(store, changes);
+    if (log !== null) return log;
+  } catch (error) {
+    if (!(error instanceof DamagedError)) throw error;
+  }
+  return readManifest(store, snapshot);
+}
+
+/** The ids of all published runs, also if the change log of one of them is lost: see `readRunIds`. */
+export async function readPublishedIds(store: ObjectStore, pointer: Pointer): Promise<RunIds> {
+  const { resource, runId } = pointer;
+  return readRunIds(store, resource, { runId, head: await readHead(store, pointer) });
 }
 
 /**

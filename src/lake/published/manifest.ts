@@ -96,6 +96,18 @@ export interface RolledBack {
   readonly from: RunId;
   /** Runs whose snapshots are kept until then: targets, and runs before rollbacks. */
   readonly keep: readonly RunId[];
+  /** The run before the first rollback that no complete full read has followed. */
+  readonly head: RunId;
+  /** These rollbacks, oldest first; none if the last one has returned to `head`, so that all of them are undone. */
+  readonly rollbacks: readonly PastRollback[];
+}
+
+/** What tells the rows that a rollback changed. */
+export interface PastRollback {
+  /** `_synced_at` of these rows. */
+  readonly syncedAt: UtcSeconds;
+  /** Key of the manifest of its change log. */
+  readonly changes: ObjectKey;
 }
 
 /** What identifies the list that a snapshot mirrors, apart from the service's address. */

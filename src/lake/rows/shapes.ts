@@ -12,6 +12,8 @@ export interface Shape extends Pick<CsvSettings, 'nested' | 'separator'>, Column
   readonly since: UtcSeconds | null;
   /** Set if the settings are not known, so that a cell may hold anything: separators with which objects may be flattened. */
   readonly unknown?: readonly string[];
+  /** Set if only the rows that a rollback brought back have this shape: rows from before it were never written with it. */
+  readonly isReturn?: true;
 }
 
 /**
@@ -61,7 +63,36 @@ function signature({ nested, separator, include, exclude, mask, maskedWith, unkn
  */
 export function nextShapes(before: readonly Shape[], today: Shape): readonly Shape[] {
   if (isSameShape(before.at(-1)!, today)) return before;
-  let shapes = [...before, today];
+  return withinLimits([...before, today]);
+}
+
+/**
+ * The shapes of a snapshot that a rollback publishes. Rows that it does not change keep their shape. All others have the time
+ * of the rollback, whether they are the target's or tombstones of rows that it does not have.
+ *
+ * @param before of the base snapshot, oldest first
+ * @param target of the rollback's target, oldest first
+ * @param today has the time of the rollback
+ * @param after the first time that no row of the rollback has
+ */
+export function shapesAfterRollback(
+  before: readonly Shape[],
+  target: readonly Shape[],
+  today: Shape,
+  after: UtcSeconds,
+): readonly Shape[] {
+  const all = [...before, ...target];
+  const [first, ...others] = all;
+  const one = others.every((other) => isSameShape(first!, other)) ? first! : unknownShape(all);
+  return withinLimits([
+    ...before,
+    { ...one, since: today.since, isReturn: true },
+    { ...today, since: after },
+  ]);
+}
+
+function withinLimits(all: readonly Shape[]): readonly Shape[] {
+  let shapes = all;
   while (shapes.length > 2 && (shapes.length > MAX_SHAPES || JSON.stringify(shapes).length > MAX_SHAPE_BYTES))
     shapes = [unknownShape(shapes.slice(0, 2)), ...shapes.slice(2)];
   return shapes;
@@ -96,7 +127,7 @@ export class Reshaping {
    */
   constructor(shapes: readonly Shape[], at: number, today: Shape, key: readonly string[]) {
     this.#origin = shapes[at]!;
-    this.#since = shapes.slice(at);
+    this.#since = shapes.filter((shape, n) => n === at || (n > at && shape.isReturn !== true));
     this.#today = today;
     this.#keys = new Set(key.map(columnName));
   }

@@ -149,14 +149,30 @@ export function returningFrom({ mode, before }: Pick<RunFile, 'mode' | 'before'>
   return mode === 'full' ? (before?.rolledBack ?? null) : null;
 }
 
+/** Whether the run counts the rows that it does not fetch and that keep cells of earlier settings. */
+export function countsUnrestored({
+  mode,
+  before,
+  rollback,
+  settingsChange,
+}: Pick<RunFile, 'mode' | 'before' | 'rollback' | 'settingsChange'>): boolean {
+  return rollback === null && (settingsChange !== null || returningFrom({ mode, before }) !== null);
+}
+
 /** Whether the merge must look at each row of the base snapshot, so that it copies no part or block as it is. */
 export function mustSeeRows(run: RunFile): boolean {
   return countsUnlisted(run) || returningFrom(run) !== null;
 }
 
 /** The `_synced_at` of the rows that a run fetches: its start, but never a time that belongs to earlier settings. */
-export function syncedAtOfRun({ startedAt, shapes }: Pick<RunFile, 'startedAt' | 'shapes'>): UtcSeconds {
-  const since = shapes.at(-1)?.since ?? null;
+export function syncedAtOfRun({
+  startedAt,
+  shapes,
+  rollback,
+}: Pick<RunFile, 'startedAt' | 'shapes' | 'rollback'>): UtcSeconds {
+  // The last shape begins after the rows that a rollback brings back.
+  const isBefore = rollback !== null && shapes.at(-2)?.isReturn === true;
+  const since = shapes.at(isBefore ? -2 : -1)?.since ?? null;
   const started = toUtcSeconds(startedAt);
   return since !== null && since > started ? since : started;
 }

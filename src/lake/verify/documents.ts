@@ -23,7 +23,10 @@ const crc32 = z.string().regex(/^[0-9a-f]{8}$/, { error: 'is not a CRC32' });
 const writer = z.object({ workflow: z.string(), namespace: z.string() });
 
 const rolledBack = z
-  .object({ runId, changes: objectKey, to: runId, from: runId, keep: z.array(runId) })
+  .object({
+    ...{ runId, changes: objectKey, to: runId, from: runId, keep: z.array(runId), head: runId },
+    rollbacks: z.array(z.object({ syncedAt: utcSeconds, changes: objectKey })),
+  })
   .nullable();
 
 const pointerShape = z.object({

@@ -1,6 +1,7 @@
 import type { RunId } from '../../core/brands.js';
 import { DamagedError } from '../damaged-error.js';
-import { RunChain } from '../published/chain.js';
+import { readPublishedIds } from '../published/chain.js';
+import { pointerKey } from '../published/layout.js';
 import type { Pointer } from '../published/pointer.js';
 import { listRuns, manifestOf } from '../published/run-folders.js';
 import { type ObjectStore, StoreError } from '../store/index.js';
@@ -44,16 +45,16 @@ export async function verifyEarlierRuns(
   return { intact, damaged, unchecked };
 }
 
-/** Lists the earlier runs. A damaged change-log manifest ends the list, because no rollback can go past it. */
+/** Lists the earlier runs, as a rollback does. */
 async function keptRuns(store: ObjectStore, pointer: Pointer): Promise<NamedManifest[]> {
   const { resource } = pointer;
   const kept: NamedManifest[] = [];
   try {
     const folders = await listRuns(store, resource, 'snapshots');
-    for await (const { runId, changes } of new RunChain(store, pointer)) {
+    for (const runId of (await readPublishedIds(store, pointer)).runs) {
       const key = manifestOf(resource, 'snapshots', folders, runId);
       if (key === null || runId === pointer.runId) continue;
-      kept.push({ key, resource, tree: 'snapshot', runId, namedBy: changes });
+      kept.push({ key, resource, tree: 'snapshot', runId, namedBy: pointerKey(resource) });
     }
   } catch (error) {
     const isDamage = error instanceof DamagedError || (error instanceof StoreError && !isOutage(error));

@@ -1,9 +1,11 @@
 import type { Activities, RunRef } from '../src/core/contract/index.js';
+import { createReportAlerts } from './alerts/report-alerts.js';
+import { createSendAlert } from './alerts/send-alert.js';
+import { createWatch } from './alerts/watch.js';
 import { createCleanUp } from './clean-up/clean-up.js';
 import { createDiscardRun } from './clean-up/discard-run.js';
 import { createConfirmDeletes } from './deletes/confirm-deletes.js';
 import { createFindAbsent } from './deletes/detect-deletes.js';
-import { createNotify } from './export/notify.js';
 import { createPlanExport } from './export/plan-export.js';
 import { createExtractPages } from './extract/extract-pages.js';
 import { createMergeParts } from './merge/parts.js';
@@ -48,6 +50,8 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.sendRows': withFailures(createSendRows(deps)),
     'worktrack.writeResults': withFailures(createWriteResults(deps)),
     'worktrack.startOnPublished': withFailures(createStartOnPublished(deps)),
-    'worktrack.notify': withFailures(createNotify(deps)),
+    'worktrack.reportAlerts': withFailures(createReportAlerts(deps)),
+    'worktrack.watch': withFailures(createWatch(deps)),
+    'worktrack.notify': withFailures(createSendAlert(deps)),
   };
 }

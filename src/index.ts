@@ -54,6 +54,8 @@ export {
   type RunReport,
   type SyncAccepted,
   type SyncInput,
+  scheduleId,
+  type Together,
 } from './core/contract/index.js';
 export {
   type InputFormat,
@@ -174,7 +176,6 @@ export {
   describeSchedule,
   pauseSchedule,
   resumeSchedule,
-  scheduleId,
   triggerSchedule,
 } from './temporal/schedule/schedule.js';
 export type { ScheduleChange } from './temporal/schedule/schedule-diff.js';

@@ -2,6 +2,8 @@
 
 export { onPublishedWorkflowId } from '../src/core/contract/names.js';
 export { writeBackWorkflowId } from '../src/core/contract/write-back.js';
+export { alertsWorkflow } from './alerts/alerts.js';
+export { watchWorkflow } from './alerts/watch.js';
 export { backfillWorkflow } from './export/backfill.js';
 export { exportWorkflow } from './export/export.js';
 export { purgeWorkflow, rollbackWorkflow } from './export/rollback-and-purge.js';
@@ -10,6 +12,7 @@ export { changeNoticeWorkflow } from './notices/change-notice.js';
 export { exportResultOfChild, writeBackResultOfChild } from './shared/child-results.js';
 export {
   acquireLock,
+  alertReport,
   changeNotice,
   exportProgress,
   lockGranted,

@@ -14,11 +14,11 @@ import {
   type WorkflowInterceptorsFactory,
   workflowInfo,
 } from '@temporalio/workflow';
-import { CHANGE_NOTICE_WORKFLOW, MIRROR_WORKFLOW } from '../src/core/contract/index.js';
+import { ALERTS_WORKFLOW, CHANGE_NOTICE_WORKFLOW, MIRROR_WORKFLOW } from '../src/core/contract/index.js';
 import { RunTraces } from './shared/run-traces.js';
 
 /** These workflows outlive their starter, so they do not belong to its trace. */
-const LONG_LIVED: readonly string[] = [MIRROR_WORKFLOW, 'writeBackLockWorkflow'];
+const LONG_LIVED: readonly string[] = [MIRROR_WORKFLOW, ALERTS_WORKFLOW, 'writeBackLockWorkflow'];
 
 export const interceptors: WorkflowInterceptorsFactory = () => {
   const runs = new RunTraces();

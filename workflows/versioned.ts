@@ -10,6 +10,8 @@
  *   goes behind `patched`, and `worktrack replay` checks it before the upgrade.
  */
 import { setWorkflowOptions } from '@temporalio/workflow';
+import { alertsWorkflow } from './alerts/alerts.js';
+import { watchWorkflow } from './alerts/watch.js';
 import { backfillWorkflow } from './export/backfill.js';
 import { exportWorkflow } from './export/export.js';
 import { purgeWorkflow, rollbackWorkflow } from './export/rollback-and-purge.js';
@@ -35,3 +37,8 @@ setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, changeNoticeWorkflow)
 
 // Runs forever. If a pinned export starts it, it starts on the export's build and upgrades with its next task.
 setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, resourceMirrorWorkflow);
+
+// Runs as long as a connection has targets for alerts.
+setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, alertsWorkflow);
+// Ends within half an hour.
+setWorkflowOptions({ versioningBehavior: 'PINNED' }, watchWorkflow);

@@ -18,7 +18,7 @@ export function createPlanExport(deps: ActivityDeps): Activities['worktrack.plan
       resources: resources ?? known,
       giveUpAfterMs: settings.retries.giveUpAfterMs,
       minIntervalMs: settings.sync.minIntervalMs,
-      notify: settings.notify?.on ?? [],
+      alerts: settings.notify.length > 0,
     };
   };
 }

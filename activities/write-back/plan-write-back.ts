@@ -62,6 +62,7 @@ export function createPlanWriteBack(deps: ActivityDeps): Activities['worktrack.p
         rows: plan.file.rows,
         results: await finalResults(store, input, plan.key),
         mirrored: settings.resources.some(({ name }) => name === input.resource),
+        alerts: settings.notify.length > 0,
         giveUpAfterMs: settings.retries.giveUpAfterMs,
       };
     });

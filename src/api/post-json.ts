@@ -2,6 +2,16 @@ import { type Dispatcher, request } from 'undici';
 import { proxyFor } from '../core/proxy.js';
 import { dispatcherFor } from './dispatcher.js';
 import { TransientError } from './errors/transient-error.js';
+import { parseRetryAfter } from './retry-after.js';
+
+/** What a receiver answered. */
+export interface JsonAnswer {
+  readonly status: number;
+  /** The wait that the receiver asks for, in ms; `null`: none. */
+  readonly retryAfterMs: number | null;
+  /** The beginning of the body, as it is. */
+  readonly text: string;
+}
 
 interface JsonPost {
   readonly url: string;
@@ -14,8 +24,10 @@ interface JsonPost {
   readonly name: string;
 }
 
-/** The response body is discarded. Up to this size it is read, so that the connection can be reused. */
+/** Up to this size the body is read, so that the connection can be reused. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
+/** Characters of the body that are kept. */
+const MAX_TEXT = 2000;
 
 /** The connections through each proxy, which few processes have. Without a proxy, undici's own are used. */
 const proxied = new Map<string, Dispatcher>();
@@ -33,10 +45,16 @@ function proxyDispatcher(url: string): Dispatcher | null {
 /**
  * Posts a JSON object once, without retries and redirects.
  *
- * @returns the status
  * @throws ConfigurationError for an invalid proxy; TransientError without a response, and the signal's reason when aborted
  */
-export async function postJson({ url, headers, body, timeoutMs, signal, name }: JsonPost): Promise<number> {
+export async function postJson({
+  url,
+  headers,
+  body,
+  timeoutMs,
+  signal,
+  name,
+}: JsonPost): Promise<JsonAnswer> {
   const timeout = AbortSignal.timeout(timeoutMs);
   const dispatcher = proxyDispatcher(url);
   try {
@@ -47,14 +65,36 @@ export async function postJson({ url, headers, body, timeoutMs, signal, name }: 
       body: JSON.stringify(body),
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
     });
-    await response.body.dump({ limit: MAX_RESPONSE_BYTES }).catch(() => {});
-    return response.statusCode;
+    const text = await textOf(response.body).catch(() => '');
+    const { [RETRY_AFTER]: retryAfter } = response.headers;
+    const now = Date.now();
+    return {
+      status: response.statusCode,
+      retryAfterMs:
+        typeof retryAfter === 'string'
+          ? parseRetryAfter(retryAfter, { serviceDateMs: null, nowMs: now })
+          : null,
+      text,
+    };
   } catch (error) {
     signal?.throwIfAborted();
     const code = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : codeOf(error);
     // Only the code: messages of the HTTP library may contain the address and headers.
     throw new TransientError(`${name} cannot be reached: ${code}`, { reason: 'network' });
   }
+}
+
+const RETRY_AFTER = 'retry-after';
+
+async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > MAX_RESPONSE_BYTES) break;
+  }
+  return Buffer.concat(chunks).toString('utf8').slice(0, MAX_TEXT);
 }
 
 function codeOf(error: unknown): string {

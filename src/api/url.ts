@@ -1,7 +1,7 @@
 import type { Cursor, UtcSeconds } from '../core/brands.js';
 import { ConfigurationError } from '../core/configuration-error.js';
 import { WorktrackError } from '../core/errors.js';
-import { isLoopback } from '../core/notify.js';
+import { isLoopback } from '../core/notify-url.js';
 import { isUtcSeconds } from '../core/utc-time.js';
 
 /** The base path of the spec, including the version. */

@@ -1,5 +1,5 @@
 import { formatDuration } from '../core/duration.js';
-import { isLoopback } from '../core/notify.js';
+import { isLoopback } from '../core/notify-url.js';
 import { columnConflicts } from './column-checks.js';
 import { type LakePlace, lakesOverlap } from './lake-url.js';
 import { readName } from './names.js';

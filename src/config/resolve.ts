@@ -47,7 +47,7 @@ function resolveConnection(name: string, parsed: ParsedConnection): ConnectionSe
       pauseOnFailure: parsed.schedule.pauseOnFailure,
     },
     webhook: parsed.webhook ?? null,
-    notify: parsed.notify ?? null,
+    notify: parsed.notify ?? [],
     onPublished: parsed.onPublished ?? null,
     writeBack: resolveWriteBack(parsed, resources),
   };

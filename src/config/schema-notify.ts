@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { notifyUrlProblem } from '../core/notify.js';
-import type { NotifySettings, SecretRef } from '../core/settings.js';
-import { choice } from './scalars.js';
-import { readSecretRef, SECRET_FORMS, secretRef } from './secret-ref.js';
+import { ALERT_EVENTS, ALERT_FORMATS, DEFAULT_ALERT_EVENTS, PAGERDUTY_URL } from '../core/alerts/index.js';
+import { MINUTE_MS } from '../core/duration.js';
+import { notifyUrlProblem } from '../core/notify-url.js';
+import type { NotifyTarget, SecretRef } from '../core/settings.js';
+import { choice, duration } from './scalars.js';
+import { readSecretRef, SECRET_ALLOWED, SECRET_FORMS, secretRef } from './secret-ref.js';
 import { section } from './section.js';
 import { invalidValue } from './values.js';
 
@@ -51,30 +54,87 @@ const headers = z
     }
   });
 
-const event = choice(['failure', 'recovery']);
+const event = choice(ALERT_EVENTS);
 
-/** `notify` of a connection: notifications of failed runs, and of the first published run after a failure. */
-export const notify = section({
-  url: url.describe(
-    'URL that receives a POST for each export with a run that failed or was refused, and for the first published run after it. Use a reference if the URL itself is a secret. Plain http is allowed to this machine only.',
-  ),
+const target = section({
+  format: choice(ALERT_FORMATS)
+    .prefault('json')
+    .describe(
+      'Format of the messages. `slack` is also for Mattermost and for the `/slack` address of a Discord webhook. `teams` is for a Teams workflow.',
+    ),
+  url: url
+    .optional()
+    .describe(
+      'URL that receives a POST for each message. Use a reference if the URL itself is a secret. Plain http is allowed to this machine only. Required, except for `pagerduty`, whose default is the Events API v2.',
+    ),
+  key: secretRef().optional().describe('Integration key of PagerDuty, for `format: pagerduty` only.'),
   headers: headers
     .prefault({})
     .describe(
       'Headers of the POST. Values are references to the complete value, including a prefix such as `Bearer `.',
     ),
   on: z
-    .array(event, { error: ({ input }) => invalidValue(input, 'a list of failure, recovery') })
+    .array(event, { error: ({ input }) => invalidValue(input, `a list of ${ALERT_EVENTS.join(', ')}`) })
     .min(1, {
-      error: 'found an empty list; allowed: failure, recovery. To turn notifications off, remove `notify`',
+      error: `found an empty list; allowed: ${ALERT_EVENTS.join(', ')}. To turn alerts off, remove \`notify\``,
     })
-    .prefault(['failure', 'recovery'])
-    .describe('Events that are sent.'),
-}).transform(
-  ({ on, headers, ...rest }): NotifySettings => ({
-    ...rest,
-    // No prototype, because names come from the file.
-    headers: Object.assign(Object.create(null), headers),
+    .prefault([...DEFAULT_ALERT_EVENTS])
+    .describe('[Events](../how-to/alerts.md#events) that are sent.'),
+  maxAge: duration({ unit: 'h', min: MINUTE_MS })
+    .optional()
+    .describe(
+      'For `stale`: how old the last published run of a resource may be. Default: the longest time between two runs of the Schedule, plus `retries.giveUpAfter`; none without a Schedule or while it is paused.',
+    ),
+}).superRefine(({ format, url: address, key, on, maxAge }, context) => {
+  const add = (path: string, message: string): void =>
+    context.addIssue({ code: 'custom', message, path: [path] });
+  if (format === 'pagerduty' && key === undefined) add('key', `is missing; allowed: ${SECRET_ALLOWED}`);
+  if (format !== 'pagerduty' && key !== undefined)
+    add('key', 'found a key, which only `format: pagerduty` has; allowed: `headers` for other secrets');
+  if (maxAge !== undefined && !on.includes('stale'))
+    add('maxAge', 'found a maxAge, but `on` has no stale; add stale, or remove maxAge');
+  if (format !== 'pagerduty' && address === undefined) add('url', invalidValue(undefined, ALLOWED));
+});
+
+type ParsedTarget = z.output<typeof target>;
+
+/** One target or a list of targets. Parsed by hand, so that the paths of problems are those in the file. */
+export const notify = z
+  .unknown()
+  .meta(formsOf(target))
+  .transform((value, context): readonly NotifyTarget[] => {
+    const list = Array.isArray(value) ? (value as unknown[]) : [value];
+    if (list.length === 0) {
+      const message =
+        'found an empty list; allowed: at least one target. To turn alerts off, remove `notify`';
+      context.issues.push({ code: 'custom', message, input: value });
+      return z.NEVER;
+    }
+    return list.flatMap((one, at): NotifyTarget[] => {
+      const { data, error } = target.safeParse(one);
+      if (data !== undefined) return [toTarget(data)];
+      for (const issue of error?.issues ?? []) {
+        const path = [...(Array.isArray(value) ? [at] : []), ...issue.path];
+        context.issues.push({ ...issue, path, input: undefined } as (typeof context.issues)[number]);
+      }
+      return [];
+    });
+  });
+
+function formsOf(schema: z.ZodType) {
+  const { $schema: _, ...one } = z.toJSONSchema(schema, { io: 'input' });
+  return { anyOf: [one, { type: 'array', items: one, minItems: 1 }] };
+}
+
+function toTarget({ format, url: address, key, headers: found, on, maxAge }: ParsedTarget): NotifyTarget {
+  // No prototype, because names come from the file.
+  const headers: Record<string, SecretRef> = Object.assign(Object.create(null), found);
+  const where = { format, url: address ?? PAGERDUTY_URL, key: key ?? null, headers };
+  return {
+    // Two connections with the same target have the same id. A URL with a secret in it cannot be guessed from the hash.
+    id: createHash('sha256').update(JSON.stringify(where)).digest('hex').slice(0, 12),
+    ...where,
     on: [...new Set(on)],
-  }),
-);
+    maxAgeMs: maxAge ?? null,
+  };
+}

@@ -235,7 +235,9 @@ const connection = section({
     .describe('Tables next to the snapshots, which query engines open by their path.'),
   schedule: schedule.prefault({}).describe('The nightly run. `worktrack schedule apply` applies changes.'),
   webhook: webhook.optional().describe('Receiver of change notices. Default: off.'),
-  notify: notify.optional().describe('Notifications of failures. Default: off.'),
+  notify: notify
+    .optional()
+    .describe('[Alerts](../how-to/alerts.md): one target, or a list of targets. Default: off.'),
   onPublished: onPublished
     .optional()
     .describe('Your workflow, started once for each published run. Default: off.'),

@@ -2,7 +2,8 @@ import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import type { SecretRef } from '../core/settings.js';
 
-const ALLOWED = '{ env: NAME_OF_A_VARIABLE } or { file: /absolute/path }';
+/** The allowed forms, for messages. */
+export const SECRET_ALLOWED = '{ env: NAME_OF_A_VARIABLE } or { file: /absolute/path }';
 
 /** JSON Schemas of the two forms. */
 export const SECRET_FORMS: readonly object[] = [
@@ -32,17 +33,17 @@ export function secretRef() {
 
 /** @returns the reference, or a message about the problem that does not repeat the value */
 export function readSecretRef(value: unknown): SecretRef | string {
-  if (value === undefined) return `is missing; allowed: ${ALLOWED}`;
+  if (value === undefined) return `is missing; allowed: ${SECRET_ALLOWED}`;
   if (typeof value === 'string' || typeof value === 'number') {
-    return `found a secret in the file itself (not repeated here); put it into an environment variable or a file and write ${ALLOWED}`;
+    return `found a secret in the file itself (not repeated here); put it into an environment variable or a file and write ${SECRET_ALLOWED}`;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return `is neither a variable nor a file; allowed: ${ALLOWED}`;
+    return `is neither a variable nor a file; allowed: ${SECRET_ALLOWED}`;
   }
   const keys = Object.keys(value);
   const { env, file } = value as { env?: unknown; file?: unknown };
   if (keys.length !== 1 || (keys[0] !== 'env' && keys[0] !== 'file')) {
-    return `found other keys than exactly one of env and file (not repeated here); allowed: ${ALLOWED}`;
+    return `found other keys than exactly one of env and file (not repeated here); allowed: ${SECRET_ALLOWED}`;
   }
   if (keys[0] === 'env') {
     return typeof env === 'string' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(env)

@@ -1,4 +1,4 @@
-import { isLoopback } from '../core/notify.js';
+import { isLoopback } from '../core/notify-url.js';
 import { hasControls } from './scalars.js';
 import { describeFound, invalidValue } from './values.js';
 

@@ -39,8 +39,6 @@ export function newMirror(connection: string, resource: string): MirrorState {
     lastRun: null,
     refused: null,
     resumable: null,
-    notify: [],
-    failing: false,
     tableWarning: null,
     hookedTo: null,
     waiting: [],

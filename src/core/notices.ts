@@ -46,8 +46,8 @@ export function nextStep({ pending, requested, restUntil }: NoticesState, now: n
 
 /** A run is requested. It covers all notices that have arrived so far. */
 export function runRequested(state: NoticesState, plan: ExportPlan, now: number): NoticesState {
-  const { giveUpAfterMs, minIntervalMs, notify } = plan;
-  const kept = { giveUpAfterMs, minIntervalMs, notify };
+  const { giveUpAfterMs, minIntervalMs, alerts } = plan;
+  const kept = { giveUpAfterMs, minIntervalMs, alerts };
   const number = state.runs + 1;
   return {
     ...state,

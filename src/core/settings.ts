@@ -3,7 +3,9 @@
  * references, never values. `src/config` creates the settings from `worktrack.yaml`; all other code only reads them.
  */
 
-import type { NotifyEvent, OnPublishedTarget } from './contract/index.js';
+import type { AlertEvent } from './alerts/events.js';
+import type { AlertFormat } from './alerts/render.js';
+import type { OnPublishedTarget } from './contract/index.js';
 
 /** The variable or file of a secret, which is read at each use (docs/explanation/semantics.md#secrets). */
 export type SecretRef = { readonly env: string } | { readonly file: string };
@@ -233,12 +235,19 @@ export interface WebhookSettings {
   readonly maxBodyBytes: number;
 }
 
-/** Where to send notifications of failed runs and of the first published run after a failure. */
-export interface NotifySettings {
-  /** The target of a POST with a small JSON object; a reference if the URL itself is a secret. */
+/** Where alerts are sent (docs/how-to/alerts.md). */
+export interface NotifyTarget {
+  /** Fingerprint of what follows, without the events and the age: the same in every connection with this target. */
+  readonly id: string;
+  readonly format: AlertFormat;
+  /** A reference if the URL itself is a secret. */
   readonly url: string | SecretRef;
+  /** The integration key of PagerDuty; `null` for the other formats. */
+  readonly key: SecretRef | null;
   readonly headers: Readonly<Record<string, SecretRef>>;
-  readonly on: readonly NotifyEvent[];
+  readonly on: readonly AlertEvent[];
+  /** How old the last published run may be; `null`: as long as the Schedule allows. */
+  readonly maxAgeMs: number | null;
 }
 
 /** Where an upsert of a calendar entry puts `source` and `sourceKey`. The spec leaves this open (docs/reference/configuration.md). */
@@ -283,8 +292,8 @@ export interface ConnectionSettings {
   readonly schedule: ScheduleSettings;
   /** `null`: no receiver for this connection. */
   readonly webhook: WebhookSettings | null;
-  /** `null`: no notifications. */
-  readonly notify: NotifySettings | null;
+  /** Empty: no alerts. */
+  readonly notify: readonly NotifyTarget[];
   /** `null`: no workflow is started after a published run. */
   readonly onPublished: OnPublishedTarget | null;
   readonly writeBack: WriteBackSettings;

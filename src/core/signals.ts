@@ -6,16 +6,22 @@
  * Each function returns `null` for a well-formed argument, else one line that names the field and the expected value. The
  * line never quotes the actual value, which may contain the key of a record.
  */
+import { ALERT_EVENTS } from './alerts/events.js';
 import type {
+  AlertReport,
+  AlertTarget,
   CheckSummary,
   DeleteDetection,
+  FoundProblem,
   MirrorRequest,
+  Observation,
   PurgeCounts,
   PurgeRequest,
   RollbackRequest,
   RunCounts,
   RunReport,
   RunRequest,
+  Together,
 } from './contract/index.js';
 import { isRunId } from './run-id.js';
 import { isUtcSeconds } from './utc-time.js';
@@ -63,8 +69,7 @@ const REQUESTS = {
     acceptChecks: optional(id),
     since: orNull(utcSeconds),
     nominalStart: moment,
-    notify: optional(listOf(oneOf('failure', 'recovery'))),
-    notifier: optional(oneOf('sender')),
+    alertedBy: optional(oneOf('sender')),
     background: optional(is('true', (value) => value === true)),
   } satisfies ChecksOf<Omit<RunRequest, 'kind'>>),
   rollback: object({ ...requestFields, to: runId } satisfies ChecksOf<Omit<RollbackRequest, 'kind'>>),
@@ -117,10 +122,35 @@ const report = object({
   rolledBackTo: optional(runId),
   rolledBackFrom: optional(runId),
   purged: optional(object({ snapshots: count, changeLogs: count } satisfies ChecksOf<PurgeCounts>)),
-  event: optional(oneOf('failure', 'recovery')),
 } satisfies ChecksOf<RunReport>);
 const runAnswer = object({ requestId: id, report });
 const notice = object({ notices: count });
+const event = oneOf(...ALERT_EVENTS);
+const alertReport = object({
+  connection: text,
+  targets: listOf(object({ id: text, on: listOf(event), incidents: flag } satisfies ChecksOf<AlertTarget>)),
+  resources: listOf(text),
+  observations: listOf(
+    object({
+      resource: text,
+      covers: listOf(event),
+      problems: listOf(
+        object({
+          kind: event,
+          mark: text,
+          text,
+          only: optional(listOf(text)),
+          dueAt: optional(moment),
+        } satisfies ChecksOf<FoundProblem>),
+      ),
+      quietly: optional(is('true', (value) => value === true)),
+    } satisfies ChecksOf<Observation>),
+  ),
+  together: optional(object({ id: text, exports: count } satisfies ChecksOf<Together>)),
+  checkAt: optional(orNull(moment)),
+  checkBy: optional(moment),
+  isPaused: optional(is('true', (value) => value === true)),
+} satisfies ChecksOf<AlertReport>);
 const ticket = object({ workflowId: id, token: id });
 
 /** Checks the argument of `requestRun`. */
@@ -136,6 +166,11 @@ export function runAnswerProblem(value: unknown): string | null {
 /** Checks the argument of `changeNotice`. */
 export function changeNoticeProblem(value: unknown): string | null {
   return notice(value, '');
+}
+
+/** Checks the argument of `alertReport`. */
+export function alertReportProblem(value: unknown): string | null {
+  return alertReport(value, '');
 }
 
 /** Checks the argument of `acquireLock`, and a ticket in the carried-over state of a lock. */

@@ -14,6 +14,7 @@ type CheckName =
   | 'deletes'
   | 'clock'
   | 'lake'
+  | 'alerts'
   | 'temporal'
   | 'worker'
   | 'worker version'

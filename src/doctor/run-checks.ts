@@ -7,6 +7,7 @@ import { VERSION } from '../core/version.js';
 import { type ConnectionFinding, type Finding, ok, problem, warning } from './finding.js';
 import { checkLake } from './lake.js';
 import { checkMasking } from './masking.js';
+import { checkNotify } from './notify.js';
 import { proxyFindings } from './proxy.js';
 import { checkOtherSecrets, checkSecret } from './secret.js';
 import { checkService } from './service.js';
@@ -45,11 +46,12 @@ async function checkConnection(
   connection: ConnectionSettings,
   timeoutMs: number,
 ): Promise<ConnectionFinding[]> {
-  const [secret, others, masking, lake] = await Promise.all([
+  const [secret, others, masking, lake, alerts] = await Promise.all([
     checkSecret(connection).then(async (key) => [key, ...(await afterKey(key, connection, timeoutMs))]),
     findingOnError('key', () => checkOtherSecrets(connection)),
     findingOnError('masking', () => checkMasking(connection)),
     findingOnError('lake', () => checkLake(connection, timeoutMs)),
+    findingOnError('alerts', () => checkNotify(connection, timeoutMs)),
   ]);
   return withConnection(connection.name)([
     ...proxyFindings(connection),
@@ -57,6 +59,7 @@ async function checkConnection(
     ...others,
     ...masking,
     ...lake,
+    ...alerts,
   ]);
 }
 

@@ -52,10 +52,12 @@ function otherSecrets({ masking, webhook, notify }: ConnectionSettings): NamedSe
   if (masking !== null) secrets.push({ what: 'the masking secret', ref: masking.secret });
   const signature = webhook?.signature ?? null;
   if (signature !== null) secrets.push({ what: 'the webhook secret', ref: signature.secret });
-  if (notify === null) return secrets;
-  if (typeof notify.url !== 'string') secrets.push({ what: 'the URL for notifications', ref: notify.url });
-  for (const [name, ref] of Object.entries(notify.headers))
-    secrets.push({ what: `the header ${name} of notifications`, ref });
+  for (const { url, key, headers } of notify) {
+    if (typeof url !== 'string') secrets.push({ what: 'the URL for alerts', ref: url });
+    if (key !== null) secrets.push({ what: 'the key for alerts', ref: key });
+    for (const [name, ref] of Object.entries(headers))
+      secrets.push({ what: `the header ${name} of alerts`, ref });
+  }
   return secrets;
 }
 

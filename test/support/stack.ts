@@ -8,7 +8,12 @@ import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { inject } from 'vitest';
 import { parseSettings } from '../../src/config/index.js';
-import { type ExportInput, type ExportResult, mirrorWorkflowId } from '../../src/core/contract/index.js';
+import {
+  alertsWorkflowId,
+  type ExportInput,
+  type ExportResult,
+  mirrorWorkflowId,
+} from '../../src/core/contract/index.js';
 import type { Settings } from '../../src/core/settings.js';
 import { type ObjectStore, openStore } from '../../src/lake/store/index.js';
 import { ensureBucket } from '../../src/servers/index.js';
@@ -190,9 +195,10 @@ ${options.yaml ?? ''}`;
     async stop() {
       for (const end of ends.splice(0)) await end();
       for (const worker of [...workers]) await worker.stop();
-      for (const { name } of settings.connections[0]!.resources) {
+      const longLived = settings.connections[0]!.resources.map(({ name }) => mirrorId(name));
+      for (const workflowId of [...longLived, alertsWorkflowId(taskQueue)]) {
         await temporal.client.workflow
-          .getHandle(mirrorId(name))
+          .getHandle(workflowId)
           .terminate('end of the test')
           .catch(() => {});
       }

@@ -7,12 +7,11 @@ import type {
   RunReport,
 } from '../../src/core/contract/index.js';
 import type { RequestSpec } from '../../src/core/mirror.js';
-import { exportNotification } from '../../src/core/notify.js';
 import { cutText, limitReports } from '../../src/core/text-budget.js';
+import { reportAlerts } from '../shared/alerts.js';
 import { exportDetails, showDetails } from '../shared/details.js';
 import { failedReport } from '../shared/failures.js';
 import { exportProgress } from '../shared/messages.js';
-import { sendNotification } from '../shared/notification.js';
 import { priorityOf, workOf } from '../shared/priority.js';
 import { MirrorRequester } from './mirror-requester.js';
 
@@ -34,7 +33,7 @@ const PLAN = {
  * @throws ApplicationFailure `ExportFailed` at the end if a run was not published, with every outcome in its details
  */
 export async function requestRuns(
-  { connection, resources: wanted }: Pick<ExportInput, 'connection' | 'resources'>,
+  { connection, resources: wanted, together }: Pick<ExportInput, 'connection' | 'resources' | 'together'>,
   spec: RequestSpec,
 ): Promise<ExportResult> {
   const requester = new MirrorRequester(connection);
@@ -58,28 +57,27 @@ export async function requestRuns(
     await Promise.all(resources.map((resource) => requestOrFail(resource)));
   } catch (error) {
     if (isCancellation(error)) await requester.withdrawAll();
-    await notifyOfRuns();
+    await reportRuns();
     throw error;
   }
-  await notifyOfRuns();
-  return toResult(limitReports(resources.map((resource) => withoutEvent(reportOf(resource)!))));
+  await reportRuns();
+  return toResult(limitReports(resources.map((resource) => reportOf(resource)!)));
 
-  /** One notification for all resources, so that an outage of the service does not send one for each. */
-  async function notifyOfRuns(): Promise<void> {
-    const reports = resources.flatMap((resource) => reportOf(resource) ?? []);
-    const notification = exportNotification(connection, reports, plan.notify, Date.now());
-    if (notification !== null) await sendNotification(notification, 'prompt');
+  /** One report for all resources, so that an outage of the service does not lead to a message for each. */
+  async function reportRuns(): Promise<void> {
+    if (!plan.alerts || spec.kind !== 'run') return;
+    const runs = limitReports(resources.flatMap((resource) => reportOf(resource) ?? []));
+    await reportAlerts({ connection, runs, ...(together === undefined ? {} : { together }) });
   }
 
   /** If the mirror does not answer, only this resource fails. */
   async function requestOrFail(resource: string): Promise<void> {
     try {
-      const { notify } = plan;
-      const request = spec.kind === 'run' ? { ...spec, notify, notifier: 'sender' as const } : spec;
+      const request = spec.kind === 'run' ? ({ ...spec, alertedBy: 'sender' } as const) : spec;
       await requester.request(resource, request, resource, plan.giveUpAfterMs);
     } catch (error) {
       if (isCancellation(error)) throw error;
-      unanswered.set(resource, { ...failedReport(resource, null, error), event: 'failure' });
+      unanswered.set(resource, failedReport(resource, null, error));
     }
     showDetails(exportDetails(progress()));
   }
@@ -94,11 +92,6 @@ function limitProgress({ connection, runs }: ExportProgress): ExportProgress {
     connection,
     runs: runs.map(({ resource }) => ({ resource, report: reports.get(resource) ?? null })),
   };
-}
-
-/** The event is for the notification, and not part of an export's result. */
-function withoutEvent({ event: _, ...report }: RunReport): RunReport {
-  return report;
 }
 
 function toResult(runs: readonly RunReport[]): ExportResult {

@@ -72,13 +72,13 @@ function asOne(first: MirrorRequest, all: readonly MirrorRequest[]): MirrorReque
 function specOf(request: MirrorRequest): string {
   const { requestId: _, replyTo: __, ...spec } = request;
   if (spec.kind !== 'run') return JSON.stringify(spec);
-  const { notify: ___, notifier: ____, background: _____, ...run } = spec;
+  const { alertedBy: ___, background: ____, ...run } = spec;
   return JSON.stringify({ ...run, nominalStart: 0 });
 }
 
-/** Who notifies of the run of a batch: a sender, if one of them does. */
-export function notifierOf(batch: readonly MirrorRequest[]): 'sender' | 'mirror' {
-  return batch.some((one) => one.kind === 'run' && one.notifier === 'sender') ? 'sender' : 'mirror';
+/** Who reports the run of a batch for alerts: a sender, if one of them does. */
+export function alertedBy(batch: readonly MirrorRequest[]): 'sender' | 'mirror' {
+  return batch.some((one) => one.kind === 'run' && one.alertedBy === 'sender') ? 'sender' : 'mirror';
 }
 
 export function remember(answered: readonly RunAnswer[], answer: RunAnswer): RunAnswer[] {

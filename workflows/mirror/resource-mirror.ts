@@ -23,6 +23,7 @@ import { newMirror } from '../../src/core/mirror.js';
 import { newRunId, untilOwnSecond } from '../../src/core/run-id.js';
 import { idProblem, mirrorRequestProblem } from '../../src/core/signals.js';
 import { limitReport } from '../../src/core/text-budget.js';
+import { reportAlerts } from '../shared/alerts.js';
 import { mirrorDetails, showDetails } from '../shared/details.js';
 import { failedReport, mayResume, toOutcome, toRunError } from '../shared/failures.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
@@ -37,8 +38,8 @@ import {
 import { handleChecked, wellFormed } from '../shared/signals.js';
 import { discardRun } from './clean-up.js';
 import { executeRequest } from './execute-request.js';
-import { answerOf, type Batch, enqueue, isFull, nextBatch, notifierOf, remember } from './queue.js';
-import { countRun, notifyRunEnded } from './run-ended.js';
+import { alertedBy, answerOf, type Batch, enqueue, isFull, nextBatch, remember } from './queue.js';
+import { countRun } from './run-ended.js';
 import { writer } from './run-steps.js';
 import { checkSyncInput, syncRequest } from './sync-request.js';
 import { withUnpublished } from './unpublished.js';
@@ -123,7 +124,7 @@ class ResourceMirror {
     }
   }
 
-  /** Waits for the answers and notifications that are being sent, also if the workflow is cancelled. */
+  /** Waits for the answers and reports that are being sent, also if the workflow is cancelled. */
   async repliesSent(): Promise<void> {
     await CancellationScope.nonCancellable(() => Promise.all(this.#replies));
   }
@@ -164,7 +165,6 @@ class ResourceMirror {
       this.#replies.push(reply(request.replyTo, tooMany(this.#state, request)));
       return;
     } else this.#change({ waiting: enqueue(this.#state.waiting, request) });
-    if (request.kind === 'run' && request.notify !== undefined) this.#change({ notify: request.notify });
   }
 
   #withdrawRequest(requestId: string): void {
@@ -179,13 +179,11 @@ class ResourceMirror {
     const scope = new CancellationScope();
     this.#current = { batch, scope, wanted: new Set(all.map((request) => request.requestId)) };
     const startedAt = Date.now();
-    let report = limitReport(await scope.run(() => this.#runRequest(first)));
+    const report = limitReport(await scope.run(() => this.#runRequest(first)));
     if (first.kind === 'run') {
-      countRun(this.#state.connection, report, Date.now() - startedAt);
-      const { changes, event, notification } = notifyRunEnded(this.#state, report, this.#notifierOf(all));
-      if (event !== null) report = { ...report, event };
-      this.#change(changes);
-      if (notification !== null) this.#replies.push(notification);
+      const { connection } = this.#state;
+      countRun(connection, report, Date.now() - startedAt);
+      if (this.#alertedBy(all) === 'mirror') this.#replies.push(reportAlerts({ connection, runs: [report] }));
     }
     this.#setActive(null);
     // A rollback that was refused says nothing about the resource.
@@ -200,11 +198,10 @@ class ResourceMirror {
     this.showStatus();
   }
 
-  /** A sender that has withdrawn its request ends without the run's report, so it cannot notify of the run. */
-  #notifierOf(all: readonly MirrorRequest[]): 'sender' | 'mirror' {
+  /** A sender that has withdrawn its request ends without the run's report, so it cannot report the run for alerts. */
+  #alertedBy(all: readonly MirrorRequest[]): 'sender' | 'mirror' {
     const wanted = all.filter(({ requestId }) => this.#current?.wanted.has(requestId));
-    const isSmaller = wanted.length > 0 && wanted.length < all.length;
-    return notifierOf(isSmaller ? wanted : all);
+    return alertedBy(wanted.length > 0 ? wanted : all);
   }
 
   /** Milliseconds to wait so that no two runs start in the same second. */

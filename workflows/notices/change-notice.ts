@@ -11,6 +11,7 @@ import {
 import { parseRunDate } from '../../src/core/run-id.js';
 import { changeNoticeProblem } from '../../src/core/signals.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
+import { reportAlerts } from '../shared/alerts.js';
 import { toRunError } from '../shared/failures.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import { changeNotice } from '../shared/messages.js';
@@ -67,9 +68,10 @@ export async function changeNoticeWorkflow(initial: NoticesState): Promise<void>
   /** Sends the request unless it is already sent, and waits for its report. @returns `null` if the request failed */
   async function awaitReport(): Promise<RunReport | null> {
     const { number, at, plan, sent } = state.requested!;
-    const spec = runSpec(at, { notify: plan.notify, background: true });
+    const spec = runSpec(at, { alertedBy: 'sender', background: true });
     try {
       const report = await requester.request(resource, spec, `notices-${number}`, plan.giveUpAfterMs, sent);
+      if (plan.alerts) await reportAlerts({ connection, runs: [report] });
       if (report.outcome !== 'published')
         warn(report.error?.message ?? `the run was ${report.outcome}`, report.outcome);
       return report;

@@ -1,5 +1,7 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import {
+  ALERTS_SIGNAL,
+  type AlertReport,
   CHANGE_NOTICE_SIGNAL,
   type ChangeNotice,
   type ExportProgress,
@@ -20,6 +22,9 @@ export const withdrawRequest = defineSignal<[string]>('withdrawRequest');
 export const runAnswered = defineSignal<[RunAnswer]>('runAnswered');
 /** To the workflow that collects the change notices of a resource. */
 export const changeNotice = defineSignal<[ChangeNotice]>(CHANGE_NOTICE_SIGNAL);
+
+/** To the workflow that sends alerts: what is known of a connection. */
+export const alertReport = defineSignal<[AlertReport]>(ALERTS_SIGNAL);
 
 /** To the lock: queue this batch for the resource. A repeated ticket has no effect. */
 export const acquireLock = defineSignal<[LockTicket]>('acquireLock');

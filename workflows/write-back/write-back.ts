@@ -13,7 +13,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ObjectKey } from '../../src/core/brands.js';
-import type { Activities, RunError } from '../../src/core/contract/index.js';
+import type { Activities, RunError, RunReport } from '../../src/core/contract/index.js';
 import {
   type BatchRef,
   noRows,
@@ -26,6 +26,7 @@ import {
 } from '../../src/core/contract/write-back.js';
 import { runSpec } from '../../src/core/mirror.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
+import { reportAlerts } from '../shared/alerts.js';
 import { toOutcome, toRunError } from '../shared/failures.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import { writeBackProgress } from '../shared/messages.js';
@@ -60,12 +61,15 @@ export async function writeBackWorkflow(input: WriteBackInput): Promise<WriteBac
   if (input.resume === undefined) log.info('write-back started', { connection, resource, batchId });
   setHandler(writeBackProgress, () => batch.progress());
   try {
-    return await batch.write();
+    const written = await batch.write();
+    await batch.report(written);
+    return written;
   } catch (error) {
     // The batch is not over: it continues in a new history.
     if (error instanceof ContinueAsNew) throw error;
     const failed = await batch.fail(error);
     if (isCancellation(error)) throw error;
+    await batch.report(failed);
     throw ApplicationFailure.create({
       type: 'WriteBackFailed',
       nonRetryable: true,
@@ -94,6 +98,7 @@ class WriteBackBatch {
   /** Rows with an outcome. */
   #done = 0;
   #result: WriteBackResult | null = null;
+  #readBackRun: RunReport | null = null;
 
   constructor(input: WriteBackInput) {
     const { connection, resource, batchId } = input;
@@ -131,6 +136,16 @@ class WriteBackBatch {
     const written = await this.#writeRows(planned);
     const warnings = readBack && planned.mirrored ? await this.#readBack(planned) : [];
     return this.#conclude(outcomeOf(written), written, { warnings });
+  }
+
+  /** Reports the batch, and the run that read the written rows, for alerts. */
+  async report({ batchId, counts, unsent, error }: WriteBackResult): Promise<void> {
+    if (this.#planned?.alerts === false) return;
+    const { connection, resource } = this.#ref;
+    const { rejected, unknown } = counts;
+    const runs = this.#readBackRun === null ? [] : [this.#readBackRun];
+    const writeBack = { resource, batchId, rejected, unknown, unsent, error };
+    await reportAlerts({ connection, runs, writeBack });
   }
 
   /** Writes the receipts of a batch that an error has stopped. */
@@ -204,7 +219,9 @@ class WriteBackBatch {
     this.#stage = 'read-back';
     const { resource } = this.#ref;
     try {
-      const report = await this.#requester.request(resource, runSpec(Date.now()), 'read-back', giveUpAfterMs);
+      const spec = runSpec(Date.now(), { alertedBy: 'sender' });
+      const report = await this.#requester.request(resource, spec, 'read-back', giveUpAfterMs);
+      this.#readBackRun = report;
       if (report.outcome === 'published') return [];
       const why = report.error === null ? '' : `: ${report.error.message}`;
       return [notInLake(resource, `the read-back was ${report.outcome}${why}`)];

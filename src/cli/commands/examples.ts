@@ -30,6 +30,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'schedule pause': ['--note "audit"'],
   'schedule resume': [''],
   'schedule delete': [''],
+  notify: ['--test', '--test --all --event stale'],
   webhook: ['', '--listen 127.0.0.1:8080'],
   doctor: ['', '--connection acme --json'],
   init: ['', '--base-url https://tracker.example.com --lake file:///srv/lake'],

@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander';
+import { ALERT_EVENTS } from '../../core/alerts/index.js';
 import type { ScheduleAction } from '../triggers/schedule.js';
 import { commandAdder, type OnEnd, withSeveral } from './add-command.js';
 
-/** Commands for automatic runs: the Schedule and change notices. */
+/** Commands for automatic runs and their alerts: the Schedule, change notices, and targets of alerts. */
 export function addTriggerCommands(program: Command, onEnd: OnEnd): void {
   const add = commandAdder(onEnd);
   const schedule = program.command('schedule').description('manage the nightly Schedule of a connection');
@@ -19,6 +20,19 @@ export function addTriggerCommands(program: Command, onEnd: OnEnd): void {
     if (action === 'pause' || action === 'resume')
       command.option('--note <text>', 'reason, shown with the Schedule');
   }
+
+  withSeveral(
+    add<import('../triggers/notify.js').NotifyOptions>(
+      program,
+      'notify',
+      'send an example alert to each target and print the answer',
+      async (options) => (await import('../triggers/notify.js')).runNotify(options),
+      'several',
+    ),
+  )
+    .option('--test', 'send the example; required, because people get it')
+    .addOption(new Option('--event <event>', 'event of the example').choices(ALERT_EVENTS).default('failure'))
+    .option('--json', 'print one JSON object');
 
   add<import('../triggers/webhook.js').WebhookOptions>(
     program,

@@ -33,8 +33,8 @@ export async function runBackfill(options: BackfillOptions): Promise<ExitCode> {
   if (isSeveral(options))
     return runSeveral({
       ...{ what: 'backfill', options, connections, resources: options.resource, source },
-      start: (temporal, connection, start) =>
-        startBackfill(temporal, inputOf(connection, options, since), start),
+      start: (temporal, connection, start, together) =>
+        startBackfill(temporal, { ...inputOf(connection, options, since), ...together }, start),
     });
   const [connection] = connections as [ConnectionSettings];
   const input = inputOf(connection, options, since);

@@ -44,7 +44,8 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
     return runSeveral({
       ...{ what: 'export', options, connections, resources: options.resource },
       source: settings.source,
-      start: (temporal, connection, start) => startExport(temporal, inputOf(options, connection), start),
+      start: (temporal, connection, start, together) =>
+        startExport(temporal, { ...inputOf(options, connection), ...together }, start),
     });
   const [connection] = connections as [ConnectionSettings];
   const input = inputOf(options, connection);

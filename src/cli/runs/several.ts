@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { selectResources } from '../../config/index.js';
-import type { ExportResult, RunOutcome } from '../../core/contract/index.js';
+import type { ExportInput, ExportResult, RunOutcome, Together } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { manualId, type StartOptions } from '../../temporal/client/start.js';
@@ -30,8 +31,12 @@ interface Several<Options> {
     temporal: TemporalClient,
     connection: ConnectionSettings,
     options: StartOptions,
+    together: TogetherInput,
   ) => Promise<string>;
 }
+
+/** The part of an export's input that lets several exports share their alerts; empty for one that has none. */
+type TogetherInput = Pick<ExportInput, 'together'>;
 
 interface Run {
   readonly workflowId: string;
@@ -51,10 +56,12 @@ export function runSeveral(several: Several<Options>): Promise<ExitCode> {
     const { differences, idle } = await checkWorkers(temporal, connections, options);
     for (const text of idle) output.note(`warning: ${text}`);
     const runs = openSeveralRuns(temporal, { what, total: connections.length, ...options, wait });
+    const together = togetherOf(connections);
     try {
       const ended = await eachConnection(
         connections,
-        (connection, timeoutMs) => runOne(temporal, connection, { several, runs, timeoutMs, differences }),
+        (connection, timeoutMs) =>
+          runOne(temporal, connection, { several, runs, timeoutMs, differences, together }),
         runs.ended,
       );
       runs.close();
@@ -71,12 +78,24 @@ interface RunContext {
   readonly timeoutMs: number;
   /** Workers with another configuration, of all connections. */
   readonly differences: readonly WorkerDifference[];
+  readonly together: Together;
+}
+
+/** The connections with targets for alerts report. */
+function togetherOf(connections: readonly ConnectionSettings[]): Together {
+  return { id: randomUUID(), exports: connections.filter(({ notify }) => notify.length > 0).length };
 }
 
 async function runOne(
   temporal: TemporalClient,
   connection: ConnectionSettings,
-  { several: { what, options, resources, source, start }, runs, timeoutMs, differences }: RunContext,
+  {
+    several: { what, options, resources, source, start },
+    runs,
+    timeoutMs,
+    differences,
+    together,
+  }: RunContext,
 ): Promise<Run> {
   if (runs.signal.aborted)
     throw new DetachedError(`The ${what} was not started, because the command ended first.`);
@@ -89,7 +108,12 @@ async function runOne(
   );
   const workflowId = manualId(connection.name, what);
   await reachTemporal(temporal, () =>
-    start(temporal, connection, { workflowId, taskQueue: options.taskQueue }),
+    start(
+      temporal,
+      connection,
+      { workflowId, taskQueue: options.taskQueue },
+      connection.notify.length > 0 && together.exports > 1 ? { together } : {},
+    ),
   );
   if (options.wait === false) return { workflowId, result: null };
   runs.started(workflowId);

@@ -46,7 +46,7 @@ function workingFolder(): string {
 export const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   ...{ worker: [], export: [], backfill: [], cancel: [], status: [], history: [], verify: [], report: [] },
   ...{ rollback: [], purge: [], ddl: [], dbt: [], cat: [], replay: [], webhook: [], doctor: [], init: [] },
-  ...{ demo: [], simulator: [], 'write-back': ['receipts'] },
+  ...{ demo: [], simulator: [], notify: [], 'write-back': ['receipts'] },
   schedule: ['apply', 'describe', 'trigger', 'pause', 'resume', 'delete'],
   config: ['check', 'schema'],
 };

@@ -4,11 +4,12 @@ import type { SkippedNight } from '../../temporal/schedule/skipped-night.js';
 import { age, table } from '../shared/text.js';
 
 /** The result of `schedule apply`. */
-export function appliedLines({ scheduleId, outcome, changes, nextRuns }: AppliedSchedule): string[] {
+export function appliedLines({ scheduleId, outcome, changes, nextRuns, watcher }: AppliedSchedule): string[] {
   return [
     `Schedule ${scheduleId}: ${outcome}`,
     ...table(changes.map(({ setting, before, after }) => [`  ${setting}:`, before, '->', after])),
     ...nextLine(nextRuns),
+    ...(watcher === 'none' ? [] : [`  watcher for alerts: ${watcher}`]),
   ];
 }
 

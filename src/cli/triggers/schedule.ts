@@ -1,3 +1,4 @@
+import { scheduleId } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import {
@@ -6,7 +7,6 @@ import {
   describeSchedule,
   pauseSchedule,
   resumeSchedule,
-  scheduleId,
   triggerSchedule,
 } from '../../temporal/schedule/schedule.js';
 import { nextSkippedNight } from '../../temporal/schedule/skipped-night.js';

@@ -1,3 +1,4 @@
+import type { AlertSent, ReportAlertsInput, SendAlertInput, WatchInput } from './alerts.js';
 import type { StartedOnPublished, StartOnPublishedInput } from './published.js';
 import type { ExportInput } from './runs.js';
 import type {
@@ -14,7 +15,6 @@ import type {
   MergedParts,
   MergePartsInput,
   MergePlanned,
-  NotifyInput,
   PlanMergeInput,
   PreparedRun,
   PrepareRunInput,
@@ -45,5 +45,7 @@ export interface Activities extends WriteBackActivities {
   'worktrack.purgeRecord'(input: PurgeRecordInput): Promise<RecordPurged>;
   'worktrack.followTable'(input: RunRef): Promise<TableFollowed>;
   'worktrack.startOnPublished'(input: StartOnPublishedInput): Promise<StartedOnPublished>;
-  'worktrack.notify'(input: NotifyInput): Promise<void>;
+  'worktrack.reportAlerts'(input: ReportAlertsInput): Promise<void>;
+  'worktrack.watch'(input: WatchInput): Promise<void>;
+  'worktrack.notify'(input: SendAlertInput): Promise<AlertSent>;
 }

@@ -4,6 +4,7 @@
  * workflow sandbox imports these files.
  */
 export type { Activities } from './activities.js';
+export type * from './alerts.js';
 export type * from './deletes.js';
 export type * from './mirror.js';
 export * from './names.js';

@@ -24,16 +24,11 @@ export interface RunRequest extends Requested {
   readonly since: UtcSeconds | null;
   /** Milliseconds since 1970. Determines `dt=`. */
   readonly nominalStart: number;
-  /** Events that the configuration wants notifications for; absent: as in the previous request. */
-  readonly notify?: readonly NotifyEvent[];
-  /** The sender notifies of this run, together with those of other resources; absent: the mirror does. */
-  readonly notifier?: 'sender';
+  /** The sender reports this run for alerts, together with those of other resources; absent: the mirror does. */
+  readonly alertedBy?: 'sender';
   /** A Schedule or a change notice requested the run, so it gives way to work that someone waits for. */
   readonly background?: true;
 }
-
-/** Events with a notification: a failed run, and the first published run after a failure. */
-export type NotifyEvent = 'failure' | 'recovery';
 
 /** Publish the rows of an earlier run as a new run, with that run's checkpoint. */
 export interface RollbackRequest extends Requested {
@@ -173,10 +168,6 @@ export interface MirrorState {
   readonly lastRun: RunReport | null;
   /** A failed run whose staged pages the next run may resume from; `null`: none. */
   readonly resumable: RunId | null;
-  /** Events that the last request for a run wants notifications for. */
-  readonly notify: readonly NotifyEvent[];
-  /** Whether the last run that was not cancelled failed. */
-  readonly failing: boolean;
   /** Why the table does not show the published run yet; `null`: it does, or there is no table. */
   readonly tableWarning: string | null;
   /** What the store refused to remove in the last clean-up; `null`: nothing. */

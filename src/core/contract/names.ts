@@ -6,6 +6,9 @@ export const PURGE_WORKFLOW = 'purgeWorkflow';
 export const MIRROR_WORKFLOW = 'resourceMirrorWorkflow';
 export const CHANGE_NOTICE_WORKFLOW = 'changeNoticeWorkflow';
 export const CHANGE_NOTICE_SIGNAL = 'changeNotice';
+export const ALERTS_WORKFLOW = 'alertsWorkflow';
+export const ALERTS_SIGNAL = 'alertReport';
+export const WATCH_WORKFLOW = 'watchWorkflow';
 export const DEFAULT_TASK_QUEUE = 'worktrack';
 
 /**
@@ -48,4 +51,24 @@ export function onPublishedWorkflowId(connection: string, resource: string, runI
  */
 export function noticesWorkflowId(connection: string, resource: string): string {
   return `worktrack/${connection}/notices/${resource}`;
+}
+
+/** The id of the workflow that sends the alerts of all connections of a task queue. */
+export function alertsWorkflowId(taskQueue: string): string {
+  return `worktrack-alerts/${taskQueue}`;
+}
+
+/**
+ * The id of a connection's nightly Schedule.
+ *
+ * @example
+ * const handle = temporal.client.schedule.getHandle(scheduleId('acme'));
+ */
+export function scheduleId(connection: string): string {
+  return `worktrack/${connection}/nightly`;
+}
+
+/** The id of the Schedule that looks for stale data and missed runs of a connection, and of the workflows that it starts. */
+export function watcherId(connection: string): string {
+  return `worktrack/${connection}/watch`;
 }

@@ -24,7 +24,7 @@ export interface NoticesState {
   readonly requested: {
     readonly number: number;
     readonly at: number;
-    readonly plan: Pick<ExportPlan, 'giveUpAfterMs' | 'minIntervalMs' | 'notify'>;
+    readonly plan: Pick<ExportPlan, 'giveUpAfterMs' | 'minIntervalMs' | 'alerts'>;
     readonly sent: Sent | null;
   } | null;
   /** No run is requested before this time. */

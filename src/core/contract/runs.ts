@@ -1,7 +1,7 @@
 import type { ObjectKey, RunId } from '../brands.js';
 import { EXIT, type ExitCode } from '../exit-code.js';
+import type { Together } from './alerts.js';
 import type { DeleteDetection } from './deletes.js';
-import type { NotifyEvent } from './mirror.js';
 
 /** Rows (docs/explanation/semantics.md#verification). */
 export interface RunCounts {
@@ -86,8 +86,6 @@ export interface RunReport {
   readonly error: RunError | null;
   /** Of a purge: what held the record. */
   readonly purged?: PurgeCounts;
-  /** The event of which the sender of the request notifies; absent: none, or the mirror has done it. */
-  readonly event?: NotifyEvent;
   /** Of a rollback: the run whose rows it published. */
   readonly rolledBackTo?: RunId;
   /** Of a rollback: the run that `latest.json` named before. */
@@ -113,6 +111,8 @@ export interface ExportInput {
    * (docs/explanation/checks.md).
    */
   readonly acceptChecks?: string;
+  /** Exports of other connections with which this one shares its alerts (docs/how-to/alerts.md#when-messages-are-sent). */
+  readonly together?: Together;
 }
 
 export interface ExportResult {
@@ -138,6 +138,8 @@ export interface BackfillInput {
   /** Reads everything and detects deletes (docs/explanation/semantics.md#deletes). */
   readonly reconcile?: boolean;
   readonly allowDeletes?: boolean;
+  /** As in `ExportInput`. */
+  readonly together?: Together;
 }
 
 export interface RollbackInput {

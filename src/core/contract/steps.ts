@@ -3,9 +3,9 @@ import type { Removal } from '../removal.js';
 import type { RetentionSettings } from '../settings.js';
 import type { WordsSpent } from '../words-budget.js';
 import type { DeleteDetection, DeletesProblem } from './deletes.js';
-import type { CleanUpDue, LearnedPageSize, NotifyEvent, Published, Writer } from './mirror.js';
+import type { CleanUpDue, LearnedPageSize, Published, Writer } from './mirror.js';
 import type { OnPublishedTarget } from './published.js';
-import type { CheckSummary, PublishedMode, PurgeCounts, RunCounts, RunMode, RunReport } from './runs.js';
+import type { CheckSummary, PublishedMode, PurgeCounts, RunCounts, RunMode } from './runs.js';
 
 /** Identifies a run to an activity. */
 export interface RunRef {
@@ -316,22 +316,6 @@ export interface ExportPlan {
   readonly giveUpAfterMs: number;
   /** Minimum interval between two runs that change notices request. */
   readonly minIntervalMs: number;
-  /** Events that the configuration wants notifications for. */
-  readonly notify: readonly NotifyEvent[];
-}
-
-/** A run in a notification. */
-export interface NotifiedRun extends Pick<RunReport, 'resource' | 'outcome' | 'runId' | 'error'> {
-  readonly event: NotifyEvent;
-}
-
-/** A notification of one run, or of the runs of an export. */
-export interface NotifyInput extends Omit<NotifiedRun, 'resource'> {
-  readonly connection: string;
-  /** `null` for several. */
-  readonly resource: string | null;
-  /** Absent: one run, which the other fields describe. */
-  readonly resources?: readonly NotifiedRun[];
-  /** When the runs ended, milliseconds since 1970. */
-  readonly at: number;
+  /** Whether the connection has targets for alerts. */
+  readonly alerts: boolean;
 }

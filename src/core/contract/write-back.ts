@@ -142,6 +142,8 @@ export interface WriteBackPlanned {
   readonly results: WrittenResults | null;
   /** Whether the configuration includes a mirror of the resource. */
   readonly mirrored: boolean;
+  /** Whether the connection has targets for alerts. */
+  readonly alerts: boolean;
   readonly giveUpAfterMs: number;
 }
 

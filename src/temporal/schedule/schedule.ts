@@ -12,12 +12,14 @@ import {
   EXPORT_WORKFLOW,
   type ExportInput,
   exportWorkflowId,
+  scheduleId,
 } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { cronOf, isEditedByHand, type ScheduleChange, scheduleChanges } from './schedule-diff.js';
 import { addNote } from './schedule-note.js';
 import { type ScheduledRun, scheduledRun } from './schedule-runs.js';
+import { type AppliedWatcher, applyWatcher, deleteWatcher } from './watcher.js';
 
 const LAST_RUNS = 5;
 const NEXT_RUNS = 3;
@@ -28,6 +30,8 @@ export interface AppliedSchedule {
   /** Empty unless updated. */
   readonly changes: readonly ScheduleChange[];
   readonly nextRuns: readonly Date[];
+  /** The Schedule that looks for stale data and missed runs (docs/how-to/alerts.md#the-watcher). */
+  readonly watcher: AppliedWatcher;
 }
 
 export interface DescribedSchedule {
@@ -41,16 +45,6 @@ export interface DescribedSchedule {
   readonly lastRuns: readonly ScheduledRun[];
   /** Number of runs skipped because the previous run was still in progress. */
   readonly skipped: number;
-}
-
-/**
- * The id of a connection's nightly Schedule.
- *
- * @example
- * const handle = temporal.client.schedule.getHandle(scheduleId('acme'));
- */
-export function scheduleId(connection: string): string {
-  return `worktrack/${connection}/nightly`;
 }
 
 /** The Schedule options of a connection's configuration. */
@@ -83,8 +77,8 @@ function scheduleOptions({ name, schedule }: ConnectionSettings, taskQueue: stri
 }
 
 /**
- * Creates the nightly Schedule of a connection, or updates it to match the configuration. Idempotent; does not change
- * whether the Schedule is paused.
+ * Creates the nightly Schedule of a connection, or updates it to match the configuration, and its watcher, if alerts need
+ * one. Idempotent; does not change whether the Schedule is paused.
  *
  * @throws ConfigurationError if the server rejects the cron expression or the time zone
  * @example
@@ -96,6 +90,15 @@ export async function applySchedule(
   connection: ConnectionSettings,
   taskQueue: string = DEFAULT_TASK_QUEUE,
 ): Promise<AppliedSchedule> {
+  const applied = await applyNightly(temporal, connection, taskQueue);
+  return { ...applied, watcher: await applyWatcher(temporal, connection, taskQueue) };
+}
+
+async function applyNightly(
+  temporal: TemporalClient,
+  connection: ConnectionSettings,
+  taskQueue: string,
+): Promise<Omit<AppliedSchedule, 'watcher'>> {
   const id = scheduleId(connection.name);
   const options = scheduleOptions(connection, taskQueue);
   try {
@@ -273,14 +276,16 @@ export async function resumeSchedule(
 }
 
 /**
- * Deletes the Schedule; a run in progress continues.
+ * Deletes the Schedule and its watcher; a run in progress continues.
  *
  * @throws ScheduleNotFoundError
  * @example
  * await deleteSchedule(temporal, 'acme');
  */
-export function deleteSchedule(temporal: TemporalClient, connection: string): Promise<void> {
-  return handleOf(temporal, connection).delete();
+export async function deleteSchedule(temporal: TemporalClient, connection: string): Promise<void> {
+  // A watcher without a Schedule is removed as well.
+  await deleteWatcher(temporal, connection);
+  await handleOf(temporal, connection).delete();
 }
 
 function handleOf(temporal: TemporalClient, connection: string): ScheduleHandle {

@@ -23,6 +23,8 @@ const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan' | 'notify' | '
   'worktrack.sendRows': 'write-back',
   'worktrack.writeResults': 'write-back',
   'worktrack.startOnPublished': 'notify',
+  'worktrack.reportAlerts': 'notify',
+  'worktrack.watch': 'notify',
   'worktrack.notify': 'notify',
 };
 

@@ -24,7 +24,8 @@ const FIRST: readonly string[] = ['worktrack.prepareRun', 'worktrack.planWriteBa
 const LAST: readonly string[] = ['worktrack.cleanUp', 'worktrack.discardRun', 'worktrack.writeResults'];
 /** These need no other activity's configuration, and a run can be over, or have only this activity. They open no pin. */
 const ALONE: readonly string[] = [
-  ...['worktrack.shortRun', 'worktrack.notify', 'worktrack.purgeRecord', 'worktrack.followTable'],
+  ...['worktrack.shortRun', 'worktrack.reportAlerts', 'worktrack.watch', 'worktrack.notify'],
+  ...['worktrack.purgeRecord', 'worktrack.followTable'],
   ...LAST,
 ];
 /** No activity of a run waits longer than `retries.giveUpAfter`, and most configurations have less than this. */

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { scheduleId } from '../../../src/temporal/schedule/schedule.js';
+import { scheduleId } from '../../../src/core/contract/index.js';
 import { expectMirrored } from '../../support/mirrored.js';
 import { runCommand, startWorkerProcess } from '../../support/processes.js';
 import { readPointer } from '../../support/snapshot.js';

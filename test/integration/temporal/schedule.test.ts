@@ -1,5 +1,6 @@
 import { ScheduleOverlapPolicy } from '@temporalio/client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { scheduleId } from '../../../src/core/contract/index.js';
 import { DAY_MS, MINUTE_MS } from '../../../src/core/duration.js';
 import {
   applySchedule,
@@ -7,7 +8,6 @@ import {
   describeSchedule,
   pauseSchedule,
   resumeSchedule,
-  scheduleId,
   triggerSchedule,
 } from '../../../src/temporal/schedule/schedule.js';
 import { readStatus } from '../../../src/temporal/status/status.js';

@@ -33,6 +33,7 @@ describe('the histories of batches', () => {
       rows: 1,
       results: null,
       mirrored: false,
+      alerts: false,
       giveUpAfterMs: 60_000,
     }),
     'worktrack.claimRows': async () => 'turn' as ObjectKey,

@@ -49,6 +49,7 @@ describe('what the schedule commands print', () => {
       outcome: 'unchanged',
       changes: [],
       nextRuns: next,
+      watcher: 'none',
     });
     expect(lines).toEqual([
       'Schedule worktrack/acme/nightly: unchanged',

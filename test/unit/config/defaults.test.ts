@@ -66,7 +66,7 @@ describe('defaults for all connections', () => {
       webhook: { kinds: { a: ['tasks'], b: ['tasks'] } },
     });
     expect(two!.apiKey).not.toHaveProperty('env');
-    expect([three!.notify, three!.webhook, three!.sync.pageSize]).toEqual([null, null, 1000]);
+    expect([three!.notify, three!.webhook, three!.sync.pageSize]).toEqual([[], null, 1000]);
   });
 
   it('give the same settings as the keys written out in each connection', () => {

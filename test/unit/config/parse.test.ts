@@ -140,7 +140,7 @@ describe('a valid configuration', () => {
       },
       masking: null,
       webhook: null,
-      notify: null,
+      notify: [],
       onPublished: null,
       writeBack: {
         'time-entries': { path: 'time-entries', idField: 'id', success: 'record' },
@@ -362,20 +362,37 @@ resources:
 });
 
 describe('notify', () => {
-  it('accepts a URL and secrets by reference, and sends failures and recoveries by default', () => {
+  it('accepts a URL and secrets by reference, and sends what a person should know by default', () => {
     const lines = 'notify: { url: "https://h.example/x", headers: { Authorization: { env: TOKEN } } }';
-    expect(connectionOf(withLines(lines)).notify).toEqual({
-      url: 'https://h.example/x',
-      headers: { Authorization: { env: 'TOKEN' } },
-      on: ['failure', 'recovery'],
-    });
+    expect(connectionOf(withLines(lines)).notify).toEqual([
+      {
+        id: expect.stringMatching(/^[0-9a-f]{12}$/),
+        format: 'json',
+        url: 'https://h.example/x',
+        key: null,
+        headers: { Authorization: { env: 'TOKEN' } },
+        on: ['failure', 'recovery', 'stale', 'check', 'rows-not-written'],
+        maxAgeMs: null,
+      },
+    ]);
   });
 
   it('accepts a reference to a URL that is a secret', () => {
     const lines = 'notify: { url: { file: /run/secrets/hook }, on: [failure, failure] }';
-    expect(connectionOf(withLines(lines)).notify).toMatchObject({
-      url: { file: '/run/secrets/hook' },
-      on: ['failure'],
-    });
+    expect(connectionOf(withLines(lines)).notify).toMatchObject([
+      { url: { file: '/run/secrets/hook' }, on: ['failure'] },
+    ]);
+  });
+
+  it('accepts a list of targets, whose ids depend on where they send and not on what', () => {
+    const url = 'url: { env: HOOK }';
+    const of = (target: string) => connectionOf(withLines(`notify: [{ ${target} }]`)).notify[0]!.id;
+    expect(of(url)).toBe(of(`${url}, on: [stale], maxAge: 30h`));
+    expect(of(url)).not.toBe(of(`${url}, format: slack`));
+    const lines = 'notify: [{ url: { env: HOOK } }, { format: pagerduty, key: { env: PD } }]';
+    expect(connectionOf(withLines(lines)).notify).toMatchObject([
+      { format: 'json' },
+      { format: 'pagerduty', url: 'https://events.pagerduty.com/v2/enqueue', key: { env: 'PD' } },
+    ]);
   });
 });

@@ -13,9 +13,9 @@ import {
 
 const planWith = (minIntervalMs: number): ExportPlan => ({
   resources: ['tasks'],
-  notify: [],
   giveUpAfterMs: 1,
   minIntervalMs,
+  alerts: true,
 });
 const fresh = newNotices('acme', 'tasks');
 

@@ -50,7 +50,7 @@ const NEVER: readonly unknown[] = [undefined, null, {}, [], 'text', 5, true, [ru
 describe('A request to a mirror', () => {
   it.each([
     run,
-    { ...run, replyTo: 'w', since: '2026-11-21T02:00:00Z', notify: ['failure', 'recovery'] },
+    { ...run, replyTo: 'w', since: '2026-11-21T02:00:00Z', alertedBy: 'sender' },
     { ...run, mode: 'full', somethingNewer: 1 },
     rollback,
     purge,
@@ -79,8 +79,7 @@ describe('A request to a mirror', () => {
     [{ nominalStart: '2026' }, 'nominalStart must be milliseconds since 1970'],
     [{ nominalStart: Number.NaN }, 'nominalStart must be'],
     [{ nominalStart: 8.64e15 }, 'nominalStart must be'],
-    [{ notify: ['always'] }, 'notify[0] must be "failure" or "recovery"'],
-    [{ notify: 'failure' }, 'notify must be a list'],
+    [{ alertedBy: 'nobody' }, 'alertedBy must be "sender"'],
   ])('with %j names the field', (wrong, problem) => {
     expect(mirrorRequestProblem({ ...run, ...wrong })).toContain(problem);
   });

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { toFailure, transientFailure } from '../../../activities/shared/failures.js';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import type { RunReport } from '../../../src/core/contract/index.js';
-import { exportNotification } from '../../../src/core/notify.js';
 import {
   cutText,
   jsonTextBytes,
@@ -45,7 +44,6 @@ function report(at: number, warnings: readonly string[], message: string | null)
       `${resource}/snapshots/dt=2026-11-21/run=20261121T020000Z-00000001/_datapackage.json` as ObjectKey,
     warnings,
     error: message === null ? null : { type: 'Transient', message },
-    event: 'failure',
   };
 }
 
@@ -134,8 +132,6 @@ describe('A text budget', () => {
       );
       for (const { error } of limited) expect(error!.message).not.toBe('');
       if (count <= 1000) for (const { counts } of limited) expect(counts).not.toBeNull();
-      const notification = exportNotification('acme', reports, ['failure'], 0);
-      expect(bytesOf(notification)).toBeLessThan(1.2 * MIB);
     },
   );
 });

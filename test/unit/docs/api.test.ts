@@ -8,7 +8,10 @@ describe('the public API', () => {
     const functions = names.filter(({ kind }) => kind === 'function');
     expect(functions.length).toBeGreaterThan(60);
     expect(functions.filter((one) => /^(?:@|$)/.test(one.doc)).map(({ name }) => name)).toEqual([]);
-    const workflows = ['resourceMirrorWorkflow', 'changeNoticeWorkflow', 'writeBackLockWorkflow'];
+    const workflows = [
+      ...['resourceMirrorWorkflow', 'changeNoticeWorkflow', 'writeBackLockWorkflow'],
+      ...['alertsWorkflow', 'watchWorkflow'],
+    ];
     const without = functions.filter((one) => exampleOf(one) === null).map(({ name }) => name);
     // Only this package starts these.
     expect(without.sort()).toEqual(workflows.sort());

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { MirrorRequest, RunAnswer, RunReport, RunRequest } from '../../../src/core/contract/index.js';
-import { answerOf, enqueue, nextBatch, notifierOf, remember } from '../../../workflows/mirror/queue.js';
+import { alertedBy, answerOf, enqueue, nextBatch, remember } from '../../../workflows/mirror/queue.js';
 import { runRequest } from '../../support/run-request.js';
 
 const request = (requestId: string, more: Partial<RunRequest> = {}): RunRequest =>
@@ -56,12 +56,15 @@ function servedIn(waiting: readonly MirrorRequest[]): string[][] {
 }
 
 describe('The queue of a mirror', () => {
-  it('serves requests whose senders notify together with others, and leaves the notification to a sender', () => {
-    const waiting = [request('a'), request('b', { notifier: 'sender' })].reduce<MirrorRequest[]>(enqueue, []);
+  it('serves requests whose senders report for alerts together with others, and leaves the report to a sender', () => {
+    const waiting = [request('a'), request('b', { alertedBy: 'sender' })].reduce<MirrorRequest[]>(
+      enqueue,
+      [],
+    );
     const { batch } = nextBatch(waiting)!;
     expect(batch.all).toHaveLength(2);
-    expect(notifierOf(batch.all)).toBe('sender');
-    expect(notifierOf([request('a')])).toBe('mirror');
+    expect(alertedBy(batch.all)).toBe('sender');
+    expect(alertedBy([request('a')])).toBe('mirror');
   });
 
   it('keeps the place of a repeated request and answers its last sender', () => {
@@ -216,7 +219,7 @@ describe('The answers that a mirror keeps', () => {
   });
 });
 
-it('merges requests that differ only in their notification settings', () => {
-  const next = nextBatch([request('a'), request('b', { notify: ['failure'] }), request('c', { notify: [] })]);
-  expect(next?.batch.all.map(({ requestId }) => requestId)).toEqual(['a', 'b', 'c']);
+it('merges requests that differ only in who reports them for alerts', () => {
+  const next = nextBatch([request('a'), request('b', { alertedBy: 'sender' })]);
+  expect(next?.batch.all.map(({ requestId }) => requestId)).toEqual(['a', 'b']);
 });

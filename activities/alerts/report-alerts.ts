@@ -1,0 +1,41 @@
+import { HAS_STARTED, observeRun, observeWriteBack } from '../../src/core/alerts/index.js';
+import type { Activities, AlertReport, ReportAlertsInput } from '../../src/core/contract/index.js';
+import type { ConnectionSettings } from '../../src/core/settings.js';
+import { isSchemaChange } from '../../src/lake/rows/schema.js';
+import { temporalClock } from '../shared/activity-context.js';
+import type { ActivityDeps } from '../shared/deps.js';
+import { maxAgesOf } from './max-ages.js';
+import { scheduleFacts } from './schedule-facts.js';
+import { signalAlerts } from './signal-alerts.js';
+
+/** Reports ended runs and write-backs to the workflow that sends alerts. Does nothing for a connection without targets. */
+export function createReportAlerts(deps: ActivityDeps): Activities['worktrack.reportAlerts'] {
+  return async ({ connection, runs, writeBack, together }) => {
+    const { settings } = deps.connection(connection);
+    if (settings.notify.length === 0) return;
+    const observations = [
+      ...runs.flatMap((run) => observeRun(run, isSchemaChange)),
+      ...(runs.some(({ outcome }) => outcome === 'published') ? [HAS_STARTED] : []),
+      ...(writeBack === undefined ? [] : [observeWriteBack(writeBack)]),
+    ];
+    await signalAlerts(settings, {
+      observations,
+      ...(await nextCheck(settings, runs, temporalClock()())),
+      ...(together === undefined ? {} : { together }),
+    });
+  };
+}
+
+/** When the data can have become stale. After a run of all resources, an earlier check is not needed any more. */
+async function nextCheck(
+  settings: ConnectionSettings,
+  runs: ReportAlertsInput['runs'],
+  now: number,
+): Promise<Pick<AlertReport, 'checkAt' | 'checkBy'>> {
+  const published = runs.filter(({ outcome }) => outcome === 'published').map(({ resource }) => resource);
+  if (published.length === 0) return {};
+  const maxAges = maxAgesOf(settings, await scheduleFacts(settings, now));
+  const at = maxAges.size === 0 ? null : now + Math.min(...maxAges.values());
+  if (settings.resources.every(({ name }) => published.includes(name))) return { checkAt: at };
+  return at === null ? {} : { checkBy: at };
+}

@@ -1,0 +1,48 @@
+import { Context } from '@temporalio/activity';
+import { isSuccess, type JsonAnswer, postAlert, targetPath } from '../../src/api/index.js';
+import type { AlertMessage } from '../../src/core/contract/alerts.js';
+import type { Activities } from '../../src/core/contract/index.js';
+import type { ConnectionSettings } from '../../src/core/settings.js';
+import type { ActivityDeps } from '../shared/deps.js';
+import { finalFailure, transientFailure } from '../shared/failures.js';
+
+/** Statuses that a later attempt may change. */
+const TRANSIENT: readonly number[] = [408, 425, 429];
+
+/** Posts a message to its target. A target that no known connection has any more gets none. */
+export function createSendAlert(deps: ActivityDeps): Activities['worktrack.notify'] {
+  return async ({ connections, message }) => {
+    for (const name of connections) {
+      const connection = knownConnection(deps, name);
+      const target = connection?.notify.find(({ id }) => id === message.target);
+      if (connection === null || target === undefined) continue;
+      const named = namesIn(message).flatMap((one) => knownConnection(deps, one) ?? []);
+      const signal = Context.current().cancellationSignal;
+      const answer = await postAlert({ connection, target, message, named, signal });
+      checkAnswer(answer, targetPath(connection, target));
+      return { isGone: false };
+    }
+    return { isGone: true };
+  };
+}
+
+/** `null` for a connection that was removed from the configuration. */
+function knownConnection(deps: ActivityDeps, name: string): ConnectionSettings | null {
+  try {
+    return deps.connection(name).settings;
+  } catch {
+    return null;
+  }
+}
+
+function namesIn({ news, over, still }: AlertMessage): string[] {
+  const groups = [...news.groups, ...over.groups, ...still.groups];
+  return [...new Set(groups.map(({ connection }) => connection))];
+}
+
+function checkAnswer({ status, text, retryAfterMs }: JsonAnswer, path: string): void {
+  if (isSuccess(status)) return;
+  const message = `${path} answered with status ${status}${text === '' ? '' : `: ${text}`}`;
+  if (status >= 500 || TRANSIENT.includes(status)) throw transientFailure(message, retryAfterMs);
+  throw finalFailure('Configuration', `${message}. Correct its url, key, headers or format.`);
+}

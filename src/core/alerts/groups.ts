@@ -1,0 +1,62 @@
+import type { AlertGroup, AlertGroups, AlertProblem } from '../contract/alerts.js';
+import { ALERT_EVENTS, type AlertEvent, type ProblemKind } from './events.js';
+
+/** Connections that a message lists, resources of each, and different texts of each. */
+const MAX_GROUPS = 20;
+const MAX_RESOURCES = 10;
+const MAX_CAUSES = 3;
+
+/** No problems. */
+export const NO_GROUPS: AlertGroups = { groups: [], more: 0, connections: 0 };
+
+interface Listed {
+  readonly problem: AlertProblem;
+  readonly event: ProblemKind;
+}
+
+/** The problems of a message, by connection and event: the most important first, then by name of the connection. */
+export function groupsOf(listed: readonly Listed[]): AlertGroups {
+  const groups = new Map<string, Listed[]>();
+  for (const one of listed) {
+    const key = `${one.problem.connection}\n${one.event}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [one]);
+    else group.push(one);
+  }
+  const sorted = [...groups.values()].sort((a, b) => compare(a[0]!, b[0]!));
+  return {
+    groups: sorted.slice(0, MAX_GROUPS).map(toGroup),
+    more: Math.max(0, sorted.length - MAX_GROUPS),
+    connections: new Set(listed.map(({ problem }) => problem.connection)).size,
+  };
+}
+
+/** The most important event. */
+export function worstOf(events: readonly AlertEvent[]): AlertEvent {
+  return ALERT_EVENTS.find((event) => events.includes(event)) ?? 'recovery';
+}
+
+function compare(a: Listed, b: Listed): number {
+  const rank = ALERT_EVENTS.indexOf(a.event) - ALERT_EVENTS.indexOf(b.event);
+  if (rank !== 0) return rank;
+  return a.problem.connection < b.problem.connection ? -1 : 1;
+}
+
+function toGroup(listed: readonly Listed[]): AlertGroup {
+  const [{ problem, event }] = listed as [Listed, ...Listed[]];
+  const resources = [...new Set(listed.map((one) => one.problem.resource))];
+  const causes = new Map<string, string[]>();
+  for (const { problem: one } of listed)
+    causes.set(one.text, [...(causes.get(one.text) ?? []), one.resource]);
+  return {
+    connection: problem.connection,
+    event,
+    since: Math.min(...listed.map((one) => one.problem.since)),
+    resources: resources.slice(0, MAX_RESOURCES),
+    count: resources.length,
+    causes: [...causes]
+      .filter(([text]) => text !== '')
+      .slice(0, MAX_CAUSES)
+      .map(([text, of]) => ({ resources: [...new Set(of)].slice(0, MAX_RESOURCES), text })),
+  };
+}

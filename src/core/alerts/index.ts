@@ -1,0 +1,15 @@
+/** Alerts: events, the rules that lead to messages, and the formats of the vendors (docs/how-to/alerts.md). */
+export { ALERT_EVENTS, type AlertEvent, DEFAULT_ALERT_EVENTS, type ProblemKind } from './events.js';
+export { exampleAlert } from './example.js';
+export {
+  HAS_STARTED,
+  longestGap,
+  observeAge,
+  observeRun,
+  observeSchedule,
+  observeWriteBack,
+  WHOLE_CONNECTION,
+  withinBudget,
+} from './observe.js';
+export { PAGERDUTY_URL } from './pagerduty.js';
+export { ALERT_FORMATS, type AlertFormat, renderAlert } from './render.js';

@@ -1,0 +1,381 @@
+/**
+ * The rules by which observations become messages (docs/how-to/alerts.md#when-messages-are-sent): a state, what was
+ * observed, and the time give the messages that are due. Pure: the workflow sandbox imports this file. Times are
+ * milliseconds since 1970.
+ */
+import type {
+  AlertMessage,
+  AlertProblem,
+  AlertReport,
+  AlertsConnection,
+  AlertsState,
+  AlertTargetState,
+  FoundProblem,
+  Observation,
+} from '../contract/alerts.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../duration.js';
+import { FAILED_RUN, isLasting } from './events.js';
+import { groupsOf, NO_GROUPS, worstOf } from './groups.js';
+import { type View, viewOf, viewsOf } from './views.js';
+
+/** After a message, further news for the same target are collected for this long. */
+export const COLLECT_MS = 10 * MINUTE_MS;
+/** How long a message waits for the other exports of one command. */
+export const TOGETHER_MS = HOUR_MS;
+/** While other connections still have problems, a recovery waits this long for theirs. */
+export const RECOVERY_MS = HOUR_MS;
+/** The first reminder. It is later than a day, so that it does not come just before the nightly run that ends the problem. */
+export const FIRST_REMINDER_MS = 26 * HOUR_MS;
+export const REMINDER_MS = DAY_MS;
+/** After a message that could not be sent. What happens until then is in the next attempt. */
+export const RETRY_MS = 30 * MINUTE_MS;
+
+/** Problems beyond this number have no text, and beyond the second are not kept: Temporal refuses a state of 2 MiB. */
+const MAX_TEXTS = 800;
+const MAX_PROBLEMS = 3000;
+
+export function newAlerts(): AlertsState {
+  return { connections: {}, targets: {}, together: [] };
+}
+
+/** Whether there is nothing to remember, so that the workflow can end. */
+export function isIdle({ connections }: AlertsState): boolean {
+  return Object.keys(connections).length === 0;
+}
+
+/** Something was observed. */
+export function reported(before: AlertsState, report: AlertReport, now: number): AlertsState {
+  const { connection } = report;
+  const state = counted(before, report, now);
+  const old = state.connections[connection];
+  if (report.targets.length === 0) {
+    const { [connection]: _, ...connections } = state.connections;
+    return withUsedTargets({ ...state, connections });
+  }
+  const known = ({ kind, resource }: AlertProblem): boolean =>
+    kind === 'rows-not-written' || kind === 'behind' || report.resources.includes(resource);
+  const pausedAt = report.isPaused === true ? now : (old?.pausedAt ?? 0);
+  let problems = (old?.problems ?? []).filter(known);
+  for (const observation of report.observations) {
+    const isDue = ({ dueAt }: FoundProblem): boolean => dueAt === undefined || dueAt > pausedAt;
+    const found = { ...observation, problems: observation.problems.filter(isDue) };
+    problems = observed(problems, report, found, now);
+  }
+  const entry: AlertsConnection = {
+    targets: report.targets,
+    checkAt: checkAtOf(old?.checkAt ?? null, report),
+    pausedAt,
+    problems: limited(problems, othersOf(state, connection)),
+  };
+  const targets = { ...state.targets };
+  for (const { id, incidents } of report.targets) targets[id] = { ...(targets[id] ?? UNUSED), incidents };
+  return withUsedTargets({
+    ...state,
+    targets,
+    connections: { ...state.connections, [connection]: pruned(entry) },
+  });
+}
+
+function checkAtOf(before: number | null, { checkAt, checkBy }: AlertReport): number | null {
+  if (checkAt !== undefined) return checkAt;
+  if (checkBy === undefined) return before;
+  return before === null ? checkBy : Math.min(before, checkBy);
+}
+
+const UNUSED: AlertTargetState = { incidents: false, quietUntil: 0, remindAt: 0, retryAt: 0 };
+
+/** Counts the exports of one command that have reported. */
+function counted(
+  { together: before, ...state }: AlertsState,
+  { together }: AlertReport,
+  now: number,
+): AlertsState {
+  const open = before.filter(({ until }) => now < until);
+  if (together === undefined) return { ...state, together: open };
+  const { left, until } = open.find(({ id }) => id === together.id) ?? {
+    left: together.exports,
+    until: now + TOGETHER_MS,
+  };
+  const others = open.filter(({ id }) => id !== together.id);
+  return {
+    ...state,
+    together: left <= 1 ? others : [...others, { id: together.id, left: left - 1, until }],
+  };
+}
+
+function observed(
+  problems: readonly AlertProblem[],
+  report: AlertReport,
+  { resource, covers, problems: found, quietly }: Observation,
+  now: number,
+): AlertProblem[] {
+  const { connection } = report;
+  const left = new Set(found);
+  const isFailed = found.some(({ kind }) => FAILED_RUN.includes(kind));
+  const after = problems.map((problem): AlertProblem => {
+    const { kind, mark } = problem;
+    if (problem.connection !== connection || problem.resource !== resource || !covers.includes(kind))
+      return problem;
+    const same = found.find((one) => one.kind === kind && (isLasting(kind) || one.mark === mark));
+    if (same === undefined) {
+      if (problem.overAt !== undefined) return problem;
+      const isReplaced = quietly === true || (isFailed && FAILED_RUN.includes(kind));
+      return { ...problem, ...(isReplaced ? { isReplaced } : {}), overAt: now };
+    }
+    left.delete(same);
+    // One that was over and comes back before its end was told goes on.
+    const { overAt: _, isReplaced: __, only: ___, together: before, ...open } = problem;
+    const isSame = mark === same.mark;
+    return { ...open, ...textOf(same), ...togetherOf(isSame ? before : report.together?.id) };
+  });
+  const added = [...left].map(
+    (one): AlertProblem => ({
+      ...{ connection, resource, kind: one.kind, ...textOf(one), since: now, told: {} },
+      ...togetherOf(report.together?.id),
+    }),
+  );
+  return [...after, ...added];
+}
+
+function togetherOf(id: string | undefined): Pick<AlertProblem, 'together'> {
+  return id === undefined ? {} : { together: id };
+}
+
+function textOf({ mark, text, only }: FoundProblem): Pick<AlertProblem, 'mark' | 'text' | 'only'> {
+  return { mark, text, ...(only === undefined ? {} : { only }) };
+}
+
+/** How many problems the other connections have. */
+function othersOf({ connections }: AlertsState, connection: string): number {
+  const all = Object.values(connections).reduce((sum, { problems }) => sum + problems.length, 0);
+  return all - (connections[connection]?.problems.length ?? 0);
+}
+
+/** Bounds the state. Problems that were there first stay. @param before problems of the other connections */
+function limited(problems: readonly AlertProblem[], before: number): AlertProblem[] {
+  if (before + problems.length <= MAX_TEXTS) return [...problems];
+  return problems
+    .slice(0, Math.max(0, MAX_PROBLEMS - before))
+    .map((problem, at) => (before + at < MAX_TEXTS ? problem : { ...problem, text: '' }));
+}
+
+/** Drops what nobody needs to hear of any more. */
+function pruned(entry: AlertsConnection): AlertsConnection {
+  const isNeeded = (problem: AlertProblem): boolean =>
+    entry.targets.some(({ id }) => {
+      const view = viewOf(entry, id, problem);
+      return view !== null && (problem.overAt === undefined || view.isNews || view.isOver);
+    });
+  return { ...entry, problems: entry.problems.filter(isNeeded) };
+}
+
+/** Drops the times of targets that no connection has any more. */
+function withUsedTargets(state: AlertsState): AlertsState {
+  const isUsed = (id: string): boolean =>
+    Object.values(state.connections).some(({ targets }) => targets.some((one) => one.id === id));
+  const unused = Object.keys(state.targets).filter((id) => !isUsed(id));
+  if (unused.length === 0) return state;
+  return {
+    ...state,
+    targets: Object.fromEntries(Object.entries(state.targets).filter(([id]) => !unused.includes(id))),
+  };
+}
+
+/** A message, and what its target has heard once it is sent. */
+export interface DueAlert {
+  readonly message: AlertMessage;
+  /** Connections of the target. */
+  readonly connections: readonly string[];
+  readonly tells: readonly AlertProblem[];
+}
+
+export interface NextAlerts {
+  readonly due: readonly DueAlert[];
+  /** Connections whose data may have become stale. */
+  readonly checks: readonly string[];
+  /** When to look again if nothing is reported before; `null`: never. */
+  readonly at: number | null;
+}
+
+/**
+ * The messages that are due, at most one for each target.
+ *
+ * @param busy ids of targets to which a message is being sent; each gets its next one after that
+ */
+export function nextAlerts(state: AlertsState, now: number, busy: ReadonlySet<string>): NextAlerts {
+  const due: DueAlert[] = [];
+  const later: number[] = [];
+  const checks: string[] = [];
+  for (const [name, { checkAt }] of Object.entries(state.connections)) {
+    if (checkAt === null) continue;
+    if (checkAt <= now) checks.push(name);
+    else later.push(checkAt);
+  }
+  const entries = Object.entries(state.connections).filter(([, { problems }]) => problems.length > 0);
+  for (const [id, target] of Object.entries(state.targets)) {
+    if (busy.has(id)) continue;
+    if (now < target.retryAt) {
+      later.push(target.retryAt);
+      continue;
+    }
+    const found = target.incidents
+      ? nextIncident(state, entries, id, now)
+      : nextDigest(state, entries, id, now);
+    if (found === null) continue;
+    if (typeof found === 'number') later.push(found);
+    else due.push(found);
+  }
+  return { due, checks, at: later.length === 0 ? null : Math.min(...later) };
+}
+
+/** Connections with problems, and those that are over. */
+type Entries = readonly (readonly [connection: string, entry: AlertsConnection])[];
+
+/** Until when a problem waits for the exports of the same command; 0 if it does not. */
+function heldUntil({ together }: AlertsState, { problem }: View): number {
+  if (problem.together === undefined) return 0;
+  return together.find(({ id }) => id === problem.together)?.until ?? 0;
+}
+
+/** A message to people: all that is new. @returns a time if it is due later */
+function nextDigest(state: AlertsState, entries: Entries, id: string, now: number): DueAlert | number | null {
+  const target = state.targets[id]!;
+  const views = entries.map(([, entry]) => viewsOf(entry, id));
+  const times: number[] = [];
+  const held = views.flatMap(({ news }) => news.map((one) => heldUntil(state, one)));
+  times.push(...held.filter((until) => until > now));
+  if (held.some((until) => until <= now)) times.push(Math.max(now, target.quietUntil));
+  // One message when all is well again. Until then, a connection that is well waits for the others.
+  const ended = views.filter((one) => one.over.length > 0 && one.isWell);
+  const isWell = views.every((one) => one.isWell);
+  if (ended.length > 0) {
+    const first = Math.min(...ended.flatMap(({ over }) => over.map(({ problem }) => problem.overAt!)));
+    times.push(isWell ? now : Math.max(now, first + RECOVERY_MS));
+  }
+  if (views.some(({ known }) => known.length > 0)) times.push(Math.max(now, target.remindAt));
+  if (times.length === 0) return null;
+  const at = Math.min(...times);
+  if (at > now) return at;
+  const news = views.flatMap((one) => one.news).filter((one) => heldUntil(state, one) <= now);
+  const over = ended.flatMap((one) => one.over);
+  const still = views.flatMap((one) => one.known);
+  const tells = [...news, ...over].map(({ problem }) => problem);
+  const isNew = tells.length > 0;
+  return {
+    connections: connectionsOf(state, id),
+    tells,
+    message: {
+      target: id,
+      kind: isNew ? 'alert' : 'reminder',
+      event: worstOf([
+        ...(isNew ? news : still).map(({ event }) => event),
+        ...(over.length > 0 ? (['recovery'] as const) : []),
+      ]),
+      at: now,
+      ...{ news: groupsOf(news), over: groupsOf(over), still: groupsOf(still) },
+    },
+  };
+}
+
+/** An event for each connection and kind, and its end. @returns a time if it is due later */
+function nextIncident(
+  state: AlertsState,
+  entries: Entries,
+  id: string,
+  now: number,
+): DueAlert | number | null {
+  const later: number[] = [];
+  for (const [connection, entry] of entries) {
+    for (const { event, all, news, isTold, isEnded } of viewsOf(entry, id).incidents) {
+      const common = { target: id, event, at: now };
+      if (!isTold && news.length > 0) {
+        const until = Math.max(...news.map((one) => heldUntil(state, one)));
+        if (until > now) later.push(until);
+        else
+          return {
+            connections: [connection],
+            tells: news.map(({ problem }) => problem),
+            message: { ...common, kind: 'alert', news: groupsOf(news), over: NO_GROUPS, still: NO_GROUPS },
+          };
+      }
+      if (isEnded)
+        return {
+          connections: [connection],
+          tells: all.map(({ problem }) => problem),
+          message: { ...common, kind: 'resolve', news: NO_GROUPS, over: groupsOf(all), still: NO_GROUPS },
+        };
+    }
+  }
+  return later.length === 0 ? null : Math.min(...later);
+}
+
+function connectionsOf({ connections }: AlertsState, id: string): string[] {
+  return Object.keys(connections).filter((name) => connections[name]!.targets.some((one) => one.id === id));
+}
+
+/** A message was sent, could not be sent, or its target exists no longer. */
+export function alertSent(
+  state: AlertsState,
+  { message, tells }: DueAlert,
+  outcome: 'sent' | 'failed' | 'gone',
+  now: number,
+): AlertsState {
+  const { target: id } = message;
+  const target = state.targets[id];
+  if (target === undefined) return state;
+  if (outcome === 'gone') return withoutTarget(state, id);
+  if (outcome === 'failed') return withTarget(state, id, { ...target, retryAt: now + RETRY_MS });
+  const heard = new Map(tells.map((problem) => [keyOf(problem), problem]));
+  const told = (problem: AlertProblem): AlertProblem => {
+    const then = heard.get(keyOf(problem));
+    if (then === undefined) return problem;
+    const { [id]: heardBefore, ...others } = problem.told;
+    const isEnd =
+      message.kind === 'resolve' || (then.overAt !== undefined && typeof heardBefore === 'string');
+    if (!isEnd) return { ...problem, told: { ...others, [id]: then.mark } };
+    // Should a lasting problem have come back meanwhile, it is news.
+    return { ...problem, told: isLasting(problem.kind) ? others : { ...others, [id]: null } };
+  };
+  const connections = { ...state.connections };
+  for (const name of new Set(tells.map(({ connection }) => connection))) {
+    const entry = connections[name];
+    if (entry !== undefined) connections[name] = pruned({ ...entry, problems: entry.problems.map(told) });
+  }
+  const isReminder = message.kind === 'reminder';
+  const next = {
+    ...target,
+    retryAt: 0,
+    quietUntil: message.news.groups.length > 0 ? now + COLLECT_MS : target.quietUntil,
+    remindAt: now + (isReminder ? REMINDER_MS : FIRST_REMINDER_MS),
+  };
+  return withTarget({ ...state, connections }, id, next);
+}
+
+/** Momentary problems of one resource are different ones if their marks differ. */
+function keyOf({ connection, resource, kind, mark }: AlertProblem): string {
+  return [connection, resource, kind, ...(isLasting(kind) ? [] : [mark])].join('\n');
+}
+
+function withTarget(state: AlertsState, id: string, target: AlertTargetState): AlertsState {
+  return { ...state, targets: { ...state.targets, [id]: target } };
+}
+
+function withoutTarget(state: AlertsState, id: string): AlertsState {
+  const connections = Object.entries(state.connections)
+    .map(([name, entry]) => {
+      const targets = entry.targets.filter((one) => one.id !== id);
+      return [name, targets.length === entry.targets.length ? entry : pruned({ ...entry, targets })] as const;
+    })
+    .filter(([, { targets }]) => targets.length > 0);
+  return withUsedTargets({ ...state, connections: Object.fromEntries(connections) });
+}
+
+/** The check of a connection has begun, so that it is not requested again before the check has reported. */
+export function checkBegun(state: AlertsState, connection: string, now: number): AlertsState {
+  const entry = state.connections[connection];
+  if (entry === undefined) return state;
+  return {
+    ...state,
+    connections: { ...state.connections, [connection]: { ...entry, checkAt: now + HOUR_MS } },
+  };
+}

@@ -1,0 +1,156 @@
+import type { FoundProblem, Observation, ReportAlertsInput, WriteBackAlert } from '../contract/alerts.js';
+import type { RunError } from '../contract/runs.js';
+import { cutText } from '../text-budget.js';
+import { FAILED_RUN, type ProblemKind } from './events.js';
+
+type EndedRun = ReportAlertsInput['runs'][number];
+
+/** Most warnings in one text. The manifest has all. */
+const MAX_NAMED = 5;
+/** Most bytes of one text, and of the texts of one report: Temporal refuses a signal of 2 MiB. */
+const MAX_TEXT_BYTES = 500;
+const MAX_TEXTS_BYTES = 400_000;
+const MIN_TEXT_BYTES = 80;
+
+/** Observations whose texts are short enough for one report. */
+export function withinBudget(observations: readonly Observation[]): Observation[] {
+  const found = observations.flatMap(({ problems }) => problems).length;
+  const share = Math.floor(MAX_TEXTS_BYTES / Math.max(1, found));
+  const most = Math.min(MAX_TEXT_BYTES, Math.max(MIN_TEXT_BYTES, share));
+  return observations.map((observation) => ({
+    ...observation,
+    problems: observation.problems.map((problem) => ({ ...problem, text: cutText(problem.text, most) })),
+  }));
+}
+
+/**
+ * What an ended run says of its resource. A published run ends what failed before; a cancelled run says nothing.
+ *
+ * @param isSchemaChange whether a warning of a run describes a change of the schema
+ */
+export function observeRun(run: EndedRun, isSchemaChange: (warning: string) => boolean): Observation[] {
+  const { resource, outcome, error } = run;
+  if (outcome === 'cancelled') return [];
+  if (outcome !== 'published') return [{ resource, covers: FAILED_RUN, problems: [failureOf(run, error)] }];
+  const changes = run.warnings.filter(isSchemaChange);
+  const warnings = run.warnings.filter((warning) => !isSchemaChange(warning));
+  return [
+    {
+      resource,
+      covers: [...FAILED_RUN, 'stale', 'warning', 'schema-change'],
+      problems: [
+        ...(warnings.length === 0
+          ? []
+          : [{ kind: 'warning', mark: subjectsOf(warnings), text: listed(warnings) } as const]),
+        ...(changes.length === 0
+          ? []
+          : [{ kind: 'schema-change', mark: run.runId ?? '', text: listed(changes) } as const]),
+      ],
+    },
+  ];
+}
+
+/** Another type of error is another state. */
+function failureOf({ resource, outcome }: EndedRun, error: RunError | null): FoundProblem {
+  const kind: ProblemKind =
+    error?.type === 'Check' ? 'check' : error?.type === 'DeletesHeld' ? 'deletes-held' : 'failure';
+  const mark = [error?.type ?? outcome, ...(error?.scope === undefined ? [] : [error.scope])].join(' ');
+  // The message of an alert names the resource itself.
+  const text = error?.message ?? `the run was ${outcome}`;
+  return { kind, mark, text: text.startsWith(`${resource}: `) ? text.slice(resource.length + 2) : text };
+}
+
+/** The words with which warnings begin. Counts in warnings change every night, their subjects do not. */
+function subjectsOf(warnings: readonly string[]): string {
+  const subjects = warnings.map((warning) => /^[a-z][a-z -]{0,30}(?=:)/.exec(warning)?.[0] ?? 'other');
+  return [...new Set(subjects)].sort().join(',');
+}
+
+function listed(texts: readonly string[]): string {
+  const more = texts.length - MAX_NAMED;
+  return [...texts.slice(0, MAX_NAMED), ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+}
+
+/** What an ended write-back says of its resource. */
+export function observeWriteBack(ended: WriteBackAlert): Observation {
+  const { resource, batchId, rejected, unknown, unsent, error } = ended;
+  const covers = ['rows-not-written'] as const;
+  const counts = [
+    [rejected, 'rejected'],
+    [unknown, 'unknown'],
+    [unsent, 'not sent'],
+  ] as const;
+  const named = counts.flatMap(([n, word]) => (n === 0 ? [] : [`${n} ${word}`]));
+  if (named.length === 0 && error === null) return { resource, covers, problems: [] };
+  const text = [
+    `batch ${batchId}: ${named.join(', ') || 'it stopped'}`,
+    ...(error === null ? [] : [error.message]),
+  ];
+  const mark = `${batchId} ${rejected} ${unknown} ${unsent}`;
+  return { resource, covers, problems: [{ kind: 'rows-not-written', mark, text: text.join('. ') }] };
+}
+
+/** A time in texts of alerts, such as `2026-11-21 02:00 UTC`. @param at milliseconds since 1970 */
+export function alertTime(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** When the last run of each resource was published, and what each target allows; milliseconds. */
+interface Ages {
+  readonly now: number;
+  readonly publishedAt: number;
+  /** By id of the target; targets that do not ask are left out. */
+  readonly maxAges: ReadonlyMap<string, number>;
+}
+
+/** Whether the data of a resource are too old for some targets, and when the next target will find them so. */
+export function observeAge(
+  resource: string,
+  { now, publishedAt, maxAges }: Ages,
+): { readonly observation: Observation; readonly checkAt: number | null } {
+  const deadlines = [...maxAges].map(([id, maxAgeMs]) => ({ id, at: publishedAt + maxAgeMs }));
+  const only = deadlines.filter(({ at }) => at <= now).map(({ id }) => id);
+  const later = deadlines.filter(({ at }) => at > now).map(({ at }) => at);
+  const text = `no run was published since ${alertTime(publishedAt)}`;
+  const problems = only.length === 0 ? [] : [{ kind: 'stale', mark: 'stale', text, only } as const];
+  return {
+    observation: { resource, covers: ['stale'], problems },
+    checkAt: later.length === 0 ? null : Math.min(...later),
+  };
+}
+
+/** The resource of an event about a connection as a whole. */
+export const WHOLE_CONNECTION = '';
+
+/** A run of the connection was published, so one has started. */
+export const HAS_STARTED: Observation = { resource: WHOLE_CONNECTION, covers: ['behind'], problems: [] };
+
+/**
+ * Whether the last run that was due has started.
+ *
+ * @param dueAt nominal start of that run, milliseconds since 1970; `null`: none was due
+ * @param startedAt when the newest run started, milliseconds since 1970; `null`: none has
+ */
+export function observeSchedule(dueAt: number | null, startedAt: number | null): Observation {
+  const isBehind = dueAt !== null && (startedAt === null || startedAt < dueAt);
+  return {
+    resource: WHOLE_CONNECTION,
+    covers: ['behind'],
+    problems: isBehind
+      ? [
+          {
+            kind: 'behind',
+            mark: 'behind',
+            text: `no run has started since ${alertTime(dueAt)}, when one was due`,
+            dueAt,
+          },
+        ]
+      : [],
+  };
+}
+
+/** The longest time between two of these moments, in ms; `null` if there are fewer than two. */
+export function longestGap(times: readonly number[]): number | null {
+  if (times.length < 2) return null;
+  return Math.max(...times.slice(1).map((time, at) => time - times[at]!));
+}

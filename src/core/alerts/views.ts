@@ -1,0 +1,101 @@
+/** What the problems of a connection are to one target. Pure: the workflow sandbox imports this file. */
+import type { AlertProblem, AlertsConnection, AlertTarget } from '../contract/alerts.js';
+import { eventFor, isLasting, isTrouble, type ProblemKind } from './events.js';
+
+/** What a target makes of a problem. */
+export interface View {
+  readonly problem: AlertProblem;
+  readonly event: ProblemKind;
+  /** Whether the target has not heard of it. */
+  readonly isNews: boolean;
+  /** Whether it is over, and the target has not heard of that. */
+  readonly isOver: boolean;
+  /** Whether the target has heard of the problem or an earlier state of it. */
+  readonly isTold: boolean;
+}
+
+export function viewOf({ targets }: AlertsConnection, id: string, problem: AlertProblem): View | null {
+  const target = targets.find((one) => one.id === id);
+  const event = target === undefined ? null : eventFor(target.on, problem.kind);
+  if (target === undefined || event === null || problem.only?.includes(id) === false) return null;
+  const { kind, mark, told, overAt } = problem;
+  const lasts = isLasting(kind);
+  const heard = told[id];
+  const isTold = typeof heard === 'string';
+  return {
+    ...{ problem, event, isTold },
+    isNews: heard !== mark && heard !== null && (overAt === undefined || !lasts),
+    isOver: overAt !== undefined && isTold && target.on.includes('recovery') && closes(target, problem),
+  };
+}
+
+/** Whether the end of a problem is told: to people, only if it lasted and nothing else has replaced it. */
+function closes({ incidents }: AlertTarget, { kind, isReplaced }: AlertProblem): boolean {
+  return incidents || (isLasting(kind) && isReplaced !== true);
+}
+
+/** All problems of one connection and event, which are one incident. */
+interface Incident {
+  readonly event: ProblemKind;
+  readonly all: readonly View[];
+  readonly news: readonly View[];
+  readonly isTold: boolean;
+  /** Whether all are over, and the target has not heard of that. */
+  readonly isEnded: boolean;
+}
+
+/** The problems of a connection as a target sees them. */
+export interface Views {
+  readonly news: readonly View[];
+  readonly over: readonly View[];
+  /** Lasting problems that are not over and of which the target has heard. */
+  readonly known: readonly View[];
+  /** Whether nothing is wrong but warnings. */
+  readonly isWell: boolean;
+  readonly incidents: readonly Incident[];
+}
+
+const NO_VIEWS: Views = { news: [], over: [], known: [], isWell: true, incidents: [] };
+
+/**
+ * By connection and target. What is known of a connection is never changed in place, so the same object has the same views. Most
+ * reports change one connection of hundreds.
+ */
+const known = new WeakMap<AlertsConnection, Map<string, Views>>();
+
+/** The problems of a connection as the target with this id sees them. */
+export function viewsOf(entry: AlertsConnection, id: string): Views {
+  if (entry.problems.length === 0) return NO_VIEWS;
+  const ofEntry = known.get(entry) ?? new Map<string, Views>();
+  known.set(entry, ofEntry);
+  const found = ofEntry.get(id) ?? makeViews(entry, id);
+  ofEntry.set(id, found);
+  return found;
+}
+
+function makeViews(entry: AlertsConnection, id: string): Views {
+  const all = entry.problems.flatMap((problem) => viewOf(entry, id, problem) ?? []);
+  const open = all.filter(({ problem }) => problem.overAt === undefined && isLasting(problem.kind));
+  const events = [...new Set(all.map(({ event }) => event))];
+  return {
+    news: all.filter(({ isNews }) => isNews),
+    over: all.filter(({ isOver }) => isOver),
+    isWell: !open.some(({ problem }) => isTrouble(problem.kind)),
+    known: open.filter(({ isNews }) => !isNews),
+    incidents: events.map((event) =>
+      incidentOf(
+        event,
+        all.filter((one) => one.event === event),
+      ),
+    ),
+  };
+}
+
+function incidentOf(event: ProblemKind, all: readonly View[]): Incident {
+  return {
+    ...{ event, all },
+    news: all.filter(({ isNews }) => isNews),
+    isTold: all.some(({ isTold }) => isTold),
+    isEnded: all.every(({ problem }) => problem.overAt !== undefined) && all.some(({ isOver }) => isOver),
+  };
+}

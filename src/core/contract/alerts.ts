@@ -1,0 +1,179 @@
+import type { AlertEvent, ProblemKind } from '../alerts/events.js';
+import type { RunError, RunReport } from './runs.js';
+
+/** One problem that an observation has found. */
+export interface FoundProblem {
+  readonly kind: ProblemKind;
+  /** What identifies the state: a problem with another mark is news, one with the same mark is not. */
+  readonly mark: string;
+  readonly text: string;
+  /** Ids of the targets that it concerns. Absent: all. */
+  readonly only?: readonly string[];
+  /** Of `behind`: the time at which a run was due, milliseconds since 1970. */
+  readonly dueAt?: number;
+}
+
+/** What is known of one resource of a connection: of the kinds in `covers`, it has exactly `problems`. */
+export interface Observation {
+  readonly resource: string;
+  readonly covers: readonly ProblemKind[];
+  readonly problems: readonly FoundProblem[];
+  /** Whether the end of a problem is no recovery, because nothing asks for it any more. Absent: no. */
+  readonly quietly?: true;
+}
+
+/** Exports of several connections that one command has started. They lead to one message per target. */
+export interface Together {
+  readonly id: string;
+  /** How many of them report. */
+  readonly exports: number;
+}
+
+/** A target of a connection, without its address. */
+export interface AlertTarget {
+  /** Fingerprint of the target's configuration. Connections with the same target share its messages. */
+  readonly id: string;
+  readonly on: readonly AlertEvent[];
+  /** Whether the target gets one event for each connection and kind, as PagerDuty does, instead of messages. */
+  readonly incidents: boolean;
+}
+
+/** To the workflow that sends alerts: what is known of a connection. */
+export interface AlertReport {
+  readonly connection: string;
+  /** Empty: the connection has no targets any more. */
+  readonly targets: readonly AlertTarget[];
+  /** All resources of the connection. Problems of others are dropped. */
+  readonly resources: readonly string[];
+  readonly observations: readonly Observation[];
+  readonly together?: Together;
+  /** When to look whether data have become stale, milliseconds since 1970; `null`: never. Absent: as before. */
+  readonly checkAt?: number | null;
+  /** As `checkAt`, unless an earlier check is planned. Absent: no. */
+  readonly checkBy?: number;
+  /** Whether the Schedule is paused or absent. No run is due until then. Absent: no. */
+  readonly isPaused?: true;
+}
+
+/** A problem, or one that is over and whose end some target has not heard of. Times are milliseconds since 1970. */
+export interface AlertProblem {
+  readonly connection: string;
+  readonly resource: string;
+  readonly kind: ProblemKind;
+  readonly mark: string;
+  readonly text: string;
+  readonly only?: readonly string[];
+  readonly since: number;
+  /** When it ended; absent: it has not. */
+  readonly overAt?: number;
+  /** Whether its end is no recovery, for example because another kind of failed run has replaced it. Absent: no. */
+  readonly isReplaced?: true;
+  /** The mark that each target has heard of, by the target's id; `null`: it has heard of the end. */
+  readonly told: Readonly<Record<string, string | null>>;
+  /** Exports whose end the problem waits for. Absent: none. */
+  readonly together?: string;
+}
+
+/** Times of one target, milliseconds since 1970; 0: never. */
+export interface AlertTargetState {
+  readonly incidents: boolean;
+  /** Until this time, further news are collected. */
+  readonly quietUntil: number;
+  readonly remindAt: number;
+  /** After a message that could not be sent: the next attempt. */
+  readonly retryAt: number;
+}
+
+/** What is remembered of a connection. Times are milliseconds since 1970. */
+export interface AlertsConnection {
+  readonly targets: readonly AlertTarget[];
+  /** When to look whether data have become stale; `null`: never. */
+  readonly checkAt: number | null;
+  /** When its Schedule was last seen paused or absent; 0: never. */
+  readonly pausedAt: number;
+  readonly problems: readonly AlertProblem[];
+}
+
+/** The state of the workflow that sends alerts. */
+export interface AlertsState {
+  readonly connections: Readonly<Record<string, AlertsConnection>>;
+  /** By id. */
+  readonly targets: Readonly<Record<string, AlertTargetState>>;
+  readonly together: readonly { readonly id: string; readonly left: number; readonly until: number }[];
+}
+
+/** Problems of one connection that a message lists under one event. */
+export interface AlertGroup {
+  readonly connection: string;
+  readonly event: AlertEvent;
+  /** The oldest of them, milliseconds since 1970. */
+  readonly since: number;
+  /** The first resources, by name. */
+  readonly resources: readonly string[];
+  /** How many resources have the problem. */
+  readonly count: number;
+  /** The different texts, each with its resources. */
+  readonly causes: readonly { readonly resources: readonly string[]; readonly text: string }[];
+}
+
+/** Groups of a message. */
+export interface AlertGroups {
+  readonly groups: readonly AlertGroup[];
+  /** How many groups are left out, because there are too many. */
+  readonly more: number;
+  /** How many connections all of them have. */
+  readonly connections: number;
+}
+
+/** A message to one target, before it is written in the target's format. */
+export interface AlertMessage {
+  /** The id of the target. */
+  readonly target: string;
+  /** `alert`: something is new; `reminder`: nothing is new; `resolve`: the end of an incident. */
+  readonly kind: 'alert' | 'reminder' | 'resolve';
+  /** The most important event. */
+  readonly event: AlertEvent;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly news: AlertGroups;
+  readonly over: AlertGroups;
+  /** What the target has heard of before and is not over. */
+  readonly still: AlertGroups;
+}
+
+/** Whether a target exists no longer; then it gets no further messages. */
+export interface AlertSent {
+  readonly isGone: boolean;
+}
+
+export interface SendAlertInput {
+  /** The connections with this target; the first that the worker knows gives the configuration. */
+  readonly connections: readonly string[];
+  readonly message: AlertMessage;
+}
+
+/** The end of a write-back. */
+export interface WriteBackAlert {
+  readonly resource: string;
+  readonly batchId: string;
+  readonly rejected: number;
+  readonly unknown: number;
+  readonly unsent: number;
+  /** Why the batch stopped; `null`: it did not. */
+  readonly error: RunError | null;
+}
+
+/** What an export, a mirror or a write-back reports. */
+export interface ReportAlertsInput {
+  readonly connection: string;
+  readonly runs: readonly Pick<RunReport, 'resource' | 'outcome' | 'runId' | 'warnings' | 'error'>[];
+  readonly writeBack?: WriteBackAlert;
+  readonly together?: Together;
+}
+
+/** Input of `watchWorkflow`, and of its activity. */
+export interface WatchInput {
+  readonly connection: string;
+  /** Report also if nothing is wrong. Absent: no, so that a watcher costs little. */
+  readonly always?: true;
+}

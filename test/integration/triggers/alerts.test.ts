@@ -1,0 +1,352 @@
+import { Client } from '@temporalio/client';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { type AlertReport, alertsWorkflowId, watcherId } from '../../../src/core/contract/index.js';
+import { DAY_MS, HOUR_MS } from '../../../src/core/duration.js';
+import { DEMO_KEY } from '../../../src/simulator/index.js';
+import { startExport } from '../../../src/temporal/client/start.js';
+import { applySchedule, deleteSchedule } from '../../../src/temporal/schedule/schedule.js';
+import { type AlertTargets, startAlertTargets, type Vendor } from '../../support/alert-targets.js';
+import { holdAnswer } from '../../support/hold.js';
+import { mirrorOf, mirrorStatus, requestRun } from '../../support/mirror-requests.js';
+import { RowService } from '../../support/row-service.js';
+import { runRequest } from '../../support/run-request.js';
+import { type Stack, startStack, until } from '../../support/stack.js';
+import { timeSkippingOptions } from '../../support/time-skipping-server.js';
+import { fileIn, startWriteBackStack, timeEntriesCsv, writeBack } from '../../support/write-back.js';
+
+const KEY = 'R0123456789abcdefghijklmnopqrstu';
+const ALL =
+  '[failure, recovery, stale, check, warning, schema-change, rows-not-written, deletes-held, behind]';
+
+let stack: Stack;
+let targets: AlertTargets;
+
+beforeEach(async () => {
+  targets = await startAlertTargets();
+  process.env.ALERT_KEY = KEY;
+});
+afterEach(async () => {
+  await stack?.stop();
+  targets.close();
+});
+
+/** Targets of all vendors, with all events. */
+const notifyOf = (...vendors: Vendor[]): string => {
+  const lines = vendors.map((vendor) => {
+    const format = vendor === 'teams' || vendor === 'pagerduty' ? vendor : 'slack';
+    const key = format === 'pagerduty' ? ', key: { env: ALERT_KEY }' : '';
+    return `      - { url: "${targets.url(vendor)}", format: ${format}${key}, on: ${ALL} }\n`;
+  });
+  return `    notify:\n${lines.join('')}`;
+};
+
+const shown = (vendor: Vendor = 'slack'): string[] =>
+  targets.delivered.filter((one) => one.vendor === vendor).map((one) => one.shown);
+const titles = (vendor: Vendor = 'slack'): string[] =>
+  shown(vendor).map((text) => text.split('\n')[0]!.replaceAll('*', ''));
+
+async function started(yaml: string, resources = '[projects]'): Promise<void> {
+  stack = await startStack({
+    simulator: { awkward: false, counts: { projects: 3, tasks: 3, members: 2 } },
+    resources,
+    yaml,
+  });
+  await stack.startWorker();
+}
+
+const refuse = (resource = 'projects') =>
+  stack.simulator.admin.faults.add({
+    match: { resource },
+    fault: { kind: 'status', status: 402, body: `{"message":"no plan for ${DEMO_KEY}"}` },
+  });
+
+/** The events of all workflows of the stack. */
+const allEvents = async () => {
+  const events = [];
+  for await (const { workflowId, runId } of stack.workflows()) {
+    const history = await stack.temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
+    events.push(...(history.events ?? []));
+  }
+  return events;
+};
+
+const activities = async (type: string): Promise<number> =>
+  (await allEvents()).filter(
+    (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === type,
+  ).length;
+
+/** What was reported to the alerts so far. */
+const reports = async (): Promise<AlertReport[]> => {
+  const { events } = await stack.history(alertsWorkflowId(stack.taskQueue));
+  return (events ?? []).flatMap((event) => {
+    const [payload] = event.workflowExecutionSignaledEventAttributes?.input?.payloads ?? [];
+    return payload?.data ? [JSON.parse(Buffer.from(payload.data).toString()) as AlertReport] : [];
+  });
+};
+
+describe('alerts of runs', () => {
+  it('reach every vendor once for a failure and once for its end, without secrets', async () => {
+    await started(notifyOf('slack', 'discord', 'mattermost', 'teams', 'pagerduty'));
+    await stack.export();
+    const rule = refuse();
+    const [first] = [await stack.export(), await stack.export()];
+    expect(first.outcome).toBe('refused');
+    await until(() => targets.delivered.length === 5, 'every target has the failure');
+    stack.simulator.admin.faults.remove(rule);
+    expect((await stack.export()).outcome).toBe('published');
+    await stack.export();
+    await until(
+      () => targets.delivered.length >= 10,
+      `every target has the recovery: ${JSON.stringify(await reports())}`,
+    );
+    const { connection } = stack;
+    for (const vendor of ['slack', 'discord', 'mattermost', 'teams'] as const)
+      expect(titles(vendor)).toEqual([
+        `${connection}: the run of projects failed`,
+        `${connection}: all is well again`,
+      ]);
+    expect(titles('pagerduty')).toEqual([
+      `trigger worktrack/failure/${connection}`,
+      `resolve worktrack/failure/${connection}`,
+    ]);
+    expect(shown()[0]).toContain('no plan for [redacted]');
+    expect(targets.refused).toEqual([]);
+    const bodies = JSON.stringify(targets.delivered.map(({ body }) => body));
+    expect(bodies).not.toContain(DEMO_KEY);
+    const events = JSON.stringify(await allEvents());
+    for (const secret of [KEY, 'hook-slack-secret', DEMO_KEY])
+      expect(events).not.toContain(Buffer.from(secret).toString('base64'));
+    expect(events).not.toContain('hook-slack-secret');
+  });
+
+  it('name all resources of an export in one message', async () => {
+    await started(notifyOf('slack'), '[projects, tasks, members]');
+    const rules = ['projects', 'tasks'].map(refuse);
+    await stack.export();
+    await until(() => targets.delivered.length === 1, 'the message');
+    expect(titles()).toEqual([`${stack.connection}: the run of 2 resources failed`]);
+    expect(shown()[0]).toMatch(/• projects: GET .*• tasks: GET /s);
+    for (const rule of rules) stack.simulator.admin.faults.remove(rule);
+    await stack.export();
+    await until(() => targets.delivered.length === 2, 'the recovery');
+    expect(shown()[1]).toContain(`${stack.connection}: all is well again`);
+    expect(await activities('worktrack.reportAlerts')).toBe(2);
+  });
+
+  it('of one command for several connections are one message', async () => {
+    await started(notifyOf('slack'));
+    refuse();
+    const together = { id: 'one-command', exports: 2 };
+    await stack.export({ together });
+    await until(async () => (await reports()).length === 1, 'the first export has reported');
+    expect(targets.delivered).toEqual([]);
+    await stack.export({ together });
+    await until(() => targets.delivered.length === 1, 'the message');
+  });
+
+  it('are sent again after an error, when the target asks for it', async () => {
+    targets.next.slack.push(
+      { status: 429, body: 'rate_limited', headers: { 'retry-after': '1' } },
+      { status: 503, body: '' },
+    );
+    await started(notifyOf('slack'));
+    refuse();
+    await stack.export();
+    await until(() => targets.delivered.length === 1, 'the third attempt');
+    expect(targets.refused.map(({ answer }) => answer.status)).toEqual([429, 503]);
+  });
+
+  it('that cannot be sent fail no run, and the log of Temporal has the answer but no address', async () => {
+    targets.next.slack.push({ status: 404, body: 'no_service' });
+    await started(notifyOf('slack'));
+    const rule = refuse();
+    expect((await stack.export()).outcome).toBe('refused');
+    await until(() => targets.refused.length === 1, 'the attempt');
+    stack.simulator.admin.faults.remove(rule);
+    expect((await stack.export()).outcome).toBe('published');
+    const failures = async () =>
+      (await allEvents()).flatMap((event) => event.activityTaskFailedEventAttributes?.failure?.message ?? []);
+    await until(async () => (await failures()).some((one) => one.includes('404')), 'it is recorded');
+    expect(await failures()).toContainEqual(
+      expect.stringMatching(/notify answered with status 404: no_service/),
+    );
+    expect(JSON.stringify(await allEvents())).not.toContain('hook-slack-secret');
+  });
+
+  it('also cover runs without an export, such as one by the update sync', async () => {
+    await started(notifyOf('slack'));
+    await stack.export();
+    refuse();
+    expect((await requestRun(stack, 'projects')).outcome).toBe('refused');
+    await until(() => targets.delivered.length === 1, 'the message');
+  });
+
+  it('are sent for a shared run although its export was cancelled', async () => {
+    await started(notifyOf('slack'));
+    await stack.export();
+    const first = holdAnswer(stack.simulator, { resource: 'projects' });
+    const sendRequest = () => mirrorOf(stack, 'projects').signal('requestRun', runRequest());
+    await sendRequest();
+    await until(() => first.isThere(), 'a run is in progress');
+    const { client } = stack.temporal;
+    const shared = client.workflow.getHandle(
+      await startExport(stack.temporal, { connection: stack.connection }, { taskQueue: stack.taskQueue }),
+    );
+    await sendRequest();
+    const waiting = async () => (await mirrorStatus(stack, 'projects')).waiting;
+    await until(async () => (await waiting()) === 2, 'both requests wait');
+    const second = holdAnswer(stack.simulator, { resource: 'projects' });
+    // The first answer is made already.
+    refuse();
+    first.release();
+    await until(() => second.isThere(), 'their run is in progress');
+    await shared.cancel();
+    await shared.result().catch(() => {});
+    second.release();
+    await until(() => targets.delivered.length === 1, 'the message');
+    expect(titles()).toEqual([`${stack.connection}: the run of projects failed`]);
+  });
+
+  it('do not exist without configuration', async () => {
+    await started('');
+    refuse();
+    await stack.export();
+    expect(await activities('worktrack.reportAlerts')).toBe(0);
+    await expect(stack.history(alertsWorkflowId(stack.taskQueue))).rejects.toThrow();
+  });
+});
+
+describe('alerts of other events', () => {
+  it('tell of new columns, of warnings, and of a run that the delete limit stopped', async () => {
+    stack = await startStack({
+      simulator: { awkward: false, counts: { projects: 60 } },
+      resources: '[projects]',
+      yaml: notifyOf('pagerduty'),
+    });
+    await stack.startWorker();
+    await stack.export();
+    const { admin } = stack.simulator;
+    admin.create('projects', { billable: true });
+    await stack.export();
+    await until(() => shown('pagerduty').length === 1, 'the change of the schema');
+    const ids = admin.records('projects', 'listed').map((one) => (JSON.parse(one) as { id: string }).id);
+    admin.remove('projects', ids.slice(30));
+    const reconcile = await stack.temporal.client.workflow
+      .execute('backfillWorkflow', {
+        workflowId: `${stack.connection}-reconcile`,
+        taskQueue: stack.taskQueue,
+        args: [{ connection: stack.connection, reconcile: true }],
+      })
+      .then(
+        () => 'published',
+        () => 'failed',
+      );
+    expect(reconcile).toBe('failed');
+    await until(() => titles('pagerduty').some((one) => one.includes('deletes-held')), 'the delete limit');
+    expect(shown('pagerduty').join('\n')).toContain('new column "billable" (boolean)');
+  });
+
+  it('tell of rows that a write-back did not write, once for each batch', async () => {
+    const service = await RowService.start();
+    try {
+      stack = await startWriteBackStack({ baseUrl: service.url, yaml: notifyOf('slack') });
+      await stack.startWorker();
+      service.respond = () => ({ status: 422, body: '{"message":"no"}' });
+      const batch = { resource: 'time-entries', file: await fileIn(stack, timeEntriesCsv(2, 0)) };
+      expect((await writeBack(stack, batch)).outcome).toBe('incomplete');
+      await until(() => targets.delivered.length === 1, 'the message');
+      expect(titles()).toEqual([`${stack.connection}: rows were not written to time-entries`]);
+      expect(shown()[0]).toContain('2 rejected');
+    } finally {
+      await service.stop();
+    }
+  });
+});
+
+describe('the watcher', () => {
+  it('exists only for targets that need it, and goes with the Schedule', async () => {
+    await started(notifyOf('slack'));
+    const { schedule } = stack.temporal.client;
+    const connection = stack.settings.connections[0]!;
+    expect(await applySchedule(stack.temporal, connection, stack.taskQueue)).toMatchObject({
+      watcher: 'created',
+    });
+    expect(await applySchedule(stack.temporal, connection, stack.taskQueue)).toMatchObject({
+      watcher: 'unchanged',
+    });
+    await schedule.getHandle(watcherId(stack.connection)).describe();
+    await deleteSchedule(stack.temporal, stack.connection);
+    await expect(schedule.getHandle(watcherId(stack.connection)).describe()).rejects.toThrow();
+    const [target] = connection.notify;
+    const without = { ...connection, notify: [{ ...target!, on: ['failure', 'stale'] as const }] };
+    expect(await applySchedule(stack.temporal, without, stack.taskQueue)).toMatchObject({ watcher: 'none' });
+    await deleteSchedule(stack.temporal, stack.connection);
+  });
+
+  it('asks Temporal for the longest time between two runs, also over a weekend', async () => {
+    await started(
+      `${notifyOf('slack')}    schedule: { cron: "0 2 * * 1-5", jitter: 0s }\n    retries: { giveUpAfter: 2h }\n`,
+    );
+    const connection = stack.settings.connections[0]!;
+    await applySchedule(stack.temporal, connection, stack.taskQueue);
+    try {
+      await stack.export();
+      await until(async () => (await reports()).length === 1, 'the report');
+      const [report] = await reports();
+      const { checkAt } = report as { checkAt: number };
+      const left = checkAt - Date.now();
+      expect(left).toBeLessThanOrEqual(3 * DAY_MS + 2 * HOUR_MS);
+      expect(left).toBeGreaterThan(3 * DAY_MS + 2 * HOUR_MS - 120_000);
+      await stack.temporal.client.workflow.execute('watchWorkflow', {
+        workflowId: `${stack.connection}-watch`,
+        taskQueue: stack.taskQueue,
+        args: [{ connection: stack.connection }],
+      });
+      // Nothing is wrong, so nothing is reported.
+      expect(await reports()).toHaveLength(1);
+    } finally {
+      await deleteSchedule(stack.temporal, stack.connection);
+    }
+  });
+});
+
+describe('alerts over days, in the time-skipping server', () => {
+  let env: TestWorkflowEnvironment;
+  afterEach(async () => {
+    await stack?.stop();
+    await env?.teardown();
+  });
+
+  it('send one message for old data, a reminder each day, and one when all is well', async () => {
+    env = await TestWorkflowEnvironment.createTimeSkipping(timeSkippingOptions(inject('servers').testServer));
+    stack = await startStack({
+      simulator: { now: await env.currentTimeMs(), counts: { projects: 5 } },
+      resources: '[projects]',
+      yaml: `    notify: { url: "${targets.url('slack')}", format: slack, maxAge: 30h }\n`,
+      temporalAddress: env.address,
+    });
+    await stack.startWorker();
+    const client = new Client({ connection: env.connection });
+    const night = async (name: string): Promise<void> => {
+      stack.simulator.admin.setNow(await env.currentTimeMs());
+      await client.workflow.execute('exportWorkflow', {
+        workflowId: `${stack.connection}-${name}`,
+        taskQueue: stack.taskQueue,
+        args: [{ connection: stack.connection }],
+      });
+    };
+    await night('first');
+    await env.sleep('1 day');
+    await night('second');
+    await env.sleep('29 hours');
+    expect(titles()).toEqual([]);
+    await env.sleep('3 days');
+    await until(() => targets.delivered.length >= 3, 'old data and two reminders');
+    expect(titles()[0]).toBe(`${stack.connection}: the data of projects are too old`);
+    for (const one of titles().slice(1)) expect(one).toMatch(/^Reminder: /);
+    expect(targets.delivered.length).toBeLessThan(5);
+    await night('third');
+    await until(() => titles().at(-1) === `${stack.connection}: all is well again`, 'the recovery');
+  }, 300_000);
+});

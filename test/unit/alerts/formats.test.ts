@@ -1,0 +1,119 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ALERT_EVENTS, type AlertFormat, exampleAlert, renderAlert } from '../../../src/core/alerts/index.js';
+import type { AlertGroup, AlertMessage } from '../../../src/core/contract/index.js';
+import { answerOf, shownText, type Vendor } from '../../support/alert-targets.js';
+
+const AT = Date.parse('2026-11-21T02:04:00Z');
+const KEY = 'R0123456789abcdefghijklmnopqrstu';
+const VENDORS: readonly (readonly [Vendor, AlertFormat])[] = [
+  ['slack', 'slack'],
+  ['discord', 'slack'],
+  ['mattermost', 'slack'],
+  ['teams', 'teams'],
+  ['pagerduty', 'pagerduty'],
+];
+
+const bodyFor = (format: AlertFormat, message: AlertMessage): string =>
+  JSON.stringify(renderAlert(format, message, format === 'pagerduty' ? KEY : null));
+
+/** Texts that a service could choose. */
+const hostileText = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 600 }),
+  fc.constantFrom(
+    '<!channel> *bold* [a](https://evil.example)',
+    '😀'.repeat(300),
+    '"\\'.repeat(250),
+    '日'.repeat(500),
+    '&<>'.repeat(160),
+  ),
+);
+const name = fc.stringMatching(/^[a-z0-9_-]{1,100}$/);
+
+const group: fc.Arbitrary<AlertGroup> = fc.record({
+  connection: name,
+  event: fc.constantFrom(...ALERT_EVENTS),
+  since: fc.constant(AT),
+  resources: fc.array(name, { minLength: 1, maxLength: 10 }),
+  count: fc.integer({ min: 1, max: 40 }),
+  causes: fc.array(fc.record({ resources: fc.array(name, { maxLength: 10 }), text: hostileText }), {
+    maxLength: 3,
+  }),
+});
+const groups = (minLength: number) =>
+  fc.record({
+    groups: fc.array(group, { minLength, maxLength: 20 }),
+    more: fc.integer({ min: 0, max: 500 }),
+    connections: fc.integer({ min: 1, max: 900 }),
+  });
+const message: fc.Arbitrary<AlertMessage> = fc.record({
+  target: fc.constant('t'),
+  kind: fc.constantFrom('alert', 'reminder', 'resolve'),
+  event: fc.constantFrom(...ALERT_EVENTS),
+  at: fc.constant(AT),
+  news: groups(1),
+  over: groups(1),
+  still: groups(0),
+});
+
+describe('A message', () => {
+  it.each(VENDORS)('is accepted by %s, whatever names and texts it has', (vendor, format) => {
+    fc.assert(
+      fc.property(message, (one) => {
+        const answer = answerOf(vendor, bodyFor(format, one));
+        expect(answer.status, answer.body).toBeLessThan(300);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('without text is rejected by the fake Slack, as by Slack', () => {
+    expect(answerOf('slack', '{"event":"failure"}')).toEqual({ status: 400, body: 'no_text' });
+    expect(answerOf('slack', bodyFor('json', exampleAlert('acme', 'failure', AT))).status).toBe(400);
+  });
+
+  it('mentions nobody and links to nothing that a text from the service names', () => {
+    const example = exampleAlert('acme', 'failure', AT);
+    const [first] = example.news.groups;
+    const text = '<!channel> <https://evil.example|here> @everyone @here & more';
+    const causes = [{ resources: ['tasks'], text }];
+    const hostile = { ...example, news: { groups: [{ ...first!, causes }], more: 0, connections: 1 } };
+    const { text: sent } = renderAlert('slack', hostile, null) as { text: string };
+    expect(sent).not.toMatch(/[<>]|@everyone|@here/);
+    expect(sent).toContain('&lt;!channel&gt;');
+    expect(shownText('slack', JSON.stringify({ text: sent }))).toContain(text);
+  });
+
+  it('has one deduplication key for each connection and event, for the event and its end', () => {
+    const keys = ALERT_EVENTS.flatMap((event) => {
+      const trigger = exampleAlert('acme', event === 'recovery' ? 'failure' : event, AT);
+      const resolve: AlertMessage = { ...trigger, kind: 'resolve', over: trigger.news, news: trigger.over };
+      return [trigger, trigger, resolve].map(
+        (one) => (renderAlert('pagerduty', one, KEY) as { dedup_key: string }).dedup_key,
+      );
+    });
+    expect(new Set(keys).size).toBe(ALERT_EVENTS.length - 1);
+  });
+
+  it('in JSON names its event, its problems and what is over', () => {
+    expect(renderAlert('json', exampleAlert('acme', 'schema-change', AT), null)).toEqual({
+      event: 'schema-change',
+      reminder: false,
+      title: 'acme: the schema of tasks has changed',
+      at: '2026-11-21T02:04:00.000Z',
+      problems: [
+        {
+          connection: 'acme',
+          event: 'schema-change',
+          since: '2026-11-21T02:04:00.000Z',
+          resources: ['tasks'],
+          count: 1,
+          causes: [{ resources: ['tasks'], text: 'This is a test. new column "billable" (boolean)' }],
+        },
+      ],
+      recovered: [],
+      open: [],
+      more: { problems: 0, recovered: 0, open: 0 },
+    });
+  });
+});

@@ -1,0 +1,510 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AlertEvent, ProblemKind } from '../../../src/core/alerts/index.js';
+import {
+  alertSent,
+  COLLECT_MS,
+  FIRST_REMINDER_MS,
+  newAlerts,
+  nextAlerts,
+  RETRY_MS,
+  reported,
+  TOGETHER_MS,
+} from '../../../src/core/alerts/machine.js';
+import type { AlertReport, AlertsState, Observation, Together } from '../../../src/core/contract/index.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
+
+const START = Date.parse('2026-11-01T02:00:00Z');
+const FAILED: readonly ProblemKind[] = ['failure', 'check', 'deletes-held'];
+
+/** What a target has received, and when. */
+interface Received {
+  readonly at: number;
+  readonly target: string;
+  readonly kind: string;
+  readonly event: AlertEvent;
+  readonly news: readonly string[];
+  readonly over: readonly string[];
+  readonly still: readonly string[];
+}
+
+interface TestTarget {
+  readonly id: string;
+  readonly on?: readonly AlertEvent[];
+  readonly incidents?: boolean;
+}
+
+/** Runs the rules by a clock of its own. Each message is sent as soon as it is due. */
+class World {
+  state: AlertsState = newAlerts();
+  now = START;
+  readonly received: Received[] = [];
+  /** The outcome of the next messages; then all are sent. */
+  readonly outcomes: ('sent' | 'failed' | 'gone')[] = [];
+
+  constructor(
+    readonly targets: readonly TestTarget[] = [{ id: 'slack' }],
+    readonly resources: readonly string[] = ['tasks', 'projects'],
+  ) {}
+
+  report(connection: string, observations: readonly Observation[], more: Partial<AlertReport> = {}): void {
+    this.state = reported(
+      this.state,
+      {
+        connection,
+        targets: this.targets.map(({ id, on = ALL, incidents = false }) => ({ id, on, incidents })),
+        resources: this.resources,
+        observations,
+        ...more,
+      },
+      this.now,
+    );
+    this.#send();
+  }
+
+  failed(
+    connection: string,
+    resource = 'tasks',
+    kind: ProblemKind = 'failure',
+    more: Partial<AlertReport> = {},
+  ) {
+    const problems = [{ kind, mark: kind, text: 'no answer' }];
+    this.report(connection, [{ resource, covers: FAILED, problems }], more);
+  }
+
+  published(connection: string, resource = 'tasks', problems: Observation['problems'] = []): void {
+    const covers = [...FAILED, 'stale', 'warning', 'schema-change'] as const;
+    this.report(connection, [{ resource, covers, problems }]);
+  }
+
+  /** Lets time pass, with a look whenever one is due. */
+  pass(ms: number): void {
+    const end = this.now + ms;
+    for (;;) {
+      const { at } = nextAlerts(this.state, this.now, new Set());
+      if (at === null || at > end) break;
+      this.now = at;
+      this.#send();
+    }
+    this.now = end;
+  }
+
+  #send(): void {
+    for (let rounds = 0; ; rounds++) {
+      expect(rounds).toBeLessThan(10_000);
+      const { due } = nextAlerts(this.state, this.now, new Set());
+      if (due.length === 0) return;
+      for (const one of due) {
+        const outcome = this.outcomes.shift() ?? 'sent';
+        const { target, kind, event, news, over, still } = one.message;
+        const names = (groups: typeof news): string[] =>
+          groups.groups.map((group) => `${group.connection} ${group.event} ${group.resources.join('+')}`);
+        if (outcome === 'sent')
+          this.received.push({
+            ...{ at: this.now, target, kind, event },
+            ...{ news: names(news), over: names(over), still: names(still) },
+          });
+        this.state = alertSent(this.state, one, outcome, this.now);
+      }
+    }
+  }
+
+  /** What was received since the last call: the kind of each message and what it names. */
+  take(): string[] {
+    return this.received
+      .splice(0)
+      .map(({ kind, event, news, over, still }) =>
+        [kind, event, ...news.map((one) => `+${one}`), ...over.map((one) => `-${one}`), ...still].join(' | '),
+      );
+  }
+}
+
+const ALL: readonly AlertEvent[] = [
+  'failure',
+  'recovery',
+  'stale',
+  'check',
+  'warning',
+  'schema-change',
+  'rows-not-written',
+  'deletes-held',
+  'behind',
+];
+
+describe('Alerts', () => {
+  it('send a failure at once, and one message when all is well again', () => {
+    const world = new World();
+    world.failed('acme');
+    expect(world.take()).toEqual(['alert | failure | +acme failure tasks']);
+    world.pass(HOUR_MS);
+    world.published('acme');
+    expect(world.take()).toEqual(['alert | recovery | -acme failure tasks']);
+    world.published('acme');
+    world.pass(30 * DAY_MS);
+    expect(world.take()).toEqual([]);
+  });
+
+  it('name all resources of an export in one message', () => {
+    const world = new World();
+    const problems = [{ kind: 'failure', mark: 'Transient', text: 'no answer' }] as const;
+    world.report(
+      'acme',
+      ['tasks', 'projects'].map((resource) => ({ resource, covers: FAILED, problems })),
+    );
+    expect(world.take()).toEqual(['alert | failure | +acme failure tasks+projects']);
+  });
+
+  it('do not repeat a state, but send one reminder a day, later than the nightly run', () => {
+    const world = new World();
+    for (let night = 0; night < 30; night++) {
+      world.failed('acme');
+      world.pass(DAY_MS);
+    }
+    const kinds = world.received.map(({ kind }) => kind);
+    expect(kinds).toEqual(['alert', ...Array.from({ length: 29 }, () => 'reminder')]);
+    expect(world.received[1]!.at - START).toBe(FIRST_REMINDER_MS);
+    expect(world.received[1]!.still).toEqual(['acme failure tasks']);
+    world.take();
+    world.published('acme');
+    expect(world.take()).toEqual(['alert | recovery | -acme failure tasks']);
+  });
+
+  it('tell of another cause as news', () => {
+    const world = new World();
+    world.failed('acme');
+    world.pass(DAY_MS);
+    const problems = [{ kind: 'failure', mark: 'Refused key', text: 'bad key' }] as const;
+    world.report('acme', [{ resource: 'tasks', covers: FAILED, problems }]);
+    expect(world.take()).toEqual([
+      'alert | failure | +acme failure tasks',
+      'alert | failure | +acme failure tasks',
+    ]);
+  });
+
+  it('collect further failures for the same target for ten minutes', () => {
+    const world = new World();
+    for (let at = 0; at < 300; at++) {
+      world.failed(`c${String(at).padStart(3, '0')}`);
+      world.pass(1000);
+    }
+    expect(world.take()).toEqual(['alert | failure | +c000 failure tasks']);
+    world.pass(COLLECT_MS);
+    const [message] = world.received;
+    expect(world.received).toHaveLength(1);
+    expect(message!.at - START).toBe(COLLECT_MS);
+    expect(message!.news).toHaveLength(20);
+  });
+
+  it('drop a failure that is over before it is told', () => {
+    const world = new World();
+    world.failed('acme');
+    world.failed('other');
+    world.published('other');
+    world.pass(HOUR_MS);
+    expect(world.take()).toEqual(['alert | failure | +acme failure tasks']);
+    world.published('acme');
+    expect(world.take()).toEqual(['alert | recovery | -acme failure tasks']);
+  });
+
+  it('of one command for many connections are one message, when the last has ended', () => {
+    const world = new World();
+    const together: Together = { id: 'all', exports: 300 };
+    for (let at = 0; at < 299; at++) {
+      world.failed(`c${at}`, 'tasks', 'failure', { together });
+      world.pass(1000);
+    }
+    expect(world.take()).toEqual([]);
+    world.report('last', [], { together });
+    expect(world.take()).toHaveLength(1);
+    world.pass(HOUR_MS);
+    expect(world.take()).toEqual([]);
+    expect(world.state.together).toEqual([]);
+  });
+
+  it('of one command do not wait longer than an hour, and let others pass', () => {
+    const world = new World();
+    world.failed('acme', 'tasks', 'failure', { together: { id: 'all', exports: 3 } });
+    world.failed('lone');
+    expect(world.take()).toEqual(['alert | failure | +lone failure tasks']);
+    world.pass(TOGETHER_MS - 1);
+    expect(world.take()).toEqual([]);
+    world.pass(1);
+    expect(world.take()).toEqual(['alert | failure | +acme failure tasks | lone failure tasks']);
+  });
+
+  it('wait with a recovery for other connections, for an hour', () => {
+    const world = new World();
+    world.failed('a');
+    world.failed('b');
+    world.pass(HOUR_MS);
+    world.take();
+    world.published('a');
+    expect(world.take()).toEqual([]);
+    world.pass(MINUTE_MS);
+    world.published('b');
+    expect(world.take()).toEqual(['alert | recovery | -a failure tasks | -b failure tasks']);
+    world.failed('a');
+    world.failed('b');
+    world.pass(HOUR_MS);
+    world.take();
+    world.published('a');
+    world.pass(HOUR_MS);
+    expect(world.take()).toEqual(['alert | recovery | -a failure tasks | b failure tasks']);
+  });
+
+  it('reach only targets that ask for the event, and stopped runs reach those that ask for failures', () => {
+    const world = new World([
+      { id: 'failures', on: ['failure'] },
+      { id: 'checks', on: ['check', 'recovery'] },
+      { id: 'warnings', on: ['warning'] },
+    ]);
+    world.failed('acme', 'tasks', 'check');
+    world.failed('acme', 'projects', 'deletes-held');
+    world.pass(COLLECT_MS);
+    expect(world.received.map(({ target, event, news }) => [target, event, news])).toEqual([
+      ['failures', 'failure', ['acme failure tasks']],
+      ['checks', 'check', ['acme check tasks']],
+      ['failures', 'failure', ['acme failure projects']],
+    ]);
+    world.received.length = 0;
+    world.published('acme');
+    world.published('acme', 'projects');
+    expect(world.received.map(({ target, event }) => [target, event])).toEqual([['checks', 'recovery']]);
+  });
+
+  it('tell of a change of the schema once, although the next run has none', () => {
+    const world = new World();
+    world.failed('other');
+    world.take();
+    world.published('acme', 'tasks', [{ kind: 'schema-change', mark: 'run1', text: 'new column' }]);
+    world.published('acme');
+    world.published('acme', 'tasks', [{ kind: 'schema-change', mark: 'run2', text: 'another' }]);
+    world.published('acme');
+    world.pass(COLLECT_MS);
+    expect(world.take()).toEqual(['alert | schema-change | +acme schema-change tasks | other failure tasks']);
+    world.pass(HOUR_MS);
+    expect(world.take()).toEqual([]);
+  });
+
+  it('tell of each batch with rows that were not written, without reminders and recoveries', () => {
+    const world = new World();
+    const batch = (mark: string): void =>
+      world.report('acme', [
+        {
+          resource: 'time-entries',
+          covers: ['rows-not-written'],
+          problems: mark === '' ? [] : [{ kind: 'rows-not-written', mark, text: mark }],
+        },
+      ]);
+    batch('b1 1 0 0');
+    batch('b1 1 0 0');
+    world.pass(3 * DAY_MS);
+    batch('b2 0 1 0');
+    batch('');
+    world.pass(3 * DAY_MS);
+    expect(world.take()).toEqual([
+      'alert | rows-not-written | +acme rows-not-written time-entries',
+      'alert | rows-not-written | +acme rows-not-written time-entries',
+    ]);
+    expect(world.state.connections.acme?.problems).toEqual([]);
+  });
+
+  it('try a message that could not be sent again later, with what is then true', () => {
+    const world = new World();
+    world.outcomes.push('failed');
+    world.failed('a');
+    world.failed('b');
+    world.published('a');
+    world.pass(RETRY_MS);
+    expect(world.take()).toEqual(['alert | failure | +b failure tasks']);
+  });
+
+  it('forget a target that exists no longer, and a connection without targets', () => {
+    const world = new World();
+    world.outcomes.push('gone');
+    world.failed('acme');
+    expect(world.state).toEqual(newAlerts());
+    world.failed('acme');
+    world.report('acme', [], { targets: [] });
+    expect(world.state).toEqual(newAlerts());
+  });
+
+  it('drop problems of a resource that was removed from the configuration', () => {
+    const world = new World();
+    world.failed('acme', 'tasks');
+    world.take();
+    world.report('acme', [], { resources: ['projects'] });
+    world.pass(5 * DAY_MS);
+    expect(world.take()).toEqual([]);
+  });
+
+  it('of old data concern only the targets whose age is reached', () => {
+    const world = new World([{ id: 'a' }, { id: 'b' }]);
+    const stale = (only: readonly string[]): void =>
+      world.report('acme', [
+        {
+          resource: 'tasks',
+          covers: ['stale'],
+          problems: [{ kind: 'stale', mark: 'stale', text: 'old', only }],
+        },
+      ]);
+    stale(['a']);
+    expect(world.received.map(({ target }) => target)).toEqual(['a']);
+    stale(['a', 'b']);
+    expect(world.received.map(({ target }) => target)).toEqual(['a', 'b']);
+    world.published('acme');
+    expect(world.received.map(({ event }) => event)).toEqual(['stale', 'stale', 'recovery', 'recovery']);
+  });
+
+  it('know no missed run while the Schedule is paused, nor for the time before', () => {
+    const world = new World();
+    const behind = (dueAt: number): void =>
+      world.report('acme', [
+        {
+          resource: '',
+          covers: ['behind'],
+          problems: [{ kind: 'behind', mark: 'behind', text: 'late', dueAt }],
+        },
+      ]);
+    world.report('acme', [{ resource: '', covers: ['behind'], problems: [], quietly: true }], {
+      isPaused: true,
+    });
+    const pausedAt = world.now;
+    world.pass(HOUR_MS);
+    behind(pausedAt - 1);
+    expect(world.take()).toEqual([]);
+    behind(pausedAt + 1);
+    expect(world.take()).toEqual(['alert | behind | +acme behind ']);
+    world.report('acme', [{ resource: '', covers: ['behind'], problems: [], quietly: true }], {
+      isPaused: true,
+    });
+    world.pass(5 * DAY_MS);
+    expect(world.take()).toEqual([]);
+  });
+
+  it('check the age of the data at the time that was reported', () => {
+    const world = new World();
+    world.report('acme', [], { checkAt: START + DAY_MS });
+    world.report('acme', [], { checkBy: START + 2 * DAY_MS });
+    expect(nextAlerts(world.state, START, new Set())).toMatchObject({ at: START + DAY_MS, checks: [] });
+    expect(nextAlerts(world.state, START + DAY_MS, new Set()).checks).toEqual(['acme']);
+  });
+});
+
+describe('Incidents', () => {
+  const incidents = [{ id: 'pagerduty', incidents: true }];
+
+  it('are one event for each connection and kind, and its end', () => {
+    const world = new World(incidents);
+    world.failed('a', 'tasks');
+    world.failed('a', 'projects');
+    world.failed('b');
+    expect(world.take()).toEqual([
+      'alert | failure | +a failure tasks',
+      'alert | failure | +b failure tasks',
+    ]);
+    world.pass(5 * DAY_MS);
+    expect(world.take()).toEqual([]);
+    world.published('a', 'tasks');
+    expect(world.take()).toEqual([]);
+    world.published('a', 'projects');
+    expect(world.take()).toEqual(['resolve | failure | -a failure tasks']);
+    world.published('b');
+    expect(world.take()).toEqual(['resolve | failure | -b failure tasks']);
+    world.pass(5 * DAY_MS);
+    expect(world.take()).toEqual([]);
+    world.failed('a');
+    expect(world.take()).toEqual(['alert | failure | +a failure tasks']);
+  });
+
+  it('of another kind replace each other', () => {
+    const world = new World(incidents);
+    world.failed('a', 'tasks', 'failure');
+    world.failed('a', 'tasks', 'check');
+    expect(world.take().sort()).toEqual([
+      'alert | check | +a check tasks',
+      'alert | failure | +a failure tasks',
+      'resolve | failure | -a failure tasks',
+    ]);
+  });
+
+  it('for something that happens once end when it does not happen again', () => {
+    const world = new World(incidents);
+    const change = (mark: string) => [{ kind: 'schema-change', mark, text: 'new column' }] as const;
+    world.published('a', 'tasks', change('run1'));
+    world.published('a', 'tasks', change('run2'));
+    world.published('a', 'tasks');
+    world.pass(DAY_MS);
+    world.published('a', 'tasks', change('run3'));
+    expect(world.take()).toEqual([
+      'alert | schema-change | +a schema-change tasks',
+      'resolve | schema-change | -a schema-change tasks',
+      'alert | schema-change | +a schema-change tasks',
+    ]);
+  });
+});
+
+/** A step of a history: something is observed, or time passes. */
+type Step =
+  | { readonly do: 'fail' | 'publish'; readonly connection: string; readonly resource: string }
+  | { readonly do: 'pass'; readonly minutes: number }
+  | { readonly do: 'break' };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    do: fc.constantFrom('fail' as const, 'publish' as const),
+    connection: fc.constantFrom('a', 'b', 'c'),
+    resource: fc.constantFrom('tasks', 'projects'),
+  }),
+  fc.record({ do: fc.constant('pass' as const), minutes: fc.integer({ min: 1, max: 3000 }) }),
+  fc.record({ do: fc.constant('break' as const) }),
+);
+
+describe('Whatever happens, alerts', () => {
+  it('tell people in the end what is wrong and what is well, and never more often than the rules allow', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const world = new World([
+          { id: 'slack', on: ['failure', 'recovery'] },
+          { id: 'pd', incidents: true },
+        ]);
+        const failing = new Set<string>();
+        for (const one of steps) {
+          if (one.do === 'pass') world.pass(one.minutes * MINUTE_MS);
+          else if (one.do === 'break') world.outcomes.push('failed');
+          else if (one.do === 'fail') {
+            failing.add(`${one.connection} ${one.resource}`);
+            world.failed(one.connection, one.resource);
+          } else {
+            failing.delete(`${one.connection} ${one.resource}`);
+            world.published(one.connection, one.resource);
+          }
+        }
+        world.outcomes.length = 0;
+        world.pass(3 * HOUR_MS);
+        // What a reader believes who adds up the messages of the target.
+        const connections = new Set([...failing].map((one) => one.split(' ')[0]));
+        for (const target of ['slack', 'pd']) {
+          const believed = new Set<string>();
+          const of = world.received.filter((one) => one.target === target);
+          for (const { news, over } of of) {
+            for (const one of over) believed.delete(one.split(' ')[0]!);
+            for (const one of news) believed.add(one.split(' ')[0]!);
+          }
+          expect([...believed].sort()).toEqual([...connections].sort());
+          if (target === 'pd') continue;
+          const alerts = of.filter(({ news }) => news.length > 0);
+          for (const [at, one] of alerts.slice(1).entries())
+            expect(one.at - alerts[at]!.at).toBeGreaterThanOrEqual(COLLECT_MS);
+          const reminders = of.filter(({ kind }) => kind === 'reminder');
+          for (const [at, one] of reminders.slice(1).entries())
+            expect(one.at - reminders[at]!.at).toBeGreaterThanOrEqual(DAY_MS);
+        }
+        // Without problems, nothing is kept.
+        if (failing.size === 0)
+          for (const { problems } of Object.values(world.state.connections)) expect(problems).toEqual([]);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

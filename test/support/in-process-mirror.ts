@@ -58,7 +58,8 @@ export class InProcessMirror {
   readonly store: ObjectStore;
   readonly folder: string;
   readonly #resource: string;
-  readonly #writer = newWriter();
+  /** Another one makes it another mirror of the same lake. */
+  writer = newWriter();
   #connections: Connections;
   /** Temporal's clock, milliseconds since 1970. */
   clock = Date.now();
@@ -195,6 +196,13 @@ ${connection}`;
     return { ...published, runId, short: false };
   }
 
+  /** Removes a record from all published objects. @throws the failure that ended it */
+  async purge(...key: string[]): Promise<void> {
+    const { published, checkpoint } = await this.step('worktrack.purgeRecord', { ...this.#fenced(), key });
+    this.published = published?.runId ?? null;
+    this.checkpoint = checkpoint;
+  }
+
   /** Publishes the rows of an earlier run. */
   async rollBack(to: RunId): Promise<Ended> {
     const request = { mode: 'increment', reconcile: false, adopt: false, allowDeletes: true } as const;
@@ -225,7 +233,7 @@ ${connection}`;
     const runId = newRunId(this.clock, this.published, randomBytes(4).toString('hex'));
     return {
       ...{ connection: 'acme', resource: this.#resource, runId, publishedRunId: this.published },
-      ...{ writer: this.#writer, displaced: false },
+      ...{ writer: this.writer, displaced: false },
     };
   }
 

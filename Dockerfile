@@ -18,6 +18,8 @@ RUN npm run build
 # Not --omit=dev: Temporal's SDK is a peer dependency and is among those for development too, with which it would go. The
 # packages for traces are optional ones, which stay here as well.
 RUN npm pkg delete devDependencies peerDependenciesMeta && npm prune
+# Any user may run the image, and files can come from a checkout that only its owner can read.
+RUN chmod -R a+rX package.json node_modules dist
 
 FROM node:22-bookworm-slim@sha256:43ac6c60b8f89723f746e8a92ce91abd5017e627ce1ddfe4238355d3a30b772c
 # Certificates: the native client of the SDK reads those of the system.
@@ -30,10 +32,12 @@ RUN ln -s /app/dist/src/cli/main.js /usr/local/bin/worktrack
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
-COPY LICENSE README.md ./
+COPY --chmod=0644 LICENSE README.md ./
 # MALLOC_ARENA_MAX: threads of the native client share memory, which makes a busy worker 30 MiB smaller.
 ENV NODE_ENV=production WORKTRACK_CONFIG=/etc/worktrack/worktrack.yaml MALLOC_ARENA_MAX=2
-USER node
+# The user `node`, as a number, which Kubernetes can check (runAsNonRoot). Any other user works, too, with `docker run --user`
+# or as OpenShift chooses it: the worker writes no files of its own.
+USER 1000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8081/healthz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]

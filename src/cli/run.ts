@@ -1,3 +1,4 @@
+import { homedir } from 'node:os';
 import { createProgram } from './program.js';
 import { EXIT } from './shared/exit-code.js';
 import { failureOf } from './shared/failure.js';
@@ -6,6 +7,11 @@ import { logNotesAsJson, output, writeStderrSync } from './shared/output.js';
 
 /** Runs the command that the arguments name, and ends the process with its exit code. */
 export async function run(): Promise<never> {
+  // Libraries such as the AWS SDK ask the system for the home of a user, and fail if it has no entry for the user. Docker
+  // sets the same value for such users. This package creates nothing below it.
+  if (process.env.HOME === '') delete process.env.HOME;
+  if (!hasHome()) process.env.HOME = '/';
+
   // Must be set before the AWS SDK loads. Otherwise the SDK warns users of Node 20 that it will drop support.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 
@@ -44,4 +50,12 @@ export async function run(): Promise<never> {
     [process.stdout, process.stderr].map((stream) => new Promise((done) => stream.write('', done))),
   );
   process.exit();
+}
+
+function hasHome(): boolean {
+  try {
+    return homedir() !== '';
+  } catch {
+    return false;
+  }
 }

@@ -56,6 +56,7 @@ const CALLS: Readonly<Record<string, string>> = {
   ...{ utime: 'change', futime: 'change', chmod: 'change', fchmod: 'change', chown: 'change' },
   ...{ listen: 'listen on', bind: 'listen on', connect: 'connect to', getaddrinfo: 'find the host' },
   ...{ spawn: 'start', uv_cwd: 'use the working folder', kill: 'end a process' },
+  ...{ uv_os_homedir: 'find the home folder of this user', uv_os_get_passwd: 'find the name of this user' },
 };
 
 /** A call to the system failed for a reason outside of this program: the disk, a permission, a limit or the network. */

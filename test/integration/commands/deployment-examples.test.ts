@@ -85,6 +85,19 @@ describe('the examples of deployments', () => {
     for (const line of bases) expect(line).toMatch(/@sha256:[0-9a-f]{64}( AS \w+)?$/);
   });
 
+  it('run as any user, with a service account that has a role instead of stored keys', () => {
+    const account = kubernetes.find(({ kind }) => kind === 'ServiceAccount') as unknown as {
+      readonly metadata: { readonly name: string; readonly annotations: Readonly<Record<string, string>> };
+    };
+    expect(account.metadata.annotations['eks.amazonaws.com/role-arn']).toMatch(/^arn:aws:iam::\d{12}:role\//);
+    const deployment = kubernetes.find(({ kind }) => kind === 'Deployment');
+    expect(deployment).toMatchObject({
+      spec: { template: { spec: { serviceAccountName: account.metadata.name } } },
+    });
+    expect(deployment).toHaveProperty('spec.template.spec.securityContext.runAsNonRoot', true);
+    expect(JSON.stringify(deployment)).not.toMatch(/runAsUser|AWS_(ACCESS|SECRET)/);
+  });
+
   it('spread workers over nodes, load a changed configuration, and keep secrets out of the history of the shell', () => {
     const deployment = kubernetes.find(({ kind }) => kind === 'Deployment') as unknown as Deployment;
     const { topologySpreadConstraints, containers } = deployment.spec.template.spec;

@@ -137,6 +137,30 @@ describe('export --local', () => {
     expect(JSON.parse(third.printed.stdout)).toMatchObject({ outcome: 'published', runs: [{ rows: 3 }] });
   });
 
+  it.skipIf(!isRoot)('works as a demo for a user without an entry and HOME', async () => {
+    const own = join(folder, 'demo');
+    await mkdir(own);
+    await chmod(own, 0o777);
+    const versitygw = join(folder, 'versitygw');
+    await writeFile(versitygw, await readFile(stack.servers.versitygw), { mode: 0o755 });
+    const args = ['--reuid', '54321', '--regid', '54321', '--clear-groups', process.execPath, CLI, 'demo'];
+    const child = spawn('setpriv', args, {
+      cwd: own,
+      env: {
+        ...{ PATH: '/usr/bin:/bin', TMPDIR: own, WORKTRACK_OFFLINE: '1' },
+        ...{ WORKTRACK_TEMPORAL_CLI: join(folder, 'temporal'), WORKTRACK_VERSITYGW: versitygw },
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    started.push(child.pid!);
+    let stderr = '';
+    child.stdout.resume();
+    child.stderr.on('data', (text) => (stderr += String(text)));
+    const [code] = (await once(child, 'close')) as [number | null];
+    expect(code, stderr).toBe(0);
+  });
+
   it('says which variable to set if it has no folder at all', async () => {
     const { printed, exited } = await exportLocal('nothing', {
       env: (own) => ({ HOME: '/', TMPDIR: join(own, 'worktrack.yaml') }),

@@ -183,7 +183,7 @@ describe('the Dockerfile', () => {
   it('copies files that exist and that .dockerignore does not exclude', () => {
     const copied = of('COPY').flatMap((line) => {
       const words = line.split(/\s+/).slice(1);
-      return words[0]!.startsWith('--from') ? [] : words.slice(0, -1);
+      return words[0]!.startsWith('--from') ? [] : words.filter((one) => !one.startsWith('--')).slice(0, -1);
     });
     expect(copied).toContain('src');
     expect(copied.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
@@ -202,8 +202,19 @@ describe('the Dockerfile', () => {
     expect(of('ENTRYPOINT')).toEqual([`ENTRYPOINT ["node", "/app/${bin.worktrack}"]`]);
   });
 
+  it('makes every file readable for any user, whatever the checkout allows', () => {
+    const copied = of('COPY').slice(of('COPY').findIndex((line) => line.includes('--from=build')));
+    const built = copied.filter((line) => line.includes('--from=build'));
+    const readable = of('RUN')
+      .find((line) => line.startsWith('RUN chmod -R a+rX '))!
+      .split(' ');
+    for (const line of built) expect(readable).toContain(/\/app\/(\S+)/.exec(line)![1]);
+    for (const line of copied.filter((one) => !built.includes(one))) expect(line).toContain('--chmod=0644');
+    expect(text).not.toMatch(/\bHOME=|\/root\b|\/home\//);
+  });
+
   it('runs a worker as an unprivileged user, lets signals reach it, and checks its health at its health address', () => {
-    expect(of('USER')).toEqual(['USER node']);
+    expect(of('USER')).toEqual(['USER 1000']);
     expect(of('STOPSIGNAL')).toEqual(['STOPSIGNAL SIGTERM']);
     const words = JSON.parse(of('CMD').at(-1)!.slice(4)) as string[];
     expect(words[0]).toBe('worker');

@@ -141,4 +141,4 @@ describe('the metrics of a worker', () => {
 });
 
 /** The last one is of the SDK's exporter. */
-const LABELS = ['connection', 'resource', 'outcome', 'version', 'node_version', 'service_name'];
+const LABELS = ['connection', 'resource', 'outcome', 'version', 'node_version', 'service_name', 'namespace'];

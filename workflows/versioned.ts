@@ -40,5 +40,5 @@ setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, resourceMirrorWorkflo
 
 // Runs as long as a connection has targets for alerts.
 setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, alertsWorkflow);
-// Ends within half an hour.
+// Ends within two hours.
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, watchWorkflow);

@@ -51,7 +51,7 @@ export async function postAlert({
   }
   const key = target.key === null ? null : (await resolveSecret(target.key, { path: `${path}.key` })).value;
   const headers = await readHeaders(target, path);
-  const own = [url, ...(key === null ? [] : [key]), ...Object.values(headers)];
+  const own = [...secretParts(url), ...(key === null ? [] : [key]), ...Object.values(headers)];
   const redact = createRedactor([...own, ...(await apiKeysOf([connection, ...named]))]);
   const answer = await postJson({
     url,
@@ -70,6 +70,17 @@ async function readHeaders({ headers }: NotifyTarget, path: string): Promise<Rec
     return [name, value] as const;
   });
   return Object.fromEntries(await Promise.all(read));
+}
+
+/** Shorter parts of a URL are no secrets. */
+const MIN_SECRET_CHARS = 8;
+
+/** What an answer may repeat of a URL that is a secret: the URL, its path, and each part of the path and of the query. */
+function secretParts(text: string): string[] {
+  const url = new URL(text);
+  const parts = [...url.pathname.split('/'), ...url.searchParams.values()];
+  const path = `${url.pathname}${url.search}`;
+  return [text, ...[path, url.pathname, ...parts].filter((part) => part.length >= MIN_SECRET_CHARS)];
 }
 
 /** A key itself may be unreadable, and may be the cause of the failure. */

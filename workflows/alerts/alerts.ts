@@ -14,15 +14,18 @@ import { shouldContinueAsNew } from '../shared/long-lived.js';
 import { alertReport } from '../shared/messages.js';
 import { handleChecked } from '../shared/signals.js';
 
-/** A message that cannot be sent is made again later, with what has happened until then. */
+/**
+ * A message that cannot be sent is made again later, with what has happened until then. Attempts are limited, and not the
+ * time: with many connections, it can take long until a worker is free.
+ */
 const SEND = {
   startToCloseTimeout: '1 minute',
-  scheduleToCloseTimeout: '15 minutes',
+  scheduleToCloseTimeout: '2 hours',
   retry: { initialInterval: '5 seconds', maximumInterval: '2 minutes', maximumAttempts: 8 },
 } as const;
 const WATCH = {
   startToCloseTimeout: '5 minutes',
-  scheduleToCloseTimeout: '30 minutes',
+  scheduleToCloseTimeout: '2 hours',
   retry: { initialInterval: '5 seconds', maximumInterval: '2 minutes', maximumAttempts: 6 },
 } as const;
 

@@ -9,7 +9,7 @@ import { priorityOf } from '../shared/priority.js';
 export async function watchWorkflow({ connection }: WatchInput): Promise<void> {
   const { 'worktrack.watch': watch } = proxyActivities<Activities>({
     startToCloseTimeout: '5 minutes',
-    scheduleToCloseTimeout: '30 minutes',
+    scheduleToCloseTimeout: '2 hours',
     retry: { initialInterval: '5 seconds', maximumInterval: '1 minute', maximumAttempts: 6 },
     priority: priorityOf(connection, 'background'),
   });

@@ -196,8 +196,8 @@ describe('worktrack doctor', () => {
     );
     const says = [
       `every user of this machine can read the webhook secret in the file ${path('signature')}`,
-      `every user of this machine can read the URL for notifications in the file ${path('url')}`,
-      `every user of this machine can read the header Authorization of notifications in the file ${path('header')}`,
+      `every user of this machine can read the URL for alerts in the file ${path('url')}`,
+      `every user of this machine can read the header Authorization of alerts in the file ${path('header')}`,
     ];
     const open = await runDoctor({ config });
     expect(open.code).toBe(0);

@@ -47,8 +47,16 @@ describe('the activities of exports', () => {
         );
       }
     }
-    for (const name of ['planExport', 'shortRun', 'prepareRun', 'publish', 'startOnPublished', 'notify'])
-      expect(limits.get(`worktrack.${name}`), name).toBeGreaterThanOrEqual(HOUR_S);
+    const names = [
+      'planExport',
+      'shortRun',
+      'prepareRun',
+      'publish',
+      'startOnPublished',
+      'reportAlerts',
+      'notify',
+    ];
+    for (const name of names) expect(limits.get(`worktrack.${name}`), name).toBeGreaterThanOrEqual(HOUR_S);
     for (const [name, limit] of limits) expect(limit, name).toBeGreaterThanOrEqual(HOUR_S);
   });
 });

@@ -29,9 +29,9 @@ export function viewOf({ targets }: AlertsConnection, id: string, problem: Alert
   };
 }
 
-/** Whether the end of a problem is told: to people, only if it lasted and nothing else has replaced it. */
+/** Whether the end of a problem is told: to people, only if the connection was not well and nothing else has replaced it. */
 function closes({ incidents }: AlertTarget, { kind, isReplaced }: AlertProblem): boolean {
-  return incidents || (isLasting(kind) && isReplaced !== true);
+  return incidents || (isTrouble(kind) && isReplaced !== true);
 }
 
 /** All problems of one connection and event, which are one incident. */

@@ -256,7 +256,6 @@ describe('Thirty days of 300 connections', () => {
       '14 c060: rows were not written to time-entries',
       '14 c060: rows were not written to time-entries',
       '15 Reminder: 3 problems of 2 connections not over yet',
-      '16 c051: all is well again',
       '16 c070: the scheduled run did not start',
       '16 c070: the data of 3 resources are too old',
       '17 c070: the data of tasks are too old',
@@ -304,7 +303,7 @@ describe('Thirty days of 300 connections', () => {
     ['c060: rows', 'batch b1: 2 rejected'],
     ['c050: the schema', 'new column "billable" (boolean)'],
     ['c051: time-entries', 'gap: 13 hours fell out of the window'],
-    ['c051: all is well', 'c051: time-entries, after warnings since 2026-11-13 02:'],
+    ['c070: all is well', 'c070: the schedule, after a missed start since 2026-11-16 0'],
   ])('say what has happened: %s', (title, text) => {
     const found = of('slack').filter(({ shown }) => shown.startsWith(`*${title}`));
     expect(found[0]?.shown).toContain(text);

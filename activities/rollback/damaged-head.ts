@@ -79,7 +79,7 @@ async function orNull<T>(reading: () => Promise<T>): Promise<T | null> {
 
 function leftOut({ resource, runId }: Pointer, what: string): string {
   return (
-    `rollback: ${what} of run ${runId} could not be read and was left out; records of ${resource} that were added there are ` +
-    'missing until the next run, which reads everything'
+    `rollback: ${what} of run ${runId} could not be read and was left out; records that were added there are missing until a ` +
+    `run lists them, and ${resource}_newest still shows them`
   );
 }

@@ -2,8 +2,6 @@ import type { Activities, RunRef } from '../src/core/contract/index.js';
 import { createReportAlerts } from './alerts/report-alerts.js';
 import { createSendAlert } from './alerts/send-alert.js';
 import { createWatch } from './alerts/watch.js';
-import { createCleanUp } from './clean-up/clean-up.js';
-import { createDiscardRun } from './clean-up/discard-run.js';
 import { createConfirmDeletes } from './deletes/confirm-deletes.js';
 import { createFindAbsent } from './deletes/detect-deletes.js';
 import { createPlanExport } from './export/plan-export.js';
@@ -20,6 +18,8 @@ import type { ActivityDeps } from './shared/deps.js';
 import { reportDisplacement } from './shared/displacement.js';
 import { withFailures } from './shared/failures.js';
 import { createShortRun } from './short-run/short-run.js';
+import { createDiscardRun } from './sweep/discard-run.js';
+import { createSweep } from './sweep/sweep.js';
 import { createClaimRows } from './write-back/claim-rows.js';
 import { createPlanWriteBack } from './write-back/plan-write-back.js';
 import { createSendRows } from './write-back/send-rows.js';
@@ -42,7 +42,7 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.mergeParts': ofRun(createMergeParts(deps)),
     'worktrack.publish': ofRun(withPublishMetrics(deps, createPublish(deps))),
     'worktrack.followTable': withFailures(createFollowTable(deps)),
-    'worktrack.cleanUp': withFailures(createCleanUp(deps)),
+    'worktrack.sweep': withFailures(createSweep(deps)),
     'worktrack.discardRun': withFailures(createDiscardRun(deps)),
     'worktrack.purgeRecord': withFailures(createPurgeRecord(deps)),
     'worktrack.planWriteBack': withFailures(createPlanWriteBack(deps)),

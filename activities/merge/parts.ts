@@ -14,7 +14,7 @@ import type { PublishedPart } from '../../src/lake/published/manifest.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { replaced, withHeartbeat } from '../shared/activity-context.js';
+import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { readDocument, readRunWith, stagedKey, writeDocument } from '../shared/documents.js';
 import { withMaskingKey } from '../shared/masking.js';
@@ -49,7 +49,7 @@ export function createMergeParts(deps: ActivityDeps): Activities['worktrack.merg
       await writeDocument(store, key, { tasks } satisfies BatchResult);
       const seconds = (performance.now() - begun) / 1000;
       deps.meter.record('mergeSeconds', seconds, { connection, resource });
-      return { result: key, ...signs, ...replaced() };
+      return { result: key, ...signs };
     });
 }
 

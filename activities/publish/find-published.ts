@@ -104,6 +104,5 @@ async function toPublishedRun(store: ObjectStore, run: Place, pointer: Pointer):
     deletes,
     ...(checks === undefined ? {} : { checks: summaryOf(checks) }),
     ...(mode !== 'rollback' || previousRunId === null ? {} : { rolledBackFrom: previousRunId }),
-    replaced: true,
   };
 }

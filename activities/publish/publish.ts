@@ -36,7 +36,7 @@ import type { Stage } from '../../src/lake/run/stage.js';
 import { nextCheckpoint, nextReadUpTo, windowGap } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { FixedTypes } from '../../src/table/index.js';
-import { replaced, temporalClock, withHeartbeat } from '../shared/activity-context.js';
+import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { displacedFailure } from '../shared/displacement.js';
 import { readDocument, readRunWith, readStages } from '../shared/documents.js';
@@ -159,7 +159,6 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
     deletes,
     ...(found.checked === null ? {} : { checks: summaryOf(found.checked.record.results) }),
     ...(run.rollback === null ? {} : { rolledBackFrom: run.before!.runId }),
-    ...replaced(),
   };
 }
 

@@ -42,11 +42,6 @@ export function attemptToken(): string {
   return `${workflowExecution?.runId ?? randomUUID()}-${activityId}-${attempt}`;
 }
 
-/** Whether this attempt replaces an earlier one, whose delayed requests may still arrive, as a field of its result. */
-export function replaced(): { readonly replaced?: true } {
-  return Context.current().info.attempt > 1 ? { replaced: true } : {};
-}
-
 /** Share of `giveUpAfter` for the work of an activity. The rest is for saving the result. */
 export const SHARE_OF_TIME = 0.9;
 

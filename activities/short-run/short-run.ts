@@ -1,22 +1,23 @@
 import { Context } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
-import type { Activities, ShortRun, ShortRunInput } from '../../src/core/contract/index.js';
-import { MAX_SHORT_ATTEMPTS } from '../../src/core/mirror.js';
+import type { Activities, ShortRun, ShortRunInput, ShortSweep } from '../../src/core/contract/index.js';
+import { errorMessage } from '../../src/core/errors.js';
+import { MAX_SHORT_ATTEMPTS, sweepWarning } from '../../src/core/mirror.js';
 import { attemptRunIds } from '../../src/core/run-id.js';
-import { dateOf, pointerKey, runFolder, stagingFolder } from '../../src/lake/published/layout.js';
+import { dateOf, folderOf, pointerKey, runFolder, stagingFolder } from '../../src/lake/published/layout.js';
+import { decodeManifest } from '../../src/lake/published/manifest.js';
 import { readPointer } from '../../src/lake/published/pointer.js';
-import { AttemptStore } from '../../src/lake/store/index.js';
+import { AttemptStore, removalWarning } from '../../src/lake/store/index.js';
 import { createMergeParts } from '../merge/parts.js';
 import { findPublishedAttempt } from '../publish/find-published.js';
 import { withPublishMetrics } from '../publish/metrics.js';
 import { createPublish } from '../publish/publish.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { readRun } from '../shared/documents.js';
+import { writeReport } from '../sweep/report.js';
+import { sweepResource } from '../sweep/sweep-resource.js';
 import { HeldMeter } from './held-meter.js';
 import { planShortRun } from './plan.js';
-import { removeExpired } from './remove-expired.js';
-import { reportShortRun } from './report.js';
 
 /** Memory of staged pages and of the base snapshot's part, in bytes. A larger run is no short one. */
 const MAX_HELD_BYTES = 8 * 1024 * 1024;
@@ -27,7 +28,7 @@ const MAX_HELD_BYTES = 8 * 1024 * 1024;
  * short, or fail, the activity hands over and has written nothing. Otherwise it merges and publishes by the same rules as
  * the separate steps.
  *
- * After that, it writes the report, and removes the snapshots that have expired if nothing else has to be cleaned up.
+ * After that, it writes the report, and sweeps if that is due.
  *
  * Each attempt has its own run id, so all its objects have their own names. A later attempt returns the result of an
  * earlier one that published its run.
@@ -76,15 +77,31 @@ async function shortRun(deps: ActivityDeps, input: ShortRunInput): Promise<Short
   const publish = withPublishMetrics(view, createPublish(view));
   const published = await publish({ ...ref, stage, plan, results, shifted: false, unproven: 0 });
   const runId = published.runId ?? ref.runId;
-  const { retention } = await readRun(store, ref);
-  const result = { kind: 'published', attempt, runId, run: published, pageSize, retention } as const;
-  if (runId !== ref.runId) return { ...result, reported: false };
+  // A delayed attempt has published the run instead. The sweep is an activity of its own then.
+  if (runId !== ref.runId) return { kind: 'published', attempt, runId, run: published, pageSize: null };
+  const result = { kind: 'published', attempt, runId, run: published, pageSize } as const;
   return withHeartbeat(async () => {
-    const recent = await reportShortRun(deps, store, { ...ref, ...published });
-    if (recent === null || input.expired === undefined) return { ...result, reported: recent !== null };
-    const expired = { ...ref, due: input.expired, retention, recent, now: published.publishedAt };
-    const due = await removeExpired(connection.store, expired);
-    return { ...result, reported: true, ...(due === null ? {} : { due }) };
+    const { snapshot } = published;
+    const manifest = decodeManifest(await store.read(snapshot), folderOf(snapshot));
+    const report = { ...ref, snapshot, manifest };
+    await writeReport(deps, store, report);
+    const task: ShortSweep | undefined =
+      earlier.length > 0 ? { before: null, scope: 'all', ...input.sweep } : input.sweep;
+    if (task === undefined) return result;
+    try {
+      const { isDone, refused } = await sweepResource(connection.store, {
+        ...{ ...ref, ...task, head: manifest, replaced: earlier },
+        ...{ writer: input.writer, settings: connection.settings.retention, now: published.publishedAt },
+        signal: Context.current().cancellationSignal,
+      });
+      const warning = removalWarning(refused);
+      if (warning !== null) await writeReport(deps, store, report, [warning]);
+      return { ...result, swept: { before: task.before, isDone, refused } };
+    } catch (error) {
+      const message = errorMessage(error);
+      Context.current().log.warn('the sweep failed; the next one repeats it', { error: message });
+      return { ...result, run: { ...published, warnings: [...published.warnings, sweepWarning(message)] } };
+    }
   });
 }
 
@@ -103,21 +120,12 @@ async function findPublishedBy(
   { connection, resource, nominalStart }: ShortRunInput,
   attempts: readonly RunId[],
 ): Promise<ShortRun | null> {
-  const { store, settings } = deps.connection(connection);
+  const { store } = deps.connection(connection);
   const place = { connection, resource: { name: resource }, nominalStart };
   const run = await findPublishedAttempt(store, place, attempts);
   if (run === null) return null;
   const { attempt } = Context.current().info;
-  const { retention } = settings;
-  return {
-    kind: 'published',
-    attempt,
-    runId: run.runId,
-    run,
-    pageSize: null,
-    retention,
-    reported: false,
-  };
+  return { kind: 'published', attempt, runId: run.runId, run, pageSize: null };
 }
 
 function ownKeys({ resource, runId, nominalStart }: ShortRunInput) {

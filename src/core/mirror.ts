@@ -28,22 +28,21 @@ export function newMirror(connection: string, resource: string): MirrorState {
     resource,
     checkpoint: null,
     published: null,
-    cleanedUpTo: null,
-    sweepUntil: null,
-    unpublished: [],
-    cleanUpDays: [],
-    lateUntil: null,
-    cleanUpDue: null,
+    sweepAt: null,
     displaced: false,
     pageSize: null,
     lastRun: null,
-    refused: null,
     resumable: null,
     tableWarning: null,
     hookedTo: null,
     waiting: [],
     answered: [],
   };
+}
+
+/** The warning of a run that is published, and whose sweep failed. @param message why */
+export function sweepWarning(message: string): string {
+  return `sweep: what earlier runs left could not be removed; a later run does it. ${message}`;
 }
 
 /** After these attempts of a short run, the separate steps do the run. */

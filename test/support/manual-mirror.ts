@@ -6,6 +6,7 @@ import { attemptRunIds, newRunId } from '../../src/core/run-id.js';
 import type { Settings } from '../../src/core/settings.js';
 import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
 import type { LateRequest, LateRequests } from './late-requests.js';
+import { until } from './stack.js';
 import { newWriter } from './writer.js';
 
 type Name =
@@ -15,7 +16,7 @@ type Name =
   | 'worktrack.planMerge'
   | 'worktrack.mergeParts'
   | 'worktrack.publish'
-  | 'worktrack.cleanUp'
+  | 'worktrack.sweep'
   | 'worktrack.discardRun'
   | 'worktrack.purgeRecord';
 type Input<N extends Name> = Parameters<Activities[N]>[0];
@@ -26,6 +27,8 @@ export interface Loss {
   readonly activity: Name;
   /** Which of its writes, from 0, or the first one with such a URL. */
   readonly write: number | RegExp;
+  /** The activity fails then; default: another attempt takes over. */
+  readonly outcome?: 'fails';
   /** Called before the next attempt begins. */
   readonly onLost?: (late: LateRequest) => unknown;
 }
@@ -56,11 +59,10 @@ export class ManualMirror {
   clock = Date.now();
   published: RunId | null = null;
   checkpoint: { readonly updatedSince: UtcSeconds } | null = null;
-  cleanedUpTo: RunId | null = null;
-  unpublished: RunId[] = [];
-  /** Replaced attempts, whose delayed requests may arrive within an hour: longer than a test takes. */
+  /** Attempts of the current request that did not publish it. */
   replaced: RunId[] = [];
-  #hasPurged = false;
+  /** Run id of the last purge. */
+  purged: RunId | null = null;
 
   /**
    * @param direct the configuration with the store's own endpoint
@@ -88,11 +90,11 @@ export class ManualMirror {
   /** A run from its beginning to its end. Returns what was published. */
   async run(input: Partial<Input<'worktrack.prepareRun'>> = {}): Promise<PublishedRun & { runId: RunId }> {
     const published = await this.publish(input);
-    await this.#cleanUp({ connection: this.#connection, resource: this.#resource, runId: published.runId });
+    await this.sweep();
     return published;
   }
 
-  /** A run without its clean-up. */
+  /** A run without its sweep. */
   async publish(
     input: Partial<Input<'worktrack.prepareRun'>> = {},
   ): Promise<PublishedRun & { runId: RunId }> {
@@ -106,37 +108,34 @@ export class ManualMirror {
     return { ...published, runId: ref.runId };
   }
 
-  async #cleanUp(ref: RunRef, short: Partial<Input<'worktrack.cleanUp'>> = {}): Promise<void> {
-    const { cleanedUpTo } = this;
-    const unpublished = [...this.unpublished, ...this.replaced];
-    const { complete } = await this.step('worktrack.cleanUp', {
-      ...ref,
-      cleanedUpTo,
-      unpublished,
-      days: [],
-      ...short,
-    });
-    if (!complete) return;
-    this.cleanedUpTo = this.#hasPurged ? null : ref.runId;
-    this.unpublished = [];
+  /** The sweep after a run in separate steps, or by the timer after a purge. */
+  async sweep(after: 'run' | 'purge' = 'run'): Promise<Output<'worktrack.sweep'>> {
+    const { replaced, purged: before } = this;
+    this.replaced = [];
+    return this.step('worktrack.sweep', { ...this.ref(), ...this.#fence(), replaced, before, after });
   }
 
-  /** A run in one activity; `null` if it handed over. A replaced attempt is followed by a clean-up. */
+  /** Waits until the store's clock, which shows whole seconds, is in another second. */
+  async nextSecond(): Promise<void> {
+    const second = Math.floor(Date.now() / 1000);
+    await until(() => Math.floor(Date.now() / 1000) > second, 'the next second');
+  }
+
+  /** A run in one activity, with its sweep; `null` if it handed over. */
   async shortRun(ref: RunRef = this.ref()): Promise<(PublishedRun & { runId: RunId }) | null> {
-    const input = { ...this.#preparation(ref), pageSize: null };
+    const sweep = { before: this.purged, scope: 'all' } as const;
+    const input = { ...this.#preparation(ref), pageSize: null, sweep };
     const short = await this.step('worktrack.shortRun', input);
     const ids = attemptRunIds(ref.runId, short.attempt);
     const isPublished = short.kind === 'published';
     const left = isPublished ? ids.filter((id) => id !== short.runId) : ids.slice(0, -1);
-    this.replaced.push(...left);
+    this.replaced = left;
     if (!isPublished) return null;
     this.published = short.runId;
     this.checkpoint = short.run.checkpoint;
-    const { retention, reported } = short;
-    const { nominalStart } = input;
-    const of = { ...ref, runId: short.runId };
-    const done = { short: { nominalStart, retention }, ...(reported ? { reported: true as const } : {}) };
-    if (this.replaced.length > 0) await this.#cleanUp(of, done);
+    // An earlier attempt published the run, and may have ended before its sweep.
+    if (short.pageSize === null) await this.sweep();
+    this.replaced = [];
     return { ...short.run, runId: short.runId };
   }
 
@@ -189,9 +188,9 @@ export class ManualMirror {
   }
 
   async purge(...key: string[]): Promise<Output<'worktrack.purgeRecord'>> {
-    const purged = await this.step('worktrack.purgeRecord', { ...this.ref(), ...this.#fence(), key });
-    this.cleanedUpTo = null;
-    this.#hasPurged = true;
+    const ref = this.ref();
+    const purged = await this.step('worktrack.purgeRecord', { ...ref, ...this.#fence(), key });
+    this.purged = ref.runId;
     return purged;
   }
 
@@ -230,6 +229,7 @@ export class ManualMirror {
     await loss.onLost?.(late);
     first.cancel();
     this.#leaving.push(first.done.catch(() => {}));
+    if (loss.outcome === 'fails') throw new Error('the network is lost');
     return this.#attempt(name, input, this.#direct, 2).done;
   }
 

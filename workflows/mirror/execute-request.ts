@@ -9,15 +9,13 @@ import type {
   RunReport,
   RunRequest,
 } from '../../src/core/contract/index.js';
-import { HOUR_MS } from '../../src/core/duration.js';
 import { ALL_REMOVED, removalWarning } from '../../src/core/removal.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf, workOf } from '../shared/priority.js';
-import { cleanUp } from './clean-up.js';
 import { hookedToOf, startOnPublished } from './on-published.js';
 import { fenced, type RunResult, runOnce } from './run-steps.js';
-import { withUnpublished } from './unpublished.js';
+import { afterPurge, afterSweep, sweep } from './sweep.js';
 
 /** The table step has its own limits: its failure does not fail the run, and the next step of the mirror catches up. */
 const TABLE = {
@@ -35,15 +33,14 @@ const AMEND = {
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
 } as const;
 
-/** How long after a purge a delayed write of its activity may still arrive at the store, ms. */
-const SWEEP_MS = HOUR_MS;
-
 /** What a request reads and changes in its mirror. */
 export interface Mirror {
   readonly state: () => MirrorState;
   readonly onState: (changes: Partial<MirrorState>) => void;
   /** Called at every step, so that queries show it. */
   readonly onChange: (active: ActiveRun) => void;
+  /** Called before a swap may be sent. If the run fails from here on, it may still be published. */
+  readonly onSent: () => void;
 }
 
 /** Runs one request to its end. Throws the error that ended it. */
@@ -69,10 +66,7 @@ async function run(
   const result = await runOnce(mirror.state, request, active, {
     onPrepared: (prepared) => mirror.onState({ hookedTo: hookedToOf(mirror.state(), prepared) }),
     onChange: mirror.onChange,
-    onReplaced: (runIds) => {
-      const nominalStart = nominalStartOf(request, active);
-      mirror.onState(withUnpublished(mirror.state(), runIds, { nominalStart, now: Date.now() }));
-    },
+    onSent: mirror.onSent,
   });
   const before = mirror.state();
   const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize } = result;
@@ -87,7 +81,7 @@ async function run(
     published: { runId, snapshot, rows: counts.rows, publishedAt, deletes, ...checks },
   });
   const published = { ...active, runId };
-  // Before the clean-up, which may remove snapshots that the table has missed.
+  // Before the sweep, which may remove snapshots that the table has missed.
   const work = workOf(request);
   const tableWarnings = await followTable(result, published, mirror, work);
   const { rows } = counts;
@@ -96,18 +90,40 @@ async function run(
   const run = { resource, outcome: 'published', runId, rows, counts, snapshot } as const;
   const report = { ...run, warnings: all, deletes, ...checks, ...rollbackOf(request, result) };
   const hookWarnings = await startOnPublished(result.onPublished, runId, mirror);
-  const ended = { request, nominalStart: nominalStartOf(request, active), result, before, active: published };
-  const cleanUpWarnings = await cleanUp(ended, mirror);
-  // The clean-up has tried again what an earlier one could not remove.
-  const earlier = removalWarning(before.refused ?? ALL_REMOVED);
-  const isOutdated = cleanUpWarnings.length > 0 || mirror.state().refused === null;
-  const known = all.filter((warning) => warning !== earlier || !isOutdated);
-  return { ...report, warnings: limitWarnings([...known, ...hookWarnings, ...cleanUpWarnings]), error: null };
+  const { known, found } = await sweepAfter(result, work, mirror);
+  // The sweep has tried again what an earlier one could not remove.
+  const left = all.filter((warning) => warning !== known);
+  return { ...report, warnings: limitWarnings([...left, ...hookWarnings, ...found]), error: null };
 }
 
 /** Determines the `dt=` of a run. A rollback has the day on which it begins. */
-function nominalStartOf(request: RunRequest | RollbackRequest, { startedAt }: ActiveRun): number {
+export function nominalStartOf(
+  request: RunRequest | RollbackRequest,
+  { startedAt }: Pick<ActiveRun, 'startedAt'>,
+): number {
   return request.kind === 'run' ? request.nominalStart : startedAt;
+}
+
+/**
+ * Sweeps after a published run, unless a short run has done it or none is due.
+ *
+ * @returns `known`: the warning of an earlier sweep, if this one has tried again; `found`: those of this one
+ */
+async function sweepAfter(
+  { runId, replaced, sweep: done }: RunResult,
+  work: 'manual' | 'background',
+  mirror: Mirror,
+): Promise<{ readonly known: string | null; readonly found: readonly string[] }> {
+  const known = removalWarning(mirror.state().sweepAt?.refused ?? ALL_REMOVED);
+  if (done === null) return { known: null, found: [] };
+  if (done === 'to do') {
+    const { changes, warnings } = await sweep(mirror.state(), { runId, replaced, after: 'run', work });
+    mirror.onState(changes);
+    return { known, found: warnings };
+  }
+  mirror.onState(afterSweep(mirror.state(), done, Date.now()));
+  const warning = removalWarning(done.refused);
+  return { known, found: warning === null ? [] : [warning] };
 }
 
 function rollbackOf(
@@ -157,13 +173,12 @@ async function followTable(
 async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
   mirror.onChange({ ...active, phase: 'purge' });
   const input = { ...fenced(mirror.state(), active), key };
-  // A timed-out attempt may leave parts in any folder, so the next clean-up checks every folder.
-  mirror.onState({ cleanedUpTo: null, sweepUntil: Date.now() + SWEEP_MS, cleanUpDue: null });
+  // A timed-out attempt may leave parts in any folder.
+  mirror.onState(afterPurge(active.runId, Date.now()));
   const { published, checkpoint, purged } = await CancellationScope.nonCancellable(() =>
     amend(input.connection)['worktrack.purgeRecord'](input),
   );
-  const sweepUntil = Date.now() + SWEEP_MS;
-  mirror.onState({ checkpoint, published, resumable: null, sweepUntil });
+  mirror.onState({ checkpoint, published, resumable: null, ...afterPurge(active.runId, Date.now()) });
   // The purge itself makes the table follow.
   if (mirror.state().tableWarning !== null) mirror.onState({ tableWarning: null });
   return { ...amendedReport(input.resource, published), purged };

@@ -20,8 +20,6 @@ interface MergeInput {
 export interface Merged extends ShiftSigns {
   readonly plan: ObjectKey;
   readonly results: readonly ObjectKey[];
-  /** Whether an attempt was replaced. */
-  readonly replaced: boolean;
 }
 
 /** Merges the staged rows of a run with the previous snapshot. */
@@ -38,7 +36,6 @@ export async function mergeStaged(ref: RunRef, work: LongActivities, input: Merg
   return {
     plan,
     results: merged.map(({ result }) => result),
-    replaced: merged.some((part) => part.replaced === true),
     repeated: merged.reduce((sum, part) => sum + part.repeated, repeated),
     found: merged.reduce((sum, part) => sum + part.found, 0),
   };

@@ -3,7 +3,6 @@ import {
   condition,
   continueAsNew,
   getExternalWorkflowHandle,
-  isCancellation,
   log,
   setHandler,
   sleep,
@@ -12,12 +11,12 @@ import {
 } from '@temporalio/workflow';
 import type {
   ActiveRun,
+  DiscardRunInput,
   MirrorRequest,
   MirrorState,
   MirrorStatus,
   RunAnswer,
   RunReport,
-  RunRequest,
 } from '../../src/core/contract/index.js';
 import { newMirror } from '../../src/core/mirror.js';
 import { newRunId, untilOwnSecond } from '../../src/core/run-id.js';
@@ -25,7 +24,7 @@ import { idProblem, mirrorRequestProblem } from '../../src/core/signals.js';
 import { limitReport } from '../../src/core/text-budget.js';
 import { reportAlerts } from '../shared/alerts.js';
 import { mirrorDetails, showDetails } from '../shared/details.js';
-import { failedReport, mayResume, toOutcome, toRunError } from '../shared/failures.js';
+import { failedReport, mayResume, toRunError } from '../shared/failures.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import {
   mirrorStatus,
@@ -36,13 +35,12 @@ import {
   withdrawRequest,
 } from '../shared/messages.js';
 import { handleChecked, wellFormed } from '../shared/signals.js';
-import { discardRun } from './clean-up.js';
-import { executeRequest } from './execute-request.js';
+import { executeRequest, nominalStartOf } from './execute-request.js';
 import { alertedBy, answerOf, type Batch, enqueue, isFull, nextBatch, remember } from './queue.js';
 import { countRun } from './run-ended.js';
 import { writer } from './run-steps.js';
+import { discardRun, sweep, untilSweep } from './sweep.js';
 import { checkSyncInput, syncRequest } from './sync-request.js';
-import { withUnpublished } from './unpublished.js';
 
 /** Events of three quiet nights. */
 const SHORT_HISTORY_EVENTS = 50;
@@ -110,7 +108,10 @@ class ResourceMirror {
   /** Serves batches of equal requests one at a time until the history is long enough to continue as new. */
   async serveBatches(): Promise<void> {
     for (;;) {
-      await condition(() => this.#state.waiting.length > 0 || this.#mustContinue());
+      const isAwake = (): boolean => this.#state.waiting.length > 0 || this.#mustContinue();
+      const sweepIn = untilSweep(this.#state, Date.now());
+      if (sweepIn === null) await condition(isAwake);
+      else if (!(await condition(isAwake, sweepIn))) await this.#sweepAfterPurge();
       if (this.#mustContinue()) break;
       const wait = this.#untilNextRun();
       if (wait > 0) {
@@ -118,7 +119,8 @@ class ResourceMirror {
         continue;
       }
       const next = nextBatch(this.#state.waiting);
-      if (next === null) break;
+      // The sweep has ended, and no request waits.
+      if (next === null) continue;
       this.#change({ waiting: next.rest });
       await this.#serveBatch(next.batch);
     }
@@ -220,47 +222,60 @@ class ResourceMirror {
       mode: request.kind === 'run' ? request.mode : request.kind === 'rollback' ? 'rollback' : 'increment',
     };
     this.#setActive(prepared);
+    let mayBePublished = false;
     try {
       return await executeRequest(request, prepared, {
         state: () => this.#state,
         onState: (changes) => this.#change(changes),
         onChange: (active) => this.#setActive(active),
+        onSent: () => {
+          mayBePublished = true;
+        },
       });
     } catch (error) {
       const failed = this.#active ?? prepared;
-      if (request.kind === 'run') await this.#afterFailedRun(failed, error, request);
+      if (request.kind !== 'purge')
+        await this.#afterFailedRun(failed, error, {
+          mayBePublished,
+          nominalStart: nominalStartOf(request, prepared),
+        });
       return failedReport(this.#state.resource, failed.runId, error);
     }
   }
 
-  async #afterFailedRun(failed: ActiveRun, error: unknown, { nominalStart }: RunRequest): Promise<void> {
+  /**
+   * Removes at once what a failed run wrote, unless its swap may still arrive: then its folders stay until another run is
+   * published, whose sweep removes them before it answers. Pages from which the next run may resume stay as well.
+   */
+  async #afterFailedRun(
+    failed: ActiveRun,
+    error: unknown,
+    { mayBePublished, nominalStart }: { readonly mayBePublished: boolean; readonly nominalStart: number },
+  ): Promise<void> {
     const { type } = toRunError(error);
-    // No later run can resume from these, so their files are removed.
-    const isDiscardable = toOutcome(error) === 'cancelled' || type === 'Displaced' || type === 'Check';
-    const isDiscarded =
-      isDiscardable && !this.#mayPublishLate(failed, error) && (await this.#discard(failed, nominalStart));
-    // The run may have written manifests. Until clean-up removes them, its change log looks like a published one.
-    const needsCleanUp = isDiscardable ? !isDiscarded : failed.phase === 'publish';
-    const { runId } = failed;
-    // Also for a run that is not listed: its replaced attempts may have written to its staging folder.
-    if (failed.phase !== 'begin' || needsCleanUp)
-      this.#change(
-        withUnpublished(this.#state, needsCleanUp ? [runId] : [], { nominalStart, now: Date.now() }),
-      );
+    const resumable = this.#resumableAfter(failed, error);
+    // These failures show that the run's swap was not sent, or is lost.
+    const isLost = type === 'Displaced' || type === 'Check';
+    const hasWritten = failed.phase !== 'begin';
+    const staging = resumable === failed.runId ? 'kept' : 'removed';
+    const isStagedOnly = failed.phase === 'extract' && staging === 'kept';
+    if (hasWritten && !isStagedOnly && (!mayBePublished || isLost))
+      await this.#discard({ runId: failed.runId, nominalStart, staging });
     this.#change({
       // Once another mirror has published instead, this one stays displaced until it publishes again.
       displaced: this.#state.displaced || (type === 'Displaced' && failed.phase !== 'begin'),
-      resumable: this.#resumableAfter(failed, error),
+      resumable,
     });
   }
 
-  /**
-   * Whether a delayed swap may still publish a cancelled run: a short run may have a replaced attempt, and `latest.json` is
-   * what that attempt expects. Its files stay until another run is published; that run's clean-up removes them.
-   */
-  #mayPublishLate({ runId }: ActiveRun, error: unknown): boolean {
-    const isShort = this.#state.unpublished.includes(runId);
-    return isShort && isCancellation(error);
+  /** Sweeps once more an hour after a purge, because late requests may have restored the purged row. */
+  async #sweepAfterPurge(): Promise<void> {
+    const before = this.#state.sweepAt?.before;
+    if (before == null) return;
+    const { changes } = await sweep(this.#state, {
+      ...{ runId: before, replaced: [], after: 'purge', work: 'background' },
+    });
+    this.#change(changes);
   }
 
   #resumableAfter(run: ActiveRun, error: unknown): MirrorState['resumable'] {
@@ -269,17 +284,15 @@ class ResourceMirror {
     return mayResume(error, run) ? run.runId : null;
   }
 
-  /** Returns whether all files of the run were removed. */
-  async #discard({ runId }: ActiveRun, nominalStart: number): Promise<boolean> {
+  /** Never rejects: the next published run removes what is left. */
+  async #discard(run: Omit<DiscardRunInput, 'connection' | 'resource'>): Promise<void> {
     const { connection, resource } = this.#state;
     try {
-      await discardRun({ connection, resource, runId, nominalStart });
-      return true;
+      await discardRun({ connection, resource, ...run });
     } catch (error) {
-      log.warn('cleanup of an ended run failed; the next run repeats it', {
+      log.warn('what a failed run wrote could not be removed; the next published run removes it', {
         error: toRunError(error).message,
       });
-      return false;
     }
   }
 

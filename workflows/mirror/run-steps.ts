@@ -55,8 +55,8 @@ interface RunEvents {
   readonly onPrepared: (prepared: PreparedRun) => void;
   /** Called at every step, so that queries show it. */
   readonly onChange: (active: ActiveRun) => void;
-  /** Called when an attempt was replaced, whose delayed requests may still arrive, with the runs that may have written. */
-  readonly onReplaced: (runIds: readonly RunId[]) => void;
+  /** Called before the swap may be sent. If the run fails from here on, it may still be published. */
+  readonly onSent: () => void;
 }
 
 export interface RunResult extends PublishedRun {
@@ -66,9 +66,13 @@ export interface RunResult extends PublishedRun {
   readonly table: boolean;
   /** As in `PreparedRun`. */
   readonly onPublished: OnPublishedTarget | null;
-  /** Of a short run. Absent: the run had separate steps. */
-  readonly short?: Pick<Extract<ShortRun, { kind: 'published' }>, 'retention' | 'reported' | 'due'>;
+  /** Earlier attempts of a short run, each with its own run id, that can no longer be published. */
+  readonly replaced: readonly RunId[];
+  /** Whether a sweep has to follow. A short run makes its own: what it did, or `null` if none was due. */
+  readonly sweep: 'to do' | ShortSwept | null;
 }
+
+type ShortSwept = NonNullable<Extract<ShortRun, { kind: 'published' }>['swept']>;
 
 /** This mirror, as pointer and manifests name it. */
 export function writer(): Writer {
@@ -106,7 +110,7 @@ function preparation(
     startedAt,
     rollbackTo: asked.rollbackTo,
     nominalStart: asked.nominalStart,
-    ...(state.refused === null ? {} : { refused: state.refused }),
+    ...(state.sweepAt?.refused ? { refused: state.sweepAt.refused } : {}),
   };
 }
 
@@ -121,26 +125,26 @@ export async function runOnce(
     return runSteps(state(), request, active, events);
   events.onChange({ ...active, phase: 'extract' });
   const input = preparation(state(), request, active);
-  const run = { state: state(), request, active };
-  const short = await tryShortRun(input, run, events.onReplaced);
+  const short = await tryShortRun(input, { state: state(), request }, events.onSent);
   if (short.kind === 'published') {
-    const { runId, retention, reported, due, pageSize: sizes } = short;
+    const { runId, attempt, pageSize: sizes, swept = null } = short;
     const { pageSize: known } = state();
-    const pageSize = sizes === null ? known : nextPageSize(known, sizes.configured, sizes.used);
     const none = { table: false, onPublished: null };
     return {
-      ...short.run,
-      ...none,
-      runId,
-      pageSize,
-      short: { retention, reported, ...(due ? { due } : {}) },
+      ...{ ...short.run, ...none, runId },
+      pageSize: sizes === null ? known : nextPageSize(known, sizes.configured, sizes.used),
+      replaced: attemptRunIds(active.runId, attempt).filter((id) => id !== runId),
+      // An earlier attempt published the run, and may have ended before its sweep.
+      sweep: sizes === null ? 'to do' : swept,
     };
   }
   // Only a replaced attempt may have used the run's id.
   const runId = short.attempts === 1 ? active.runId : attemptRunIds(active.runId, short.attempts + 1).at(-1)!;
   const again = { ...active, runId };
   events.onChange(again);
-  return runSteps(state(), request, again, events);
+  const result = await runSteps(state(), request, again, events);
+  const attempts = attemptRunIds(active.runId, short.attempts + 1);
+  return { ...result, replaced: attempts.filter((id) => id !== result.runId) };
 }
 
 /**
@@ -151,7 +155,7 @@ async function runSteps(
   state: MirrorState,
   request: RunRequest | RollbackRequest,
   active: ActiveRun,
-  { onPrepared, onChange, onReplaced }: RunEvents,
+  { onPrepared, onChange, onSent }: RunEvents,
 ): Promise<RunResult> {
   const { connection, resource } = state;
   const { runId } = active;
@@ -212,6 +216,7 @@ async function runSteps(
   const unproven = deletes?.unproven ?? 0;
 
   onChange({ ...now, phase: 'publish' });
+  onSent();
   // Not cancellable: if the workflow did not wait for the swap, it would not know which run the pointer names.
   const published = await CancellationScope.nonCancellable(() =>
     work['worktrack.publish']({
@@ -219,15 +224,12 @@ async function runSteps(
       ...(deletes === null ? {} : { deletesProblems: deletes.problems }),
     }),
   );
-  const isOwn = published.runId === undefined || published.runId === runId;
-  // If a delayed attempt of the short run published instead, this run has written manifests and is not published.
-  if (merged.replaced || published.replaced) onReplaced(isOwn ? [] : [runId]);
   // Resumed pages were read with an earlier page size, so they do not show whether the service accepts the new one.
   const wasTried = prepared.resumed === null && rollback === null;
   return {
     ...published,
     runId: published.runId ?? runId,
-    ...{ table: prepared.table, onPublished: prepared.onPublished },
+    ...{ table: prepared.table, onPublished: prepared.onPublished, replaced: [], sweep: 'to do' },
     pageSize: wasTried ? nextPageSize(state.pageSize, prepared.pageSize, pageSize) : state.pageSize,
   };
 }

@@ -8,7 +8,6 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import type {
-  ActiveRun,
   Activities,
   MirrorState,
   PrepareRunInput,
@@ -16,10 +15,9 @@ import type {
   ShortRun,
 } from '../../src/core/contract/index.js';
 import { MAX_SHORT_ATTEMPTS } from '../../src/core/mirror.js';
-import { attemptRunIds } from '../../src/core/run-id.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf, workOf } from '../shared/priority.js';
-import { expiredOnly } from './clean-up-due.js';
+import { shortSweep } from './sweep.js';
 
 /** A short run takes about a second. Its waits for the service and the store are included. */
 const SHORT = {
@@ -51,17 +49,17 @@ export function mayBeShort(state: MirrorState, request: RunRequest): boolean {
 /**
  * Does a run in one activity, if it has little to do (docs/explanation/architecture.md#short-runs).
  *
- * @param onReplaced called with the ids of attempts that did not publish the run but may have written to the lake
+ * @param onSent called if an attempt may have sent its swap although the run failed
  * @throws the final error that ended the run
  */
 export async function tryShortRun(
   input: PrepareRunInput,
-  { state, request, active }: { state: MirrorState; request: RunRequest; active: ActiveRun },
-  onReplaced: (attempts: readonly ActiveRun['runId'][]) => void,
+  { state, request }: { state: MirrorState; request: RunRequest },
+  onSent: () => void,
 ): Promise<ShortOutcome> {
   const { connection, resource, pageSize } = state;
   const { allowDeletes } = request;
-  const expired = expiredOnly(state, Date.now());
+  const sweep = shortSweep(state, Date.now());
   const { 'worktrack.shortRun': run } = proxyActivities<Activities>({
     ...SHORT,
     priority: priorityOf(connection, workOf(request)),
@@ -69,18 +67,14 @@ export async function tryShortRun(
   const summary = `${resource}: a whole run, if there is little to do`;
   try {
     const result = await run.executeWithOptions({ summary }, [
-      { ...input, allowDeletes, pageSize, ...(expired === null ? {} : { expired }) },
+      { ...input, allowDeletes, pageSize, ...(sweep === null ? {} : { sweep }) },
     ]);
-    const ids = attemptRunIds(active.runId, result.attempt);
-    const published = result.kind === 'published' ? result.runId : null;
-    // The attempt that hands over has written nothing.
-    const written = result.kind === 'published' ? ids : ids.slice(0, -1);
-    const left = written.filter((id) => id !== published);
-    if (left.length > 0) onReplaced(left);
     return result.kind === 'published' ? result : { kind: 'handed-over', attempts: result.attempt };
   } catch (error) {
-    onReplaced(attemptRunIds(active.runId, MAX_SHORT_ATTEMPTS));
-    if (isCancellation(error) || isFinal(error)) throw error;
+    if (isCancellation(error) || isFinal(error)) {
+      onSent();
+      throw error;
+    }
     log.warn('the short run failed; the separate steps do the run', { error: toRunError(error).message });
     return { kind: 'handed-over', attempts: MAX_SHORT_ATTEMPTS };
   }

@@ -15,7 +15,7 @@ export function resourceLine(
   causes: 'inline' | 'below' = 'inline',
 ): string {
   const name = view.resource.padEnd(18);
-  const stage = stageText(view).padEnd(11);
+  const stage = view.stage.padEnd(11);
   if (view.stage === 'waiting') return `${name} ${stage}`.trimEnd();
   // The number of pages is not known if the run ended before the first query.
   const pages = view.report !== null && view.pages === 0 ? '' : counted(view.pages, 'page');
@@ -64,10 +64,6 @@ function waitText(
 export function rateLimitText(waitingUntil: number | null, now: number): string | null {
   if (waitingUntil === null || waitingUntil <= now) return null;
   return `waiting ${Math.ceil((waitingUntil - now) / 1000)} s, as requested by the service`;
-}
-
-function stageText({ stage }: ResourceView): string {
-  return stage === 'clean-up' ? 'clean up' : stage;
 }
 
 /** The message that no worker polls; `null` if one does. */

@@ -3,8 +3,6 @@ import type { StartedOnPublished, StartOnPublishedInput } from './published.js';
 import type { ExportInput } from './runs.js';
 import type {
   AbsentRecords,
-  CleanedUp,
-  CleanUpInput,
   ConfirmDeletesInput,
   ConfirmedDeletes,
   DiscardRunInput,
@@ -25,6 +23,8 @@ import type {
   RunRef,
   ShortRun,
   ShortRunInput,
+  SweepInput,
+  Swept,
   TableFollowed,
 } from './steps.js';
 import type { WriteBackActivities } from './write-back.js';
@@ -40,7 +40,7 @@ export interface Activities extends WriteBackActivities {
   'worktrack.planMerge'(input: PlanMergeInput): Promise<MergePlanned>;
   'worktrack.mergeParts'(input: MergePartsInput): Promise<MergedParts>;
   'worktrack.publish'(input: PublishInput): Promise<PublishedRun>;
-  'worktrack.cleanUp'(input: CleanUpInput): Promise<CleanedUp>;
+  'worktrack.sweep'(input: SweepInput): Promise<Swept>;
   'worktrack.discardRun'(input: DiscardRunInput): Promise<void>;
   'worktrack.purgeRecord'(input: PurgeRecordInput): Promise<RecordPurged>;
   'worktrack.followTable'(input: RunRef): Promise<TableFollowed>;

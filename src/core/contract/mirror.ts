@@ -62,7 +62,7 @@ export interface RunAnswer {
 }
 
 /** Progress of a run, for display. */
-export type RunPhase = 'begin' | 'extract' | 'merge' | 'publish' | 'table' | 'clean-up' | 'purge';
+export type RunPhase = 'begin' | 'extract' | 'merge' | 'publish' | 'table' | 'purge';
 
 export interface ActiveRun {
   readonly runId: RunId;
@@ -115,17 +115,17 @@ export interface LearnedPageSize {
   readonly learned: number;
 }
 
-/** When there is something to clean up after a run that leaves nothing to remove. */
-export interface CleanUpDue {
-  /** Milliseconds since 1970. */
+/** The next sweep of a mirror. */
+export interface SweepDue {
+  /** When it is due, milliseconds since 1970. */
   readonly at: number;
-  /** The settings of the retention, as JSON. Other settings make a clean-up due. */
-  readonly retention: string;
   /**
-   * When something other than the age of snapshots makes it due, milliseconds since 1970; at most a month ahead. Until then,
-   * a short run removes expired snapshots itself.
+   * Run id of the last purge, until a sweep has removed what late requests of earlier runs may have left: the mirror then
+   * sweeps by itself when it is due, even if no run follows. `null`: the next run that is published when it is due sweeps.
    */
-  readonly otherwiseAt: number;
+  readonly before: RunId | null;
+  /** What the store refused to remove in the last sweep; `null`: nothing. */
+  readonly refused: Removal | null;
 }
 
 /** The state that a mirror carries over a continue-as-new. */
@@ -134,33 +134,8 @@ export interface MirrorState {
   readonly resource: string;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly published: Published | null;
-  /**
-   * The last run with a complete clean-up. The next clean-up checks only newer runs. A rollback moves this back, because
-   * the change logs of the rolled-back runs must be archived. `null`: the next clean-up checks everything.
-   */
-  readonly cleanedUpTo: RunId | null;
-  /**
-   * Until this time, milliseconds since 1970, every clean-up checks everything, because a delayed write of a purge may
-   * leave a part in any folder. `null`: there was no purge.
-   */
-  readonly sweepUntil: number | null;
-  /**
-   * Runs and replaced attempts that may have written to the lake but ended unpublished. A complete clean-up empties the
-   * list, but not before `lateUntil`.
-   */
-  readonly unpublished: readonly RunId[];
-  /**
-   * Days of `dt=` folders, such as `2026-11-21`, that the next clean-up also checks: failed runs, replaced attempts and
-   * rolled-back runs wrote there, long after that day.
-   */
-  readonly cleanUpDays: readonly string[];
-  /**
-   * Until this time, milliseconds since 1970, a delayed request of a failed run or a replaced attempt may arrive, and each
-   * run is followed by a clean-up. `null`: there was none.
-   */
-  readonly lateUntil: number | null;
-  /** When the next clean-up has something to do. `null`: not known, so it is due. */
-  readonly cleanUpDue: CleanUpDue | null;
+  /** The next sweep (docs/explanation/fencing.md#what-a-sweep-removes). `null`: it is due. */
+  readonly sweepAt: SweepDue | null;
   /** Whether another mirror published instead of this mirror's last run. */
   readonly displaced: boolean;
   /** `null`: the configured page size is in use. `runs`: number of runs published since a larger page was last tried. */
@@ -170,8 +145,6 @@ export interface MirrorState {
   readonly resumable: RunId | null;
   /** Why the table does not show the published run yet; `null`: it does, or there is no table. */
   readonly tableWarning: string | null;
-  /** What the store refused to remove in the last clean-up; `null`: nothing. */
-  readonly refused: Removal | null;
   /**
    * The last run of the chain for which the workflow of `onPublished` was started; `beginning`: the first run of the chain is
    * the next. `null`: the configuration names no such workflow.

@@ -1,9 +1,8 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { Removal } from '../removal.js';
-import type { RetentionSettings } from '../settings.js';
 import type { WordsSpent } from '../words-budget.js';
 import type { DeleteDetection, DeletesProblem } from './deletes.js';
-import type { CleanUpDue, LearnedPageSize, Published, Writer } from './mirror.js';
+import type { LearnedPageSize, Published, Writer } from './mirror.js';
 import type { OnPublishedTarget } from './published.js';
 import type { CheckSummary, PublishedMode, PurgeCounts, RunCounts, RunMode } from './runs.js';
 
@@ -38,7 +37,7 @@ export interface PrepareRunInput extends Fenced {
   readonly resumable: RunId | null;
   readonly startedAt: number;
   readonly nominalStart: number;
-  /** What the store refused to remove in the last clean-up: a warning of the run. Absent: nothing. */
+  /** What the store refused to remove in the last sweep: a warning of the run. Absent: nothing. */
   readonly refused?: Removal;
 }
 
@@ -202,8 +201,6 @@ export interface ShiftSigns {
 
 export interface MergedParts extends ShiftSigns {
   readonly result: ObjectKey;
-  /** As in `PublishedRun`. */
-  readonly replaced?: true;
 }
 
 export interface PublishInput extends RunRef {
@@ -229,8 +226,6 @@ export interface PublishedRun {
   readonly deletes: DeleteDetection;
   /** Absent: the resource has no checks. */
   readonly checks?: CheckSummary;
-  /** Whether an earlier attempt was replaced, so that a delayed request may still arrive. Absent: no. */
-  readonly replaced?: true;
   /** Of a rollback: the run that was published before it. */
   readonly rolledBackFrom?: RunId;
 }
@@ -238,8 +233,8 @@ export interface PublishedRun {
 /** A whole run in one activity, if it has little to do (docs/explanation/architecture.md#short-runs). */
 export interface ShortRunInput extends PrepareRunInput {
   readonly pageSize: (LearnedPageSize & { readonly runs: number }) | null;
-  /** The clean-up that is due, if all it has to do is remove expired snapshots: the short run does it. Absent: none is. */
-  readonly expired?: CleanUpDue;
+  /** The sweep that the run makes after it is published. Absent: none is due. */
+  readonly sweep?: ShortSweep;
 }
 
 /** The result of a short run. `attempt`: the attempt that gave it, from 1. */
@@ -253,43 +248,48 @@ export type ShortRun =
       readonly run: PublishedRun;
       /** Page sizes in rows: the configured one and the one in use; `null` if an earlier attempt published the run. */
       readonly pageSize: { readonly configured: number; readonly used: number } | null;
-      readonly retention: RetentionSettings;
-      /** Whether the report of the run is written. */
-      readonly reported: boolean;
-      /** When the next clean-up is due, if this run has removed what had expired. Absent: it has not. */
-      readonly due?: CleanUpDue;
+      /** The sweep after the run. Absent: there was none, or it failed; or an earlier attempt published the run. */
+      readonly swept?: Pick<ShortSweep, 'before'> & Pick<Swept, 'isDone' | 'refused'>;
     };
 
-/** Clean-up after a published run, including the remains of earlier clean-ups. */
-export interface CleanUpInput extends RunRef {
-  /** The last run with a complete clean-up: older folders are clean. `null`: none is known to be. */
-  readonly cleanedUpTo: RunId | null;
-  /** Unpublished runs that may have written manifests. */
-  readonly unpublished: readonly RunId[];
-  /** As `cleanUpDays` in the mirror's state. */
-  readonly days: readonly string[];
-  /** What the run file says, for a short run, which has none. */
-  readonly short?: { readonly nominalStart: number; readonly retention: RetentionSettings };
-  /** Whether the report of the run is already written. Absent: no. */
-  readonly reported?: true;
-  /** The settings of the retention in the last clean-up, as JSON. With other settings, every day is checked. Absent: not known. */
-  readonly retention?: string;
+/** The sweep that a short run makes. */
+export interface ShortSweep {
+  /** As in `SweepInput`. */
+  readonly before: RunId | null;
+  /** `published`: only the trees of published runs, because nothing else can have garbage. `all`: also `_staging/`. */
+  readonly scope: 'published' | 'all';
 }
 
-export interface CleanedUp {
-  /** Whether nothing remains for a later clean-up. */
-  readonly complete: boolean;
-  /** When the next clean-up has something to do; absent: not known. */
-  readonly due?: CleanUpDue;
-  /** What the store refused to remove. Absent: nothing. */
-  readonly refused?: Removal;
-  /** As in `PublishedRun`. */
-  readonly replaced?: true;
+/** A sweep of a resource (docs/explanation/fencing.md#what-a-sweep-removes), after a run or a purge. */
+export interface SweepInput extends Fenced {
+  /** Earlier attempts of the published run, which can no longer be published. */
+  readonly replaced: readonly RunId[];
+  /** Run id of a purge: no object of an unpublished run that began before it may remain. `null`: there was none. */
+  readonly before: RunId | null;
+  /** `run`: the report of the published run is also written. */
+  readonly after: 'run' | 'purge';
 }
 
+/** What a sweep has removed. */
+export interface Swept {
+  /** Folders of runs in `snapshots/` and `changes/`. */
+  readonly folders: number;
+  /** Folders in `_staging/`. */
+  readonly staged: number;
+  /** Parts and indexes that no manifest names. */
+  readonly strays: number;
+  readonly uploads: number;
+  /** Whether nothing is left for the next sweep, apart from what the store refused to remove. */
+  readonly isDone: boolean;
+  readonly refused: Removal;
+}
+
+/** Removes what a run has written that cannot have been published. */
 export interface DiscardRunInput extends RunRef {
-  /** What the run file says, for a short run, which has none. */
-  readonly nominalStart?: number;
+  /** Milliseconds since 1970. */
+  readonly nominalStart: number;
+  /** Whether the next run may resume from its staging folder, which is then kept. */
+  readonly staging: 'kept' | 'removed';
 }
 
 /** The table of a resource shows what `latest.json` names. */

@@ -1,6 +1,6 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import { DAY_MS } from '../../core/duration.js';
-import { beganAfter, parseRunDate } from '../../core/run-id.js';
+import { parseRunDate } from '../../core/run-id.js';
 import { DamagedError } from '../damaged-error.js';
 import type { ObjectStore } from '../store/index.js';
 import { dateOf, inFolder, MANIFEST, runFolder } from './layout.js';
@@ -240,46 +240,4 @@ export async function* publishedRuns(
   // The pointer names it, so it is published even if its change log is lost.
   yield { runId, publishedAt: Date.parse(publishedAt) };
   for await (const run of chain) if (run.runId !== runId) yield run;
-}
-
-/** The largest difference between the clocks of two mirrors that is allowed for. */
-const MAX_CLOCK_DIFFERENCE_MS = DAY_MS;
-
-/** The newest part of a chain, which shows whether given runs were published. */
-export interface ChainPart {
-  /** Published runs, newest first, back to the oldest wanted run; `null` if the run's change log was not read. */
-  readonly runs: ReadonlyMap<RunId, ChainedRun | null>;
-  /** Whether the chain was read back past this run. If so, and the run is not in `runs`, it was not published. */
-  isKnown(run: RunId): boolean;
-}
-
-/**
- * Reads the chain back to the oldest wanted run, and no further.
- *
- * @param wanted the read stops when all of these runs are found, or when older runs are reached
- * @param since the read also includes a run published before this time, in milliseconds since 1970; `null` for no such run
- */
-export async function readChain(
-  pointer: Pick<Pointer, 'runId'>,
-  chain: RunChain,
-  { wanted, since }: { readonly wanted: Iterable<RunId>; readonly since: number | null },
-): Promise<ChainPart> {
-  const runs = new Map<RunId, ChainedRun | null>([[pointer.runId, null]]);
-  const unseen = new Set(wanted);
-  unseen.delete(pointer.runId);
-  const oldest = Math.min(...[...unseen].map(parseRunDate)) - MAX_CLOCK_DIFFERENCE_MS;
-  let last = pointer.runId;
-  let isComplete = false;
-  for await (const run of chain) {
-    runs.set(run.runId, run);
-    unseen.delete(run.runId);
-    last = run.runId;
-    const { previousRunId } = run.manifest;
-    isComplete = previousRunId === null;
-    // The previous run was published even if its change log is lost.
-    if (previousRunId !== null && !runs.has(previousRunId)) runs.set(previousRunId, null);
-    const isFound = unseen.size === 0 || parseRunDate(last) < oldest;
-    if (isFound && (since === null || run.publishedAt < since)) break;
-  }
-  return { runs, isKnown: (run) => isComplete || beganAfter(run, last) };
 }

@@ -31,7 +31,7 @@ export interface Marks {
   readonly isWhole: boolean;
 }
 
-export interface SweepInput {
+export interface SweepFacts {
   /** The run that `latest.json` names. */
   readonly head: RunId;
   readonly folders: readonly RunFolder[];
@@ -107,7 +107,7 @@ function grouped<T>(found: readonly { object: ListedObject; of: T }[], keyOf: (o
  * a run wrote before this time, and that is not on the chain, can never be published: the head's swap succeeded on the
  * pointer that the head read before it wrote, so a swap of such a run expects an earlier pointer.
  */
-export function headBegan({ head, folders }: Pick<SweepInput, 'head' | 'folders'>): number {
+export function headBegan({ head, folders }: Pick<SweepFacts, 'head' | 'folders'>): number {
   const began = earliest(folders.filter(({ runId }) => runId === head).flatMap(({ objects }) => objects));
   return began === Number.POSITIVE_INFINITY ? Number.NEGATIVE_INFINITY : began;
 }
@@ -127,7 +127,7 @@ function least(numbers: readonly number[]): number {
  * for the chain. All runs since the last sweep still have a snapshot, so whatever appeared since then is covered. After a
  * purge, all of the chain is read.
  */
-export function needsMore({ folders, staged, marks, before }: Omit<SweepInput, 'recorded'>): boolean {
+export function needsMore({ folders, staged, marks, before }: Omit<SweepFacts, 'recorded'>): boolean {
   if (marks.isWhole) return false;
   if (before !== null) return true;
   const begun = runsWithFile(staged);
@@ -151,7 +151,7 @@ function runsWithFile(staged: readonly StagedFolder[]): ReadonlySet<string> {
  *
  * @returns keys of manifests
  */
-export function unknownComplete(input: Omit<SweepInput, 'recorded'>): ObjectKey[] {
+export function unknownComplete(input: Omit<SweepFacts, 'recorded'>): ObjectKey[] {
   const { folders, marks } = input;
   const isDoomed = doomed(input);
   return marks.isWhole
@@ -173,7 +173,7 @@ export function unknownComplete(input: Omit<SweepInput, 'recorded'>): ObjectKey[
  * - Snapshots of published runs by the retention rule.
  * - Staging folders of published runs, and of runs that can never be published.
  */
-export function planSweep(input: SweepInput): SweepPlan {
+export function planSweep(input: SweepFacts): SweepPlan {
   const { folders, marks, before, head, recorded, replaced } = input;
   if (headBegan(input) === Number.NEGATIVE_INFINITY) return { folders: [], staged: [], suspects: [] };
   const isDoomed = doomed(input);
@@ -214,7 +214,7 @@ const UNREADABLE: Recorded = { publishedAt: Number.NEGATIVE_INFINITY, isOwn: fal
 
 /** Whether a run that is not on the chain can never be published. */
 export function doomed(
-  input: Pick<SweepInput, 'head' | 'folders' | 'before' | 'replaced'>,
+  input: Pick<SweepFacts, 'head' | 'folders' | 'before' | 'replaced'>,
 ): (run: string, newest: number) => boolean {
   const { before, replaced } = input;
   const began = headBegan(input);
@@ -223,7 +223,7 @@ export function doomed(
     newest < began || ended.has(run) || (before !== null && isRunId(run) && !beganAfter(run, before));
 }
 
-function expiredSnapshots({ folders, marks, head, keep, settings, now }: SweepInput): RunFolder[] {
+function expiredSnapshots({ folders, marks, head, keep, settings, now }: SweepFacts): RunFolder[] {
   const dates = new Map(folders.map(({ runId, date }) => [runId, date]));
   const published = [...marks.published].map(([runId, publishedAt]) => ({
     ...{ runId, publishedAt },

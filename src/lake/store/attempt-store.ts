@@ -177,7 +177,10 @@ export class AttemptStore implements ObjectStore {
     return this.#real.remove(keys);
   }
 
-  async abortUploads(prefix: string, isAbandoned?: (key: ObjectKey) => boolean): Promise<AbortedUploads> {
+  async abortUploads(
+    prefix: string,
+    isAbandoned?: (key: ObjectKey, startedAt: number) => boolean,
+  ): Promise<AbortedUploads> {
     this.#checkWrite();
     return this.#real.abortUploads(prefix, isAbandoned);
   }

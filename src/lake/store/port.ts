@@ -142,10 +142,14 @@ export interface ObjectStore {
    * Aborts unfinished uploads of killed processes below the prefix (`''` or ending in `/`). Uploads that the store refuses to list or
    * to end stay; they are no objects, so no reader sees them.
    *
-   * @param isAbandoned whether to abort an upload, given the key of its object; default: all. In a file lake, the name after
-   *   the last `/` is that of the temporary file.
+   * @param isAbandoned whether to abort an upload, given the key of its object and the time at which the upload began, in
+   *   milliseconds since 1970 by the store's clock; default: all. In a file lake, the name after the last `/` is that of the
+   *   temporary file, and the time that of its last change.
    */
-  abortUploads(prefix: string, isAbandoned?: (key: ObjectKey) => boolean): Promise<AbortedUploads>;
+  abortUploads(
+    prefix: string,
+    isAbandoned?: (key: ObjectKey, startedAt: number) => boolean,
+  ): Promise<AbortedUploads>;
   /** Tests conditional writes with a probe object below `_staging/`, which it removes. */
   probeConditionalWrites(): Promise<ConditionalWrites>;
   /**

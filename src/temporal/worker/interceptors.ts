@@ -4,7 +4,7 @@ import type { Activities, RunPhase } from '../../core/contract/index.js';
 import { turns } from '../../core/turns.js';
 import type { Connections } from './connections.js';
 
-const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan' | 'notify' | 'write-back'>> = {
+const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan' | 'sweep' | 'notify' | 'write-back'>> = {
   'worktrack.planExport': 'plan',
   'worktrack.shortRun': 'begin',
   'worktrack.prepareRun': 'begin',
@@ -15,8 +15,8 @@ const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan' | 'notify' | '
   'worktrack.mergeParts': 'merge',
   'worktrack.publish': 'publish',
   'worktrack.followTable': 'table',
-  'worktrack.cleanUp': 'clean-up',
-  'worktrack.discardRun': 'clean-up',
+  'worktrack.sweep': 'sweep',
+  'worktrack.discardRun': 'sweep',
   'worktrack.purgeRecord': 'purge',
   'worktrack.planWriteBack': 'write-back',
   'worktrack.claimRows': 'write-back',

@@ -21,7 +21,7 @@ interface Input {
 
 /** A run starts with this activity. Until it succeeds, each attempt takes the current configuration. */
 const FIRST: readonly string[] = ['worktrack.prepareRun', 'worktrack.planWriteBack'];
-const LAST: readonly string[] = ['worktrack.cleanUp', 'worktrack.discardRun', 'worktrack.writeResults'];
+const LAST: readonly string[] = ['worktrack.sweep', 'worktrack.discardRun', 'worktrack.writeResults'];
 /** These need no other activity's configuration, and a run can be over, or have only this activity. They open no pin. */
 const ALONE: readonly string[] = [
   ...['worktrack.shortRun', 'worktrack.reportAlerts', 'worktrack.watch', 'worktrack.notify'],

@@ -46,7 +46,7 @@ describe('`--traces`', () => {
   /** The trace that has a run's activities, once its last one is there. */
   const traceOf = async (runId: string): Promise<readonly ReceivedSpan[]> => {
     const isLast = ({ name, attributes }: ReceivedSpan): boolean =>
-      /^RunActivity:worktrack\.(cleanUp|shortRun)$/.test(name) && attributes['worktrack.run_id'] === runId;
+      /^RunActivity:worktrack\.(sweep|shortRun)$/.test(name) && attributes['worktrack.run_id'] === runId;
     await until(() => receiver.spans.some(isLast), 'the run has been traced');
     const { traceId } = receiver.spans.find(isLast)!;
     await until(

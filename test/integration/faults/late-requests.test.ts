@@ -15,8 +15,8 @@ const WHEN = ['when the next attempt has finished', 'after another run'] as cons
 interface Scenario {
   /** Runs before the activity, without faults. */
   readonly before?: (world: LateWorld) => Promise<void>;
-  /** A late object stays in the folder of an unpublished run until the next clean-up. */
-  readonly untilCleanUp?: true;
+  /** A late object stays in the folder of an unpublished run until the next sweep. */
+  readonly untilSweep?: true;
   /** Runs the activity whose attempt is replaced. */
   readonly act: (world: LateWorld) => Promise<void>;
   /** Checks the result. */
@@ -50,8 +50,10 @@ async function everyWriteLate(activity: Loss['activity'], scenario: Scenario): P
         await mirror.run();
       }
       await late.deliver();
+      // A sweep removes what was written in an earlier second than its run.
+      await mirror.nextSecond();
       try {
-        const isClean = mirror.published !== null && scenario.untilCleanUp !== true;
+        const isClean = mirror.published !== null && scenario.untilSweep !== true;
         if (isClean && when === 'after another run') await world.check();
         world.change();
         await mirror.run();
@@ -86,7 +88,7 @@ describe('a late write of a replaced attempt', () => {
     'worktrack.planMerge',
     'worktrack.mergeParts',
     'worktrack.publish',
-    'worktrack.cleanUp',
+    'worktrack.sweep',
   ] as const)('does no harm in a run: %s', async (activity) => {
     expect(await everyWriteLate(activity, { act: anotherRun })).toBeGreaterThan(0);
   });
@@ -97,7 +99,7 @@ describe('a late write of a replaced attempt', () => {
       expect(await mirror.shortRun()).not.toBeNull();
     };
     // Those of the probe of the store, and seven objects.
-    expect(await everyWriteLate('worktrack.shortRun', { act, untilCleanUp: true })).toBeGreaterThanOrEqual(7);
+    expect(await everyWriteLate('worktrack.shortRun', { act, untilSweep: true })).toBeGreaterThanOrEqual(7);
   });
 
   it('does no harm in the first run of a resource: worktrack.mergeParts and worktrack.publish', async () => {
@@ -105,7 +107,7 @@ describe('a late write of a replaced attempt', () => {
       const act = async (world: LateWorld): Promise<void> => {
         // Nothing is published: `everyWriteLate` discards its run.
         for await (const { key } of world.mirror.store.list('')) await world.mirror.store.remove([key]);
-        Object.assign(world.mirror, { published: null, checkpoint: null, cleanedUpTo: null });
+        Object.assign(world.mirror, { published: null, checkpoint: null });
         await world.mirror.run();
       };
       expect(await everyWriteLate(activity, { act })).toBeGreaterThan(0);
@@ -155,7 +157,8 @@ describe('a late write of a replaced attempt', () => {
     const act = async (world: LateWorld): Promise<void> => {
       world.change();
       const { ref } = await world.mirror.merge();
-      await world.mirror.step('worktrack.discardRun', ref);
+      const { clock: nominalStart } = world.mirror;
+      await world.mirror.step('worktrack.discardRun', { ...ref, nominalStart, staging: 'removed' });
     };
     expect(await everyWriteLate('worktrack.discardRun', { act })).toBeGreaterThan(0);
   });

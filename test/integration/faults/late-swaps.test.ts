@@ -122,7 +122,7 @@ describe('the swap of a short run that arrives after its attempt was replaced', 
     await expectMirrored(stack, RESOURCE);
   });
 
-  it('leaves the run of the separate steps unpublished, and the clean-up removes it', async () => {
+  it('leaves the run of the separate steps unpublished, and the sweep removes it', async () => {
     await start(
       () => new Error('the network is lost'),
       (connections) => {

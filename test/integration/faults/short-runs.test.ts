@@ -57,7 +57,7 @@ describe('an attempt of a short run that is replaced', () => {
     await world.checkTidy();
   });
 
-  it('leaves its folder to the clean-up that follows the next attempt', async () => {
+  it('leaves its folder to the sweep of the next attempt', async () => {
     world = await startLateWorld();
     const { mirror } = world;
     await mirror.run();
@@ -98,7 +98,7 @@ describe('an attempt of a short run that is replaced', () => {
     const input = { ...next, stage, plan, results, shifted: false, unproven: 0 };
     expect((await mirror.step('worktrack.publish', input)).runId).toBe(ref.runId);
     mirror.published = ref.runId;
-    mirror.unpublished.push(next.runId);
+    mirror.replaced = [next.runId];
     world.change();
     await mirror.run();
     await world.check();
@@ -125,7 +125,7 @@ describe('an attempt of a short run that is replaced', () => {
       nonRetryable: true,
       message: expect.stringContaining(`run ${ref.runId} of an earlier request was published`),
     });
-    mirror.unpublished.push(later.runId);
+    await mirror.nextSecond();
     world.change();
     await mirror.run();
     await world.check();

@@ -1,9 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import { encodeReplacement } from '../../../src/lake/published/checksums.js';
-import { folderOf, inFolder, MANIFEST } from '../../../src/lake/published/layout.js';
-import type { Pointer } from '../../../src/lake/published/pointer.js';
+import { encodeReplacement, manifestChecksums } from '../../../src/lake/published/checksums.js';
+import { folderOf, inFolder, MANIFEST, pointerKey } from '../../../src/lake/published/layout.js';
+import { encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
+import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify.js';
 import { startPurge } from '../../../src/temporal/client/start.js';
 import { readNewestView } from '../../support/newest-view.js';
@@ -13,7 +14,31 @@ import { type Stack, startStack } from '../../support/stack.js';
 
 const DAY = 24 * 60 * 60_000;
 
-describe('the clean-up after an export', () => {
+interface RunAt {
+  readonly runId: RunId;
+  /** Milliseconds since 1970. */
+  readonly publishedAt: number;
+}
+
+/** Changes fields of a manifest that nothing names by its checksum. */
+async function change(store: ObjectStore, key: ObjectKey, values: object): Promise<void> {
+  const body = await store.read(key);
+  const manifest = JSON.parse(body.toString()) as { worktrack: object };
+  Object.assign(manifest.worktrack, values);
+  await store.write(key, encodeReplacement(body, manifest), { contentType: 'application/json' });
+}
+
+/** Makes the published run follow other ones, newest first. */
+async function putAfter(store: ObjectStore, previousRuns: readonly RunAt[]): Promise<void> {
+  const pointer = await readPointer(store, 'projects');
+  const values = { previousRuns, previousRunId: previousRuns[0]!.runId };
+  for (const key of [pointer.snapshot, pointer.changes!]) await change(store, key, values);
+  const manifests = await manifestChecksums(store, pointer);
+  const body = encodePointer({ ...pointer, manifests });
+  await store.write(pointerKey('projects'), body, { contentType: 'application/json' });
+}
+
+describe('the sweep after an export', () => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await startStack({
@@ -34,11 +59,11 @@ describe('the clean-up after an export', () => {
     return runs;
   };
 
-  /** Moves a run's folders into the past, and puts it before `next` in the chain. */
+  /** Copies a run's folders into the past. */
   async function backdate(
     from: { snapshot: ObjectKey; changes: ObjectKey },
     at: number,
-    previous: RunId | null,
+    previousRuns: readonly RunAt[],
   ) {
     const time = new Date(at).toISOString();
     const runId = `${time.replace(/[-:]|\.\d+/g, '')}-00000000` as RunId;
@@ -48,16 +73,11 @@ describe('the clean-up after an export', () => {
       for await (const { key } of stack.store.list(`${folderOf(manifest)}/`)) {
         await stack.store.copy(key, `${folder}${key.slice(folderOf(manifest).length)}` as ObjectKey);
       }
-      await relink(inFolder(folder, MANIFEST), { runId, publishedAt: time, previousRunId: previous });
+      const previousRunId = previousRuns[0]?.runId ?? null;
+      const values = { runId, publishedAt: time, previousRunId, previousRuns };
+      await change(stack.store, inFolder(folder, MANIFEST), values);
     }
     return runId;
-  }
-
-  async function relink(key: ObjectKey, values: object): Promise<void> {
-    const body = await stack.store.read(key);
-    const manifest = JSON.parse(body.toString()) as { worktrack: object };
-    Object.assign(manifest.worktrack, values);
-    await stack.store.write(key, encodeReplacement(body, manifest), { contentType: 'application/json' });
   }
 
   it('removes expired snapshots completely, and keeps change logs and all other objects', async () => {
@@ -66,19 +86,20 @@ describe('the clean-up after an export', () => {
     const from = { snapshot: first.snapshot, changes: first.changes! };
     const noon = Math.floor(Date.now() / DAY) * DAY - DAY / 2;
     const times = [40 * DAY, 5 * DAY + 3_600_000, 5 * DAY, 4 * DAY].map((ago) => noon - ago);
-    let previous: RunId | null = null;
     const runs: RunId[] = [];
+    let previous: RunAt[] = [];
     for (const at of times) {
-      previous = await backdate(from, at, previous);
-      runs.push(previous);
+      const runId = await backdate(from, at, previous);
+      runs.push(runId);
+      previous = [{ runId, publishedAt: at }, ...previous];
     }
-    await relink(first.changes!, { previousRunId: previous });
+    await putAfter(stack.store, previous);
     // An unpublished run of the same day as the last one, whose folder looks like a published one.
-    const stray = await backdate(from, noon - 4 * DAY + 7_200_000, null);
-    const changes = await tree('changes');
+    const stray = await backdate(from, noon - 4 * DAY + 7_200_000, []);
+    const changes = (await tree('changes')).filter((path) => !path.includes(stray));
 
     stack.simulator.admin.touch('projects', { count: 2, pick: 'spread' });
-    // A short run would not look for a snapshot that became old without time passing.
+    // A short run would not sweep again on the same day.
     const result = await stack.export({ full: true });
     expect(result.outcome).toBe('published');
 
@@ -86,7 +107,7 @@ describe('the clean-up after an export', () => {
     expect(left).not.toContain(runs[0]);
     expect(left).not.toContain(runs[1]);
     // The ids of two runs of the same second have no order.
-    expect(left.sort()).toEqual([runs[2], runs[3], stray, first.runId, result.runs[0]!.runId].sort());
+    expect(left.sort()).toEqual([runs[2], runs[3], first.runId, result.runs[0]!.runId].sort());
     const kept: string[] = [];
     for await (const { key } of stack.store.list('projects/snapshots/')) kept.push(key);
     expect(kept.filter((key) => key.includes(runs[0]!) || key.includes(runs[1]!))).toEqual([]);
@@ -116,15 +137,9 @@ describe('the newest rows of the change logs', () => {
       admin.touch('projects', { count: 2, pick: 'spread' });
     }
     // The first run is 40 days old, and the second superseded it 25 hours ago.
-    for (const [run, age] of [40 * DAY, DAY + DAY / 24].entries()) {
-      const publishedAt = new Date(Date.now() - age).toISOString();
-      for (const manifest of [runs[run]!.snapshot, runs[run]!.changes!]) {
-        const body = await stack.store.read(manifest);
-        const json = JSON.parse(body.toString()) as { worktrack: object };
-        Object.assign(json.worktrack, { publishedAt });
-        await stack.store.write(manifest, encodeReplacement(body, json), { contentType: 'application/json' });
-      }
-    }
+    const ages = [40 * DAY, DAY + DAY / 24];
+    const previous = ages.map((age, run) => ({ runId: runs[run]!.runId, publishedAt: Date.now() - age }));
+    await putAfter(stack.store, previous.toReversed());
     expect((await stack.export({ full: true })).outcome).toBe('published');
     expect(await stack.store.head(runs[0]!.snapshot)).toBeNull();
     expect(await stack.store.head(runs[1]!.snapshot)).not.toBeNull();

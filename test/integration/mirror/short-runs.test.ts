@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { ObjectKey } from '../../../src/core/brands.js';
 import { RunChain } from '../../../src/lake/published/chain.js';
 import { folderOf, REPORT } from '../../../src/lake/published/layout.js';
 import { decodeManifest } from '../../../src/lake/published/manifest.js';
@@ -151,8 +152,7 @@ describe('a run that finds little or nothing new', () => {
     let runs = 0;
     for await (const _ of runsOfChain()) runs++;
     expect(runs).toBe(2);
-    // Delayed requests may still arrive, so the next run is followed by a clean-up as well.
-    expect((await night()).activities).toEqual(['worktrack.shortRun', 'worktrack.cleanUp']);
+    expect((await night()).activities).toEqual(['worktrack.shortRun']);
     await checkLake();
     await second.signal('SIGTERM');
   });
@@ -189,15 +189,24 @@ describe('a run that finds little or nothing new', () => {
     await checkLake();
   });
 
-  it('is followed by a clean-up after a failed run, until delayed requests can no longer arrive', async () => {
+  it('removes what a failed run left, before it answers', async () => {
     await start();
+    const { store } = stack;
+    const run = `run=20260101T000000Z-00000001`;
+    const left = [`changes/dt=2026-01-01/${run}/part-00000-aaaaaaaa.csv.gz`].map(
+      (key) => `${RESOURCE}/${key}`,
+    );
+    const staged = `_staging/${RESOURCE}/20260101T000000Z-00000001/run.json`;
+    for (const key of [...left, staged])
+      await store.write(key as ObjectKey, Buffer.from('{}'), { contentType: 'application/json' });
     stack.simulator.admin.faults.add({
       match: { resource: RESOURCE },
       fault: { kind: 'status', status: 403 },
     });
     expect((await stack.export()).runs[0]?.outcome).toBe('refused');
     stack.simulator.admin.faults.clear();
-    for (let n = 0; n < 2; n++) expect((await night()).activities).toContain('worktrack.cleanUp');
+    expect((await night()).activities).toContain('worktrack.publish');
+    expect(await leftOver()).toEqual([]);
     await checkLake();
   });
 });

@@ -65,7 +65,7 @@ describe('the log of a worker as JSON', () => {
         connection: stack.connection,
         runId: run?.runId,
         attempt: expect.any(Number),
-        phase: expect.stringMatching(/^(begin|extract|merge|publish|clean-up)$/),
+        phase: expect.stringMatching(/^(begin|extract|merge|publish|sweep)$/),
       });
     }
     expect(messages.find(({ message }) => message === 'published')).toMatchObject({

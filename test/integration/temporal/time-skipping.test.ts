@@ -62,7 +62,7 @@ describe('nightly exports over four months, in the time-skipping server', () => 
       expect(result.outcome).toBe('published');
       // Not by a query: this server loses one that comes as the mirror continues as new, and may then stop its clock.
       checkpoints.push(await publishedCheckpoint(stack));
-      // Most nights take a short run, which is followed by a clean-up only if a snapshot has reached its retention.
+      // Each night sweeps once.
       const kept = await stack.store.listFolders('time-entries/snapshots/');
       expect(kept.length).toBeGreaterThanOrEqual(Math.min(night + 1, RETENTION_DAYS));
       expect(kept.length).toBeLessThanOrEqual(RETENTION_DAYS + 1);

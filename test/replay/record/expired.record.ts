@@ -3,7 +3,7 @@ import { inject, it } from 'vitest';
 import { timeSkippingOptions } from '../../support/time-skipping-server.js';
 import { mirror, stack, started } from './recorder.js';
 
-/** The last one has a second run of the same day, which a clean-up follows a day later. */
+/** The last one has a second run of the same day, whose first snapshot a sweep removes a day later. */
 const NIGHTS = 5;
 
 it('records nights on which snapshots expire', async () => {

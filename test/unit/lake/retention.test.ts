@@ -3,8 +3,6 @@ import { describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import type { RetentionSettings } from '../../../src/core/settings.js';
 import {
-  datesToCheck,
-  nextRemoval,
   READER_GRACE_MS,
   type SnapshotRun,
   snapshotsToRemove,
@@ -71,10 +69,6 @@ describe('Retention of snapshots', () => {
     const month = 24 * 31;
     expect(removed([run(month + 1), run(23)], LAST, [run(month)])).toEqual([]);
     expect(removed([run(month + 1), run(25)], LAST, [run(month)])).toEqual([month + 1, month]);
-    const settings = LAST;
-    const [at, current] = [run(month), run(23)];
-    const next = nextRemoval({ published: [current], strays: [at], unlisted: [], settings, now: NOW });
-    expect(next.at).toBe(current.publishedAt + READER_GRACE_MS + 1);
   });
 
   const runs = fc
@@ -132,74 +126,5 @@ describe('Retention of snapshots', () => {
         expect(again).toEqual([]);
       }),
     );
-  });
-});
-
-describe('the days to check', () => {
-  const now = Date.parse('2026-11-21T02:00:00Z');
-  const days = Array.from(
-    { length: 60 },
-    (_, ago) => `dt=${new Date(now - ago * 24 * 3_600_000).toISOString().slice(0, 10)}`,
-  );
-  const settings: RetentionSettings = { snapshotsMs: 30 * 24 * 3_600_000, keepPerDay: 'last' };
-  const cleanedUpTo = '20261101T000000Z-00000000' as RunId;
-
-  it('are the latest ones and the expired ones, however many are in between', () => {
-    const { old, recent } = datesToCheck([...days, 'of-somebody-else'], settings, { now, cleanedUpTo });
-    expect(recent).toEqual(days.slice(0, 10).reverse());
-    expect(old).toEqual(days.slice(30).reverse());
-  });
-
-  it('are all of them in the first clean-up of a month, because the settings may have changed', () => {
-    for (const before of ['20261031T235959Z-00000000' as RunId, null]) {
-      const { old, recent } = datesToCheck(days, settings, { now, cleanedUpTo: before });
-      expect(recent.length).toBe(30);
-      expect([...old, ...recent]).toEqual(days.toSorted());
-    }
-    expect(datesToCheck([], settings, { now, cleanedUpTo: null })).toEqual({ old: [], recent: [] });
-  });
-});
-
-describe('the next removal', () => {
-  const settings: RetentionSettings = { snapshotsMs: 30 * DAY, keepPerDay: 'last' };
-  const none = { strays: [], unlisted: [], settings, now: NOW };
-  const at = (day: number, hour = 2) => Date.parse('2026-11-01T00:00:00Z') + day * DAY + hour * (DAY / 24);
-  const run = (day: number, hour = 2): SnapshotRun => ({
-    date: new Date(at(day)).toISOString().slice(0, 10),
-    runId: `2026110${day}T0${hour}0000Z-00000000` as RunId,
-    publishedAt: at(day, hour),
-  });
-
-  it('is when the oldest snapshot has reached its retention', () => {
-    const now = at(30);
-    const next = nextRemoval({ ...none, published: [run(2), run(1), run(3)], now });
-    expect(next).toEqual({ at: at(31) + 1, otherwiseAt: Date.parse('2027-01-01T00:00:00Z') });
-  });
-
-  it('is at the start of the next month at the latest, when every day is checked', () => {
-    const otherwiseAt = Date.parse('2026-12-01T00:00:00Z');
-    expect(nextRemoval({ ...none, published: [run(9)] })).toEqual({ at: otherwiseAt, otherwiseAt });
-  });
-
-  it('is a day after another run of the same day, except where all are kept', () => {
-    const published = [run(1), run(1, 5), run(2)];
-    const time = at(2, 5) + 1;
-    expect(nextRemoval({ ...none, published })).toEqual({ at: time, otherwiseAt: time });
-    const all: RetentionSettings = { ...settings, keepPerDay: 'all' };
-    expect(nextRemoval({ ...none, published, settings: all, now: at(30) }).at).toBe(at(31) + 1);
-  });
-
-  it('counts days that were not listed from their beginning', () => {
-    const unlisted = ['dt=2026-11-03', 'other'];
-    expect(nextRemoval({ ...none, published: [run(5)], unlisted, now: at(30) }).at).toBe(at(32, 0) + 1);
-  });
-
-  it('never comes after the rule selects a snapshot', () => {
-    const published = [run(1), run(1, 5), run(2), run(4)];
-    const { at: next } = nextRemoval({ ...none, published });
-    const gone = (now: number) =>
-      snapshotsToRemove({ published, strays: [], current: published.at(-1)!.runId, settings, now });
-    expect(gone(next - 2)).toEqual([]);
-    expect(gone(next)).not.toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import { type Listed, readMarks } from '../../../src/lake/published/marks.js';
 import {
   needsMore,
   planSweep,
-  type SweepInput,
+  type SweepFacts,
   toRunFolders,
   toStagedFolders,
   unknownComplete,
@@ -254,7 +254,7 @@ class World {
     const head = this.pointer.run!;
     const folders = this.folders();
     const staged = task.hasStaging ? toStagedFolders('_staging/tasks/', this.listing()) : [];
-    let input: Omit<SweepInput, 'recorded'> | null = null;
+    let input: Omit<SweepFacts, 'recorded'> | null = null;
     for await (const marks of readMarks(head.listed, async (id) => this.read(id), LISTED)) {
       const settings = { snapshotsMs: SNAPSHOTS_MS, keepPerDay: 'all' } as const;
       const { replaced, before } = task;
@@ -289,7 +289,7 @@ class World {
   /** Compares with what really happened. */
   #check(
     plan: ReturnType<typeof planSweep>,
-    { head, folders, staged }: { head: Run; folders: SweepInput['folders']; staged: SweepInput['staged'] },
+    { head, folders, staged }: { head: Run; folders: SweepFacts['folders']; staged: SweepFacts['staged'] },
     { before }: { before: RunId | null },
   ): void {
     const mayStillBePublished = (run: Run): boolean => run.isPending && run.base === this.pointer.version;

@@ -7,7 +7,7 @@ import {
   planSweep,
   type Recorded,
   removalOrder,
-  type SweepInput,
+  type SweepFacts,
   toRunFolders,
   toStagedFolders,
   unknownComplete,
@@ -42,7 +42,7 @@ function swept(
     recorded = [],
     isWhole = true,
     ...rest
-  }: Partial<Pick<SweepInput, 'before' | 'replaced' | 'keep'>> & {
+  }: Partial<Pick<SweepFacts, 'before' | 'replaced' | 'keep'>> & {
     published?: readonly RunId[];
     staged?: readonly string[];
     recorded?: readonly (readonly [RunId, Recorded])[];
@@ -67,7 +67,7 @@ function swept(
     published: new Map([head, ...published].map((run) => [run, runTime(run)])),
     isWhole,
   };
-  const input: SweepInput = {
+  const input: SweepFacts = {
     ...{ head, marks, keep: [], replaced: [], before: null, now: NOW },
     folders: toRunFolders('tasks', objects),
     staged: toStagedFolders('_staging/tasks/', stagedObjects),

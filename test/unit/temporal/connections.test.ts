@@ -23,7 +23,7 @@ describe('the connections of a worker after a reload', () => {
     expect(await pageSize('worktrack.extractPages', run('a'))).toBe(100);
     expect(await pageSize('worktrack.planExport', { connection: 'acme' })).toBe(200);
     expect(await pageSize('worktrack.prepareRun', run('b'))).toBe(200);
-    expect(await pageSize('worktrack.cleanUp', run('a'))).toBe(100);
+    expect(await pageSize('worktrack.sweep', run('a'))).toBe(100);
     // The run has ended; only a new one could have this id.
     expect(await pageSize('worktrack.extractPages', run('a'))).toBe(200);
   });

@@ -159,7 +159,7 @@ export class FileStore implements ObjectStore {
 
   async abortUploads(
     prefix: string,
-    isAbandoned: (key: ObjectKey) => boolean = () => true,
+    isAbandoned: (key: ObjectKey, startedAt: number) => boolean = () => true,
   ): Promise<AbortedUploads> {
     checkFolder(prefix);
     const remove = () => removeUnfinished(this.#folder, prefix, isAbandoned);

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ObjectKey } from '../../../core/brands.js';
 import type { LakeFolder } from './folder.js';
@@ -9,13 +9,16 @@ import { entriesOf } from './walk.js';
 export async function removeUnfinished(
   folder: LakeFolder,
   below: string,
-  isAbandoned: (key: ObjectKey) => boolean,
+  isAbandoned: (key: ObjectKey, startedAt: number) => boolean,
 ): Promise<number> {
   let removed = 0;
   for (const entry of await entriesOf(join(folder.root, below))) {
     if (entry.isFolder) removed += await removeUnfinished(folder, below + entry.name, isAbandoned);
-    else if (!entry.isLink && isTemporaryName(entry.name) && isAbandoned((below + entry.name) as ObjectKey)) {
+    else if (!entry.isLink && isTemporaryName(entry.name)) {
       const path = join(folder.root, below, entry.name);
+      // The writer may remove it meanwhile.
+      const info = await stat(path).catch(() => null);
+      if (info === null || !isAbandoned((below + entry.name) as ObjectKey, info.mtimeMs)) continue;
       await rm(path, { force: true });
       await folder.prune(path);
       removed += 1;

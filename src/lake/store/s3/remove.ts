@@ -100,14 +100,14 @@ async function removeOne(s3: S3Connection, key: ObjectKey): Promise<Removal> {
 export async function abortUploads(
   s3: S3Connection,
   prefix: string,
-  isAbandoned: (key: ObjectKey) => boolean = () => true,
+  isAbandoned: (key: ObjectKey, startedAt: number) => boolean = () => true,
 ): Promise<AbortedUploads> {
   checkFolder(prefix);
   let aborted = 0;
   try {
     for await (const upload of unfinishedUploads(s3, prefix)) {
       const key = s3.relative(upload.key);
-      if (key !== null && !isAbandoned(key)) continue;
+      if (key !== null && !isAbandoned(key, upload.startedAt)) continue;
       if (await abortUpload(s3, prefix, upload)) aborted += 1;
     }
   } catch (error) {
@@ -149,7 +149,7 @@ interface Marker {
 async function* unfinishedUploads(
   s3: S3Connection,
   prefix: string,
-): AsyncGenerator<{ key: string; id: string }> {
+): AsyncGenerator<{ key: string; id: string; startedAt: number }> {
   const full = s3.prefixOf(prefix);
   let marker: Marker | null = {};
   while (marker !== null) {
@@ -162,7 +162,8 @@ async function* unfinishedUploads(
     for (const upload of page.Uploads ?? []) {
       if (upload.Key === undefined || upload.UploadId === undefined) continue;
       // A store that ignores the prefix lists the uploads of others too.
-      if (upload.Key.startsWith(full)) yield { key: upload.Key, id: upload.UploadId };
+      const startedAt = upload.Initiated?.getTime() ?? 0;
+      if (upload.Key.startsWith(full)) yield { key: upload.Key, id: upload.UploadId, startedAt };
     }
     const next: Marker = {
       ...(page.NextKeyMarker ? { KeyMarker: page.NextKeyMarker } : {}),

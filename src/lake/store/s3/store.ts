@@ -104,7 +104,10 @@ export class S3Store implements ObjectStore {
     return removeObjects(this.#s3, keys);
   }
 
-  async abortUploads(prefix: string, isAbandoned?: (key: ObjectKey) => boolean): Promise<AbortedUploads> {
+  async abortUploads(
+    prefix: string,
+    isAbandoned?: (key: ObjectKey, startedAt: number) => boolean,
+  ): Promise<AbortedUploads> {
     return abortUploads(this.#s3, prefix, isAbandoned);
   }
 

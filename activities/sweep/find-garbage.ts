@@ -1,0 +1,145 @@
+import type { ObjectKey, RunId } from '../../src/core/brands.js';
+import type { ShortSweep, Writer } from '../../src/core/contract/index.js';
+import { inParallel } from '../../src/core/in-parallel.js';
+import type { RetentionSettings } from '../../src/core/settings.js';
+import { DamagedError } from '../../src/lake/damaged-error.js';
+import { inFolder, MANIFEST, runFolder, stagingPrefix, treePrefix } from '../../src/lake/published/layout.js';
+import { type Manifest, PREVIOUS_RUNS, readManifest } from '../../src/lake/published/manifest.js';
+import { type Listed, readMarks } from '../../src/lake/published/marks.js';
+import {
+  needsMore,
+  planSweep,
+  type Recorded,
+  type RunFolder,
+  type SweepFacts,
+  type SweepPlan,
+  toRunFolders,
+  toStagedFolders,
+  unknownComplete,
+} from '../../src/lake/published/sweep.js';
+import { isSameWriter } from '../../src/lake/run/fence.js';
+import type { ListedObject, ObjectStore } from '../../src/lake/store/index.js';
+
+const READS_AT_ONCE = 8;
+
+/** What a sweep looks at. */
+export interface SweepTask {
+  readonly resource: string;
+  /** This mirror. */
+  readonly writer: Writer;
+  /** A manifest of the run that `latest.json` names. */
+  readonly head: Pick<Manifest, 'runId' | 'publishedAt' | 'previousRuns' | 'leftBehind' | 'rolledBack'>;
+  /** As in `SweepFacts`. */
+  readonly replaced: readonly RunId[];
+  /** As in `SweepFacts`. */
+  readonly before: RunId | null;
+  readonly settings: RetentionSettings;
+  /** Milliseconds since 1970, by Temporal's clock. */
+  readonly now: number;
+  readonly scope: ShortSweep['scope'];
+  readonly signal: AbortSignal;
+}
+
+export interface Garbage {
+  readonly plan: SweepPlan;
+  readonly input: SweepFacts;
+}
+
+/**
+ * Lists the objects of a resource and decides what to remove. It changes nothing.
+ *
+ * @throws StoreError if the store fails; LakeLayoutError if a manifest has another layout
+ */
+export async function findGarbage(store: ObjectStore, task: SweepTask): Promise<Garbage> {
+  const { resource, head, replaced, before, settings, now, scope } = task;
+  const keep = head.rolledBack?.keep ?? [];
+  const staging = stagingPrefix(resource);
+  const [objects, staged] = await Promise.all([
+    listTrees(store, resource),
+    scope === 'all' ? listAll(store, staging) : [],
+  ]);
+  const folders = toRunFolders(resource, objects);
+  const facts = { folders, staged: toStagedFolders(staging, staged) };
+  const rest = { head: head.runId, keep, replaced, before, settings, now };
+  let input: Omit<SweepFacts, 'recorded'> | null = null;
+  const read = (runId: RunId): Promise<Listed | null> => readListed(store, resource, folders, runId);
+  for await (const marks of readMarks(toListed(head), read, PREVIOUS_RUNS)) {
+    task.signal.throwIfAborted();
+    input = { ...facts, ...rest, marks };
+    if (!needsMore(input)) break;
+  }
+  const recorded = await readRecorded(store, unknownComplete(input!), task);
+  const full = { ...input!, recorded };
+  return { input: full, plan: planSweep(full) };
+}
+
+/** The objects of both trees. One listing serves both, because nothing but `latest.json` sorts between them. */
+async function listTrees(store: ObjectStore, resource: string): Promise<ListedObject[]> {
+  const last = treePrefix(resource, 'snapshots');
+  const objects: ListedObject[] = [];
+  for await (const object of store.list(`${resource}/`)) {
+    if (object.key > last && !object.key.startsWith(last)) break;
+    objects.push(object);
+  }
+  return objects;
+}
+
+async function listAll(store: ObjectStore, prefix: string): Promise<ListedObject[]> {
+  const objects: ListedObject[] = [];
+  for await (const object of store.list(prefix)) objects.push(object);
+  return objects;
+}
+
+function toListed({
+  runId,
+  publishedAt,
+  previousRuns,
+  leftBehind,
+}: Omit<SweepTask['head'], 'rolledBack'>): Listed {
+  return { runId, publishedAt: Date.parse(publishedAt), previousRuns, leftBehind };
+}
+
+/** What a manifest of a run says: of its change log, or of its snapshot if that is lost; `null` if both are. */
+async function readListed(
+  store: ObjectStore,
+  resource: string,
+  folders: readonly RunFolder[],
+  runId: RunId,
+): Promise<Listed | null> {
+  for (const tree of ['changes', 'snapshots'] as const) {
+    const folder = folders.find((one) => one.tree === tree && one.runId === runId);
+    if (folder === undefined) continue;
+    const manifest = await readIntact(
+      store,
+      inFolder(runFolder(resource, tree, folder.date, runId), MANIFEST),
+    );
+    if (manifest !== null) return toListed(manifest);
+  }
+  return null;
+}
+
+async function readRecorded(
+  store: ObjectStore,
+  keys: readonly ObjectKey[],
+  { writer, signal }: SweepTask,
+): Promise<ReadonlyMap<ObjectKey, Recorded>> {
+  const recorded = new Map<ObjectKey, Recorded>();
+  await inParallel(keys, READS_AT_ONCE, async (key) => {
+    signal.throwIfAborted();
+    const manifest = await readIntact(store, key);
+    if (manifest === null) return;
+    const publishedAt = Date.parse(manifest.publishedAt);
+    recorded.set(key, { publishedAt, isOwn: isSameWriter(manifest.writer, writer) });
+  });
+  return recorded;
+}
+
+/** A manifest that is missing or damaged is `null`: what it would prove stays. */
+export async function readIntact(store: ObjectStore, key: ObjectKey): Promise<Manifest | null> {
+  try {
+    return await readManifest(store, key);
+  } catch (error) {
+    if (error instanceof DamagedError) return null;
+    throw error;
+  }
+}

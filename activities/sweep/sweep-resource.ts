@@ -1,0 +1,135 @@
+import type { ObjectKey } from '../../src/core/brands.js';
+import type { Swept } from '../../src/core/contract/index.js';
+import { inParallel } from '../../src/core/in-parallel.js';
+import { isRunId } from '../../src/core/run-id.js';
+import {
+  folderOf,
+  indexedObjects,
+  inFolder,
+  MANIFEST,
+  nameOf,
+  runFolder,
+  stagingPrefix,
+} from '../../src/lake/published/layout.js';
+import { isOfLaterPurge } from '../../src/lake/published/purge.js';
+import {
+  doomed,
+  headBegan,
+  isPartName,
+  type RunFolder,
+  removalOrder,
+  type SweepFacts,
+  type SweepPlan,
+} from '../../src/lake/published/sweep.js';
+import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
+import { removeFolder } from '../shared/remove-folders.js';
+import { findGarbage, readIntact, type SweepTask } from './find-garbage.js';
+
+/** Folders that one sweep removes at most. The next one does the rest. */
+const MAX_FOLDERS = 500;
+/** Manifests that one sweep reads at most to look for stray parts, unless there was a purge. */
+const MAX_SUSPECTS = 100;
+const REMOVED_AT_ONCE = 1000;
+const READS_AT_ONCE = 8;
+
+/**
+ * Removes the garbage of a resource (`planSweep` holds the rule). Each removal can be repeated, and harms nothing if it
+ * arrives late: the names are of runs that can never be published, or of snapshots that have expired, and are never used
+ * again. It stops before its next request when it is cancelled.
+ *
+ * @throws StoreError if the store fails; LakeLayoutError if a manifest has another layout
+ */
+export async function sweepResource(store: ObjectStore, task: SweepTask): Promise<Swept> {
+  const { signal, scope, resource } = task;
+  const { plan, input } = await findGarbage(store, task);
+  const folders = plan.folders.slice(0, MAX_FOLDERS);
+  const removed = await removePlanned(store, { folders, staged: plan.staged }, signal);
+  const suspects = task.before === null ? plan.suspects.slice(-MAX_SUSPECTS) : plan.suspects;
+  const strays = await inParallel(suspects, READS_AT_ONCE, async (folder) => {
+    signal.throwIfAborted();
+    const keys = await listStrays(store, resource, folder, input);
+    signal.throwIfAborted();
+    return { count: keys.length, removal: keys.length === 0 ? ALL_REMOVED : await store.remove(keys) };
+  });
+  return {
+    folders: folders.length,
+    staged: plan.staged.length,
+    strays: strays.reduce((sum, { count }) => sum + count, 0),
+    uploads: scope === 'all' ? await abortUploads(store, task, input) : 0,
+    isDone: folders.length === plan.folders.length,
+    refused: addRemovals(removed, ...strays.map(({ removal }) => removal)),
+  };
+}
+
+/** Removes the objects of the plan, manifests first. If one is refused, the other objects of its folder stay. */
+async function removePlanned(
+  store: ObjectStore,
+  plan: Pick<SweepPlan, 'folders' | 'staged'>,
+  signal: AbortSignal,
+): Promise<Removal> {
+  const { manifests, rest } = removalOrder(plan);
+  if ((await removeKeys(store, manifests, signal)).refused === 0) return removeKeys(store, rest, signal);
+  const removals: Removal[] = [];
+  for (const { objects } of plan.folders)
+    removals.push(await removeFolder(store, folderOf(objects[0]!.key), signal));
+  const staged = removalOrder({ folders: [], staged: plan.staged }).rest;
+  return addRemovals(...removals, await removeKeys(store, staged, signal));
+}
+
+async function removeKeys(
+  store: ObjectStore,
+  keys: readonly ObjectKey[],
+  signal: AbortSignal,
+): Promise<Removal> {
+  let refused = ALL_REMOVED;
+  for (let from = 0; from < keys.length; from += REMOVED_AT_ONCE) {
+    signal.throwIfAborted();
+    refused = addRemovals(refused, await store.remove(keys.slice(from, from + REMOVED_AT_ONCE)));
+  }
+  return refused;
+}
+
+/**
+ * Parts and indexes that the manifest does not name, and that no manifest can name any more: they were written before the
+ * head's run began, or, after a purge, by no later purge. The manifest is read after the listing.
+ */
+async function listStrays(
+  store: ObjectStore,
+  resource: string,
+  { tree, date, runId, objects }: RunFolder,
+  input: SweepFacts,
+): Promise<ObjectKey[]> {
+  const { before } = input;
+  const manifest = await readIntact(store, inFolder(runFolder(resource, tree, date, runId), MANIFEST));
+  if (manifest === null) return [];
+  const named = new Set<string>(manifest.parts.flatMap(({ key }) => indexedObjects(key)));
+  const began = headBegan(input);
+  const isOver = (name: string, modifiedAt: number): boolean =>
+    modifiedAt < began || (before !== null && !isOfLaterPurge(name, before));
+  return objects
+    .filter(({ key }) => isPartName(nameOf(key)) && !named.has(key))
+    .filter(({ key, modifiedAt }) => isOver(nameOf(key), modifiedAt))
+    .map(({ key }) => key);
+}
+
+/** Aborts unfinished uploads of published runs, and of runs that can never be published. */
+async function abortUploads(
+  store: ObjectStore,
+  { resource, signal }: SweepTask,
+  input: SweepFacts,
+): Promise<number> {
+  const staging = stagingPrefix(resource);
+  const isDoomed = doomed(input);
+  const isAbandoned = (key: ObjectKey, startedAt: number): boolean => {
+    if (signal.aborted) return false;
+    const name = key.startsWith(staging)
+      ? key.slice(staging.length).split('/')[0]!
+      : (/\/run=([^/]*)\//.exec(key)?.[1] ?? '');
+    return (isRunId(name) && input.marks.published.has(name)) || isDoomed(name, startedAt);
+  };
+  const counts = await Promise.all([
+    store.abortUploads(`${resource}/`, isAbandoned),
+    store.abortUploads(staging, isAbandoned),
+  ]);
+  return counts.reduce((sum, { aborted }) => sum + aborted, 0);
+}

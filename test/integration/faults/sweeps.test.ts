@@ -1,0 +1,182 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import { pointerKey } from '../../../src/lake/published/layout.js';
+import { readPointer } from '../../../src/lake/published/pointer.js';
+import type { LateRequest } from '../../support/late-requests.js';
+import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
+import type { ManualMirror } from '../../support/manual-mirror.js';
+
+const JSON_TYPE = { contentType: 'application/json' } as const;
+
+let world: LateWorld;
+afterEach(() => world?.stop());
+
+async function objects(prefix = ''): Promise<ObjectKey[]> {
+  const keys: ObjectKey[] = [];
+  for await (const { key } of world.mirror.store.list(prefix)) keys.push(key);
+  return keys;
+}
+
+async function objectsOf(run: RunId, tree: 'snapshots' | 'changes' = 'changes'): Promise<string[]> {
+  return (await objects(`${RESOURCE}/${tree}/`)).filter((key) => key.includes(`run=${run}/`));
+}
+
+async function head(): Promise<RunId | undefined> {
+  return (await readPointer(world.mirror.store, RESOURCE))?.runId;
+}
+
+/** A run that fails while its swap is on its way. */
+async function failedRun(): Promise<{ readonly runId: RunId; readonly late: LateRequest }> {
+  const { mirror } = world;
+  world.change();
+  const { ref, results, stage, plan } = await mirror.merge();
+  const lost = mirror.lose({ activity: 'worktrack.publish', write: /latest\.json/, outcome: 'fails' });
+  const input = { ...ref, stage, plan, results, shifted: false, unproven: 0 };
+  await expect(mirror.step('worktrack.publish', input)).rejects.toThrow('the network is lost');
+  await mirror.settle();
+  return { runId: ref.runId, late: lost.late! };
+}
+
+async function nextRun(mirror: ManualMirror = world.mirror): Promise<RunId> {
+  await mirror.nextSecond();
+  world.change();
+  return (await mirror.run()).runId;
+}
+
+/** Runs that the mirror publishes, oldest first. */
+async function runs(count: number): Promise<RunId[]> {
+  const ids: RunId[] = [];
+  for (let n = 0; n < count; n++) ids.push(await nextRun());
+  return ids;
+}
+
+describe('a late swap', () => {
+  it('publishes a complete run after a sweep, as long as nothing else was published', async () => {
+    world = await startLateWorld();
+    const { mirror } = world;
+    await runs(1);
+    await mirror.nextSecond();
+    const { runId, late } = await failedRun();
+    await mirror.nextSecond();
+    const swept = await mirror.sweep('purge');
+    expect(swept.folders).toBe(0);
+    expect(await late.deliver()).toBe(200);
+    expect(await head()).toBe(runId);
+    await world.check();
+    await nextRun();
+    expect(await objectsOf(runId)).not.toEqual([]);
+    await world.check();
+    await world.checkTidy();
+  });
+
+  it('is rejected after the next run, whose sweep has removed the failed one', async () => {
+    world = await startLateWorld();
+    await runs(1);
+    await world.mirror.nextSecond();
+    const { runId, late } = await failedRun();
+    const next = await nextRun();
+    expect([...(await objectsOf(runId)), ...(await objectsOf(runId, 'snapshots'))]).toEqual([]);
+    expect(await late.deliver()).toBe(412);
+    expect(await head()).toBe(next);
+    await world.check();
+    await world.checkTidy();
+  });
+
+  it.each([
+    [0, 1],
+    [1, 0],
+  ])('of each of two failed runs leads to a consistent lake, in the order %i, %i', async (first, second) => {
+    world = await startLateWorld();
+    const { mirror } = world;
+    await runs(1);
+    await mirror.nextSecond();
+    const failed = [await failedRun(), await failedRun()];
+    await mirror.nextSecond();
+    await mirror.sweep('purge');
+    expect(await failed[first]!.late.deliver()).toBe(200);
+    expect(await failed[second]!.late.deliver()).toBe(412);
+    expect(await head()).toBe(failed[first]!.runId);
+    const next = await nextRun();
+    expect(await head()).toBe(next);
+    expect(await objectsOf(failed[first]!.runId)).not.toEqual([]);
+    expect(await objectsOf(failed[second]!.runId)).toEqual([]);
+    await world.check();
+    await world.checkTidy();
+  });
+});
+
+describe('a sweep keeps the change logs of published runs', () => {
+  it.each([
+    { lost: 'of the change log', trees: ['changes'] },
+    { lost: 'of change log and snapshot', trees: ['changes', 'snapshots'] },
+  ] as const)('if the manifest $lost is lost', async ({ trees }) => {
+    world = await startLateWorld();
+    const ids = await runs(4);
+    const lost = ids[1]!;
+    for (const tree of trees) {
+      const keys = await objectsOf(lost, tree);
+      await world.mirror.store.remove(keys.filter((key) => key.endsWith('_datapackage.json')) as ObjectKey[]);
+    }
+    const before = await objectsOf(lost);
+    expect(before).not.toEqual([]);
+    ids.push(...(await runs(2)));
+    expect(await objectsOf(lost)).toEqual(before);
+    for (const id of ids) expect(await objectsOf(id), id).not.toEqual([]);
+  });
+
+  it('if latest.json is restored from an earlier version and adopted', async () => {
+    world = await startLateWorld();
+    const { store } = world.mirror;
+    const ids = await runs(2);
+    const earlier = await store.read(pointerKey(RESOURCE));
+    ids.push(...(await runs(2)));
+    const logs = (await Promise.all(ids.map((id) => objectsOf(id)))).flat();
+    await store.write(pointerKey(RESOURCE), earlier, JSON_TYPE);
+    await world.mirror.nextSecond();
+    // The sweep after a purge does nothing either.
+    expect((await world.mirror.sweep('purge')).folders).toBe(0);
+    await expect(world.mirror.run()).rejects.toThrow('restored from an earlier version');
+    await world.mirror.run({ adopt: true });
+    await runs(2);
+    expect(await objects(`${RESOURCE}/changes/`)).toEqual(expect.arrayContaining(logs));
+    await world.check();
+  });
+
+  it.each(['the same', 'a new'])('if latest.json is lost, and %s mirror begins again', async (which) => {
+    world = await startLateWorld();
+    const { store } = world.mirror;
+    const ids = await runs(3);
+    const logs = (await Promise.all(ids.map((id) => objectsOf(id)))).flat();
+    await store.remove([pointerKey(RESOURCE)]);
+    const mirror = which === 'the same' ? world.mirror : world.other();
+    if (which === 'a new') mirror.clock = world.mirror.clock + 10_000;
+    await mirror.nextSecond();
+    await mirror.run({ adopt: true });
+    await nextRun(mirror);
+    expect(await objects(`${RESOURCE}/changes/`)).toEqual(expect.arrayContaining(logs));
+    await world.check();
+  });
+});
+
+describe('a displaced mirror', () => {
+  it('removes nothing when it sweeps', async () => {
+    world = await startLateWorld();
+    const { mirror } = world;
+    await runs(2);
+    await mirror.nextSecond();
+    await failedRun();
+    const other = world.other();
+    other.clock = mirror.clock + 10_000;
+    await other.nextSecond();
+    await other.publish();
+    const before = await objects();
+    for (const after of ['run', 'purge'] as const)
+      expect(await mirror.sweep(after)).toMatchObject({ folders: 0, staged: 0, strays: 0, isDone: true });
+    expect(await objects()).toEqual(before);
+    // The other mirror removes what it left.
+    await other.nextSecond();
+    await nextRun(other);
+    await world.check();
+    await world.checkTidy();
+  });
+});

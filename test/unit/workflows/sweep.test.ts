@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import type { RunId } from '../../../src/core/brands.js';
+import type { MirrorState, RunReport, SweepDue } from '../../../src/core/contract/index.js';
+import { HOUR_MS } from '../../../src/core/duration.js';
+import { newMirror } from '../../../src/core/mirror.js';
+import { ALL_REMOVED } from '../../../src/core/removal.js';
+import { afterPurge, afterSweep, shortSweep, untilSweep } from '../../../workflows/mirror/sweep.js';
+
+const NOW = Date.parse('2026-11-21T02:00:00Z');
+const PURGE = '20261121T010000Z-00000001' as RunId;
+const LATER = '20261121T013000Z-00000002' as RunId;
+const DONE = { isDone: true, refused: ALL_REMOVED } as const;
+const REFUSED = { refused: 2, said: '403 AccessDenied' };
+
+function state(sweepAt: SweepDue | null, outcome: RunReport['outcome'] | null = 'published'): MirrorState {
+  const lastRun = outcome === null ? null : ({ outcome } as RunReport);
+  return { ...newMirror('acme', 'tasks'), sweepAt, lastRun };
+}
+
+const due = (at: number, before: RunId | null = null): SweepDue => ({ at, before, refused: null });
+
+describe('a short run', () => {
+  it('sweeps if that is due, and else only after a failed run', () => {
+    expect(shortSweep(state(null), NOW)).toEqual({ before: null, scope: 'published' });
+    expect(shortSweep(state(due(NOW)), NOW)).toEqual({ before: null, scope: 'published' });
+    expect(shortSweep(state(due(NOW + 1)), NOW)).toBeNull();
+    expect(shortSweep(state(due(NOW + 1), null), NOW)).toBeNull();
+    for (const outcome of ['failed', 'refused', 'cancelled'] as const)
+      expect(shortSweep(state(due(NOW + 1), outcome), NOW)).toEqual({ before: null, scope: 'all' });
+  });
+
+  it('makes the sweep that a purge requires, but not too early', () => {
+    expect(shortSweep(state(due(NOW, PURGE)), NOW)).toEqual({ before: PURGE, scope: 'all' });
+    expect(shortSweep(state(due(NOW + 1, PURGE)), NOW)).toBeNull();
+    expect(shortSweep(state(due(NOW + 1, PURGE), 'failed'), NOW)).toEqual({ before: null, scope: 'all' });
+  });
+});
+
+describe('the next sweep', () => {
+  it('is due before the same time of the next day', () => {
+    const { sweepAt } = afterSweep(state(null), { before: null, ...DONE }, NOW);
+    expect(sweepAt!.at).toBeLessThan(NOW + 23 * HOUR_MS);
+    expect(sweepAt!.at).toBeGreaterThan(NOW + 12 * HOUR_MS);
+    expect(untilSweep(state(sweepAt), NOW)).toBeNull();
+  });
+
+  it('is due at once if something is left, or was refused', () => {
+    const left = { before: null, ...DONE, isDone: false };
+    expect(afterSweep(state(null), left, NOW).sweepAt).toEqual(due(NOW));
+    const refused = { before: null, isDone: true, refused: REFUSED };
+    expect(afterSweep(state(null), refused, NOW).sweepAt).toEqual({ ...due(NOW), refused: REFUSED });
+  });
+
+  it('is made by a timer an hour after a purge, until it has succeeded', () => {
+    const purged = state(afterPurge(PURGE, NOW).sweepAt);
+    expect(untilSweep(purged, NOW)).toBe(HOUR_MS);
+    expect(untilSweep(purged, NOW + 2 * HOUR_MS)).toBe(1);
+    // The sweep of a run in between does not count.
+    expect(afterSweep(purged, { before: null, ...DONE }, NOW).sweepAt).toEqual(purged.sweepAt);
+    const again = { before: PURGE, isDone: true, refused: REFUSED };
+    expect(untilSweep(state(afterSweep(purged, again, NOW).sweepAt), NOW)).toBe(HOUR_MS);
+    const done = afterSweep(purged, { before: PURGE, ...DONE }, NOW);
+    expect(untilSweep(state(done.sweepAt), NOW)).toBeNull();
+    // Another purge has begun meanwhile.
+    const second = state(afterPurge(LATER, NOW + 1).sweepAt);
+    expect(afterSweep(second, { before: PURGE, ...DONE }, NOW + 2).sweepAt).toEqual(second.sweepAt);
+  });
+});

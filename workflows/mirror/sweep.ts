@@ -1,0 +1,126 @@
+import { CancellationScope, log, proxyActivities } from '@temporalio/workflow';
+import type { RunId } from '../../src/core/brands.js';
+import type {
+  Activities,
+  DiscardRunInput,
+  MirrorState,
+  ShortSweep,
+  SweepInput,
+  Swept,
+} from '../../src/core/contract/index.js';
+import { HOUR_MS } from '../../src/core/duration.js';
+import { sweepWarning } from '../../src/core/mirror.js';
+import { removalWarning } from '../../src/core/removal.js';
+import { toRunError } from '../shared/failures.js';
+import { priorityOf } from '../shared/priority.js';
+import { writer } from './run-steps.js';
+
+/** Less than a day, so that a run that starts a little earlier than the day before still sweeps. */
+const EVERY_MS = 20 * HOUR_MS;
+
+/**
+ * How long after a purge a late request of a run from before the purge may still arrive at the store, ms. S3 rejects signatures
+ * that are older than 15 minutes.
+ */
+export const LATE_MS = HOUR_MS;
+
+const SWEEP = {
+  startToCloseTimeout: '1 hour',
+  scheduleToCloseTimeout: '2 hours',
+  heartbeatTimeout: '10 seconds',
+  retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
+} as const;
+
+/** A failed run waits for this before it is answered. What is left, the next published run removes. */
+const DISCARD = {
+  startToCloseTimeout: '10 minutes',
+  scheduleToCloseTimeout: '10 minutes',
+  heartbeatTimeout: '10 seconds',
+  retry: { initialInterval: '1 second', maximumInterval: '10 seconds', maximumAttempts: 3 },
+} as const;
+
+/** The sweep that a short run makes itself; `null`: none is due. @param now milliseconds since 1970 */
+export function shortSweep({ sweepAt, lastRun }: MirrorState, now: number): ShortSweep | null {
+  const isDue = sweepAt === null || sweepAt.at <= now;
+  const hasFailed = lastRun !== null && lastRun.outcome !== 'published';
+  if (!isDue && !hasFailed) return null;
+  const before = isDue ? (sweepAt?.before ?? null) : null;
+  return { before, scope: hasFailed || before !== null ? 'all' : 'published' };
+}
+
+/**
+ * The state after a sweep. What a purge requires stays until a sweep has done it that began late enough.
+ *
+ * @param now end of the sweep, milliseconds since 1970
+ */
+export function afterSweep(
+  { sweepAt }: MirrorState,
+  { before, isDone, refused }: { readonly before: RunId | null } & Pick<Swept, 'isDone' | 'refused'>,
+  now: number,
+): Pick<MirrorState, 'sweepAt'> {
+  const left = refused.refused === 0 ? null : refused;
+  if (sweepAt !== null && sweepAt.before !== null && sweepAt.before !== before)
+    return { sweepAt: { ...sweepAt, refused: left } };
+  if (isDone && left === null) return { sweepAt: { at: now + EVERY_MS, before: null, refused: null } };
+  // What was refused is tried again by each run, and after a purge by the timer.
+  const wait = left !== null && before !== null ? LATE_MS : 0;
+  return { sweepAt: { at: now + wait, before, refused: left } };
+}
+
+/** What a purge requires: a sweep when no late request can arrive any more. @param now milliseconds since 1970 */
+export function afterPurge(purge: RunId, now: number): Pick<MirrorState, 'sweepAt'> {
+  return { sweepAt: { at: now + LATE_MS, before: purge, refused: null } };
+}
+
+/** Milliseconds until the mirror sweeps by itself; `null`: the next run does. @param now milliseconds since 1970 */
+export function untilSweep({ sweepAt }: MirrorState, now: number): number | null {
+  return sweepAt === null || sweepAt.before === null ? null : Math.max(1, sweepAt.at - now);
+}
+
+/**
+ * Sweeps after a published run in separate steps, or after a purge. Never throws: the next run repeats a sweep that failed.
+ *
+ * @returns the changed state, and a warning for the report
+ */
+export async function sweep(
+  state: MirrorState,
+  {
+    runId,
+    work,
+    ...rest
+  }: Pick<SweepInput, 'runId' | 'replaced' | 'after'> & { readonly work: 'manual' | 'background' },
+): Promise<{ readonly changes: Partial<MirrorState>; readonly warnings: readonly string[] }> {
+  const { connection, resource, published, displaced, sweepAt } = state;
+  const before = sweepAt !== null && sweepAt.at <= Date.now() ? sweepAt.before : null;
+  const { 'worktrack.sweep': run } = proxyActivities<Activities>({
+    ...SWEEP,
+    priority: priorityOf(connection, work),
+  });
+  const ref = { connection, resource, runId, writer: writer() };
+  const publishedRunId = published?.runId ?? null;
+  try {
+    const swept: Swept = await CancellationScope.nonCancellable(() =>
+      run({ ...ref, publishedRunId, displaced, ...rest, before }),
+    );
+    const warning = removalWarning(swept.refused);
+    return {
+      changes: afterSweep(state, { before, ...swept }, Date.now()),
+      warnings: warning === null ? [] : [warning],
+    };
+  } catch (error) {
+    const { message } = toRunError(error);
+    log.warn('the sweep failed; a later one repeats it', { error: message });
+    const isRequired = (sweepAt?.before ?? null) !== null;
+    if (!isRequired) return { changes: { sweepAt: null }, warnings: [sweepWarning(message)] };
+    // A timer repeats the sweep after a purge.
+    const changes = before === null ? {} : afterPurge(before, Date.now());
+    return { changes, warnings: [sweepWarning(message)] };
+  }
+}
+
+/** Removes what a run has written that cannot have been published. Throws if it could not remove all of it. */
+export function discardRun(input: DiscardRunInput): Promise<void> {
+  const priority = priorityOf(input.connection, 'background');
+  const steps = proxyActivities<Activities>({ ...DISCARD, priority });
+  return CancellationScope.nonCancellable(() => steps['worktrack.discardRun'](input));
+}

@@ -81,7 +81,8 @@ describe('worktrack status', () => {
     expect((await status()).tasks).toMatchObject({
       state: 'rolled-back',
       rolledBack: { from: now, to: first },
-      lastRun: { outcome: 'published' },
+      // The rollback is the last run.
+      lastRun: { outcome: 'published', publishedAt: expect.any(String) },
     });
     const abandoned = async (): Promise<string[]> => {
       const { stdout } = await run('history', '--resource', 'tasks', '--json');

@@ -21,7 +21,7 @@ describe('worktrack dbt', () => {
   let project: string;
   /** The connection, as it is in the names of models. */
   let owner: string;
-  /** The snapshots of the published runs of each resource, without those that were rolled back. */
+  /** The snapshots of the published runs of each resource, oldest first. */
   const runs = new Map<string, RunSnapshot[]>(RESOURCES.map((name) => [name, []]));
 
   const write = (...args: string[]) =>
@@ -111,24 +111,28 @@ describe('worktrack dbt', () => {
       await publish();
       await remember();
 
-      // A run that is rolled back: its changes and deletes must not appear.
+      // A run that a rollback takes back. It stays in the history, and so does the rollback.
       const ids = admin.records('tasks', 'listed').map((text) => (JSON.parse(text) as { id: string }).id);
       admin.remove('tasks', ids.slice(3, 8));
       admin.touch('tasks', { count: 9, pick: 'spread' });
       for (const resource of ['tasks', 'dropped'])
         expect((await reconcile(stack, resource)).counts?.deleted, resource).toBe(5);
+      await remember(['tasks', 'dropped']);
       const { taskQueue, temporal, connection } = stack;
       for (const resource of ['tasks', 'dropped']) {
-        const to = runs.get(resource)!.at(-1)!.runId as RunId;
+        const to = runs.get(resource)!.at(-2)!.runId as RunId;
         const id = await startRollback(temporal, { connection, resource, to }, { taskQueue });
         await temporal.client.workflow.getHandle(id).result();
       }
+      await remember(['tasks', 'dropped']);
 
       // The project of the first run does not know the new columns.
       await run('build');
       await expectHistories('first');
 
-      // The deletes are found again, after the rollback.
+      // The deletes are found again, after the full read that follows the rollback.
+      await publish();
+      await remember();
       for (const resource of ['tasks', 'dropped'])
         expect((await reconcile(stack, resource)).counts?.deleted, resource).toBe(5);
       await remember(['tasks', 'dropped']);

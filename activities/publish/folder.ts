@@ -41,7 +41,7 @@ interface WrittenManifest {
 
 /**
  * Writes the manifest, which completes a run's folder. It is written once: if two attempts write it, the first one
- * counts. Both name the same parts, and a late request is rejected (docs/explanation/fencing.md).
+ * counts. Both name the same parts, and a late request is rejected (docs/internals/recovery.md#writes).
  *
  * @throws a final failure `VerificationFailed` when a manifest with other parts is there
  */

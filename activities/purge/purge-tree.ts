@@ -51,7 +51,7 @@ const MAX_TRIES = 5;
  * and removes the old part. Readers that follow the manifest see either the old or the new part. The function is
  * idempotent.
  *
- * Two concurrent attempts are safe (docs/explanation/fencing.md). Each writes parts under its own names. The manifest is
+ * Two concurrent attempts are safe (docs/internals/recovery.md#writes). Each writes parts under its own names. The manifest is
  * replaced only if it is still the version that was read; otherwise the function starts again with the current one. Old
  * parts are removed last. A manifest write of another attempt that is still in flight expects an earlier version, so
  * the store rejects it.

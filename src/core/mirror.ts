@@ -33,7 +33,6 @@ export function newMirror(connection: string, resource: string): MirrorState {
     pageSize: null,
     lastRun: null,
     resumable: null,
-    tableWarning: null,
     hookedTo: null,
     waiting: [],
     answered: [],

@@ -77,7 +77,7 @@ export function newRunId(startedAt: number, after: RunId | null, random: string)
 
 /**
  * The ids of the attempts of a short run. Each attempt has its own id, so that a delayed request of one attempt never
- * touches an object of another (docs/explanation/fencing.md). The first attempt has the id of the run.
+ * touches an object of another (docs/internals/recovery.md#writes). The first attempt has the id of the run.
  *
  * @param attempts number of ids, from 1
  */

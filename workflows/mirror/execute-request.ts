@@ -4,6 +4,7 @@ import type {
   Activities,
   MirrorRequest,
   MirrorState,
+  Published,
   PurgeRequest,
   RollbackRequest,
   RunReport,
@@ -78,7 +79,11 @@ async function run(
     pageSize,
     displaced: false,
     resumable: null,
-    published: { runId, snapshot, rows: counts.rows, publishedAt, deletes, ...checks },
+    published: {
+      ...{ runId, snapshot, rows: counts.rows, publishedAt, deletes, ...checks },
+      // The table shows neither run yet.
+      tableWarning: before.published?.tableWarning ?? null,
+    },
   });
   const published = { ...active, runId };
   // Before the sweep, which may remove snapshots that the table has missed.
@@ -147,7 +152,7 @@ async function followTable(
   work: 'manual' | 'background',
 ): Promise<readonly string[]> {
   if (!table) {
-    if (mirror.state().tableWarning !== null) mirror.onState({ tableWarning: null });
+    setTableWarning(mirror, null);
     return [];
   }
   mirror.onChange({ ...active, phase: 'table' });
@@ -157,17 +162,22 @@ async function followTable(
     const { warnings } = await CancellationScope.nonCancellable(() =>
       steps['worktrack.followTable']({ connection, resource, runId: active.runId }),
     );
-    mirror.onState({ tableWarning: null });
+    setTableWarning(mirror, null);
     return warnings;
   } catch (error) {
     const { message } = toRunError(error);
     const warning = `table: it does not show the published run yet; the next run catches up. ${message}`;
-    mirror.onState({ tableWarning: warning });
+    setTableWarning(mirror, warning);
     log.warn('the run is published, but the table does not show it; the next run repeats the step', {
       error: message,
     });
     return [warning];
   }
+}
+
+function setTableWarning(mirror: Mirror, tableWarning: string | null): void {
+  const { published } = mirror.state();
+  if (published !== null) mirror.onState({ published: { ...published, tableWarning } });
 }
 
 async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
@@ -178,9 +188,13 @@ async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): 
   const { published, checkpoint, purged } = await CancellationScope.nonCancellable(() =>
     amend(input.connection)['worktrack.purgeRecord'](input),
   );
-  mirror.onState({ checkpoint, published, resumable: null, ...afterPurge(active.runId, Date.now()) });
-  // The purge itself makes the table follow.
-  if (mirror.state().tableWarning !== null) mirror.onState({ tableWarning: null });
+  mirror.onState({
+    checkpoint,
+    // The purge itself makes the table follow.
+    published: published && { ...published, tableWarning: null },
+    resumable: null,
+    ...afterPurge(active.runId, Date.now()),
+  });
   return { ...amendedReport(input.resource, published), purged };
 }
 
@@ -188,7 +202,7 @@ function amend(connection: string) {
   return proxyActivities<Activities>({ ...AMEND, priority: priorityOf(connection, 'manual') });
 }
 
-function amendedReport(resource: string, published: MirrorState['published']): RunReport {
+function amendedReport(resource: string, published: Published | null): RunReport {
   const { runId, rows, snapshot } = published ?? { runId: null, rows: null, snapshot: null };
   return { resource, outcome: 'published', runId, rows, counts: null, snapshot, warnings: [], error: null };
 }

@@ -132,7 +132,7 @@ class ResourceMirror {
   }
 
   #status(): MirrorStatus {
-    const { connection, resource, checkpoint, published, lastRun, waiting, tableWarning } = this.#state;
+    const { connection, resource, checkpoint, lastRun, waiting } = this.#state;
     const { configured, learned } = this.#state.pageSize ?? {};
     const pageSize = configured === undefined || learned === undefined ? null : { configured, learned };
     return {
@@ -140,12 +140,11 @@ class ResourceMirror {
       resource,
       writer: writer(),
       checkpoint,
-      published,
+      ...shownRun(this.#state.published),
       active: this.#active,
       waiting: waiting.length,
       lastRun,
       pageSize,
-      ...(tableWarning === null ? {} : { tableWarning }),
     };
   }
 
@@ -304,6 +303,13 @@ class ResourceMirror {
   #change(changes: Partial<MirrorState>): void {
     this.#state = { ...this.#state, ...changes };
   }
+}
+
+/** The published run as queries show it. */
+function shownRun(state: MirrorState['published']): Pick<MirrorStatus, 'published' | 'tableWarning'> {
+  if (state === null) return { published: null };
+  const { tableWarning, ...published } = state;
+  return { published, ...(tableWarning === null ? {} : { tableWarning }) };
 }
 
 /** The answer to a request that may not wait. Not remembered, so that the same request can be made again later. */

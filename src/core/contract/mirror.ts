@@ -128,13 +128,20 @@ export interface SweepDue {
   readonly refused: Removal | null;
 }
 
+/** The last published run, in the state of its mirror. */
+export interface PublishedState extends Published {
+  /** Why the table does not show the run yet; `null`: it does, or there is no table. */
+  readonly tableWarning: string | null;
+}
+
 /** The state that a mirror carries over a continue-as-new. */
 export interface MirrorState {
   readonly connection: string;
   readonly resource: string;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
-  readonly published: Published | null;
-  /** The next sweep (docs/explanation/fencing.md#what-a-sweep-removes). `null`: it is due. */
+  /** `null`: this mirror has published nothing. */
+  readonly published: PublishedState | null;
+  /** The next sweep (docs/internals/recovery.md#sweep). `null`: it is due. */
   readonly sweepAt: SweepDue | null;
   /** Whether another mirror published instead of this mirror's last run. */
   readonly displaced: boolean;
@@ -143,8 +150,6 @@ export interface MirrorState {
   readonly lastRun: RunReport | null;
   /** A failed run whose staged pages the next run may resume from; `null`: none. */
   readonly resumable: RunId | null;
-  /** Why the table does not show the published run yet; `null`: it does, or there is no table. */
-  readonly tableWarning: string | null;
   /**
    * The last run of the chain for which the workflow of `onPublished` was started; `beginning`: the first run of the chain is
    * the next. `null`: the configuration names no such workflow.

@@ -260,7 +260,7 @@ export interface ShortSweep {
   readonly scope: 'published' | 'all';
 }
 
-/** A sweep of a resource (docs/explanation/fencing.md#what-a-sweep-removes), after a run or a purge. */
+/** A sweep of a resource (docs/internals/recovery.md#sweep), after a run or a purge. */
 export interface SweepInput extends Fenced {
   /** Earlier attempts of the published run, which can no longer be published. */
   readonly replaced: readonly RunId[];

@@ -26,7 +26,7 @@ export interface Pointer {
   readonly rolledBack: RolledBack | null;
   /**
    * Run id of the purge that wrote this version. It makes the text of every version unique, so that a delayed
-   * swap that expects an earlier version cannot succeed (docs/explanation/fencing.md).
+   * swap that expects an earlier version cannot succeed (docs/internals/recovery.md#writes).
    */
   readonly amendedBy?: RunId;
   /** SHA-256 of the two manifests. */

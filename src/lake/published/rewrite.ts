@@ -12,7 +12,7 @@ export interface Version {
 
 /**
  * Writes a document only if it is still the version that was read. A delayed request of a superseded attempt therefore
- * changes nothing (docs/explanation/fencing.md). For the same reason, a request without a clear answer can be repeated.
+ * changes nothing (docs/internals/recovery.md#writes). For the same reason, a request without a clear answer can be repeated.
  *
  * @param expected the version that `body` is based on; `absent` for a new document
  * @returns `conflict` if the document is neither the expected version nor `body`. The write cannot take effect any more,

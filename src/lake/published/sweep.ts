@@ -162,7 +162,7 @@ export function unknownComplete(input: Omit<SweepFacts, 'recorded'>): ObjectKey[
 }
 
 /**
- * What a sweep removes (docs/explanation/fencing.md). Pure: a listing and the published runs in, removals
+ * What a sweep removes (docs/internals/recovery.md#writes). Pure: a listing and the published runs in, removals
  * out.
  *
  * - A folder of a run that is not on the chain and can never be published: all of it was written before the head's run began,

@@ -2,11 +2,16 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { it } from 'vitest';
-import type { MirrorStatus } from '../../../src/core/contract/index.js';
+import {
+  ALERTS_WORKFLOW,
+  alertsWorkflowId,
+  type MirrorStatus,
+  WATCH_WORKFLOW,
+} from '../../../src/core/contract/index.js';
 import { DEMO_ORGANIZATION } from '../../../src/simulator/index.js';
 import { requestRun } from '../../support/mirror-requests.js';
 import { until } from '../../support/stack.js';
-import { exported, mirror, mirrorStatus, record, stack, started } from './recorder.js';
+import { exported, mirror, mirrorStatus, ran, record, stack, started } from './recorder.js';
 
 it('records exports and increments', async () => {
   await started({ resources: '[projects, members]' });
@@ -139,7 +144,7 @@ it('records a run that resumes from the pages of a refused run', async () => {
   await mirror('resumed');
 });
 
-it('records a mirror that sends notifications of a failure and of the recovery', async () => {
+it('records the alerts of a failure and of its end, a mirror that reports to them, and the watcher', async () => {
   const sent: unknown[] = [];
   const hook = createServer((request, response) => {
     // The first notification needs a retry.
@@ -153,15 +158,14 @@ it('records a mirror that sends notifications of a failure and of the recovery',
     match: { resource: 'projects' },
     fault: { kind: 'status', status: 402 },
   });
-  // The mirror notifies only of runs without an export.
+  // The mirror reports only runs without an export.
   await requestRun(stack, 'projects');
+  await until(() => sent.length === 2, 'the failure is sent, again after the error');
   stack.simulator.admin.faults.remove(rule);
   await requestRun(stack, 'projects');
-  await until(() => sent.length === 3, 'all notifications are sent');
-  await until(async () => {
-    const { events } = await stack.history(stack.mirrorId('projects'));
-    return events!.filter((event) => event.activityTaskCompletedEventAttributes).length > 7;
-  }, 'the mirror knows it');
+  await until(() => sent.length === 3, 'its end is sent');
+  await record(ALERTS_WORKFLOW, 'sent', alertsWorkflowId(stack.taskQueue));
+  await ran(WATCH_WORKFLOW, 'without-a-schedule', {});
   await mirror('notified-without-export');
   hook.close();
 });

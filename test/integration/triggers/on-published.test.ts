@@ -1,4 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
+import type { History } from '@temporalio/common/lib/proto-utils.js';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { OnPublishedTarget, RunReport } from '../../../src/core/contract/index.js';
@@ -191,10 +192,17 @@ describe('the workflow of onPublished', () => {
     let lostAfter: string | undefined = 'none';
     const first = (await stack.export()).runs[0]!;
     const mirror = handle(stack.mirrorId('projects'));
-    const { runId: execution } = await mirror.describe();
-    const tasks = (await mirror.fetchHistory()).events!.filter(
-      (one) => one.workflowTaskCompletedEventAttributes,
-    );
+    let execution = '';
+    let tasks: NonNullable<History['events']> = [];
+    // After the first run, the mirror may just have continued as new.
+    await until(async () => {
+      execution = (await mirror.describe()).runId;
+      const { events } = await stack.temporal.client.workflow
+        .getHandle(mirror.workflowId, execution)
+        .fetchHistory();
+      tasks = events!.filter((one) => one.workflowTaskCompletedEventAttributes);
+      return tasks.length > 0;
+    }, 'the mirror waits for requests');
     lostAfter = first.runId!;
     const lost = (await stack.export()).runs[0]!;
     lostAfter = undefined;

@@ -296,7 +296,7 @@ async function notListedSince(
   return found.sum.counts.notReturned + dropped;
 }
 
-/** Readers of the folder would read the rows of these parts as well. The next run has a folder of its own. */
+/** Readers of the folder would read the rows of these parts as well. The next run has a separate folder. */
 function strayFailure({ resource: { name }, runId }: RunFile, parts: number, said: string | null): Error {
   return finalFailure(
     'Lake',

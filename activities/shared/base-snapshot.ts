@@ -41,7 +41,7 @@ export async function passFence(store: ObjectStore, claim: Claim): Promise<Passe
 
 /**
  * The run that this mirror published last, if it is in this lake: after a move to another lake it is not, and a chain that
- * nobody can read would stop every clean-up.
+ * no mirror can read would stop every sweep.
  */
 async function leftIn(store: ObjectStore, { resource, publishedRunId }: Claim): Promise<RunId | null> {
   if (publishedRunId === null) return null;

@@ -77,7 +77,7 @@ async function shortRun(deps: ActivityDeps, input: ShortRunInput): Promise<Short
   const publish = withPublishMetrics(view, createPublish(view));
   const published = await publish({ ...ref, stage, plan, results, shifted: false, unproven: 0 });
   const runId = published.runId ?? ref.runId;
-  // A delayed attempt has published the run instead. The sweep is an activity of its own then.
+  // A delayed attempt has published the run instead. The sweep is then a separate activity.
   if (runId !== ref.runId) return { kind: 'published', attempt, runId, run: published, pageSize: null };
   const result = { kind: 'published', attempt, runId, run: published, pageSize } as const;
   return withHeartbeat(async () => {

@@ -128,7 +128,7 @@ class ResourceMirror {
     }
   }
 
-  /** Waits for the answers and reports that are being sent, also if the workflow is cancelled. */
+  /** Waits for the answers and reports that are being sent, even if the workflow is cancelled. */
   async repliesSent(): Promise<void> {
     await CancellationScope.nonCancellable(() => Promise.all(this.#replies));
   }

@@ -123,7 +123,7 @@ function observed(
       return { ...problem, ...(isReplaced ? { isReplaced } : {}), overAt: now };
     }
     left.delete(same);
-    // One that was over and comes back before its end was told goes on.
+    // One that was over and comes back before its end was sent continues.
     const { overAt: _, isReplaced: __, only: ___, together: before, ...open } = problem;
     const isSame = mark === same.mark;
     return { ...open, ...textOf(same), ...togetherOf(isSame ? before : report.together?.id) };
@@ -159,7 +159,7 @@ function limited(problems: readonly AlertProblem[], before: number): AlertProble
     .map((problem, at) => (before + at < MAX_TEXTS ? problem : { ...problem, text: '' }));
 }
 
-/** Drops what nobody needs to hear of any more. */
+/** Drops what no target needs to hear of any more. */
 function pruned(entry: AlertsConnection): AlertsConnection {
   const isNeeded = (problem: AlertProblem): boolean =>
     entry.targets.some(({ id }) => {

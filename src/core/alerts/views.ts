@@ -29,7 +29,7 @@ export function viewOf({ targets }: AlertsConnection, id: string, problem: Alert
   };
 }
 
-/** Whether the end of a problem is told: to people, only if the connection was not well and nothing else has replaced it. */
+/** Whether the end of a problem is sent: to people, only if the connection was not well and nothing else has replaced it. */
 function closes({ incidents }: AlertTarget, { kind, isReplaced }: AlertProblem): boolean {
   return incidents || (isTrouble(kind) && isReplaced !== true);
 }

@@ -174,6 +174,6 @@ export interface ReportAlertsInput {
 /** Input of `watchWorkflow`, and of its activity. */
 export interface WatchInput {
   readonly connection: string;
-  /** Report also if nothing is wrong. Absent: no, so that a watcher costs little. */
+  /** Report even if nothing is wrong. Absent: no, so that a watcher costs little. */
   readonly always?: true;
 }

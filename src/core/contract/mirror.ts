@@ -18,7 +18,7 @@ export interface RunRequest extends Requested {
   readonly reconcile: boolean;
   readonly adopt: boolean;
   readonly allowDeletes: boolean;
-  /** Who accepts failed checks, so that the run is published in spite of them; absent: nobody. */
+  /** Who accepts failed checks, so that the run is published in spite of them; absent: no one. */
   readonly acceptChecks?: string;
   /** Start of an increment, instead of the checkpoint; `null`: the checkpoint. */
   readonly since: UtcSeconds | null;

@@ -181,7 +181,7 @@ async function readHead(store: ObjectStore, { changes, snapshot }: Pointer): Pro
   return readManifest(store, snapshot);
 }
 
-/** The ids of all published runs, also if the change log of one of them is lost: see `readRunIds`. */
+/** The ids of all published runs, even if the change log of one of them is lost: see `readRunIds`. */
 export async function readPublishedIds(store: ObjectStore, pointer: Pointer): Promise<RunIds> {
   const { resource, runId } = pointer;
   return readRunIds(store, resource, { runId, head: await readHead(store, pointer) });

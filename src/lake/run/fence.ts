@@ -38,7 +38,7 @@ export function isSameWriter(a: Writer, b: Writer): boolean {
  * - A pointer of this mirror that descends from the run that it knows as published is its own, even if the result of the
  *   newer run was lost.
  * - A mirror that has published nothing adopts the existing snapshot.
- * - A mirror that finds the pointer of another mirror, or an earlier state of its own, stops.
+ * - A mirror that finds the pointer of another mirror, or an earlier run of this mirror, stops.
  *
  * @param descends whether the pointer's run descends from `publishedRunId`, as `descendsFrom` says
  */

@@ -49,7 +49,7 @@ export interface ResourceStatus {
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   /** Rows of the current snapshot, including tombstones. */
   readonly rows: number | null;
-  /** The last run, also if it is a rollback. */
+  /** The last run, rollbacks included. */
   readonly lastRun: {
     readonly runId: RunId | null;
     readonly outcome: RunOutcome;

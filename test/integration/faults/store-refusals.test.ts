@@ -25,7 +25,7 @@ async function warningsInStatus(): Promise<string> {
 }
 
 describe('a store that limits requests', () => {
-  it('is asked less often, as status says, and the run goes on when the limit ends', async () => {
+  it('is asked less often, as status says, and the run continues when the limit ends', async () => {
     faulty = await startFaultyStack();
     const { stack, s3 } = faulty;
     await stack.startWorker();

@@ -66,7 +66,7 @@ describe('the files of unpublished runs', () => {
     expect(await objectsOf(stack.store, '', failed!.runId!)).toEqual([]);
   });
 
-  it('are removed also if the run file of one of them is damaged', async () => {
+  it('are removed even if the run file of one of them is damaged', async () => {
     faulty = await startFaultyStack();
     const { stack } = faulty;
     await stack.startWorker();

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { cacheRoot } from '../servers/install/cache.js';
+import { namedCache } from '../core/home-folder.js';
 import { codeCache } from './bundle/code-cache.js';
 import { loadCompiled } from './bundle/load.js';
 import { needsSeparateModules } from './bundle/separate-modules.js';
@@ -18,10 +18,10 @@ function loadBundle(): typeof import('./run.js') {
   return exports as typeof import('./run.js');
 }
 
-/** `null`: there is none, such as for a user without a name or in a folder that was deleted. */
+/** `null`: there is none, such as for a user without a home or in a folder that was deleted. */
 function folderOfCaches(): string | null {
   try {
-    return cacheRoot(process.env);
+    return namedCache(process.env);
   } catch {
     return null;
   }

@@ -1,7 +1,7 @@
-import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
+import { accessSync, constants, mkdirSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
 import { errorMessage, WorktrackError } from './errors.js';
+import { nearestFolder } from './home-folder.js';
 
 /** What a system's error code means, and what to do. Node's own messages name only the code and the call. */
 const MEANINGS: Readonly<Record<string, readonly [why: string, remedy: string]>> = {
@@ -143,11 +143,4 @@ function realCause(path: string, error: unknown): unknown {
   } catch (cause) {
     return cause;
   }
-}
-
-/** The path itself, or the nearest folder above it that exists. */
-export function nearestFolder(path: string): string {
-  let nearest = resolve(path);
-  while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest);
-  return nearest;
 }

@@ -1,7 +1,7 @@
 /** Installs, starts and stops real servers for the demo, `export --local` and the tests. */
 
 export { ServerEnvironmentError } from './environment-error.js';
-export { belowHome, cacheRoot, temporaryFolder } from './install/cache.js';
+export { cacheRoot, temporaryFolder } from './install/cache.js';
 export { runCommand } from './install/command.js';
 export { findExecutable, pathFolders } from './install/executables.js';
 export { ServerInstallError } from './install/install-error.js';

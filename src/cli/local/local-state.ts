@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type ExportInput, exportWorkflowId } from '../../core/contract/index.js';
-import { belowHome, temporaryFolder } from '../../servers/index.js';
+import { belowHome } from '../../core/home-folder.js';
+import { temporaryFolder } from '../../servers/index.js';
 
 /** The folder of the state of a configuration file. */
 interface LocalState {

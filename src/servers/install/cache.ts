@@ -1,33 +1,20 @@
-import { accessSync, constants, existsSync, lstatSync, mkdirSync, type Stats } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, type Stats } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { isAbsolute, join, parse, resolve } from 'node:path';
+import { join } from 'node:path';
 import { ConfigurationError } from '../../core/configuration-error.js';
-import { nearestFolder } from '../../core/system-error.js';
+import { belowHome, type Environment, isWritable, namedCache } from '../../core/home-folder.js';
 import type { ServerSpec } from './kinds.js';
 
-/** Environment variables, such as `process.env`. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type { Environment };
 
 /**
- * The folder of installed servers: `WORKTRACK_CACHE`, else `$XDG_CACHE_HOME/temporal-worktrack`, else
- * `~/.cache/temporal-worktrack`. If HOME is unset or `/`, or if nothing can be created there, a folder of this user in the
- * temporary folder. An empty variable counts as unset.
+ * The folder of installed servers: the one that the variables name (`namedCache`), else a folder of this user in the temporary
+ * folder.
  *
  * @throws ConfigurationError if the temporary folder has such a folder of another user
  */
 export function cacheRoot(env: Environment): string {
-  if (env.WORKTRACK_CACHE) return resolve(env.WORKTRACK_CACHE);
-  if (env.XDG_CACHE_HOME) return resolve(env.XDG_CACHE_HOME, 'temporal-worktrack');
-  const own = belowHome(env, join('.cache', 'temporal-worktrack'));
-  return own ?? temporaryFolder('WORKTRACK_CACHE');
-}
-
-/** A folder below HOME, or null if it cannot be used: HOME is unset, empty or `/`, or nothing can be created there. */
-export function belowHome({ HOME: home }: Environment, folder: string): string | null {
-  if (!home || !isAbsolute(home) || resolve(home) === parse(home).root) return null;
-  const path = join(home, folder);
-  // One that exists can hold servers, even if no others can be installed.
-  return existsSync(path) || isWritable(nearestFolder(path)) ? path : null;
+  return namedCache(env) ?? temporaryFolder('WORKTRACK_CACHE');
 }
 
 /**
@@ -55,15 +42,6 @@ export function temporaryFolder(variable: string): string {
   throw new ConfigurationError(`the temporary folder ${path} ${why}`, {
     remedy: `Set ${variable} to a folder of this user.`,
   });
-}
-
-function isWritable(folder: string): boolean {
-  try {
-    accessSync(folder, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /**

@@ -86,11 +86,11 @@ async function shortRun(deps: ActivityDeps, input: ShortRunInput): Promise<Short
     const report = { ...ref, snapshot, manifest };
     await writeReport(deps, store, report);
     const task: ShortSweep | undefined =
-      earlier.length > 0 ? { before: null, scope: 'all', ...input.sweep } : input.sweep;
+      earlier.length > 0 ? { before: null, scope: 'all', ended: [], ...input.sweep } : input.sweep;
     if (task === undefined) return result;
     try {
       const { isDone, refused } = await sweepResource(connection.store, {
-        ...{ ...ref, ...task, head: manifest, replaced: earlier },
+        ...{ ...ref, ...task, head: manifest, replaced: [...earlier, ...task.ended] },
         ...{ writer: input.writer, settings: connection.settings.retention, now: published.publishedAt },
         signal: Context.current().cancellationSignal,
       });

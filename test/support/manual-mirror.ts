@@ -123,7 +123,7 @@ export class ManualMirror {
 
   /** A run in one activity, with its sweep; `null` if it handed over. */
   async shortRun(ref: RunRef = this.ref()): Promise<(PublishedRun & { runId: RunId }) | null> {
-    const sweep = { before: this.purged, scope: 'all' } as const;
+    const sweep = { before: this.purged, ended: [], scope: 'all' } as const;
     const input = { ...this.#preparation(ref), pageSize: null, sweep };
     const short = await this.step('worktrack.shortRun', input);
     const ids = attemptRunIds(ref.runId, short.attempt);

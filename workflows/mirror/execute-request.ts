@@ -16,7 +16,7 @@ import { toRunError } from '../shared/failures.js';
 import { priorityOf, workOf } from '../shared/priority.js';
 import { hookedToOf, startOnPublished } from './on-published.js';
 import { fenced, type RunResult, runOnce } from './run-steps.js';
-import { afterPurge, afterSweep, sweep } from './sweep.js';
+import { afterPurge, afterSweep, endedRuns, sweep } from './sweep.js';
 
 /** The table step has its own limits: its failure does not fail the run, and the next step of the mirror catches up. */
 const TABLE = {
@@ -122,7 +122,8 @@ async function sweepAfter(
   const known = removalWarning(mirror.state().sweepAt?.refused ?? ALL_REMOVED);
   if (done === null) return { known: null, found: [] };
   if (done === 'to do') {
-    const { changes, warnings } = await sweep(mirror.state(), { runId, replaced, after: 'run', work });
+    const ended = [...replaced, ...endedRuns(mirror.state())].filter((id) => id !== runId);
+    const { changes, warnings } = await sweep(mirror.state(), { runId, replaced: ended, after: 'run', work });
     mirror.onState(changes);
     return { known, found: warnings };
   }

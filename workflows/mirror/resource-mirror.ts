@@ -42,8 +42,6 @@ import { writer } from './run-steps.js';
 import { discardRun, sweep, untilSweep } from './sweep.js';
 import { checkSyncInput, syncRequest } from './sync-request.js';
 
-/** The resolution of a store's times, ms. */
-const STORE_SECOND_MS = 1000;
 /** Events of three quiet nights. */
 const SHORT_HISTORY_EVENTS = 50;
 
@@ -262,9 +260,6 @@ class ResourceMirror {
     const isStagedOnly = failed.phase === 'extract' && staging === 'kept';
     if (hasWritten && !isStagedOnly && (!mayBePublished || isLost))
       await this.#discard({ runId: failed.runId, nominalStart, staging });
-    // Stores show whole seconds. The next run's sweep must see that this run wrote earlier.
-    else if (hasWritten && mayBePublished)
-      await CancellationScope.nonCancellable(() => sleep(STORE_SECOND_MS));
     this.#change({
       // Once another mirror has published instead, this one stays displaced until it publishes again.
       displaced: this.#state.displaced || (type === 'Displaced' && failed.phase !== 'begin'),

@@ -9,8 +9,9 @@ import type {
   Swept,
 } from '../../src/core/contract/index.js';
 import { HOUR_MS } from '../../src/core/duration.js';
-import { sweepWarning } from '../../src/core/mirror.js';
+import { MAX_SHORT_ATTEMPTS, sweepWarning } from '../../src/core/mirror.js';
 import { removalWarning } from '../../src/core/removal.js';
+import { attemptRunIds } from '../../src/core/run-id.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf } from '../shared/priority.js';
 import { writer } from './run-steps.js';
@@ -40,12 +41,23 @@ const DISCARD = {
 } as const;
 
 /** The sweep that a short run makes itself; `null`: none is due. @param now milliseconds since 1970 */
-export function shortSweep({ sweepAt, lastRun }: MirrorState, now: number): ShortSweep | null {
+export function shortSweep(state: MirrorState, now: number): ShortSweep | null {
+  const { sweepAt } = state;
   const isDue = sweepAt === null || sweepAt.at <= now;
-  const hasFailed = lastRun !== null && lastRun.outcome !== 'published';
+  const ended = endedRuns(state);
+  const hasFailed = ended.length > 0;
   if (!isDue && !hasFailed) return null;
   const before = isDue ? (sweepAt?.before ?? null) : null;
-  return { before, scope: hasFailed || before !== null ? 'all' : 'published' };
+  return { before, ended, scope: hasFailed || before !== null ? 'all' : 'published' };
+}
+
+/**
+ * The last run and its attempts, if it was not published. The next published run has begun after its end, so it can no longer
+ * be published then. A store shows whole seconds, so its times may not tell the two runs apart.
+ */
+export function endedRuns({ lastRun }: Pick<MirrorState, 'lastRun'>): RunId[] {
+  if (lastRun === null || lastRun.outcome === 'published' || lastRun.runId === null) return [];
+  return attemptRunIds(lastRun.runId, MAX_SHORT_ATTEMPTS);
 }
 
 /**

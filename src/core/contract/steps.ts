@@ -256,13 +256,15 @@ export type ShortRun =
 export interface ShortSweep {
   /** As in `SweepInput`. */
   readonly before: RunId | null;
+  /** The last run and its attempts, if it failed: it can no longer be published after this one. */
+  readonly ended: readonly RunId[];
   /** `published`: only the trees of published runs, because nothing else can have garbage. `all`: also `_staging/`. */
   readonly scope: 'published' | 'all';
 }
 
 /** A sweep of a resource (docs/internals/recovery.md#sweep), after a run or a purge. */
 export interface SweepInput extends Fenced {
-  /** Earlier attempts of the published run, which can no longer be published. */
+  /** Earlier attempts of the published run, and the run that failed before it: they can no longer be published. */
   readonly replaced: readonly RunId[];
   /** Run id of a purge: no object of an unpublished run that began before it may remain. `null`: there was none. */
   readonly before: RunId | null;

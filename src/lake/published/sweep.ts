@@ -41,7 +41,7 @@ export interface SweepFacts {
   readonly recorded: ReadonlyMap<ObjectKey, Recorded>;
   /** Runs whose snapshots are kept, whatever their age. */
   readonly keep: readonly RunId[];
-  /** Earlier attempts of the head, which can no longer be published. */
+  /** Earlier attempts of the head, and the run that failed before it: they can no longer be published. */
   readonly replaced: readonly RunId[];
   /** A purge: no object of an unpublished run that began before it may remain. `null`: there is none. */
   readonly before: RunId | null;

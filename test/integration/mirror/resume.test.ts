@@ -1,7 +1,4 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import { newRunId, parseRunDate } from '../../../src/core/run-id.js';
-import { dateOf } from '../../../src/lake/published/layout.js';
 import { DEMO_ORGANIZATION } from '../../../src/simulator/index.js';
 import { assertRowEquals } from '../../support/oracle.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
@@ -87,39 +84,5 @@ describe('the run after a failed run', () => {
     expect((await stack.export()).outcome).toBe('published');
     expect(pages() - before).toBeGreaterThanOrEqual(80);
     expect((await readPointer(stack.store, 'tasks')).rows).toBe(4000);
-  });
-
-  it('removes the files of earlier runs of its second, whatever their ids, and none of later runs', async () => {
-    stack = await start();
-    await stack.startWorker();
-    // An immediately failed run in every second in which the next one may start.
-    const body = Buffer.from('{}');
-    const second = Math.floor(Date.now() / 1000) * 1000;
-    const left = Array.from({ length: 90 }, (_, n) => newRunId(second + n * 1000, null, 'ffffffff'));
-    const unpublished = (runId: RunId): string =>
-      `tasks/snapshots/dt=${dateOf(parseRunDate(runId))}/run=${runId}/part-00000-1.csv.gz`;
-    await Promise.all(
-      left.flatMap((runId) =>
-        [`_staging/tasks/${runId}/run.json`, unpublished(runId)].map((key) =>
-          stack.store.write(key as ObjectKey, body, { contentType: 'application/json' }),
-        ),
-      ),
-    );
-    const uploads = [left[0]!, left.at(-1)!].map((runId) =>
-      stack.store.openWriter(`${unpublished(runId)}.upload` as ObjectKey, { contentType: 'text/csv' }),
-    );
-    // More than one part, so that a multipart upload is open.
-    for (const upload of uploads) await upload.write(Buffer.alloc(20 * 1024 * 1024));
-    const [run] = (await stack.export()).runs;
-    expect(run).toMatchObject({ outcome: 'published' });
-    const [over, going] = uploads;
-    await expect(over!.finish()).rejects.toMatchObject({ name: 'StoreError', kind: 'upload-gone' });
-    expect((await going!.finish()).bytes).toBe(20 * 1024 * 1024);
-    const later = left.filter((runId) => parseRunDate(runId) > parseRunDate(run!.runId!));
-    expect(later.length).toBeGreaterThan(0);
-    expect(later.length).toBeLessThan(left.length);
-    expect(await stack.store.listFolders('_staging/tasks/')).toEqual(later);
-    const there = left.map(async (runId) => stack.store.head(unpublished(runId) as ObjectKey));
-    expect((await Promise.all(there)).filter((head) => head !== null).length).toBe(later.length);
   });
 });

@@ -10,7 +10,7 @@ import { type FaultyStack, startFaultyStack } from '../../support/faulty-stack.j
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
 import { expectMirrored } from '../../support/mirrored.js';
 import { readPointer } from '../../support/snapshot.js';
-import { resultOf } from '../../support/stack.js';
+import { resultOf, until } from '../../support/stack.js';
 
 /** Objects of a run below a prefix. */
 async function objectsOf(
@@ -27,6 +27,12 @@ async function rollBack({ stack }: FaultyStack, to: RunId): Promise<void> {
   const { taskQueue, temporal, connection } = stack;
   const id = await startRollback(temporal, { connection, resource: 'tasks', to }, { taskQueue });
   await temporal.client.workflow.getHandle(id).result();
+}
+
+/** Waits until the store's times, which are whole seconds, tell the next run's objects from those that are there. */
+async function nextSecond(): Promise<void> {
+  const second = Math.floor(Date.now() / 1000);
+  await until(() => Math.floor(Date.now() / 1000) > second, 'the next second');
 }
 
 describe('the files of unpublished runs', () => {
@@ -72,6 +78,7 @@ describe('the files of unpublished runs', () => {
     await stack.startWorker();
     const damaged = '_staging/tasks/20260101T000000Z-00000001/run.json' as ObjectKey;
     await stack.store.write(damaged, Buffer.from('{'), { contentType: 'application/json' });
+    await nextSecond();
     const [run] = (await stack.export({ resources: ['tasks'] })).runs;
     expect(run).toMatchObject({ outcome: 'published' });
     const folder = folderOf((await readPointer(stack.store, 'tasks')).snapshot);
@@ -86,6 +93,7 @@ describe('the files of unpublished runs', () => {
     const key = '_staging/tasks/20260101T000000Z-00000001/chunk-0-1-0.csv' as ObjectKey;
     const late = stack.store.openWriter(key, { contentType: 'text/csv' });
     for (let part = 0; part < 4; part++) await late.write(Buffer.alloc(8 * 2 ** 20));
+    await nextSecond();
     expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
     expect((await stack.store.abortUploads('_staging/tasks/')).aborted).toBe(0);
     await late.abort();

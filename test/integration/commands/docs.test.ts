@@ -188,9 +188,11 @@ describe('every command of the documentation, page by page', () => {
     for await (const { key } of stack.store.list('')) keys.push(key);
     expect(keys.length).toBeGreaterThan(50);
     expect(keys.filter((key) => !layout.some((pattern) => pattern.test(key)))).toEqual([]);
-    // Staged and quarantined files are removed or rare, and tables are not configured here.
+    // Staged and quarantined files are removed or rare, and tables and checks are not configured here.
     const missing = layout.filter((pattern) => !keys.some((key) => pattern.test(key)));
-    expect(missing.map(String).filter((pattern) => !/_staging|_quarantine|table/.test(pattern))).toEqual([]);
+    expect(
+      missing.map(String).filter((pattern) => !/_staging|_quarantine|table|_unique/.test(pattern)),
+    ).toEqual([]);
   });
 
   it('begins with a demo, which is the last step of `npm run demo`', async () => {

@@ -20,8 +20,8 @@ function documentedChecks(): unknown {
     'utf8',
   );
   const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(page) ?? [];
-  const config = parse(yaml) as { connections: { acme: { resources: [{ checks: unknown }] } } };
-  return config.connections.acme.resources[0].checks;
+  const connection = parse(yaml) as { resources: [{ checks: unknown }] };
+  return connection.resources[0].checks;
 }
 
 describe(`the checks of the documentation (seed ${SEED})`, () => {

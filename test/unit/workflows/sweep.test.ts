@@ -9,11 +9,13 @@ import { afterPurge, afterSweep, shortSweep, untilSweep } from '../../../workflo
 const NOW = Date.parse('2026-11-21T02:00:00Z');
 const PURGE = '20261121T010000Z-00000001' as RunId;
 const LATER = '20261121T013000Z-00000002' as RunId;
+/** The failed run, and its further attempts. */
+const ENDED = [LATER, '20261121T013000Z-00000003', '20261121T013000Z-00000004'];
 const DONE = { isDone: true, refused: ALL_REMOVED } as const;
 const REFUSED = { refused: 2, said: '403 AccessDenied' };
 
 function state(sweepAt: SweepDue | null, outcome: RunReport['outcome'] | null = 'published'): MirrorState {
-  const lastRun = outcome === null ? null : ({ outcome } as RunReport);
+  const lastRun = outcome === null ? null : ({ outcome, runId: LATER } as RunReport);
   return { ...newMirror('acme', 'tasks'), sweepAt, lastRun };
 }
 
@@ -21,18 +23,26 @@ const due = (at: number, before: RunId | null = null): SweepDue => ({ at, before
 
 describe('a short run', () => {
   it('sweeps if that is due, and else only after a failed run', () => {
-    expect(shortSweep(state(null), NOW)).toEqual({ before: null, scope: 'published' });
-    expect(shortSweep(state(due(NOW)), NOW)).toEqual({ before: null, scope: 'published' });
+    expect(shortSweep(state(null), NOW)).toEqual({ before: null, ended: [], scope: 'published' });
+    expect(shortSweep(state(due(NOW)), NOW)).toEqual({ before: null, ended: [], scope: 'published' });
     expect(shortSweep(state(due(NOW + 1)), NOW)).toBeNull();
     expect(shortSweep(state(due(NOW + 1), null), NOW)).toBeNull();
     for (const outcome of ['failed', 'refused', 'cancelled'] as const)
-      expect(shortSweep(state(due(NOW + 1), outcome), NOW)).toEqual({ before: null, scope: 'all' });
+      expect(shortSweep(state(due(NOW + 1), outcome), NOW)).toEqual({
+        before: null,
+        ended: ENDED,
+        scope: 'all',
+      });
   });
 
   it('makes the sweep that a purge requires, but not too early', () => {
-    expect(shortSweep(state(due(NOW, PURGE)), NOW)).toEqual({ before: PURGE, scope: 'all' });
+    expect(shortSweep(state(due(NOW, PURGE)), NOW)).toEqual({ before: PURGE, ended: [], scope: 'all' });
     expect(shortSweep(state(due(NOW + 1, PURGE)), NOW)).toBeNull();
-    expect(shortSweep(state(due(NOW + 1, PURGE), 'failed'), NOW)).toEqual({ before: null, scope: 'all' });
+    expect(shortSweep(state(due(NOW + 1, PURGE), 'failed'), NOW)).toEqual({
+      before: null,
+      ended: ENDED,
+      scope: 'all',
+    });
   });
 });
 

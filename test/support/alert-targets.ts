@@ -161,7 +161,7 @@ export interface AlertTargets {
   readonly delivered: Delivered[];
   /** Refused ones, with the answer. */
   readonly refused: (Delivered & { readonly answer: VendorAnswer })[];
-  /** Answers for the next requests of a vendor, instead of its own. */
+  /** Answers for the next requests of a vendor, instead of the usual ones. */
   readonly next: Record<Vendor, VendorAnswer[]>;
   close(): void;
 }

@@ -24,7 +24,7 @@ export function readHealth(text: string): { host: string; port: number } {
 
 /**
  * Answers `GET /healthz` with 200 while the process runs, and `GET /readyz` with 200 while the worker polls for tasks and
- * Temporal accepts it, else with 503. The body contains the worker's state.
+ * Temporal accepts it, otherwise with 503. The body contains the worker's state.
  *
  * @throws ConfigurationError if it cannot listen on the address
  */

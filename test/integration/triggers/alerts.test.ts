@@ -108,7 +108,7 @@ describe('alerts of runs', () => {
         `${connection}: the run of projects failed`,
         `${connection}: all is well again`,
       ]);
-    // The run after a failure has a warning of its own.
+    // The run after a failure has a separate warning.
     expect(failures()).toEqual([
       `trigger worktrack/failure/${connection}`,
       `resolve worktrack/failure/${connection}`,

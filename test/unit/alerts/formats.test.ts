@@ -72,7 +72,7 @@ describe('A message', () => {
     expect(answerOf('slack', bodyFor('json', exampleAlert('acme', 'failure', AT))).status).toBe(400);
   });
 
-  it('mentions nobody and links to nothing that a text from the service names', () => {
+  it('mentions no one and links to nothing that a text from the service names', () => {
     const example = exampleAlert('acme', 'failure', AT);
     const [first] = example.news.groups;
     const text = '<!channel> <https://evil.example|here> @everyone @here & more';

@@ -34,7 +34,7 @@ interface TestTarget {
   readonly incidents?: boolean;
 }
 
-/** Runs the rules by a clock of its own. Each message is sent as soon as it is due. */
+/** Runs the rules by a separate clock. Each message is sent as soon as it is due. */
 class World {
   state: AlertsState = newAlerts();
   now = START;
@@ -195,7 +195,7 @@ describe('Alerts', () => {
     expect(message!.news).toHaveLength(20);
   });
 
-  it('drop a failure that is over before it is told', () => {
+  it('drop a failure that is over before it is sent', () => {
     const world = new World();
     world.failed('acme');
     world.failed('other');

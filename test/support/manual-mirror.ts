@@ -6,7 +6,6 @@ import { attemptRunIds, newRunId } from '../../src/core/run-id.js';
 import type { Settings } from '../../src/core/settings.js';
 import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
 import type { LateRequest, LateRequests } from './late-requests.js';
-import { until } from './stack.js';
 import { newWriter } from './writer.js';
 
 type Name =
@@ -113,12 +112,6 @@ export class ManualMirror {
     const { replaced, purged: before } = this;
     this.replaced = [];
     return this.step('worktrack.sweep', { ...this.ref(), ...this.#fence(), replaced, before, after });
-  }
-
-  /** Waits until the store's clock, which shows whole seconds, is in another second. */
-  async nextSecond(): Promise<void> {
-    const second = Math.floor(Date.now() / 1000);
-    await until(() => Math.floor(Date.now() / 1000) > second, 'the next second');
   }
 
   /** A run in one activity, with its sweep; `null` if it handed over. */

@@ -231,3 +231,9 @@ export async function until(
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
+
+/** Waits until the times of a store, which are whole seconds, tell what is written next from what is there. */
+export async function nextSecond(): Promise<void> {
+  const second = Math.floor(Date.now() / 1000);
+  await until(() => Math.floor(Date.now() / 1000) > second, 'the next second');
+}

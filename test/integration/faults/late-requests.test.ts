@@ -5,6 +5,7 @@ import { RunChain } from '../../../src/lake/published/chain.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
 import type { Loss } from '../../support/manual-mirror.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
+import { nextSecond } from '../../support/stack.js';
 
 const AT_ONCE = 4;
 /** More writes than any activity here makes. */
@@ -51,7 +52,7 @@ async function everyWriteLate(activity: Loss['activity'], scenario: Scenario): P
       }
       await late.deliver();
       // A sweep removes what was written in an earlier second than its run.
-      await mirror.nextSecond();
+      await nextSecond();
       try {
         const isClean = mirror.published !== null && scenario.untilSweep !== true;
         if (isClean && when === 'after another run') await world.check();

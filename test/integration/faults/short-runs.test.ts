@@ -4,6 +4,7 @@ import { RunChain } from '../../../src/lake/published/chain.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
 import type { Lost } from '../../support/manual-mirror.js';
 import { readPointer } from '../../support/snapshot.js';
+import { nextSecond } from '../../support/stack.js';
 
 const SWAP = /latest\.json/;
 const REPORT = /_report\.html/;
@@ -125,7 +126,7 @@ describe('an attempt of a short run that is replaced', () => {
       nonRetryable: true,
       message: expect.stringContaining(`run ${ref.runId} of an earlier request was published`),
     });
-    await mirror.nextSecond();
+    await nextSecond();
     world.change();
     await mirror.run();
     await world.check();

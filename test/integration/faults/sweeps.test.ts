@@ -5,6 +5,7 @@ import { readPointer } from '../../../src/lake/published/pointer.js';
 import type { LateRequest } from '../../support/late-requests.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
 import type { ManualMirror } from '../../support/manual-mirror.js';
+import { nextSecond } from '../../support/stack.js';
 
 const JSON_TYPE = { contentType: 'application/json' } as const;
 
@@ -38,7 +39,7 @@ async function failedRun(): Promise<{ readonly runId: RunId; readonly late: Late
 }
 
 async function nextRun(mirror: ManualMirror = world.mirror): Promise<RunId> {
-  await mirror.nextSecond();
+  await nextSecond();
   world.change();
   return (await mirror.run()).runId;
 }
@@ -55,9 +56,9 @@ describe('a late swap', () => {
     world = await startLateWorld();
     const { mirror } = world;
     await runs(1);
-    await mirror.nextSecond();
+    await nextSecond();
     const { runId, late } = await failedRun();
-    await mirror.nextSecond();
+    await nextSecond();
     const swept = await mirror.sweep('purge');
     expect(swept.folders).toBe(0);
     expect(await late.deliver()).toBe(200);
@@ -72,7 +73,7 @@ describe('a late swap', () => {
   it('is rejected after the next run, whose sweep has removed the failed one', async () => {
     world = await startLateWorld();
     await runs(1);
-    await world.mirror.nextSecond();
+    await nextSecond();
     const { runId, late } = await failedRun();
     const next = await nextRun();
     expect([...(await objectsOf(runId)), ...(await objectsOf(runId, 'snapshots'))]).toEqual([]);
@@ -89,9 +90,9 @@ describe('a late swap', () => {
     world = await startLateWorld();
     const { mirror } = world;
     await runs(1);
-    await mirror.nextSecond();
+    await nextSecond();
     const failed = [await failedRun(), await failedRun()];
-    await mirror.nextSecond();
+    await nextSecond();
     await mirror.sweep('purge');
     expect(await failed[first]!.late.deliver()).toBe(200);
     expect(await failed[second]!.late.deliver()).toBe(412);
@@ -132,7 +133,7 @@ describe('a sweep keeps the change logs of published runs', () => {
     ids.push(...(await runs(2)));
     const logs = (await Promise.all(ids.map((id) => objectsOf(id)))).flat();
     await store.write(pointerKey(RESOURCE), earlier, JSON_TYPE);
-    await world.mirror.nextSecond();
+    await nextSecond();
     // The sweep after a purge does nothing either.
     expect((await world.mirror.sweep('purge')).folders).toBe(0);
     await expect(world.mirror.run()).rejects.toThrow('restored from an earlier version');
@@ -150,7 +151,7 @@ describe('a sweep keeps the change logs of published runs', () => {
     await store.remove([pointerKey(RESOURCE)]);
     const mirror = which === 'the same' ? world.mirror : world.other();
     if (which === 'a new') mirror.clock = world.mirror.clock + 10_000;
-    await mirror.nextSecond();
+    await nextSecond();
     await mirror.run({ adopt: true });
     await nextRun(mirror);
     expect(await objects(`${RESOURCE}/changes/`)).toEqual(expect.arrayContaining(logs));
@@ -163,18 +164,18 @@ describe('a displaced mirror', () => {
     world = await startLateWorld();
     const { mirror } = world;
     await runs(2);
-    await mirror.nextSecond();
+    await nextSecond();
     await failedRun();
     const other = world.other();
     other.clock = mirror.clock + 10_000;
-    await other.nextSecond();
+    await nextSecond();
     await other.publish();
     const before = await objects();
     for (const after of ['run', 'purge'] as const)
       expect(await mirror.sweep(after)).toMatchObject({ folders: 0, staged: 0, strays: 0, isDone: true });
     expect(await objects()).toEqual(before);
     // The other mirror removes what it left.
-    await other.nextSecond();
+    await nextSecond();
     await nextRun(other);
     await world.check();
     await world.checkTidy();

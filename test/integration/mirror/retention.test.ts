@@ -10,7 +10,7 @@ import { startPurge } from '../../../src/temporal/client/start.js';
 import { readNewestView } from '../../support/newest-view.js';
 import { startWorkerProcess } from '../../support/processes.js';
 import { readPointer, readSnapshot, runsIn } from '../../support/snapshot.js';
-import { type Stack, startStack, until } from '../../support/stack.js';
+import { nextSecond, type Stack, startStack } from '../../support/stack.js';
 
 const DAY = 24 * 60 * 60_000;
 
@@ -98,8 +98,7 @@ describe('the sweep after an export', () => {
     const stray = await backdate(from, noon - 4 * DAY + 7_200_000, []);
     const changes = (await tree('changes')).filter((path) => !path.includes(stray));
     // The store shows whole seconds, and what was written in the second of the next run's first object waits for the next sweep.
-    const written = Math.floor(Date.now() / 1000);
-    await until(() => Math.floor(Date.now() / 1000) > written, 'the next second begins');
+    await nextSecond();
 
     stack.simulator.admin.touch('projects', { count: 2, pick: 'spread' });
     // A short run would not sweep again on the same day.

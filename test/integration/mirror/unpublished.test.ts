@@ -10,7 +10,7 @@ import { type FaultyStack, startFaultyStack } from '../../support/faulty-stack.j
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
 import { expectMirrored } from '../../support/mirrored.js';
 import { readPointer } from '../../support/snapshot.js';
-import { resultOf, until } from '../../support/stack.js';
+import { nextSecond, resultOf } from '../../support/stack.js';
 
 /** Objects of a run below a prefix. */
 async function objectsOf(
@@ -27,12 +27,6 @@ async function rollBack({ stack }: FaultyStack, to: RunId): Promise<void> {
   const { taskQueue, temporal, connection } = stack;
   const id = await startRollback(temporal, { connection, resource: 'tasks', to }, { taskQueue });
   await temporal.client.workflow.getHandle(id).result();
-}
-
-/** Waits until the store's times, which are whole seconds, tell the next run's objects from those that are there. */
-async function nextSecond(): Promise<void> {
-  const second = Math.floor(Date.now() / 1000);
-  await until(() => Math.floor(Date.now() / 1000) > second, 'the next second');
 }
 
 describe('the files of unpublished runs', () => {

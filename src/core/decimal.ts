@@ -37,7 +37,7 @@ export function decimalLimit(text: string): DecimalLimit {
 /** Compares a literal with a limit: negative, 0 or positive; `null` if the text is not a number. */
 export function compareWith(text: string, limit: DecimalLimit): number | null {
   if (limit.simple !== null && text.length <= EXACT_DIGITS && SIMPLE.test(text))
-    return Number(text) - limit.simple;
+    return Number(text) - limit.simple || 0; // never -0, which `-0` minus `0` is
   const number = readDecimal(text);
   return number === null ? null : compare(number, limit.exact);
 }

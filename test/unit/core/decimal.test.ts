@@ -42,7 +42,13 @@ describe(`the comparison of number literals (seed ${SEED})`, () => {
     expect(compareWith('9007199254740993', decimalLimit('9007199254740992'))).toBeGreaterThan(0);
     expect(compareWith('0.1', decimalLimit('0.10000000000000001'))).toBeLessThan(0);
     expect(compareWith('1e400', decimalLimit('1e399'))).toBeGreaterThan(0);
-    expect(compareWith('-0', decimalLimit('0')) === 0).toBe(true);
+    for (const [text, limit] of [
+      ['-0', '0'],
+      ['0', '-0'],
+      ['-0.0', '0'],
+      ['-0e5', '0'],
+    ] as const)
+      expect(compareWith(text, decimalLimit(limit))).toBe(0);
   });
 
   it('takes nothing else for a number', () => {

@@ -1,7 +1,7 @@
 import { type ByteString, toByteString } from '../core/brands.js';
 import type { RowOutcome } from '../core/contract/write-back.js';
-import { writeRows } from '../lake/rows/csv.js';
 import { escapeFormula } from '../lake/rows/escaping.js';
+import { peopleCsv } from '../lake/rows/people-csv.js';
 import type { RowState } from './chunk-log.js';
 import type { TurnVerdict } from './ledger/turn.js';
 import type { ChunkRow } from './plan-file.js';
@@ -41,7 +41,7 @@ export function resultOf(
 
 /** The header of `results.csv`. */
 export function resultsHeader(): ByteString {
-  return `${RESULT_COLUMNS.join(',')}\n` as ByteString;
+  return peopleCsv([RESULT_COLUMNS.map(toByteString)]);
 }
 
 interface ResultLineOptions {
@@ -68,5 +68,5 @@ export function resultLines(
       return escapeFormulas ? escapeFormula(toByteString(cell)) : toByteString(cell);
     }),
   );
-  return writeRows(cells, ',');
+  return peopleCsv(cells);
 }

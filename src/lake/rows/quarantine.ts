@@ -1,7 +1,7 @@
 import { type Cells, type ObjectKey, toByteString } from '../../core/brands.js';
 import type { CsvSettings } from '../../core/settings.js';
 import type { ObjectStore } from '../store/index.js';
-import { type Cell, writeRows } from './csv.js';
+import { peopleCsv } from './people-csv.js';
 import type { Column } from './schema.js';
 
 /**
@@ -15,7 +15,7 @@ export async function writeQuarantine(
   columns: readonly Column[],
   csv: Pick<CsvSettings, 'delimiter'>,
 ): Promise<void> {
-  const rows: Cell[][] = [columns.map((column) => toByteString(column.name))];
+  const rows: Cells[] = [columns.map((column) => toByteString(column.name))];
   for (const cells of records) rows.push(Array.from(columns, (_, at) => cells[at]));
-  await store.write(key, Buffer.from(writeRows(rows, csv.delimiter), 'latin1'), { contentType: 'text/csv' });
+  await store.write(key, Buffer.from(peopleCsv(rows, csv.delimiter), 'latin1'), { contentType: 'text/csv' });
 }

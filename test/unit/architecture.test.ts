@@ -1,6 +1,13 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import {
+  findCycles,
+  findFolderCycles,
+  importEdges,
+  readSources,
+  repeatedNames,
+} from '../support/structure.mjs';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -67,6 +74,161 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** What a workflow may reach: it runs in a sandbox without Node. */
 const SANDBOX_SAFE = ['@temporalio/workflow', '@temporalio/common'];
 
+/**
+ * Names that several files may have, because these files play the same role, with the paths that play it. Any other
+ * name belongs to one file, so that it says where something is.
+ */
+const ROLES: readonly { readonly role: string; readonly path: RegExp }[] = [
+  { role: 'the public interface of a folder', path: /\/index\.ts$/ },
+  { role: 'the start of a program', path: /^src\/\w+\/main\.ts$/ },
+  { role: 'the errors of a folder', path: /\/errors\.ts$/ },
+  { role: 'one of the two stores', path: /^src\/lake\/store\/(file|s3)\/\w+\.ts$/ },
+];
+
+/** What does not hold yet. These lists only shrink: an entry that is no longer needed fails the test. */
+const KNOWN_CYCLES: readonly (readonly string[])[] = [
+  ['src/core/contract/alerts.ts', 'src/core/contract/runs.ts'],
+  ['src/core/contract/activities.ts', 'src/core/contract/index.ts', 'src/core/contract/write-back.ts'],
+  ['src/api/send-outcome.ts', 'src/api/service-client.ts'],
+  ['src/lake/store/s3/learn-uploads.ts', 'src/lake/store/s3/multipart.ts'],
+  ['src/lake/published/manifest.ts', 'src/lake/published/recent-runs.ts'],
+  ['src/lake/ddl/exact.ts', 'src/lake/ddl/table.ts'],
+  ['src/table/register/engines.ts', 'src/table/register/statements.ts'],
+  ['src/write-back/csv-rows.ts', 'src/write-back/json-rows.ts', 'src/write-back/rows.ts'],
+  ['src/cli/inspect/history-lines.ts', 'src/cli/inspect/history-summary.ts', 'src/cli/inspect/history.ts'],
+  [
+    'src/servers/install/cache.ts',
+    'src/servers/install/command.ts',
+    'src/servers/install/executables.ts',
+    'src/servers/install/go-install.ts',
+    'src/servers/install/install-context.ts',
+    'src/servers/install/kinds.ts',
+    'src/servers/install/releases.ts',
+  ],
+  ['workflows/mirror/run-steps.ts', 'workflows/mirror/short-run.ts', 'workflows/mirror/sweep.ts'],
+  ['src/doctor/page-size.ts', 'src/doctor/service.ts'],
+  [
+    'src/simulator/odd/answers.ts',
+    'src/simulator/odd/deletes.ts',
+    'src/simulator/odd/index.ts',
+    'src/simulator/odd/limits.ts',
+    'src/simulator/odd/lists.ts',
+    'src/simulator/odd/odd-service.ts',
+    'src/simulator/odd/redirects.ts',
+    'src/simulator/odd/waits.ts',
+    'src/simulator/service.ts',
+  ],
+];
+const KNOWN_FOLDER_CYCLES: readonly (readonly string[])[] = [
+  ['src/cli/local', 'src/cli/runs'],
+  ['src/core/alerts', 'src/core/contract', 'src/core/text-budget.ts'],
+  [
+    'src/lake/checks',
+    'src/lake/merge',
+    'src/lake/part',
+    'src/lake/published',
+    'src/lake/rows',
+    'src/lake/run',
+  ],
+  ['src/servers/install', 'src/servers/start'],
+  [
+    'src/simulator/admin',
+    'src/simulator/data',
+    'src/simulator/faults',
+    'src/simulator/http',
+    'src/simulator/odd',
+    'src/simulator/options.ts',
+    'src/simulator/service.ts',
+  ],
+  ['src/temporal/follow', 'src/temporal/status', 'src/temporal/worker'],
+  ['workflows/mirror', 'workflows/shared'],
+];
+const KNOWN_REPEATED_NAMES: readonly string[] = [
+  'alerts.ts',
+  'answer.ts',
+  'athena.ts',
+  'backfill.ts',
+  'body.ts',
+  'check-input.ts',
+  'check-table.ts',
+  'classify.ts',
+  'client.ts',
+  'clock.ts',
+  'columns.ts',
+  'ddl.ts',
+  'deletes.ts',
+  'detect-deletes.ts',
+  'documents.ts',
+  'duckdb.ts',
+  'earlier-rows.ts',
+  'exit-code.ts',
+  'export.ts',
+  'failure.ts',
+  'failures.ts',
+  'findings.ts',
+  'folder.ts',
+  'follow.ts',
+  'handler.ts',
+  'heap.ts',
+  'keys.ts',
+  'kinds.ts',
+  'layout.ts',
+  'limits.ts',
+  'load.ts',
+  'lock.ts',
+  'longer-runs.ts',
+  'marks.ts',
+  'masking.ts',
+  'merge.ts',
+  'metrics.ts',
+  'mirror.ts',
+  'names.ts',
+  'notices.ts',
+  'notify.ts',
+  'options.ts',
+  'page-size.ts',
+  'plan.ts',
+  'probe.ts',
+  'progress.ts',
+  'proxy.ts',
+  'publish.ts',
+  'published.ts',
+  'purge.ts',
+  'receipts.ts',
+  'replay.ts',
+  'report.ts',
+  'request.ts',
+  'resolve.ts',
+  'resource.ts',
+  'result-lines.ts',
+  'retention.ts',
+  'rows.ts',
+  'run.ts',
+  'runs.ts',
+  'schedule.ts',
+  'schema.ts',
+  'server.ts',
+  'service.ts',
+  'settings.ts',
+  'short-run.ts',
+  'signals.ts',
+  'source.ts',
+  'sources.ts',
+  'stage.ts',
+  'state.ts',
+  'status.ts',
+  'sweep.ts',
+  'table.ts',
+  'text.ts',
+  'traces.ts',
+  'verify.ts',
+  'views.ts',
+  'watch.ts',
+  'worker.ts',
+  'write-back.ts',
+  'writer.ts',
+];
+
 interface Import {
   readonly file: string;
   readonly to: string;
@@ -75,6 +237,8 @@ interface Import {
 
 const files = ['src', 'workflows', 'activities'].flatMap((folder) => list(join(ROOT, folder)));
 const imports = files.flatMap(importsOf);
+const sources = readSources();
+const edges = importEdges(sources);
 
 function list(path: string): string[] {
   if (!statSync(path).isDirectory()) return path.endsWith('.ts') ? [path] : [];
@@ -153,4 +317,43 @@ describe('the architecture', () => {
     expect(library.length).toBeGreaterThan(10);
     expect(library.filter(({ to }) => /\/(simulator|servers|cli)\//.test(to))).toEqual([]);
   });
+
+  it('has no files that import each other in a circle', () => {
+    expectOnlyKnown(findCycles(edges), KNOWN_CYCLES);
+  });
+
+  it('has no folders that import each other, also within src/lake and the others', () => {
+    expectOnlyKnown(findFolderCycles(edges), KNOWN_FOLDER_CYCLES);
+  });
+
+  it('gives a file name to one file, unless several play the same role', () => {
+    const repeated = [...repeatedNames(sources)].filter(([, paths]) => !playOneRole(paths));
+    const names = repeated.map(([name]) => name);
+    expect(
+      repeated.filter(([name]) => !KNOWN_REPEATED_NAMES.includes(name)),
+      'new repeated names: rename one of these files',
+    ).toEqual([]);
+    expect(
+      KNOWN_REPEATED_NAMES.filter((name) => !names.includes(name)),
+      'no longer repeated: remove them from KNOWN_REPEATED_NAMES',
+    ).toEqual([]);
+  });
 });
+
+function playOneRole(paths: readonly string[]): boolean {
+  return ROLES.some(({ path }) => paths.every((file) => path.test(file)));
+}
+
+/** Each group that was found is part of a known one, and each known one still has a group. */
+function expectOnlyKnown(found: readonly string[][], known: readonly (readonly string[])[]): void {
+  const within = (group: readonly string[], larger: readonly string[]) =>
+    group.every((member) => larger.includes(member));
+  expect(
+    found.filter((group) => !known.some((larger) => within(group, larger))),
+    'new circles of imports',
+  ).toEqual([]);
+  expect(
+    known.filter((larger) => !found.some((group) => within(group, larger))),
+    'no longer a circle: remove it from the list of known ones',
+  ).toEqual([]);
+}

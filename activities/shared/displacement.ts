@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
 import type { FailureType, RunRef } from '../../src/core/contract/index.js';
-import { beganAfter } from '../../src/core/run-id.js';
+import { parseRunDate } from '../../src/core/run-id.js';
 import { readPointer } from '../../src/lake/published/pointer.js';
 import { isSameWriter } from '../../src/lake/run/fence.js';
 import type { ActivityDeps } from './deps.js';
@@ -47,10 +47,12 @@ async function findDisplacingRun(deps: ActivityDeps, ref: RunRef): Promise<RunId
   const { store } = deps.connection(ref.connection);
   const pointer = await readPointer(store, ref.resource);
   if (pointer === null) return null;
-  const { runId, writer } = pointer;
+  const { runId, writer, publishedAt } = pointer;
   const run = await readRunIfThere(store, ref);
-  // Without the run file, compare start times: a mirror has one run at a time, so a later run belongs to another mirror.
-  const before = run === null ? beganAfter(ref.runId, runId) : runId === run.before?.runId;
+  // Without the run file, compare times: a mirror has one run at a time, so what was published since this run began
+  // belongs to another mirror, even if that mirror's run began earlier.
+  const before =
+    run === null ? Date.parse(publishedAt) < parseRunDate(ref.runId) + 1000 : runId === run.before?.runId;
   const isOwn = runId === ref.runId || (run !== null && isSameWriter(run.writer, writer));
   const isOther = !before && !isOwn;
   return isOther ? runId : null;

@@ -20,10 +20,10 @@ export default defineConfig({
           isolate: false,
           unstubEnvs: true,
           restoreMocks: true,
-          // Long enough for a machine that stalls for some seconds.
-          testTimeout: 30_000,
-          hookTimeout: 30_000,
-          expect: { poll: { timeout: 20_000 } },
+          // Long enough for a machine that is ten times slower, or that stalls for some seconds.
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          expect: { poll: { timeout: 60_000 } },
         },
       },
       {

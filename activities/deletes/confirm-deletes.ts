@@ -1,10 +1,11 @@
 import { Context } from '@temporalio/activity';
 import { TransientError } from '../../src/api/index.js';
-import { type ByteString, fromByteString, type ObjectKey } from '../../src/core/brands.js';
+import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities, ConfirmDeletesInput } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { parseStored } from '../../src/core/stored-json.js';
 import { MAX_WORDS_MS } from '../../src/core/words-budget.js';
+import { idOf } from '../../src/lake/rows/profile.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import type { Stage } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -50,7 +51,7 @@ export function createConfirmDeletes(deps: ActivityDeps): Activities['worktrack.
       const failures: TransientError[] = [];
       const isLate = (): boolean => age.ms > SHARE_OF_TIME * giveUpAfterMs;
       const ask = (key: SortKey) => {
-        const id = fromByteString(key as ByteString);
+        const id = idOf(key, resource.csv);
         const request = { resource: resource.name, path: resource.path, id, signal };
         return askById(client, request, { field: resource.key[0]! });
       };

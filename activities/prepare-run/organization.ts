@@ -8,7 +8,7 @@ import { BlockReader } from '../../src/lake/part/reader.js';
 import { folderOf } from '../../src/lake/published/layout.js';
 import { decodeManifest, type Manifest, type PublishedPart } from '../../src/lake/published/manifest.js';
 import { readPointer } from '../../src/lake/published/pointer.js';
-import { hasPlainId } from '../../src/lake/rows/profile.js';
+import { hasId, idOf } from '../../src/lake/rows/profile.js';
 import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
 import { ColumnSet } from '../../src/lake/rows/schema.js';
 import { type ObjectStore, realStore } from '../../src/lake/store/index.js';
@@ -50,7 +50,7 @@ export async function checkOrganization(
     readonly renamedFrom?: string | null;
   },
 ): Promise<string[]> {
-  const projects = settings.resources.find((resource) => resource.fetchById && hasPlainId(resource));
+  const projects = settings.resources.find((resource) => resource.fetchById && hasId(resource));
   if (projects === undefined) return [];
   const known = await knownIds(store, projects);
   if (known.length < MIN_UNKNOWN) return [];
@@ -207,7 +207,7 @@ async function readKnownIds(store: ObjectStore, { name, path }: Place): Promise<
   return all
     .filter((_, at) => at % step === 0)
     .slice(0, MAX_REQUESTS)
-    .map(fromByteString);
+    .map((key) => idOf(key, manifest.csv));
 }
 
 async function keysOfBlock(

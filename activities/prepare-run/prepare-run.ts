@@ -9,7 +9,7 @@ import type {
 import type { ResourceSettings } from '../../src/core/settings.js';
 import type { FoundPointer } from '../../src/lake/published/pointer.js';
 import { checkLayoutOfRuns } from '../../src/lake/published/run-folders.js';
-import { hasPlainId, keyFingerprint } from '../../src/lake/rows/profile.js';
+import { hasId, keyFingerprint } from '../../src/lake/rows/profile.js';
 import { ColumnSet } from '../../src/lake/rows/schema.js';
 import { canDetectDeletes } from '../../src/lake/run/deletes.js';
 import { isFullReadDue } from '../../src/lake/run/full-read.js';
@@ -60,7 +60,7 @@ async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<P
     base: run.before?.runId ?? null,
     mode: run.mode,
     reconcile: run.reconcile,
-    proof: run.resource.fetchById && hasPlainId(run.resource) ? 'by-id' : 'second-pass',
+    proof: run.resource.fetchById && hasId(run.resource) ? 'by-id' : 'second-pass',
     hasWindow: run.resource.windowMs !== null,
     pageSize: run.sync.pageSize,
     giveUpAfterMs: run.giveUpAfterMs,

@@ -1,4 +1,4 @@
-import { hasPlainId } from '../../lake/rows/profile.js';
+import { hasId } from '../../lake/rows/profile.js';
 import type { ResourceProbe } from './probe.js';
 
 /**
@@ -10,7 +10,7 @@ export type ById = 'works' | 'none' | 'accepts-all' | 'refused' | 'untested';
 
 /** Requests up to three listed records, because each may just have been deleted, and one that cannot exist. */
 export async function tryById(probe: ResourceProbe): Promise<ById> {
-  if (!hasPlainId(probe.resource)) return 'untested';
+  if (!hasId(probe.resource)) return 'untested';
   const page = await probe.page({ limit: 3 });
   if (page.kind !== 'page') return 'untested';
   const ids = page.rows.flatMap((row) => row.get(probe.resource.key[0]!) ?? []).slice(0, 3);

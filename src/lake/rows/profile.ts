@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { ByteString } from '../../core/brands.js';
-import { toByteString } from '../../core/brands.js';
+import { type ByteString, fromByteString, toByteString } from '../../core/brands.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
-import { cellEncoder } from './escaping.js';
+import { cellDecoder, cellEncoder, type Escaping } from './escaping.js';
 import type { MaskingKey } from './masking-key.js';
+import type { SortKey } from './row.js';
 import { columnName } from './schema.js';
 
 /**
@@ -50,10 +50,17 @@ export function keyFingerprint({ key, csv, columns }: Profile): string {
   return JSON.stringify([key, masks, ...(isFlat ? [csv.separator] : [])]);
 }
 
-/** Whether the sort key is the record's id as the service writes it, so that the record can be requested by it. */
-export function hasPlainId(profile: Profile): boolean {
-  const [field, ...others] = profile.key;
-  return field !== undefined && others.length === 0 && cellRule(profile, columnName(field)) === null;
+/** Whether the sort key tells the record's id, so that the record can be requested by it. */
+export function hasId({ key, csv, columns }: Profile): boolean {
+  const [field, ...others] = key;
+  if (field === undefined || others.length > 0) return false;
+  return maskOf(columns, nameAndAncestors(csv, columnName(field))) === undefined;
+}
+
+/** The id of a record, as the service writes it. @param key its sort key, with the escapes of the lake */
+export function idOf(key: SortKey, csv: Escaping): string {
+  const id = key as ByteString;
+  return fromByteString(cellDecoder(csv)?.(id) ?? id);
 }
 
 /** Returns a function that tests whether a column is written to the lake. Settings of a nested field also apply to its flattened columns. */

@@ -4,7 +4,7 @@ import { dateSpan, formOf } from '../../core/date-span.js';
 import { DAY_MS } from '../../core/duration.js';
 import type { ResourceSettings } from '../../core/settings.js';
 import { columnReader } from '../rows/newer.js';
-import { hasPlainId } from '../rows/profile.js';
+import { hasId } from '../rows/profile.js';
 import type { Column } from '../rows/schema.js';
 
 /** The delete limit: this share of the rows or this number, whichever is larger (docs/explanation/semantics.md#deletes). */
@@ -87,7 +87,7 @@ function configuredDetection(resource: ResourceSettings): Omit<DeleteDetection, 
   const windowField = (resource.windowMs === null ? null : resource.windowField)?.slice(0, MAX_NAME) ?? null;
   if (resource.deletes === 'keep') return { basis: 'none', windowField, reason: 'kept' };
   if (!canDetectDeletes(resource)) return { basis: 'none', windowField, reason: 'no-window-field' };
-  const isById = resource.fetchById && hasPlainId(resource);
+  const isById = resource.fetchById && hasId(resource);
   return { basis: isById ? 'by-id' : 'two-readings', windowField, reason: null };
 }
 

@@ -124,6 +124,34 @@ describe('The service’s own values', () => {
       if (csv.escapeFormulas) for (const cell of stored) expect(cell ?? '').not.toMatch(/^[=+\-@\t\r＝]/);
     },
   );
+
+  it.each(ESCAPES)(
+    'are what records are requested by: lineBreaks $lineBreaks, escapeFormulas $escapeFormulas',
+    async (csv) => {
+      mirror = await InProcessMirror.start({
+        simulator: { counts: { projects: 0 } },
+        resource: 'projects',
+        yaml: `{ name: projects, csv: ${JSON.stringify(csv)} }`,
+      });
+      const { admin } = mirror.simulator;
+      const ids = ['-a', '=b', '+c', '@d', 'e\\f', "'g", "'-h", 'i'].map((id) => id.padEnd(26, '0'));
+      for (const id of ids) admin.create('projects', JSON.stringify({ id, name: 'one' }));
+      await mirror.run();
+      const gone = ids.filter((_, at) => at % 2 === 0);
+      admin.remove('projects', gone);
+      // The next run first asks for known projects, which would fail if it asked for other ids.
+      expect((await mirror.run()).warnings).toEqual([]);
+      const { counts, warnings, deletes } = await mirror.run({ reconcile: true });
+      expect({ counts, warnings, deletes }).toMatchObject({
+        counts: { deleted: gone.length },
+        warnings: [],
+        deletes: { basis: 'by-id', reason: null },
+      });
+      const { manifest } = await mirror.current();
+      const left = await toArray(readRecords(mirror.store, manifest));
+      expect(left.map(({ id }) => id).sort()).toEqual(ids.filter((id) => !gone.includes(id)).sort());
+    },
+  );
 });
 
 async function toArray<T>(all: AsyncIterable<T>): Promise<T[]> {

@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './duration.js';
-import { daysIn } from './utc-time.js';
+import { daysIn, momentOf, readIsoTime } from './utc-time.js';
 
 /** The instants that a date can mean, both inclusive, in milliseconds since 1970. A time with a zone is a single one. */
 export interface DateSpan {
@@ -32,6 +32,12 @@ const TIME =
  * @returns all instants that the text can mean; `null` for any other text, such as a date that does not exist
  */
 export function dateSpan(text: string): DateSpan | null {
+  const usual = readIsoTime(text);
+  if (usual !== null && usual.precision !== 'day') {
+    const from = momentOf(usual);
+    if (usual.fractionDigits > 0) return { from, to: from };
+    return { from, to: from + (usual.precision === 'minute' ? MINUTE_MS : SECOND_MS) - 1 };
+  }
   if (NUMBER.test(text)) {
     const at = epochMs(Number(text));
     if (at !== null) return { from: at, to: at };

@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { HmacSettings, SignatureSettings, TokenSettings } from '../core/settings.js';
-import { parseIsoTime } from '../core/utc-time.js';
+import { momentOf, readIsoTime } from '../core/utc-time.js';
 
 /** The parts of a notice that its signature covers. */
 interface SignedNotice {
@@ -80,6 +80,7 @@ export function parseTimestamp(text: string): number | null {
     const value = Number(text);
     return value < MILLISECONDS_FROM ? value * 1000 : value;
   }
-  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)$/.test(text)) return null;
-  return parseIsoTime(text);
+  const time = readIsoTime(text);
+  const isUtc = time?.precision === 'second' && (time.zone === 'Z' || time.zone === '+00:00');
+  return isUtc ? momentOf(time) : null;
 }

@@ -1,4 +1,5 @@
-import { Format, stringFormat } from '../core/value-facts.js';
+import { readIsoTime } from '../core/utc-time.js';
+import { Format } from '../core/value-facts.js';
 import { type Column, typeNames } from '../lake/rows/schema.js';
 
 /** What all published values of a column are, as far as a cell must be the same. */
@@ -34,20 +35,12 @@ export function formOf({ types, values }: Column): PublishedForm | null {
   return dates ? 'date' : times ? 'time' : null;
 }
 
-/** Whether a text is a date or time of a form. */
+/**
+ * Whether a text is a date or time of a form. The seconds can be left out, and have any number of digits; the zone has a colon.
+ */
 export function isIso(text: string, form: IsoForm): boolean {
-  const format = isoFormat(text);
-  if ((format & Format.text) !== 0) return false;
-  const isDate = (format & Format.date) !== 0;
-  return form === 'date or time' || isDate === (form === 'date');
-}
-
-const LOOSE = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d)?(?:\.\d+)?(Z|[+-]\d\d:\d\d)$/;
-
-/** As `stringFormat`, which knows what every engine can read. The seconds can be left out, and have any number of digits. */
-function isoFormat(text: string): number {
-  const format = stringFormat(text);
-  if ((format & Format.text) === 0) return format;
-  const [, minutes, seconds = ':00', zone] = LOOSE.exec(text) ?? [];
-  return minutes === undefined ? format : stringFormat(`${minutes}${seconds}${zone}`);
+  const time = readIsoTime(text);
+  if (time === null) return false;
+  if (time.precision === 'day') return form !== 'time';
+  return form !== 'date' && (time.zone === 'Z' || time.zone.includes(':'));
 }

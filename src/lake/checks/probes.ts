@@ -68,42 +68,5 @@ function remembering(probe: Probe): Probe {
  * zone can be a day later somewhere, which must not make data look old.
  */
 export function timeOf(text: string): number | null {
-  return usualTime(text) ?? dateSpan(text)?.to ?? null;
-}
-
-const DASH = 0x2d;
-const COLON = 0x3a;
-
-/** A time such as `2026-11-21T02:00:00.123Z`, by far the most usual form; `null` for all others. */
-function usualTime(text: string): number | null {
-  const { length } = text;
-  if ((length !== 20 && length !== 24) || text.charCodeAt(length - 1) !== 0x5a) return null;
-  const isForm =
-    text.charCodeAt(4) === DASH &&
-    text.charCodeAt(7) === DASH &&
-    text.charCodeAt(10) === 0x54 &&
-    text.charCodeAt(13) === COLON &&
-    text.charCodeAt(16) === COLON &&
-    (length === 20 || text.charCodeAt(19) === 0x2e);
-  if (!isForm) return null;
-  const [month, day] = [digits(text, 5, 7), digits(text, 8, 10)];
-  const [hour, minute, second] = [digits(text, 11, 13), digits(text, 14, 16), digits(text, 17, 19)];
-  const ms = length === 24 ? digits(text, 20, 23) : 0;
-  const year = digits(text, 0, 4);
-  // Days after the 28th may not exist in their month.
-  const isPlain =
-    year >= 1000 && month >= 1 && month <= 12 && day >= 1 && day <= 28 && hour >= 0 && hour <= 23;
-  if (!isPlain || minute < 0 || minute > 59 || second < 0 || second > 59 || ms < 0) return null;
-  return Date.UTC(year, month - 1, day, hour, minute, second, ms);
-}
-
-/** The number that digits write; negative if there is another character. */
-function digits(text: string, from: number, to: number): number {
-  let number = 0;
-  for (let at = from; at < to; at++) {
-    const digit = text.charCodeAt(at) - 0x30;
-    if (digit < 0 || digit > 9) return -1;
-    number = number * 10 + digit;
-  }
-  return number;
+  return dateSpan(text)?.to ?? null;
 }

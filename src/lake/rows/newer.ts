@@ -6,8 +6,6 @@ import { cellDecoder, type Escaping } from './escaping.js';
 import { payloadAt } from './row.js';
 
 const NUMBER = /^-?\d+(\.\d+)?$/;
-/** ISO 8601: a date, or a time with a zone. `Date.parse` alone also accepts text such as `task 7`. */
-const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
 /** Whether `a` is later than `b`, both values of an "updated at" field; `null` if they are equal or not comparable (docs/explanation/semantics.md#newest-wins). */
 export function isLater(a: string | null | undefined, b: string | null | undefined): boolean | null {
@@ -21,7 +19,7 @@ export function isLater(a: string | null | undefined, b: string | null | undefin
 function instant(value: string | null | undefined): { kind: 'number' | 'date'; at: number } | null {
   if (value === null || value === undefined) return null;
   if (NUMBER.test(value)) return { kind: 'number', at: Number(value) };
-  const at = DATE.test(value) ? parseIsoTime(value) : null;
+  const at = parseIsoTime(value);
   return at === null ? null : { kind: 'date', at };
 }
 

@@ -131,7 +131,6 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
   const { publishedAt } = changes.manifest;
   const snapshot = await writeManifest(store, run, {
     ...{ ...common, tree: 'snapshot', parts: parts.snapshot },
-    recentRuns: run.before?.recentRuns ?? [],
     publishedAt: Date.parse(publishedAt),
   });
   const swapped = await swapPointer(

@@ -3,7 +3,6 @@ import { findRun } from '../../src/lake/published/chain.js';
 import { pointerKey } from '../../src/lake/published/layout.js';
 import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
 import { type FoundPointer, type Pointer, readPointerVersion } from '../../src/lake/published/pointer.js';
-import { REPORTED_RUNS, shortened, toReportedRun } from '../../src/lake/published/recent-runs.js';
 import { type Claim, checkFence, descendsFromPublished } from '../../src/lake/run/fence.js';
 import type { BaseSnapshot } from '../../src/lake/run/run-file.js';
 import type { ClockTimes } from '../../src/lake/run/watermark.js';
@@ -71,12 +70,6 @@ export async function readSnapshot(
   );
 }
 
-/** The manifest's run and the runs before it, newest first. */
-function recentRunsOf(manifest: Manifest): BaseSnapshot['recentRuns'] {
-  const run = shortened(toReportedRun(manifest, undefined));
-  return [run, ...(manifest.recentRuns ?? [])].slice(0, REPORTED_RUNS - 1);
-}
-
 /** Up to when everything was read. */
 export function readUpToOf({ readUpTo }: Pick<Manifest, 'readUpTo'>): ClockTimes {
   const { workflow, service } = readUpTo;
@@ -109,7 +102,6 @@ export function baseSnapshot({ pointer, etag }: FoundPointer, manifest: Manifest
     rolledBack: manifest.rolledBack,
     deletes: manifest.deletes,
     changesLineBreaks: manifest.changesLineBreaks,
-    recentRuns: recentRunsOf(manifest),
     previousRuns: manifest.previousRuns,
     leftBehind: manifest.leftBehind,
     ...(manifest.uniques === undefined ? {} : { uniques: manifest.uniques }),

@@ -7,14 +7,13 @@ import { attemptRunIds } from '../../src/core/run-id.js';
 import { dateOf, folderOf, pointerKey, runFolder, stagingFolder } from '../../src/lake/published/layout.js';
 import { decodeManifest } from '../../src/lake/published/manifest.js';
 import { readPointer } from '../../src/lake/published/pointer.js';
-import { AttemptStore, removalWarning } from '../../src/lake/store/index.js';
+import { AttemptStore } from '../../src/lake/store/index.js';
 import { createMergeParts } from '../merge/parts.js';
 import { findPublishedAttempt } from '../publish/find-published.js';
 import { withPublishMetrics } from '../publish/metrics.js';
 import { createPublish } from '../publish/publish.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { writeReport } from '../sweep/report.js';
 import { sweepResource } from '../sweep/sweep-resource.js';
 import { HeldMeter } from './held-meter.js';
 import { planShortRun } from './plan.js';
@@ -28,7 +27,7 @@ const MAX_HELD_BYTES = 8 * 1024 * 1024;
  * short, or fail, the activity hands over and has written nothing. Otherwise it merges and publishes by the same rules as
  * the separate steps.
  *
- * After that, it writes the report, and sweeps if that is due.
+ * After that, it sweeps if that is due.
  *
  * Each attempt has its own run id, so all its objects have their own names. A later attempt returns the result of an
  * earlier one that published its run.
@@ -80,22 +79,18 @@ async function shortRun(deps: ActivityDeps, input: ShortRunInput): Promise<Short
   // A delayed attempt has published the run instead. The sweep is then a separate activity.
   if (runId !== ref.runId) return { kind: 'published', attempt, runId, run: published, pageSize: null };
   const result = { kind: 'published', attempt, runId, run: published, pageSize } as const;
+  const task: ShortSweep | undefined =
+    earlier.length > 0 ? { before: null, scope: 'all', ended: [], ...input.sweep } : input.sweep;
+  if (task === undefined) return result;
   return withHeartbeat(async () => {
-    const { snapshot } = published;
-    const manifest = decodeManifest(await store.read(snapshot), folderOf(snapshot));
-    const report = { ...ref, snapshot, manifest };
-    await writeReport(deps, store, report);
-    const task: ShortSweep | undefined =
-      earlier.length > 0 ? { before: null, scope: 'all', ended: [], ...input.sweep } : input.sweep;
-    if (task === undefined) return result;
     try {
+      const { snapshot } = published;
+      const manifest = decodeManifest(await store.read(snapshot), folderOf(snapshot));
       const { isDone, refused } = await sweepResource(connection.store, {
         ...{ ...ref, ...task, head: manifest, replaced: [...earlier, ...task.ended] },
         ...{ writer: input.writer, settings: connection.settings.retention, now: published.publishedAt },
         signal: Context.current().cancellationSignal,
       });
-      const warning = removalWarning(refused);
-      if (warning !== null) await writeReport(deps, store, report, [warning]);
       return { ...result, swept: { before: task.before, isDone, refused } };
     } catch (error) {
       const message = errorMessage(error);

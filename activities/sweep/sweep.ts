@@ -1,11 +1,10 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { Activities, SweepInput, Swept } from '../../src/core/contract/index.js';
 import type { Pointer } from '../../src/lake/published/pointer.js';
-import { ALL_REMOVED, removalWarning } from '../../src/lake/store/index.js';
+import { ALL_REMOVED } from '../../src/lake/store/index.js';
 import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import { passFence, readSnapshot } from '../shared/base-snapshot.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { writeReport } from './report.js';
 import { sweepResource } from './sweep-resource.js';
 
 /** What a mirror that may not write removes. Another mirror owns the lake, and sweeps it. */
@@ -15,8 +14,8 @@ const NOTHING: Swept = {
 };
 
 /**
- * Removes the garbage of a resource after a run in separate steps, or an hour after a purge. After a run, it also writes the
- * report of the run. It passes the fence first, so a displaced mirror removes nothing.
+ * Removes the garbage of a resource after a run in separate steps, or an hour after a purge. It passes the fence first, so a
+ * displaced mirror removes nothing.
  */
 export function createSweep(deps: ActivityDeps): Activities['worktrack.sweep'] {
   return (input) =>
@@ -27,17 +26,11 @@ export function createSweep(deps: ActivityDeps): Activities['worktrack.sweep'] {
       const pointer = await ownPointer(deps, input);
       if (pointer === null) return NOTHING;
       const head = await readSnapshot(store, pointer);
-      const hasRun = input.after === 'run' && pointer.runId === input.publishedRunId;
-      const report = { connection, resource, snapshot: pointer.snapshot, manifest: head };
-      if (hasRun) await writeReport(deps, store, report);
-      const swept = await sweepResource(store, {
+      return sweepResource(store, {
         ...{ resource, writer, head, replaced, before, now },
         ...{ settings: settings.retention, scope: 'all' },
         signal: Context.current().cancellationSignal,
       });
-      const warning = removalWarning(swept.refused);
-      if (hasRun && warning !== null) await writeReport(deps, store, report, [warning]);
-      return swept;
     });
 }
 

@@ -7,11 +7,8 @@ export {
   DEFAULT_MAX_AGE_MS,
   REPORTED_RUNS,
   type Report,
-  type ReportedRun,
   type ResourceReport,
-  recentReport,
   resourceReport,
   type UnpublishedRun,
   unreadable,
-  withWarnings,
 } from './model.js';

@@ -1,11 +1,20 @@
-import type { RunId } from '../core/brands.js';
-import type { RunOutcome } from '../core/contract/index.js';
+import type { RunId, UtcSeconds } from '../core/brands.js';
+import type {
+  CheckOutcome,
+  DeleteDetection,
+  PublishedMode,
+  RunCounts,
+  RunOutcome,
+} from '../core/contract/index.js';
+import type { CheckResult } from '../lake/checks/result.js';
 import type { Manifest } from '../lake/published/manifest.js';
-import { REPORTED_RUNS, type ReportedRun, toReportedRun } from '../lake/published/recent-runs.js';
+import { type Column, isSchemaChange, schemaChanges } from '../lake/rows/schema.js';
+import type { Gap } from '../lake/run/watermark.js';
 import type { FigureGroup } from './figures.js';
 import { count } from './text.js';
 
-export { REPORTED_RUNS, type ReportedRun };
+/** Maximum number of runs per resource in a report. */
+export const REPORTED_RUNS = 30;
 
 /** A nightly run and two hours: the same limit as the alert `WorktrackDataTooOld`, in milliseconds. */
 export const DEFAULT_MAX_AGE_MS = 26 * 60 * 60_000;
@@ -46,6 +55,28 @@ export interface ResourceReport {
   readonly problem: string | null;
   /** The connection of another name or URL to which the lake belongs, and what to do; absent: it belongs to this one. */
   readonly owner?: string;
+}
+
+/** One published run. Times are milliseconds since 1970. */
+export interface ReportedRun {
+  readonly runId: RunId;
+  readonly mode: PublishedMode;
+  readonly startedAt: number;
+  readonly publishedAt: number;
+  readonly updatedSince: UtcSeconds | null;
+  readonly checkpoint: UtcSeconds;
+  readonly counts: RunCounts;
+  readonly pages: number;
+  readonly columns: number;
+  readonly gap: Gap | null;
+  /** Whether this is the first run of the lake, in which every row is inserted. */
+  readonly isFirst: boolean;
+  readonly warnings: readonly string[];
+  /** What is known about deletes of the resource. */
+  readonly deletes: DeleteDetection;
+  readonly schemaChanges: readonly string[];
+  /** The outcome of each check before publish, by its name; absent: there were none. */
+  readonly checks?: Readonly<Record<string, CheckOutcome>>;
 }
 
 /** A run that is in progress, or that ended without publishing. Times are milliseconds since 1970. */
@@ -90,17 +121,41 @@ export function resourceReport(
   };
 }
 
-/** The report of a resource, made from what the manifest of its snapshot says about the recent runs. @param runs newest first */
-export function recentReport(resource: string, runs: readonly ReportedRun[], at: number): ResourceReport {
-  return { ...resourceReport(resource, [], { at }), runs };
+/** @param before the run before it; `undefined` if it is not known */
+function toReportedRun(
+  run: Manifest,
+  before: { readonly columns: readonly Column[] } | undefined,
+): ReportedRun {
+  // Warnings of schema changes appear under the schema changes only.
+  const changes =
+    before === undefined ? run.warnings.filter(isSchemaChange) : schemaChanges(before.columns, run.columns);
+  const shown = new Set(changes);
+  return {
+    runId: run.runId,
+    mode: run.mode,
+    startedAt: Date.parse(run.startedAt),
+    publishedAt: Date.parse(run.publishedAt),
+    updatedSince: run.updatedSince,
+    checkpoint: run.checkpoint.updatedSince,
+    counts: run.counts,
+    pages: run.pages,
+    columns: run.columns.length,
+    gap: run.gap,
+    isFirst: run.previousRunId === null,
+    // A gap is shown separately.
+    warnings: run.warnings.filter((warning) => !shown.has(warning) && !isGapWarning(run, warning)),
+    schemaChanges: changes,
+    deletes: run.deletes,
+    ...(run.checks === undefined ? {} : { checks: outcomesOf(run.checks) }),
+  };
 }
 
-/** Adds warnings to the last run of a report. */
-export function withWarnings(report: ResourceReport, warnings: readonly string[]): ResourceReport {
-  const [last, ...earlier] = report.runs;
-  if (last === undefined) return report;
-  const all = [...new Set([...last.warnings, ...warnings])];
-  return { ...report, runs: [{ ...last, warnings: all }, ...earlier] };
+function outcomesOf(checks: readonly CheckResult[]): Record<string, CheckOutcome> {
+  return Object.fromEntries(checks.map(({ name, outcome }) => [name, outcome]));
+}
+
+function isGapWarning({ gap }: Manifest, warning: string): boolean {
+  return gap !== null && warning.startsWith('gap: ');
 }
 
 /** The report of a resource whose published runs cannot be read. */

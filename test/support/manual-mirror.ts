@@ -108,10 +108,10 @@ export class ManualMirror {
   }
 
   /** The sweep after a run in separate steps, or by the timer after a purge. */
-  async sweep(after: 'run' | 'purge' = 'run'): Promise<Output<'worktrack.sweep'>> {
+  async sweep(): Promise<Output<'worktrack.sweep'>> {
     const { replaced, purged: before } = this;
     this.replaced = [];
-    return this.step('worktrack.sweep', { ...this.ref(), ...this.#fence(), replaced, before, after });
+    return this.step('worktrack.sweep', { ...this.ref(), ...this.#fence(), replaced, before });
   }
 
   /** A run in one activity, with its sweep; `null` if it handed over. */

@@ -123,7 +123,7 @@ async function sweepAfter(
   if (done === null) return { known: null, found: [] };
   if (done === 'to do') {
     const ended = [...replaced, ...endedRuns(mirror.state())].filter((id) => id !== runId);
-    const { changes, warnings } = await sweep(mirror.state(), { runId, replaced: ended, after: 'run', work });
+    const { changes, warnings } = await sweep(mirror.state(), { runId, replaced: ended, work });
     mirror.onState(changes);
     return { known, found: warnings };
   }

@@ -272,7 +272,7 @@ class ResourceMirror {
     const before = this.#state.sweepAt?.before;
     if (before == null) return;
     const { changes } = await sweep(this.#state, {
-      ...{ runId: before, replaced: [], after: 'purge', work: 'background' },
+      ...{ runId: before, replaced: [], work: 'background' },
     });
     this.#change(changes);
   }

@@ -100,7 +100,7 @@ export async function sweep(
     runId,
     work,
     ...rest
-  }: Pick<SweepInput, 'runId' | 'replaced' | 'after'> & { readonly work: 'manual' | 'background' },
+  }: Pick<SweepInput, 'runId' | 'replaced'> & { readonly work: 'manual' | 'background' },
 ): Promise<{ readonly changes: Partial<MirrorState>; readonly warnings: readonly string[] }> {
   const { connection, resource, published, displaced, sweepAt } = state;
   const before = sweepAt !== null && sweepAt.at <= Date.now() ? sweepAt.before : null;

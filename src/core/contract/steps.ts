@@ -268,8 +268,6 @@ export interface SweepInput extends Fenced {
   readonly replaced: readonly RunId[];
   /** Run id of a purge: no object of an unpublished run that began before it may remain. `null`: there was none. */
   readonly before: RunId | null;
-  /** `run`: the report of the published run is also written. */
-  readonly after: 'run' | 'purge';
 }
 
 /** What a sweep has removed. */

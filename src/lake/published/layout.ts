@@ -7,9 +7,6 @@ const key = (text: string): ObjectKey => text as ObjectKey;
 
 export const MANIFEST = '_datapackage.json';
 
-/** The report for people, next to the manifest. Its name begins with `_`, so query engines skip it. */
-export const REPORT = '_report.html';
-
 /** The two published trees of a resource: the state after each run, and the changes of each run. */
 export type Tree = 'snapshots' | 'changes';
 

@@ -16,7 +16,6 @@ import type { ObjectStore } from '../store/index.js';
 import { checkNamedChecksum, encodeWithChecksum, manifestChecksumState } from './checksums.js';
 import { folderOf, inFolder, MANIFEST, nameOf } from './layout.js';
 import { checkLayout, LAYOUT_VERSION } from './layout-version.js';
-import type { ReportedRun } from './recent-runs.js';
 
 /** A part of a published tree. */
 export interface PublishedPart {
@@ -154,8 +153,6 @@ export interface ManifestInput {
   readonly warnings: readonly string[];
   /** Types of table columns that all values were checked against, by column; absent: none. */
   readonly checkedTypes?: Readonly<Record<string, string>> | undefined;
-  /** The runs up to the previous one, newest first, for the report; absent in change logs. */
-  readonly recentRuns?: readonly ReportedRun[] | undefined;
   /** Results of the checks before publish; absent: there were none. */
   readonly checked?: CheckRecord | undefined;
 }
@@ -233,7 +230,6 @@ export function encodeManifest(input: ManifestInput): Buffer {
       changesLineBreaks: input.changesLineBreaks,
       warnings: input.warnings,
       ...(input.checkedTypes === undefined ? {} : { checkedTypes: input.checkedTypes }),
-      ...(input.recentRuns === undefined ? {} : { recentRuns: input.recentRuns }),
       ...(input.checked === undefined ? {} : checkFields(input.checked, input.tree)),
       csv,
       selection: input.profile.columns,
@@ -291,8 +287,6 @@ export interface Manifest {
   readonly gap: Gap | null;
   /** Types of table columns (`tables.types`) that all values were checked against; absent: none. */
   readonly checkedTypes?: Readonly<Record<string, string>>;
-  /** The runs before this one, newest first; absent in change logs. */
-  readonly recentRuns?: readonly ReportedRun[];
   readonly fullRead: FullRead | null;
   readonly rolledBack: RolledBack | null;
   readonly deletes: DeleteDetection;

@@ -22,7 +22,6 @@ import type {
   PublishedPart,
   RolledBack,
 } from '../published/manifest.js';
-import type { ReportedRun } from '../published/recent-runs.js';
 import type { Profile } from '../rows/profile.js';
 import type { Column } from '../rows/schema.js';
 import type { SettingsChange, Shape } from '../rows/shapes.js';
@@ -55,8 +54,6 @@ export interface BaseSnapshot {
   readonly deletes: DeleteDetection;
   /** As in its manifest. */
   readonly changesLineBreaks: number;
-  /** This run and the runs before it, newest first. */
-  readonly recentRuns: readonly ReportedRun[];
   /** As in its manifest. */
   readonly previousRuns: readonly PreviousRun[];
   /** As in its manifest. */

@@ -123,7 +123,6 @@ export interface CheckedManifest extends Manifest {
 /** Fields that differ between the manifests of a snapshot and of a change log. */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
   'tree',
-  'recentRuns',
   'measured',
   'uniques',
   'parts',

@@ -124,7 +124,6 @@ function kindOf(path: string, isCurrent: boolean): string | null {
   if (path.startsWith('_write-back/'))
     return path.endsWith('results.csv') ? 'receipts' : 'write-back input and logs';
   if (!path.startsWith('tasks/')) return null;
-  if (path.endsWith('_report.html')) return 'report';
   if (!isCurrent) return 'objects of earlier runs';
   const tree = path.startsWith('tasks/snapshots/') ? 'snapshot' : 'change log';
   if (path.endsWith('_datapackage.json')) return `manifest of the ${tree}`;

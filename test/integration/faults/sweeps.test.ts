@@ -59,7 +59,7 @@ describe('a late swap', () => {
     await nextSecond();
     const { runId, late } = await failedRun();
     await nextSecond();
-    const swept = await mirror.sweep('purge');
+    const swept = await mirror.sweep();
     expect(swept.folders).toBe(0);
     expect(await late.deliver()).toBe(200);
     expect(await head()).toBe(runId);
@@ -93,7 +93,7 @@ describe('a late swap', () => {
     await nextSecond();
     const failed = [await failedRun(), await failedRun()];
     await nextSecond();
-    await mirror.sweep('purge');
+    await mirror.sweep();
     expect(await failed[first]!.late.deliver()).toBe(200);
     expect(await failed[second]!.late.deliver()).toBe(412);
     expect(await head()).toBe(failed[first]!.runId);
@@ -135,7 +135,7 @@ describe('a sweep keeps the change logs of published runs', () => {
     await store.write(pointerKey(RESOURCE), earlier, JSON_TYPE);
     await nextSecond();
     // The sweep after a purge does nothing either.
-    expect((await world.mirror.sweep('purge')).folders).toBe(0);
+    expect((await world.mirror.sweep()).folders).toBe(0);
     await expect(world.mirror.run()).rejects.toThrow('restored from an earlier version');
     await world.mirror.run({ adopt: true });
     await runs(2);
@@ -171,8 +171,7 @@ describe('a displaced mirror', () => {
     await nextSecond();
     await other.publish();
     const before = await objects();
-    for (const after of ['run', 'purge'] as const)
-      expect(await mirror.sweep(after)).toMatchObject({ folders: 0, staged: 0, strays: 0, isDone: true });
+    expect(await mirror.sweep()).toMatchObject({ folders: 0, staged: 0, strays: 0, isDone: true });
     expect(await objects()).toEqual(before);
     // The other mirror removes what it left.
     await nextSecond();

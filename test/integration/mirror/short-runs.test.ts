@@ -1,8 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { RunChain } from '../../../src/lake/published/chain.js';
-import { folderOf, REPORT } from '../../../src/lake/published/layout.js';
-import { decodeManifest } from '../../../src/lake/published/manifest.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify.js';
 import { type FaultyS3, startFaultyS3 } from '../../support/faulty-s3.js';
 import { expectMirrored } from '../../support/mirrored.js';
@@ -93,10 +91,6 @@ describe('a run that finds little or nothing new', () => {
   async function checkLake(): Promise<void> {
     expect((await verifySnapshot(stack.store, RESOURCE)).problems).toEqual([]);
     await expectMirrored(stack, RESOURCE);
-    const { snapshot } = await readPointer(stack.store, RESOURCE);
-    const folder = folderOf(snapshot);
-    const report = (await stack.store.read(`${folder}/${REPORT}` as typeof snapshot)).toString();
-    for await (const run of runsOfChain()) expect(report).toContain(run);
   }
 
   async function* runsOfChain(): AsyncGenerator<string> {
@@ -114,9 +108,6 @@ describe('a run that finds little or nothing new', () => {
       expect(cost.requests.length).toBeLessThanOrEqual(10);
       await checkLake();
     }
-    const { snapshot } = await readPointer(stack.store, RESOURCE);
-    const manifest = decodeManifest(await stack.store.read(snapshot), folderOf(snapshot));
-    expect(manifest.recentRuns?.length).toBe(4);
   });
 
   it('copies a larger part within the store, with one request more', async () => {
@@ -132,7 +123,6 @@ describe('a run that finds little or nothing new', () => {
     ['a part', /snapshots.*\/part-/],
     ['a manifest', /changes.*_datapackage\.json/],
     ['latest.json', /latest\.json/],
-    ['the report', /_report\.html/],
   ])('loses and doubles nothing if the worker is killed while it writes %s', async (_, path) => {
     await start();
     await worker.stop();

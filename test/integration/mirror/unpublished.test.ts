@@ -4,7 +4,6 @@ import type { ExportResult } from '../../../src/core/contract/index.js';
 import { DAY_MS } from '../../../src/core/duration.js';
 import { attemptRunIds } from '../../../src/core/run-id.js';
 import { RunChain } from '../../../src/lake/published/chain.js';
-import { folderOf, inFolder, REPORT } from '../../../src/lake/published/layout.js';
 import { startRollback } from '../../../src/temporal/client/start.js';
 import { type FaultyStack, startFaultyStack } from '../../support/faulty-stack.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
@@ -75,8 +74,6 @@ describe('the files of unpublished runs', () => {
     await nextSecond();
     const [run] = (await stack.export({ resources: ['tasks'] })).runs;
     expect(run).toMatchObject({ outcome: 'published' });
-    const folder = folderOf((await readPointer(stack.store, 'tasks')).snapshot);
-    expect(await stack.store.head(inFolder(folder, REPORT))).not.toBeNull();
     expect(await stack.store.head(damaged)).toBeNull();
   });
 

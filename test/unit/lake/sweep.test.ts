@@ -191,12 +191,12 @@ describe('a sweep', () => {
     expect(swept(folders, { published: [FIRST, id(90)] }).suspects).toEqual([FIRST]);
   });
 
-  it('looks at the manifest of a folder with a part that was written after it, but not with a later report', () => {
+  it('looks at the manifest of a folder with a part that was written after it, but not with a later object of another kind', () => {
     const folders = [
       { run: FIRST, hoursAgo: 100 },
       { run: FIRST, hoursAgo: 99, names: ['part-00009-aaaaaaaa.csv.gz'] },
       { run: id(90), hoursAgo: 90 },
-      { run: id(90), hoursAgo: 89, names: ['_report.html'] },
+      { run: id(90), hoursAgo: 89, names: ['_unique-0.bin'] },
     ];
     expect(swept(folders, { published: [FIRST, id(90)] }).suspects).toEqual([FIRST]);
   });

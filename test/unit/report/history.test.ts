@@ -2,16 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { OpenConnection } from '../../../activities/index.js';
-import { writeReport } from '../../../activities/sweep/report.js';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import { NO_METER } from '../../../src/core/metrics.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import { RunChain } from '../../../src/lake/published/chain.js';
-import { folderOf, inFolder, MANIFEST, REPORT, runFolder } from '../../../src/lake/published/layout.js';
-import { encodeManifest, type ManifestInput, readManifest } from '../../../src/lake/published/manifest.js';
+import { inFolder, MANIFEST, runFolder } from '../../../src/lake/published/layout.js';
+import { encodeManifest, type ManifestInput } from '../../../src/lake/published/manifest.js';
 import type { Pointer } from '../../../src/lake/published/pointer.js';
 import { readHistory, readHistoryAt } from '../../../src/lake/published/run-history.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
@@ -107,40 +103,6 @@ describe('the history of a resource', () => {
     expect(await createReport(store, at)).toContain(runId(3));
     expect(await createReport(store, at)).not.toContain(runId(2));
     expect(await createReport(store, { ...at, runId: '20200101T000000Z-00000000' as RunId })).toBeNull();
-  });
-
-  describe('next to the manifest', () => {
-    const ref = { connection: 'acme', resource: 'tasks' };
-    const write = (lake: ObjectStore) => {
-      const connection = () => ({ store: lake }) as OpenConnection;
-      const deps = {
-        connection,
-        origin: 'worktrack.yaml',
-        now: Date.now,
-        draining: () => false,
-        meter: NO_METER,
-      };
-      return new MockActivityEnvironment().run(async () => {
-        const { snapshot } = pointer;
-        const manifest = await readManifest(lake, snapshot);
-        await writeReport(deps, lake, { ...ref, snapshot, manifest: manifest! });
-      });
-    };
-    const at = () => inFolder(folderOf(pointer.snapshot), REPORT);
-
-    it('is a complete page', async () => {
-      await write(store);
-      expect((await store.read(at())).toString()).toMatch(/^<!doctype html>/);
-    });
-
-    it('is skipped without an error if the store rejects it', async () => {
-      const broken = new Proxy(store, {
-        get: (target, name) =>
-          name === 'write' ? () => Promise.reject(new Error('no room')) : Reflect.get(target, name),
-      });
-      await write(broken);
-      expect(await store.head(at())).toBeNull();
-    });
   });
 
   async function keys(): Promise<ObjectKey[]> {

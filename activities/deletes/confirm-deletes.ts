@@ -32,7 +32,7 @@ interface Progress {
 }
 
 /**
- * Requests each record by its id: 404 and 410 prove that it is deleted (docs/explanation/semantics.md#deletes), if the endpoint
+ * Requests each record by its id: 404 and 410 prove that it is deleted (docs/explanation/guarantees.md#deletes), if the endpoint
  * has found a record that exists. A transient failure is retried within `retries.giveUpAfter`. A record without an answer by
  * then counts as not proven, and the run continues.
  */

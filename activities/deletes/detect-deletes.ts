@@ -12,7 +12,7 @@ import type { ActivityDeps } from '../shared/deps.js';
 import { readDocument, readRun, readStages, stagedKey, writeDocument } from '../shared/documents.js';
 import { finalFailure } from '../shared/failures.js';
 
-/** Finds live rows of the base snapshot that no reading of the list has returned (docs/explanation/semantics.md#deletes). */
+/** Finds live rows of the base snapshot that no reading of the list has returned (docs/explanation/guarantees.md#deletes). */
 export function createFindAbsent(deps: ActivityDeps): Activities['worktrack.findAbsent'] {
   return (input) =>
     withHeartbeat(async () => {

@@ -7,7 +7,7 @@ import { keyHash } from './position.js';
 
 /**
  * Requests a few pages of a long reading again and checks that each still begins with the same record
- * (docs/explanation/semantics.md#full-reads). If cursors are offsets, a deleted record shifts all later records forward
+ * (docs/explanation/guarantees.md#full-reads). If cursors are offsets, a deleted record shifts all later records forward
  * without repeating a key, and only this check detects that. At most one request for each sixteen pages, and eight in all.
  *
  * @returns whether a page begins with a different record

@@ -31,7 +31,7 @@ const MAX_CALL_MS = 20 * MINUTE_MS;
 
 /**
  * Continues from the last staged position and reads and stages pages until the list or the call ends
- * (docs/explanation/architecture.md#one-run). The next page is requested before the current one is converted. When the
+ * (docs/explanation/how-it-works.md#one-run). The next page is requested before the current one is converted. When the
  * worker shuts down, the call ends early with what it has read, and another worker runs the next call. The call that ends
  * the reading may merge what is staged into longer runs. If that takes long, it ends with `done: false`, and the next call
  * continues.
@@ -177,7 +177,7 @@ async function stagePages(
   }
 }
 
-/** @throws a final failure if the list does not end (docs/explanation/semantics.md#lists-that-do-not-end) */
+/** @throws a final failure if the list does not end (docs/explanation/guarantees.md#lists-that-do-not-end) */
 function throwIfEndless(run: RunFile, { ahead, progress }: Stager, now: number): void {
   const { pageSize, fullRead, updatedSince, readPages } = ahead;
   const isPartial = ahead.kind === 'catch-up' || run.mode === 'increment';

@@ -67,8 +67,8 @@ export interface FetchedPage {
 }
 
 /**
- * Reads one list page by page. Follows opaque cursors (docs/explanation/semantics.md#cursors) and finds a page size that
- * the service accepts (docs/explanation/semantics.md#page-size). Requests the next page as soon as the body of the current
+ * Reads one list page by page. Follows opaque cursors (docs/explanation/guarantees.md#cursors) and finds a page size that
+ * the service accepts (docs/explanation/guarantees.md#page-size). Requests the next page as soon as the body of the current
  * page has arrived, before that body is parsed.
  */
 export class PageChain {

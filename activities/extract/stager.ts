@@ -32,7 +32,7 @@ const RUN_BYTES = 14 * 1024 * 1024;
 const RUN_SPACE_BYTES = 16 * 1024 * 1024;
 /** A row takes some hundred bytes beside its text, so short rows end a run earlier. */
 const RUN_ROWS = 200_000;
-/** Rows are also staged after this time: a killed worker loses no more reading than this (docs/explanation/architecture.md#one-run). */
+/** Rows are also staged after this time: a killed worker loses no more reading than this (docs/explanation/how-it-works.md#one-run). */
 const CHUNK_MS = 5000;
 
 /** The most chunks of one call. */

@@ -18,7 +18,7 @@ const OLD_MS = DAY_MS;
 /**
  * Rejects a store that ignores the conditions of conditional writes, before anything is written to it. On such a store
  * two concurrent runs could both swap the pointer, and one of them would be lost without an error
- * (docs/explanation/architecture.md#atomic-publishing). The store is probed once per connection and worker process.
+ * (docs/explanation/how-it-works.md#atomic-publishing). The store is probed once per connection and worker process.
  *
  * @param now milliseconds since 1970
  * @throws a final failure `Configuration`

@@ -26,7 +26,7 @@ const MAX_FAILURES = 3;
 const MAX_ATTEMPTS = 3;
 
 /**
- * Detects an API key of another organization before anything is merged (docs/explanation/semantics.md#organization-check).
+ * Detects an API key of another organization before anything is merged (docs/explanation/guarantees.md#organization-check).
  * The key decides which organization's data the service returns, and no response names the organization. So several
  * projects of the lake are requested by id. If the service knows none of them, they belong to another organization. Any
  * other answer proves nothing, because the spec does not define the status of a deleted or forbidden record.

@@ -40,7 +40,7 @@ export interface CheckedCandidate {
 }
 
 /**
- * Judges the snapshot that a run is about to publish (docs/explanation/checks.md).
+ * Judges the snapshot that a run is about to publish (docs/how-to/checks.md).
  *
  * @returns `null` if the resource has no checks
  * @throws a final failure `Check` if a check stops the run. The run's folders are removed first, so that no query reads them.

@@ -8,7 +8,7 @@ import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { folderIn } from '../shared/published-run.js';
 
-/** Writes the only part of a snapshot or change log without rows: a header, so that readers see the columns (docs/explanation/semantics.md#header). */
+/** Writes the only part of a snapshot or change log without rows: a header, so that readers see the columns (docs/explanation/guarantees.md#header). */
 export async function headerOnlyPart(
   store: ObjectStore,
   run: RunFile,

@@ -31,7 +31,7 @@ const INVALID_ARGUMENT = 3;
 /**
  * Starts the user's workflow for each run of the chain after the last one for which it was started, oldest first. The id
  * of the workflow contains the run. A workflow with this id that runs is used, and one that has ended is not started
- * again, so that a repeated attempt has no effect (docs/explanation/fencing.md).
+ * again, so that a repeated attempt has no effect (docs/internals/fencing.md).
  *
  * A start that the server can never accept is skipped, with a warning. Any other failure ends the activity: its first detail
  * names the last run whose workflow was started.

@@ -23,7 +23,7 @@ export interface PassedFence {
 }
 
 /**
- * Reads the pointer and checks that this mirror may write (docs/explanation/architecture.md#one-writer).
+ * Reads the pointer and checks that this mirror may write (docs/explanation/guarantees.md#one-writer).
  *
  * @throws a final failure: `Displaced` when this mirror may not write, `Lake` when `latest.json` is not a valid pointer;
  *   LakeLayoutError when the lake has another layout

@@ -3,7 +3,7 @@ import type { Meter } from '../../src/core/metrics.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 
-/** An open connection, shared by all activities of a worker so that they share its rate budget (docs/explanation/semantics.md#rate-budget). */
+/** An open connection, shared by all activities of a worker so that they share its rate budget (docs/explanation/guarantees.md#rate-budget). */
 export interface OpenConnection {
   readonly settings: ConnectionSettings;
   readonly client: ServiceClient;

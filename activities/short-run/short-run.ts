@@ -22,7 +22,7 @@ import { planShortRun } from './plan.js';
 const MAX_HELD_BYTES = 8 * 1024 * 1024;
 
 /**
- * Does a whole run, if it has little to do (docs/explanation/architecture.md#short-runs). Prepare, extract and plan are
+ * Does a whole run, if it has little to do (docs/explanation/how-it-works.md#short-runs). Prepare, extract and plan are
  * the functions of the separate steps, on a store whose staging folder is in memory. If these show a run that is not
  * short, or fail, the activity hands over and has written nothing. Otherwise it merges and publishes by the same rules as
  * the separate steps.

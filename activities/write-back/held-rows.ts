@@ -6,7 +6,7 @@ export const MAX_PROBES = 12;
 /**
  * The refused rows of an attempt. One refusal does not show whether it is about the row or about the API key. It was about
  * the row if the service accepts a row whose request began after the refusal had arrived. Only then is it the row's
- * outcome (docs/explanation/semantics.md#write-back).
+ * outcome (docs/explanation/guarantees.md#write-back).
  */
 export class HeldRows<Row> {
   #now = 0;

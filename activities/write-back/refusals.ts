@@ -36,7 +36,7 @@ interface RefusalsOptions {
 }
 
 /**
- * Decides what refused rows mean (docs/explanation/semantics.md#write-back): rows that may not be written, an API key that
+ * Decides what refused rows mean (docs/explanation/guarantees.md#write-back): rows that may not be written, an API key that
  * the service does not accept any more, or a limit.
  */
 export class Refusals {

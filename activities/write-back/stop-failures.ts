@@ -4,7 +4,7 @@ import { finalFailure, transientFailure } from '../shared/failures.js';
 
 /**
  * Converts an error that stopped a batch into a failure for Temporal. The failure contains neither the request's URL nor
- * the service's message: both can contain row values, which must not reach a history (docs/explanation/semantics.md#secrets).
+ * the service's message: both can contain row values, which must not reach a history (docs/explanation/guarantees.md#secrets).
  */
 export function stopFailure(error: unknown, resource: string): unknown {
   if (!(error instanceof ServiceError)) return error;

@@ -53,7 +53,7 @@ interface Waiter {
 }
 
 /**
- * One rate budget for all requests of a connection in this process (docs/explanation/semantics.md#rate-budget). First
+ * One rate budget for all requests of a connection in this process (docs/explanation/guarantees.md#rate-budget). First
  * come, first served. On 429 the pace halves, once for all requests in flight at that time. It recovers step by step
  * with each success.
  */

@@ -51,7 +51,7 @@ function decoderOf(label: string | null): TextDecoder | null {
 
 /**
  * One invalid value must not block all other rows, so invalid sequences become U+FFFD, like lone surrogates
- * (docs/explanation/semantics.md#values), and are counted for a warning.
+ * (docs/explanation/guarantees.md#values), and are counted for a warning.
  */
 function decodeLossy(bytes: Buffer): DecodedText {
   const text = toByteString(bytes.toString('utf8'));

@@ -13,7 +13,7 @@ import {
 export type StatusClass = 'success' | 'redirect' | 'refused' | 'transient' | 'not-found' | 'rejected';
 
 /**
- * Classifies a status (docs/explanation/semantics.md#errors; the spec leaves the codes open). Order of precedence: a
+ * Classifies a status (docs/explanation/guarantees.md#errors; the spec leaves the codes open). Order of precedence: a
  * single status in the mapping, the rule for 404, a class in the mapping such as `'5xx'`, the defaults. At each level
  * `refused` comes before `transient`.
  */
@@ -59,7 +59,7 @@ export interface Classification {
 const CONTENT_STATUSES: readonly number[] = [400, 409, 422];
 
 /**
- * Classifies a response by its status and by evidence (docs/explanation/semantics.md#errors). Services and proxies report
+ * Classifies a response by its status and by evidence (docs/explanation/guarantees.md#errors). Services and proxies report
  * a limit as a refusal too. So a refusal is transient with `Retry-After`, with a rate header at zero, with words about a
  * limit, or if it is a web page; 401 only with `Retry-After`. A status that is not registered, such as 420 or 430, means
  * what its evidence says. A challenge page is transient with every status.

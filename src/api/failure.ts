@@ -46,7 +46,7 @@ export interface ErrorRules {
   readonly giveUpAfterMs: number | undefined;
 }
 
-/** The error for a response other than 2xx (docs/explanation/semantics.md#errors). @param wasRead as in `ListRequest` */
+/** The error for a response other than 2xx (docs/explanation/guarantees.md#errors). @param wasRead as in `ListRequest` */
 export function statusError(
   response: Failure,
   request: RequestContext,

@@ -40,7 +40,7 @@ interface SendFailure {
 }
 
 /**
- * Determines the outcome of a failed write (docs/explanation/semantics.md#errors). If it is unclear, the record counts as
+ * Determines the outcome of a failed write (docs/explanation/guarantees.md#errors). If it is unclear, the record counts as
  * possibly written: a row wrongly considered unsent becomes a second record, but one wrongly considered sent is only
  * reported.
  */

@@ -135,7 +135,7 @@ export type Parse<T> = (body: ByteString, response: ResponseFacts) => T | Promis
 
 /**
  * The service's HTTP interface (spec, "Endpoints"). Every method throws RefusedError, TransientError (after its
- * retries), RejectedError and BrokenPromiseError (docs/explanation/semantics.md#errors), ConfigurationError when the key
+ * retries), RejectedError and BrokenPromiseError (docs/explanation/guarantees.md#errors), ConfigurationError when the key
  * cannot be read, and the signal's reason, unchanged, when aborted.
  */
 export interface ServiceClient {

@@ -78,7 +78,7 @@ export function resourceUrl(root: string, segments: readonly Segment[]): string 
   return [root, ...segments.map((one) => encodeSegment(typeof one === 'string' ? one : one.value))].join('/');
 }
 
-/** The URL for messages, which may be stored in a history: without record ids (docs/explanation/semantics.md#secrets). */
+/** The URL for messages, which may be stored in a history: without record ids (docs/explanation/guarantees.md#secrets). */
 export function displayUrl(root: string, segments: readonly Segment[]): string {
   const parts = segments.map((one) => (typeof one === 'string' ? one && encodeSegment(one) : one.shown));
   return [root, ...parts].join('/');

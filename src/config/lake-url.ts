@@ -52,7 +52,7 @@ export interface LakePlace {
   readonly endpoint?: string | undefined;
 }
 
-/** Whether one lake equals or contains the other (docs/explanation/architecture.md#one-writer). */
+/** Whether one lake equals or contains the other (docs/explanation/guarantees.md#one-writer). */
 export function lakesOverlap(a: LakePlace, b: LakePlace): boolean {
   if (a.url.startsWith('s3:') && store(a.endpoint) !== store(b.endpoint)) return false;
   const [left, right] = [`${a.url}/`, `${b.url}/`];

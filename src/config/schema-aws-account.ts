@@ -76,7 +76,7 @@ const tags = z
     }
   });
 
-/** Keys of `lake` for the AWS accounts of companies (docs/how-to/aws.md#settings-for-your-account). */
+/** Keys of `lake` for the AWS accounts of companies (docs/how-to/s3.md#3-provide-credentials). */
 export const awsAccount = {
   encryption: encryption
     .optional()

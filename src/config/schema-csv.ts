@@ -30,7 +30,7 @@ const CSV = {
     'Target size of a part before compression. Default: `64MiB`, or `16MiB` with `tables.format: delta`, where each part has a data file.',
 };
 
-/** A connection's `csv`, with defaults (docs/explanation/semantics.md#values, docs/explanation/semantics.md#csv). */
+/** A connection's `csv`, with defaults (docs/explanation/guarantees.md#values, docs/explanation/guarantees.md#csv). */
 export const csvSection = section({
   compression: compression.prefault('gzip').describe(CSV.compression),
   delimiter: delimiter.prefault(',').describe(CSV.delimiter),

@@ -6,7 +6,7 @@ import { csvOverrides } from './schema-csv.js';
 import { section } from './section.js';
 import { invalidValue } from './values.js';
 
-/** What happens to rows that the service deleted (docs/explanation/semantics.md#deletes). */
+/** What happens to rows that the service deleted (docs/explanation/guarantees.md#deletes). */
 export const deletePolicy = choice(['mark', 'drop', 'keep']);
 
 /** The name of a resource or connection. */
@@ -92,9 +92,7 @@ const resourceMap = section({
   csv: csvOverrides.optional().describe("Overrides keys of the connection's `csv`."),
   checks: checks
     .optional()
-    .describe(
-      'What must hold before a run is published: [checks](../explanation/checks.md). Default: no checks.',
-    ),
+    .describe('What must hold before a run is published: [checks](../how-to/checks.md). Default: no checks.'),
 });
 
 /** A resource: a name, or the long form. */

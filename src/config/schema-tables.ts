@@ -13,7 +13,7 @@ const typesOfResource = z.record(z.string(), columnType, {
     invalidValue(input, 'a map from columns to types such as { budget: "decimal(18,2)" }'),
 });
 
-/** A connection's `tables` (docs/explanation/tables.md). */
+/** A connection's `tables` (docs/explanation/delta-tables.md). */
 export const tables = section({
   format: choice(['none', 'delta'])
     .prefault('none')

@@ -7,7 +7,7 @@ interface ConfigurationErrorOptions extends WorktrackErrorOptions {
 
 /**
  * An error in the configuration or in the worker's environment, which only a person can fix
- * (docs/explanation/semantics.md#errors, exit code 2). The message never contains the value of a secret.
+ * (docs/explanation/guarantees.md#errors, exit code 2). The message never contains the value of a secret.
  */
 export class ConfigurationError extends WorktrackError {
   readonly code = 'CONFIGURATION';

@@ -26,7 +26,7 @@ const TIME =
 
 /**
  * Reads a date or time in a form of ISO 8601, or an epoch number in seconds or milliseconds
- * (docs/explanation/semantics.md#dates-of-a-window). No other form counts, because a guess can take the day for the month.
+ * (docs/explanation/guarantees.md#dates-of-a-window). No other form counts, because a guess can take the day for the month.
  * Also accepts a space instead of `T` (RFC 3339).
  *
  * @returns all instants that the text can mean; `null` for any other text, such as a date that does not exist

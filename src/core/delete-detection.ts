@@ -2,7 +2,7 @@ import type { DeleteDetection } from './contract/index.js';
 
 /**
  * What a user must know about the deletes of a resource, as one sentence without its resource and without a full stop; `null` if
- * they are detected without a limit, or deliberately not (docs/explanation/semantics.md#deletes). It is a note, not a warning:
+ * they are detected without a limit, or deliberately not (docs/explanation/guarantees.md#deletes). It is a note, not a warning:
  * it describes the settings and the service, and says the same after every run.
  */
 export function deletesNote({ basis, windowField, reason, notListed }: DeleteDetection): string | null {

@@ -47,5 +47,5 @@ export function sweepWarning(message: string): string {
 /** After these attempts of a short run, the separate steps take over. */
 export const MAX_SHORT_ATTEMPTS = 3;
 
-/** Maximum rereads of a shifting list within one run (docs/explanation/semantics.md#full-reads). */
+/** Maximum rereads of a shifting list within one run (docs/explanation/guarantees.md#full-reads). */
 export const MAX_REREADS = 2;

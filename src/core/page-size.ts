@@ -4,7 +4,7 @@ import type { MirrorState } from './contract/index.js';
 const TRY_LARGER_AFTER_RUNS = 7;
 
 /**
- * The page size that a run starts with (docs/explanation/semantics.md#page-size): the learned one, or periodically twice
+ * The page size that a run starts with (docs/explanation/guarantees.md#page-size): the learned one, or periodically twice
  * that, because a service may raise its limit. If the service rejects the first page, the size is halved again.
  *
  * @param configured rows

@@ -7,7 +7,7 @@ import type { AlertEvent } from './alerts/events.js';
 import type { AlertFormat } from './alerts/render.js';
 import type { OnPublishedTarget } from './contract/index.js';
 
-/** The variable or file of a secret, which is read at each use (docs/explanation/semantics.md#secrets). */
+/** The variable or file of a secret, which is read at each use (docs/explanation/guarantees.md#secrets). */
 export type SecretRef = { readonly env: string } | { readonly file: string };
 
 export interface LakeSettings {
@@ -70,7 +70,7 @@ export interface HttpSettings {
 export interface SyncSettings {
   readonly pageSize: number;
   readonly overlapMs: number;
-  /** `earliest`: the earlier of the service's and the workflow's clock; `service`: only the `Date` header (docs/explanation/semantics.md#watermark). */
+  /** `earliest`: the earlier of the service's and the workflow's clock; `service`: only the `Date` header (docs/explanation/guarantees.md#watermark). */
   readonly clock: 'earliest' | 'service';
   /** `null`: nightly runs never reconcile. */
   readonly reconcileEveryMs: number | null;
@@ -126,7 +126,7 @@ export interface ResourceSettings {
 /** Which rows a check sees: all live rows of the snapshot, or those that the run fetched. */
 export type CheckScope = 'snapshot' | 'run';
 
-/** What a check requires (docs/explanation/checks.md). Numbers are decimal literals, and shares are in percent. */
+/** What a check requires (docs/how-to/checks.md). Numbers are decimal literals, and shares are in percent. */
 export type CheckRule =
   | { readonly kind: 'rows'; readonly min: number | null; readonly max: number | null }
   | {
@@ -163,7 +163,7 @@ export interface RetentionSettings {
   readonly keepPerDay: 'last' | 'all';
 }
 
-/** Tables beside the snapshots (docs/explanation/tables.md). */
+/** Tables beside the snapshots (docs/explanation/delta-tables.md). */
 export interface TableSettings {
   readonly format: 'delta';
   /** Types of columns, by resource and name in the header, such as `double` or `decimal(18,2)`. */

@@ -11,7 +11,7 @@ export const AT_THE_END = 'at the end of the body';
 
 /**
  * Scans JSON text (RFC 8259) without building values, so that no value changes: a number keeps its literal and a nested
- * value keeps its text (docs/explanation/semantics.md#values). One instance reads one body.
+ * value keeps its text (docs/explanation/guarantees.md#values). One instance reads one body.
  *
  * Every method expects `pos` at the first character of the value and leaves it after the last one. Malformed or truncated
  * text throws `SyntaxError` with the offset. If the text ends too early, `pos` is then at its end: more text could

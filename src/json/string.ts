@@ -13,7 +13,7 @@ const SHORT: Readonly<Record<string, string>> = {
 
 interface DecodedString {
   readonly value: ByteString;
-  /** Number of lone surrogates, which UTF-8 cannot encode, replaced by U+FFFD (docs/explanation/semantics.md#values). */
+  /** Number of lone surrogates, which UTF-8 cannot encode, replaced by U+FFFD (docs/explanation/guarantees.md#values). */
   readonly replaced: number;
 }
 

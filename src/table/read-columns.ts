@@ -4,7 +4,7 @@ import { decodeSchema, type TableColumn } from './rules/columns.js';
 
 /**
  * The columns of a table as its newest version has them, in its order. A column whose name is not valid in Delta has
- * an `alias` that differs from its `name` in the snapshot (docs/explanation/tables.md#types).
+ * an `alias` that differs from its `name` in the snapshot (docs/explanation/delta-tables.md#types).
  *
  * @returns `null` if the resource has no table
  * @throws DamagedError if the log is damaged; ConfigurationError if the log has a checkpoint, and the packages that

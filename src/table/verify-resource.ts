@@ -6,7 +6,7 @@ import { tablePrefix } from './log/names.js';
 
 /**
  * Rereads the published data of a resource and checks every hash, count and key, and the table if the connection has
- * tables. It lists every damaged object, and changes nothing (docs/explanation/semantics.md#verification).
+ * tables. It lists every damaged object, and changes nothing (docs/explanation/guarantees.md#verification).
  *
  * @throws StoreError if the store is unavailable, which says nothing about the data
  * @example

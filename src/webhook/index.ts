@@ -1,4 +1,4 @@
-/** The receiver of change notices (docs/explanation/architecture.md#components). */
+/** The receiver of change notices (docs/explanation/how-it-works.md#components). */
 export {
   createWebhookHandler,
   type SendNotice,

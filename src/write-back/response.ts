@@ -25,7 +25,7 @@ const ENVELOPES = ['data', 'result', 'record'] as const;
 const MAX_ENVELOPES = 4;
 
 /**
- * Judges a 2xx (docs/explanation/semantics.md#write-back). A row counts as written only if the response shows its record:
+ * Judges a 2xx (docs/explanation/guarantees.md#write-back). A row counts as written only if the response shows its record:
  * an object with an id, bare or in an envelope, or a 201 with a Location that names one. A body that reports an error is
  * never a record. An upsert can be repeated without harm, so less is enough: the pair, or an empty body.
  *
@@ -140,7 +140,7 @@ function memberOf(level: JsonValue, name: string): JsonValue | null {
   return level.kind === 'object' ? (level.members.get(name) ?? null) : null;
 }
 
-/** A string, or a number's literal (docs/explanation/semantics.md#values); other values are not ids. */
+/** A string, or a number's literal (docs/explanation/guarantees.md#values); other values are not ids. */
 function textOfId(value: JsonValue): string | null {
   if (value.kind === 'number') return value.literal;
   return value.kind === 'string' && value.text.trim() !== '' ? value.text : null;

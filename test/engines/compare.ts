@@ -15,7 +15,7 @@ const VIEWS = ['current', 'changes', 'newest'] as const;
 /** Cells of one engine. */
 export interface Cells {
   compared: number;
-  /** Cells that differ for a reason that docs/explanation/tables.md gives. */
+  /** Cells that differ for a reason that docs/explanation/delta-tables.md gives. */
   documented: number;
   /** Descriptions of the others. */
   readonly different: string[];

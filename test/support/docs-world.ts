@@ -55,6 +55,8 @@ export interface WantedConfig {
   readonly more?: string;
   /** Path of the page. */
   readonly page?: string;
+  /** URL of another service than the stack's. */
+  readonly service?: string;
 }
 
 /** A folder with the commands `worktrack` and `duckdb`, to be put first into PATH. */
@@ -95,13 +97,13 @@ export async function createDocsWorld(stack: Stack): Promise<DocsWorld> {
       const exited = once(child, 'close').then(([code]) => code as number | null);
       return { child, exited, printed: () => printed };
     },
-    async writeConfig(name, { lake, more = '', page = FIRST_PAGE }) {
+    async writeConfig(name, { lake, more = '', page = FIRST_PAGE, service = stack.simulator.url }) {
       const whole = codeBlocks([pageAt(page), pageAt(FIRST_PAGE)]);
       const shown = whole.find(({ text }) => text.startsWith('connections:'))!;
       const { s3Endpoint, s3Region } = stack.servers;
       const yaml = shown.text
         .replace(/^ +(endpoint|forcePathStyle): .*\n/gm, '')
-        .replace('https://tracker.example.com', stack.simulator.url)
+        .replace('https://tracker.example.com', service)
         .replace(/( +)url: .*/, `$1url: ${lake}\n$1endpoint: ${s3Endpoint}\n$1forcePathStyle: true`)
         .replace(/region: \S+/, `region: ${s3Region}`);
       const file = join(folder, name);

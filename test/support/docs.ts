@@ -7,7 +7,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 
 /** A page of the documentation. */
 export interface Page {
-  /** From the root of the repository, such as `docs/how-to/aws.md`. */
+  /** From the root of the repository, such as `docs/how-to/s3.md`. */
   readonly path: string;
   readonly text: string;
 }
@@ -43,6 +43,8 @@ export interface CodeBlock {
   readonly heading: string;
   /** Of the fence, counted from 1. */
   readonly line: number;
+  /** The reason in `<!-- not run: REASON -->` on the line above: the tests do not run its commands. */
+  readonly notRun: string | null;
 }
 
 /** All fenced blocks, in order. */
@@ -54,7 +56,8 @@ function blocksOf({ path, text }: Page): CodeBlock[] {
   const blocks: CodeBlock[] = [];
   let heading = '';
   let open: { language: string; indent: string; line: number; lines: string[] } | null = null;
-  for (const [at, line] of text.split('\n').entries()) {
+  const lines = text.split('\n');
+  for (const [at, line] of lines.entries()) {
     const fence = /^(\s*)```(\w*)\s*$/.exec(line);
     if (fence !== null && open === null) {
       open = { indent: fence[1]!, language: fence[2]!, line: at + 1, lines: [] };
@@ -65,6 +68,7 @@ function blocksOf({ path, text }: Page): CodeBlock[] {
         page: path,
         heading,
         line: open.line,
+        notRun: /^\s*<!-- not run: (.+) -->$/.exec(lines[open.line - 2] ?? '')?.[1] ?? null,
       });
       open = null;
     } else if (open !== null)
@@ -80,16 +84,21 @@ export interface ShellCommand {
   readonly text: string;
   readonly page: string;
   readonly line: number;
+  /** Why the tests do not run it. */
+  readonly notRun: string | null;
 }
 
 /** What a reader types, line by line. */
 export function shellCommands(blocks: readonly CodeBlock[] = codeBlocks()): ShellCommand[] {
   return blocks
     .filter(({ language }) => language === 'sh')
-    .flatMap(({ text, page, line }) =>
+    .flatMap(({ text, page, line, notRun }) =>
       text
         .split('\n')
-        .map((one, at) => ({ text: one.replace(/(^|\s)\s*#.*$/, '').trim(), page, line: line + 1 + at }))
+        .map((one, at) => {
+          const command = one.replace(/(^|\s)\s*#.*$/, '').trim();
+          return { text: command, page, line: line + 1 + at, notRun };
+        })
         .filter((one) => one.text !== ''),
     );
 }

@@ -86,7 +86,7 @@ export interface Escapes {
   readonly escapeFormulas?: boolean;
 }
 
-/** Restores a value from its cell as docs/explanation/semantics.md tells readers to (line breaks, formulas). */
+/** Restores a value from its cell as docs/explanation/guarantees.md tells readers to (line breaks, formulas). */
 export function restored(cell: string, { lineBreaks = 'keep', escapeFormulas = false }: Escapes): string {
   const text = escapeFormulas && /^'+[=+\-@\t\r＝＋－＠]/.test(cell) ? cell.slice(1) : cell;
   if (lineBreaks === 'keep' || isNested(text)) return text;

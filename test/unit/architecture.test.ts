@@ -11,7 +11,7 @@ import {
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** Folders, and the folders that each may import from (docs/explanation/architecture.md#components). */
+/** Folders, and the folders that each may import from (docs/explanation/how-it-works.md#components). */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/core': [],
   'src/json': ['src/core'],

@@ -6,7 +6,7 @@ import { requestRuns } from './request-runs.js';
 
 /**
  * Rereads everything, or everything that changed since a time. The requests queue behind nightly runs in the mirror of
- * each resource. A backfill never moves a checkpoint back (docs/explanation/architecture.md#checkpoint).
+ * each resource. A backfill never moves a checkpoint back (docs/explanation/how-it-works.md#checkpoint).
  *
  * @throws ApplicationFailure `ExportFailed` if a resource was not published, with every outcome in its details
  * @example

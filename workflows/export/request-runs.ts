@@ -28,7 +28,7 @@ const PLAN = {
 
 /**
  * Sends the same request to the mirrors of all resources, or of the given ones, in parallel, and collects their reports.
- * A resource that fails does not stop the others (docs/explanation/semantics.md#partial-failure).
+ * A resource that fails does not stop the others (docs/explanation/guarantees.md#partial-failure).
  *
  * @throws ApplicationFailure `ExportFailed` at the end if a run was not published, with every outcome in its details
  */

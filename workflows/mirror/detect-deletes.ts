@@ -20,7 +20,7 @@ interface Proxies {
 }
 
 /**
- * Detects which records of the snapshot the service has deleted (docs/explanation/semantics.md#deletes). A list that shifts
+ * Detects which records of the snapshot the service has deleted (docs/explanation/guarantees.md#deletes). A list that shifts
  * under its cursor can hide a record, so a single absence proves nothing. Each pass is followed by a catch-up read. A
  * record that is absent after that is read by id, or must be absent from a second pass too. The second pass runs only if
  * the first one found absent records.

@@ -73,7 +73,7 @@ async function run(
   const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize } = result;
   const { deletes } = result;
   const checks = result.checks === undefined ? {} : { checks: result.checks };
-  // A run moves the checkpoint only here, after the swap. Rollbacks and purges set it below (docs/explanation/architecture.md#checkpoint).
+  // A run moves the checkpoint only here, after the swap. Rollbacks and purges set it below (docs/explanation/how-it-works.md#checkpoint).
   mirror.onState({
     checkpoint,
     pageSize,
@@ -141,7 +141,7 @@ function rollbackOf(
 }
 
 /**
- * Makes the resource's table show the published state (docs/explanation/tables.md). Never throws: until the table has
+ * Makes the resource's table show the published state (docs/explanation/delta-tables.md). Never throws: until the table has
  * caught up, the mirror's status has a warning.
  *
  * @returns warnings for the report

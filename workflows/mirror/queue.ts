@@ -4,7 +4,7 @@ import { jsonTextBytes } from '../../src/core/text-budget.js';
 /** Answers kept in the state, so that a repeated request whose answer was lost does not start a second run. */
 const MAX_ANSWERS = 50;
 
-/** Equal waiting requests without a rollback or purge between them, served by one run (docs/explanation/architecture.md#requests). */
+/** Equal waiting requests without a rollback or purge between them, served by one run (docs/explanation/how-it-works.md#requests). */
 export interface Batch {
   /**
    * The oldest request, with the latest nominal start of the batch, so that a nightly run that joins an older request gets

@@ -9,7 +9,7 @@ interface SettledMerge {
 }
 
 /**
- * Merges the staged rows, and rereads the list if it shifted (docs/explanation/semantics.md#full-reads). A repeated key in
+ * Merges the staged rows, and rereads the list if it shifted (docs/explanation/guarantees.md#full-reads). A repeated key in
  * one chain of pages shows that records moved between pages. A cursor that counts records then skips some. A list in the
  * order of changes also repeats keys, but its cursor skips none. The reread tells the two apart: if it finds no row that
  * was missing, apart from rows that changed meanwhile, the cursor skips none and no further reread is needed.

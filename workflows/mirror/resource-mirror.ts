@@ -46,7 +46,7 @@ import { checkSyncInput, syncRequest } from './sync-request.js';
 const SHORT_HISTORY_EVENTS = 50;
 
 /**
- * The only writer of one resource in the lake (docs/explanation/architecture.md#one-writer). It never completes: its state,
+ * The only writer of one resource in the lake (docs/explanation/guarantees.md#one-writer). It never completes: its state,
  * which holds the checkpoint and the waiting requests, passes from each history to the next by continue-as-new.
  */
 export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void> {

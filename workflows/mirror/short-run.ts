@@ -47,7 +47,7 @@ export function mayBeShort(state: MirrorState, request: RunRequest): boolean {
 }
 
 /**
- * Does a run in one activity, if it has little to do (docs/explanation/architecture.md#short-runs).
+ * Does a run in one activity, if it has little to do (docs/explanation/how-it-works.md#short-runs).
  *
  * @param onSent called if an attempt may have sent its swap although the run failed
  * @throws the final error that ended the run

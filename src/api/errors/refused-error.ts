@@ -1,6 +1,6 @@
 import { ServiceError, type ServiceErrorOptions } from './service-error.js';
 
-/** What the service refuses: `key` and `plan` end the whole run, `grant` ends its resource (docs/explanation/semantics.md#errors). */
+/** What the service refuses: `key` and `plan` end the whole run, `grant` ends its resource (docs/explanation/guarantees.md#errors). */
 export type RefusalScope = 'key' | 'plan' | 'grant';
 
 /** The service refuses the request until a person changes the key, its grants or the plan. */

@@ -2,7 +2,7 @@ import type { Cursor } from '../../core/brands.js';
 import { WorktrackError } from '../../core/errors.js';
 import type { Evidence } from '../evidence.js';
 
-/** How a caller handles an error of the service (docs/explanation/semantics.md#errors). */
+/** How a caller handles an error of the service (docs/explanation/guarantees.md#errors). */
 export type ServiceErrorKind = 'refused' | 'transient' | 'broken-promise' | 'not-found' | 'rejected';
 
 /** The request that failed. All texts are redacted. */

@@ -11,7 +11,7 @@ export interface ListEnvelope {
   readonly rows: Cells[];
   /** The page size that the service applied; `null` if it does not report it. */
   readonly limit: number | null;
-  /** `null` at the end of the list, where the service writes `null`, `""` or no cursor (docs/explanation/semantics.md#cursors). */
+  /** `null` at the end of the list, where the service writes `null`, `""` or no cursor (docs/explanation/guarantees.md#cursors). */
   readonly nextCursor: Cursor | null;
   /** Number of lone surrogates replaced by U+FFFD. */
   readonly replaced: number;
@@ -50,7 +50,7 @@ export function readListPage(body: ByteString, options: PageOptions): ListEnvelo
 }
 
 /**
- * Reads a list envelope from its text directly into cells, without changing a value (docs/explanation/semantics.md#values).
+ * Reads a list envelope from its text directly into cells, without changing a value (docs/explanation/guarantees.md#values).
  * It yields after every few records, so that the caller can let the event loop run during a large page.
  *
  * @throws SyntaxError if the text is not JSON (a truncated response, an error page). The caller can retry.

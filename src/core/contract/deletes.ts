@@ -1,5 +1,5 @@
 /**
- * What a run knows about the deletes of a resource (docs/explanation/semantics.md#deletes). It is in the manifest, in the state
+ * What a run knows about the deletes of a resource (docs/explanation/guarantees.md#deletes). It is in the manifest, in the state
  * of the mirror and in reports, so it holds no record content and its size is bounded.
  */
 export interface DeleteDetection {

@@ -1,6 +1,6 @@
 /**
  * The messages between workflows, activities and clients. They are written to histories, so they are small: they hold
- * names, counts, cursors and object keys, and never a record (docs/explanation/architecture.md#components). Pure: the
+ * names, counts, cursors and object keys, and never a record (docs/explanation/how-it-works.md#components). Pure: the
  * workflow sandbox imports these files.
  */
 export type { Activities } from './activities.js';

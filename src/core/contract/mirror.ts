@@ -14,7 +14,7 @@ interface Requested {
 export interface RunRequest extends Requested {
   readonly kind: 'run';
   readonly mode: RunMode;
-  /** A full pass that also detects deletes (docs/explanation/semantics.md#deletes). */
+  /** A full pass that also detects deletes (docs/explanation/guarantees.md#deletes). */
   readonly reconcile: boolean;
   readonly adopt: boolean;
   readonly allowDeletes: boolean;
@@ -75,7 +75,7 @@ export interface ActiveRun {
   readonly resumed: RunId | null;
 }
 
-/** The mirror that wrote an object of the lake (docs/explanation/architecture.md#one-writer). */
+/** The mirror that wrote an object of the lake (docs/explanation/guarantees.md#one-writer). */
 export interface Writer {
   /** Id of the first execution of the mirror's workflow. It stays the same across continue-as-new and reset. */
   readonly workflow: string;

@@ -3,7 +3,7 @@ import { EXIT, type ExitCode } from '../exit-code.js';
 import type { Together } from './alerts.js';
 import type { DeleteDetection } from './deletes.js';
 
-/** Rows (docs/explanation/semantics.md#verification). */
+/** Rows (docs/explanation/guarantees.md#verification). */
 export interface RunCounts {
   readonly fetched: number;
   readonly duplicates: number;
@@ -13,7 +13,7 @@ export interface RunCounts {
   readonly deleted: number;
   readonly retained: number;
   readonly rows: number;
-  /** Rows in the change log whose cells changed because of new settings (docs/explanation/semantics.md#changed-settings). */
+  /** Rows in the change log whose cells changed because of new settings (docs/explanation/guarantees.md#changed-settings). */
   readonly restated: number;
 }
 
@@ -29,7 +29,7 @@ export type RunOutcome = 'published' | 'failed' | 'refused' | 'cancelled';
 
 /**
  * The types of failures and their effect on a run and on the exit code. Activities throw all but `Failed`, which is any
- * other failure. Only `Transient` is retried (docs/explanation/semantics.md#errors).
+ * other failure. Only `Transient` is retried (docs/explanation/guarantees.md#errors).
  */
 export const FAILURES = {
   Refused: { outcome: 'refused', exitCode: EXIT.refused },
@@ -104,11 +104,11 @@ export interface ExportInput {
   readonly resources?: readonly string[];
   readonly full?: boolean;
   readonly adopt?: boolean;
-  /** Publishes even if more than a tenth of the rows would be marked as deleted (docs/explanation/semantics.md#deletes). */
+  /** Publishes even if more than a tenth of the rows would be marked as deleted (docs/explanation/guarantees.md#deletes). */
   readonly allowDeletes?: boolean;
   /**
    * Publishes once in spite of failed checks. The value is who accepts them, such as `alice@laptop`; the manifest records it
-   * (docs/explanation/checks.md).
+   * (docs/how-to/checks.md).
    */
   readonly acceptChecks?: string;
   /** Exports of other connections with which this one shares its alerts (docs/how-to/alerts.md#when-messages-are-sent). */
@@ -135,7 +135,7 @@ export interface BackfillInput {
    * `2026-08-01T12:00:00Z`. Absent: everything.
    */
   readonly since?: string;
-  /** Reads everything and detects deletes (docs/explanation/semantics.md#deletes). */
+  /** Reads everything and detects deletes (docs/explanation/guarantees.md#deletes). */
   readonly reconcile?: boolean;
   readonly allowDeletes?: boolean;
   /** As in `ExportInput`. */

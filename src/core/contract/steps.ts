@@ -13,7 +13,7 @@ export interface RunRef {
   readonly runId: RunId;
 }
 
-/** Identifies this mirror to the fence (docs/explanation/architecture.md#one-writer). */
+/** Identifies this mirror to the fence (docs/explanation/guarantees.md#one-writer). */
 interface Fenced extends RunRef {
   readonly writer: Writer;
   /** The last run that the mirror knows as published; `null` for none. */
@@ -58,7 +58,7 @@ export interface PreparedRun {
   readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
   /** The rows of a rollback's target, as a complete reading; `null`: the run reads the service. */
   readonly rollback: ExtractResult | null;
-  /** Whether the resource has a table (docs/explanation/tables.md). */
+  /** Whether the resource has a table (docs/explanation/delta-tables.md). */
   readonly table: boolean;
   /** The workflow to start when the run is published; `null` for none. */
   readonly onPublished: OnPublishedTarget | null;
@@ -77,7 +77,7 @@ export interface ExtractInput extends RunRef {
 
 /**
  * One read of the list from start to end. A catch-up reads the changes since the start of the previous read
- * (docs/explanation/semantics.md#deletes).
+ * (docs/explanation/guarantees.md#deletes).
  */
 export interface ListRead {
   /** From 0 within the run. */
@@ -93,7 +93,7 @@ export interface ExtractResult {
   readonly pages: number;
   readonly rows: number;
   readonly pageSize: number;
-  /** Whether the list shifted during this read (docs/explanation/semantics.md#full-reads). */
+  /** Whether the list shifted during this read (docs/explanation/guarantees.md#full-reads). */
   readonly shifted: boolean;
   /** Whether a reading of the whole list got an empty body. Such a reading concludes no deletes. */
   readonly isBlank: boolean;
@@ -163,7 +163,7 @@ export interface ConfirmedDeletes extends KeysFound {
   readonly unproven: number;
   /**
    * Whether the endpoint has found a record that exists. Otherwise its 404 proves nothing, and `count` is 0
-   * (docs/explanation/semantics.md#deletes).
+   * (docs/explanation/guarantees.md#deletes).
    */
   readonly works: boolean;
 }
@@ -191,7 +191,7 @@ export interface MergePartsInput extends RunRef {
   readonly batch: number;
 }
 
-/** Signs in a merge that the list shifted during its last read (docs/explanation/semantics.md#full-reads). */
+/** Signs in a merge that the list shifted during its last read (docs/explanation/guarantees.md#full-reads). */
 export interface ShiftSigns {
   /** Rows whose key is repeated in the chain of pages of that read. */
   readonly repeated: number;
@@ -230,7 +230,7 @@ export interface PublishedRun {
   readonly rolledBackFrom?: RunId;
 }
 
-/** A whole run in one activity, if it has little to do (docs/explanation/architecture.md#short-runs). */
+/** A whole run in one activity, if it has little to do (docs/explanation/how-it-works.md#short-runs). */
 export interface ShortRunInput extends PrepareRunInput {
   readonly pageSize: (LearnedPageSize & { readonly runs: number }) | null;
   /** The sweep that the run makes after it is published. Absent: none is due. */

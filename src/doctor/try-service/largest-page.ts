@@ -1,6 +1,6 @@
 import type { ResourceProbe } from './probe.js';
 
-/** Larger pages take longer and gain nothing (docs/explanation/performance.md). */
+/** Larger pages take longer and gain nothing (docs/internals/benchmarks.md). */
 export const MAX_PAGE_SIZE = 10_000;
 
 /** What the service makes of the size of a page. */

@@ -26,7 +26,7 @@ export class RowWriter {
   }
 
   /**
-   * Writes all records that have a key, and returns those that have none (docs/explanation/semantics.md#key).
+   * Writes all records that have a key, and returns those that have none (docs/explanation/guarantees.md#key).
    *
    * @param names the data columns by position, key columns first; later calls may add names at the end
    */

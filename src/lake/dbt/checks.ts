@@ -10,7 +10,7 @@ export interface CheckTests {
 }
 
 /**
- * The checks of a snapshot as tests of the staging model (docs/explanation/checks.md). `change` has none, because the project
+ * The checks of a snapshot as tests of the staging model (docs/how-to/checks.md). `change` has none, because the project
  * knows no earlier snapshots, and checks with `of: run` have none, because it does not know which rows a run read.
  */
 export function checkTests(engine: Engine, resource: DbtResource): CheckTests {

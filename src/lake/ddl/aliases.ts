@@ -7,7 +7,7 @@ export interface AliasRules {
 
 /**
  * Returns unique, non-empty column names. Engines compare names without regard to case, so `id` and `ID` get different
- * aliases (docs/explanation/semantics.md#header). Earlier columns take precedence, so a new column changes no existing alias.
+ * aliases (docs/explanation/guarantees.md#header). Earlier columns take precedence, so a new column changes no existing alias.
  */
 export function columnAliases(names: readonly string[], { toName, reserved }: AliasRules): string[] {
   const taken = new Set(reserved);

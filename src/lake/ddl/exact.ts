@@ -4,7 +4,7 @@ import type { Engine } from './table.js';
 /**
  * Most engines round a number that has too many decimal places, and some ignore the time in a date or read `yes` as a
  * boolean. A view can meet values that appeared after it was printed. So each cast of a typed view first checks the form
- * of the text (docs/explanation/tables.md#typed-views-of-the-csv-files).
+ * of the text (docs/explanation/delta-tables.md#why-typed-views-of-the-csv-files-fail-instead-of-rounding).
  */
 
 /** A value in a typed view. */

@@ -41,7 +41,7 @@ export function textAbout(
 
 /**
  * The newest row of each key in the change logs, which is its row in the snapshot. With `deletes: drop`, deleted rows are
- * not in the snapshot (docs/explanation/semantics.md#deletes).
+ * not in the snapshot (docs/explanation/guarantees.md#deletes).
  */
 function newestText(engine: Engine, source: TableSource, columns: readonly TableColumn[]): Statement {
   const { name } = engine;

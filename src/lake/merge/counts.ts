@@ -1,4 +1,4 @@
-/** Row counts of a merge (docs/explanation/semantics.md#verification). */
+/** Row counts of a merge (docs/explanation/guarantees.md#verification). */
 export interface MergeCounts {
   /** Rows read from staged chunks. */
   fetched: number;

@@ -24,7 +24,7 @@ interface MergeOptions extends KeyMerge {
 export type Tally = { -readonly [Name in keyof ShiftSigns]: number };
 
 /**
- * Merges the fetched rows into the base snapshot by key; the newest row wins (docs/explanation/semantics.md#newest-wins).
+ * Merges the fetched rows into the base snapshot by key; the newest row wins (docs/explanation/guarantees.md#newest-wins).
  * A block whose key range overlaps no other source is copied in compressed form, together with its neighbors. Other
  * rows are compared as text, without parsing their cells. Memory is bounded by the buffers of the sources' readers.
  */

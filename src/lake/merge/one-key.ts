@@ -6,7 +6,7 @@ import { isTombstone, payloadAt, restamped, syncedAtOf, toTombstone } from '../r
 import type { MergeCounts } from './counts.js';
 import type { Restorable } from './restorable.js';
 
-/** Follows which rows of the snapshot change, for checks before publish (docs/explanation/checks.md). */
+/** Follows which rows of the snapshot change, for checks before publish (docs/how-to/checks.md). */
 export interface RowObserver {
   /** A row of the base snapshot becomes another row; `null`: there was none, or there is none any more. */
   changed(before: ByteString | null, after: ByteString | null): void;
@@ -25,7 +25,7 @@ export interface KeyMerge {
   readonly snapshot: RowOutput;
   /** `null` if there is no base snapshot: the change log then has the same content as the snapshot. */
   readonly changes: RowOutput | null;
-  /** Keys of records whose deletion is confirmed (docs/explanation/semantics.md#deletes). */
+  /** Keys of records whose deletion is confirmed (docs/explanation/guarantees.md#deletes). */
   readonly gone: ReadonlySet<SortKey>;
   readonly deletes: DeletePolicy;
   /** Of a rollback, whose fetched rows are those of an earlier snapshot; `null`: they are the service's. */

@@ -16,7 +16,7 @@ interface Slot {
 
 /**
  * Compresses pieces of data independently of one another, a few at a time. The output ends on a byte boundary (RFC 1951,
- * an empty stored block) and depends only on the input: equal content gives equal bytes (docs/explanation/semantics.md#csv).
+ * an empty stored block) and depends only on the input: equal content gives equal bytes (docs/explanation/guarantees.md#csv).
  *
  * Contexts are reused where the output cannot depend on earlier input. A new context allocates 256 KiB, which adds
  * pressure on the garbage collector.

@@ -58,7 +58,7 @@ type Pending =
 
 /**
  * Writes one part and its block index. Keys must be in strictly ascending order, which makes them unique. The order is
- * checked here for every block (docs/explanation/semantics.md#verification).
+ * checked here for every block (docs/explanation/guarantees.md#verification).
  */
 export class PartWriter {
   readonly key: ObjectKey;

@@ -25,7 +25,7 @@ export function checkLayout(at: ObjectKey | string, layout: unknown): void {
     {
       remedy: isLater
         ? 'Upgrade worktrack.'
-        : 'Use the version that wrote the lake, or set a new `lake.url` to start with an empty lake (docs/how-to/upgrading.md).',
+        : 'Use the version that wrote the lake, or set a new `lake.url` to start with an empty lake (docs/how-to/upgrade.md).',
     },
   );
 }

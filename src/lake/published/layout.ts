@@ -61,7 +61,7 @@ export function stagingFolder(resource: string, runId: RunId): ObjectKey {
   return key(`_staging/${resource}/${runId}`);
 }
 
-/** Key of a file of quarantined records, which have no key: `badRecords: quarantine` (docs/explanation/semantics.md#key). */
+/** Key of a file of quarantined records, which have no key: `badRecords: quarantine` (docs/explanation/guarantees.md#key). */
 export function quarantineKey(resource: string, runId: RunId, name: string): ObjectKey {
   return key(`_quarantine/${resource}/${runId}/${name}.csv`);
 }

@@ -69,7 +69,7 @@ export function previousRuns(
   return [{ runId, publishedAt }, ...before.previousRuns].slice(0, PREVIOUS_RUNS);
 }
 
-/** The last full read that a snapshot is based on (docs/explanation/semantics.md#full-reads). */
+/** The last full read that a snapshot is based on (docs/explanation/guarantees.md#full-reads). */
 export interface FullRead {
   /** Start of the full read, ISO 8601. */
   readonly startedAt: string;
@@ -81,7 +81,7 @@ export interface FullRead {
 }
 
 /**
- * A rollback that no complete full read has followed yet (docs/how-to/rollback-and-purge.md). Until then, each later run
+ * A rollback that no complete full read has followed yet (docs/how-to/backfill-rollback-purge.md). Until then, each later run
  * carries it on.
  */
 export interface RolledBack {
@@ -273,7 +273,7 @@ export interface Manifest {
   /** Settings for included, excluded and masked columns. */
   readonly selection: ColumnSettings;
   readonly list: ListIdentity;
-  /** What shaped the cells, oldest first (docs/explanation/semantics.md#changed-settings). */
+  /** What shaped the cells, oldest first (docs/explanation/guarantees.md#changed-settings). */
   readonly shapes: readonly Shape[];
   /** `unrestored`: rows that keep cells of earlier settings, counted when the settings change. */
   readonly counts: RunCounts & { readonly unrestored?: number; readonly dropped?: number };

@@ -19,7 +19,7 @@ const TRIES = 5;
 
 /**
  * Makes `latest.json` name a new snapshot. This single write publishes a run
- * (docs/explanation/architecture.md#atomic-publishing). After any other answer than success, the pointer is read again:
+ * (docs/explanation/how-it-works.md#atomic-publishing). After any other answer than success, the pointer is read again:
  * our run id means success, the expected version means another try, and anything else means that the swap is lost.
  *
  * @param expected version of the pointer when the run began

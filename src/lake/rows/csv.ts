@@ -1,10 +1,10 @@
 import type { ByteString } from '../../core/brands.js';
 
-/** A cell. `null` and `undefined` are written as an empty unquoted field, `''` as `""` (docs/explanation/semantics.md#values). */
+/** A cell. `null` and `undefined` are written as an empty unquoted field, `''` as `""` (docs/explanation/guarantees.md#values). */
 export type Cell = ByteString | null | undefined;
 
 /**
- * Writes rows of parts as CSV (RFC 4180 quoting, LF; docs/explanation/semantics.md#csv). All arrays have the header's length.
+ * Writes rows of parts as CSV (RFC 4180 quoting, LF; docs/explanation/guarantees.md#csv). All arrays have the header's length.
  * Most cells need no quotes. It replaces csv-stringify because it is five times as fast (0.8 instead
  * of 4.1 µs of CPU time for a row of 12 cells), which counts for millions of rows. A randomised test requires the same text
  * of both. CSV that people open is written by csv-stringify (`people-csv.ts`).

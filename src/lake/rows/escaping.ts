@@ -27,7 +27,7 @@ const SPECIAL = /[\\\n\r]/;
 const BREAK = /[\n\r]/;
 
 /**
- * Writes backslash, LF and CR as two characters each (docs/explanation/semantics.md#line-breaks). The JSON text of an object
+ * Writes backslash, LF and CR as two characters each (docs/explanation/guarantees.md#line-breaks). The JSON text of an object
  * or array stays as it is, because it has no line breaks. A backslash is put before any other text whose escaped form is
  * such a text, so that each value can be restored.
  */
@@ -65,7 +65,7 @@ const QUOTED_FORMULA = /^'+(?:[=+\-@\t\r]|\xef\xbc[\x9d\x8b\x8d\xa0])/;
 
 /**
  * Puts a `'` before a text that a spreadsheet would evaluate as a formula, and before a text that only differs from such a
- * text by its own `'`. So different values stay different, which keys rely on (docs/explanation/semantics.md#formulas).
+ * text by its own `'`. So different values stay different, which keys rely on (docs/explanation/guarantees.md#formulas).
  */
 export function escapeFormula(value: ByteString): ByteString {
   return FORMULA.test(value) ? (`'${value}` as ByteString) : value;

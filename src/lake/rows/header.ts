@@ -7,7 +7,7 @@ import { type Column, headerCells } from './schema.js';
 
 type HeaderFormat = Pick<CsvSettings, 'delimiter' | 'lineBreaks'>;
 
-/** The header row with its LF: metadata columns, then data columns (docs/explanation/semantics.md#header). */
+/** The header row with its LF: metadata columns, then data columns (docs/explanation/guarantees.md#header). */
 export function headerRow(columns: readonly Column[], csv: HeaderFormat): ByteString {
   return writeRows([cellsOf(columns, csv)], csv.delimiter);
 }

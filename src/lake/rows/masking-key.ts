@@ -7,7 +7,7 @@ const FINGERPRINT_OF = 'temporal-worktrack: fingerprint of a masking secret';
 /** A shorter secret could be guessed from one hash of a known value. */
 const LEAST_CHARACTERS = 16;
 
-/** The secret that cells are masked with (docs/explanation/semantics.md#secrets). It shows in no log and no document. */
+/** The secret that cells are masked with (docs/explanation/guarantees.md#secrets). It shows in no log and no document. */
 export class MaskingKey {
   readonly #key: KeyObject;
   /** Tells secrets apart without showing them: 16 hexadecimal digits of the HMAC of a fixed text. */

@@ -7,7 +7,7 @@ import { payloadAt } from './row.js';
 
 const NUMBER = /^-?\d+(\.\d+)?$/;
 
-/** Whether `a` is later than `b`, both values of an "updated at" field; `null` if they are equal or not comparable (docs/explanation/semantics.md#newest-wins). */
+/** Whether `a` is later than `b`, both values of an "updated at" field; `null` if they are equal or not comparable (docs/explanation/guarantees.md#newest-wins). */
 export function isLater(a: string | null | undefined, b: string | null | undefined): boolean | null {
   const left = instant(a);
   const right = instant(b);

@@ -4,7 +4,7 @@ import { type Options, stringify } from 'csv-stringify/sync';
 type Cell<Text extends string> = Text | null | undefined;
 
 /**
- * Options of csv-stringify for the CSV of docs/explanation/semantics.md#csv: LF ends a row, `null` is an empty field and the
+ * Options of csv-stringify for the CSV of docs/explanation/guarantees.md#csv: LF ends a row, `null` is an empty field and the
  * empty text is `""`. It also quotes a cell with a CR, and one with white space at either end, which some readers trim.
  */
 const OPTIONS: Options = { record_delimiter: '\n', quoted_match: ['\r', /^$/, /^[\0- ]/, /[\0- ]$/] };

@@ -6,7 +6,7 @@ import type { Column } from './schema.js';
 
 /**
  * Writes records without a key to a quarantine file: uncompressed CSV with the data columns. The file is kept until a
- * person removes it, so no record that the service sent is lost (docs/explanation/semantics.md#key).
+ * person removes it, so no record that the service sent is lost (docs/explanation/guarantees.md#key).
  */
 export async function writeQuarantine(
   store: ObjectStore,

@@ -21,7 +21,7 @@ export async function* rowTexts(store: ObjectStore, manifest: Manifest): AsyncGe
 
 /**
  * As `rowTexts`, but as values: the service's literal text in the order of the header, without the escapes of
- * `csv.lineBreaks` and `csv.escapeFormulas`; `null` for an empty unquoted field (docs/explanation/semantics.md#values).
+ * `csv.lineBreaks` and `csv.escapeFormulas`; `null` for an empty unquoted field (docs/explanation/guarantees.md#values).
  *
  * @example
  * const { manifest } = await readPublished(store, 'tasks');

@@ -4,7 +4,7 @@ import { ConfigurationError } from '../../core/configuration-error.js';
 import { shownName } from '../../core/text-budget.js';
 import { addFacts, Format, type MutableFacts, noFacts, type ValueFacts } from '../../core/value-facts.js';
 
-/** The metadata columns at the start of every row, in order (docs/explanation/semantics.md#header). */
+/** The metadata columns at the start of every row, in order (docs/explanation/guarantees.md#header). */
 export const META_COLUMNS = ['_run_id', '_synced_at', '_deleted_at'] as const;
 
 /** JSON types, in the order of their bits in `Column.types`. */
@@ -31,7 +31,7 @@ export function typeBits(names: readonly string[]): number {
 
 /**
  * Name of a field's column. A field with the name of a metadata column gets the suffix `__field`
- * (docs/explanation/semantics.md#values). A name that already has the suffix gets another one, so names stay unique.
+ * (docs/explanation/guarantees.md#values). A name that already has the suffix gets another one, so names stay unique.
  */
 export function columnName(field: string): string {
   return /^_(?:run_id|synced_at|deleted_at)(?:__field)*$/.test(field) ? `${field}__field` : field;
@@ -62,7 +62,7 @@ export class TooManyColumnsError extends ConfigurationError {
 
 /**
  * The data columns of one resource: first the key columns, then columns of earlier runs, then new columns of this run
- * (docs/explanation/semantics.md#header). Columns are only added, at the end. Metadata columns are not included.
+ * (docs/explanation/guarantees.md#header). Columns are only added, at the end. Metadata columns are not included.
  */
 export class ColumnSet {
   readonly types: number[] = [];

@@ -22,7 +22,7 @@ export interface AddedUp {
 
 /**
  * Adds up the results of the merge tasks and checks them against the staged rows and the base snapshot
- * (docs/explanation/semantics.md#verification).
+ * (docs/explanation/guarantees.md#verification).
  *
  * @returns the totals, or a description of the counts that disagree
  */

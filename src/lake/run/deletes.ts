@@ -7,7 +7,7 @@ import { columnReader } from '../rows/newer.js';
 import { hasId } from '../rows/profile.js';
 import type { Column } from '../rows/schema.js';
 
-/** The delete limit: this share of the rows or this number, whichever is larger (docs/explanation/semantics.md#deletes). */
+/** The delete limit: this share of the rows or this number, whichever is larger (docs/explanation/guarantees.md#deletes). */
 const DELETE_LIMIT_SHARE = 0.1;
 /** Also the most rows that stay, with a warning, when their list has become empty. With more, the run stops. */
 export const DELETE_LIMIT_ROWS = 20;
@@ -68,7 +68,7 @@ export function judgeAbsence(
 }
 
 /**
- * Whether deletes of a resource can be detected (docs/explanation/semantics.md#deletes). The list must contain every
+ * Whether deletes of a resource can be detected (docs/explanation/guarantees.md#deletes). The list must contain every
  * record, or every record in a window whose date field is known.
  */
 export function canDetectDeletes({

@@ -33,7 +33,7 @@ export function isSameWriter(a: Writer, b: Writer): boolean {
 
 /**
  * Checks whether this mirror may write the resource. Each resource has one writer, and the pointer is the fence
- * (docs/explanation/architecture.md#one-writer):
+ * (docs/explanation/guarantees.md#one-writer):
  *
  * - A pointer of this mirror that descends from the run that it knows as published is its own, even if the result of the
  *   newer run was lost.

@@ -42,7 +42,7 @@ const NO_REPETITION: Repetition = {
   since: null,
 };
 
-/** The bounds of one reading (docs/explanation/semantics.md#lists-that-do-not-end). */
+/** The bounds of one reading (docs/explanation/guarantees.md#lists-that-do-not-end). */
 export interface ReadBounds {
   readonly pages: number;
   /** Milliseconds. */

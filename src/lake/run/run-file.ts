@@ -68,7 +68,7 @@ export interface BaseSnapshot {
 
 /**
  * The settings and state that a run uses from start to end, even if the configuration changes meanwhile
- * (docs/explanation/architecture.md#one-run). The file is written once, in the run's staging folder. It contains no secret.
+ * (docs/explanation/how-it-works.md#one-run). The file is written once, in the run's staging folder. It contains no secret.
  */
 export interface RunFile {
   readonly writer: Writer;
@@ -103,7 +103,7 @@ export interface RunFile {
   readonly settingsChange: NamedChange | null;
   /** The list before the current one, whose rows may be left in the base snapshot; `null`: none. */
   readonly earlierList: string | null;
-  /** Whether the run detects deletes (docs/explanation/semantics.md#deletes). */
+  /** Whether the run detects deletes (docs/explanation/guarantees.md#deletes). */
   readonly reconcile: boolean;
   /** Who accepts failed checks; absent: no one. */
   readonly acceptChecks?: string;

@@ -15,7 +15,7 @@ interface RunClocks {
   readonly serviceStart: number | null;
 }
 
-/** Start of the run. By default the earlier of both clocks, which is always safe (docs/explanation/semantics.md#watermark). */
+/** Start of the run. By default the earlier of both clocks, which is always safe (docs/explanation/guarantees.md#watermark). */
 export function runStart(clocks: RunClocks, clock: SyncSettings['clock']): number {
   if (clocks.serviceStart === null) return clocks.startedAt;
   return clock === 'service' ? clocks.serviceStart : Math.min(clocks.startedAt, clocks.serviceStart);
@@ -85,7 +85,7 @@ export function isPartial(checkpoint: UtcSeconds | null, asked: UtcSeconds | nul
 
 /**
  * The next checkpoint: the start of the run minus the overlap, but never earlier than the current checkpoint. A run whose
- * `updatedSince` is later than the checkpoint does not move it (docs/explanation/architecture.md#checkpoint).
+ * `updatedSince` is later than the checkpoint does not move it (docs/explanation/how-it-works.md#checkpoint).
  *
  * @param asked the run's `updatedSince`; `null` for a full read
  */
@@ -100,7 +100,7 @@ export function nextCheckpoint(
   return checkpoint !== null && checkpoint > next ? checkpoint : next;
 }
 
-/** A time span whose changes are no longer in any list (docs/explanation/semantics.md#windows). */
+/** A time span whose changes are no longer in any list (docs/explanation/guarantees.md#windows). */
 export interface Gap {
   readonly from: UtcSeconds;
   readonly to: UtcSeconds;

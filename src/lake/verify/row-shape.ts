@@ -5,7 +5,7 @@ const LF = 0x0a;
 
 /**
  * Number of cells of one row (with its LF), or a description of its format error. The connector writes RFC 4180 with every
- * quote, line break and delimiter of a value inside quotes (docs/explanation/semantics.md#csv).
+ * quote, line break and delimiter of a value inside quotes (docs/explanation/guarantees.md#csv).
  */
 export function cellsOf(row: string, delimiter: string): number | string {
   if (!row.includes('"') && !row.includes('\r')) {

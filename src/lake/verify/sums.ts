@@ -12,7 +12,7 @@ export interface Published {
   readonly changes: CheckedManifest | null;
 }
 
-/** Checks that counts and shared fields of pointer and manifests agree (docs/explanation/semantics.md#verification). Returns the problems. */
+/** Checks that counts and shared fields of pointer and manifests agree (docs/explanation/guarantees.md#verification). Returns the problems. */
 export function checkTotals({ pointerKey, pointer, snapshot, changes }: Published): Problem[] {
   const { counts } = snapshot;
   const at = pointer.snapshot;

@@ -22,7 +22,7 @@ export interface RegisterInput {
 
 /**
  * The statement that registers the Delta table of a resource in a query engine, and what a session or account needs first.
- * It names neither a run nor a column, so it is run once (docs/how-to/engines/README.md).
+ * It names neither a run nor a column, so it is run once (docs/how-to/delta-tables.md).
  *
  * @throws RangeError if the engine cannot read the lake
  * @example

@@ -46,7 +46,7 @@ export interface KeptConnectionOptions<C> {
 /**
  * The connection to Temporal of a process that runs for long. A probe every ten seconds shows whether Temporal still accepts
  * the process. If not, or if the address or the credentials have changed, a new connection is made with what the files
- * contain now, and replaces the current one if Temporal accepts it (docs/how-to/workers.md#connection-to-temporal).
+ * contain now, and replaces the current one if Temporal accepts it (docs/how-to/workers.md#if-temporal-does-not-answer).
  */
 export class KeptConnection<C> {
   readonly #options: KeptConnectionOptions<C>;

@@ -32,7 +32,7 @@ interface StateFacts {
   readonly behind: boolean;
 }
 
-/** The state that matters most (docs/how-to/monitoring.md#states). */
+/** The state that matters most (docs/how-to/monitor.md#states). */
 export function stateOf(facts: StateFacts): ResourceState {
   const { unreadable, foreign, active, hasWorker, lastOutcome, rolledBack, behind } = facts;
   if (unreadable) return 'unreadable';

@@ -11,7 +11,7 @@ const WORKFLOW_BYTES = 0.2 * 2 ** 20;
 /**
  * How many workflows a worker caches by default: all mirrors and exports of its connections if there are at most `MANY`,
  * otherwise `FEW`. A size in between does not help: if all start at once, each workflow is evicted before its next task,
- * and its history is replayed (docs/explanation/performance.md#many-connections).
+ * and its history is replayed (docs/internals/benchmarks.md#many-connections).
  */
 export function cachedWorkflows({ connections }: Pick<Settings, 'connections'>): number {
   const all = connections.reduce((sum, { resources }) => sum + resources.length + 1, 0);

@@ -3,7 +3,7 @@ import type { ActivitySlotInfo, CustomSlotSupplier, SlotPermit } from '@temporal
 import type { Activities } from '../../core/contract/index.js';
 
 const MIB = 2 ** 20;
-/** What an activity holds at its peak, beside the worker itself (docs/explanation/performance.md). */
+/** What an activity holds at its peak, beside the worker itself (docs/internals/benchmarks.md). */
 const HEAVY_BYTES = 64 * MIB;
 const LIGHT_BYTES = 8 * MIB;
 /** What a worker with a small cache of workflows holds while no activity runs. */

@@ -26,7 +26,7 @@ export function openConnection(
   { logger, meter, idleMs }: OpenOptions,
 ): IdleConnection {
   const { name, baseUrl, apiKey, errors, http, json, lake, retries } = settings;
-  // One rate budget per connection and process (docs/explanation/semantics.md#rate-budget).
+  // One rate budget per connection and process (docs/explanation/guarantees.md#rate-budget).
   const { concurrency, requestsPerSecond } = http;
   const budget = new RateBudget({ concurrency, requestsPerSecond });
   const onEvent = recordRequests(meter, name);

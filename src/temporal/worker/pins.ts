@@ -32,7 +32,7 @@ const ALONE: readonly string[] = [
 const MIN_KEPT_MS = 24 * HOUR_MS;
 
 /**
- * Keeps the configuration of each run until its end (docs/explanation/architecture.md#components). All activities of a run
+ * Keeps the configuration of each run until its end (docs/explanation/how-it-works.md#components). All activities of a run
  * in this process share a pin. A run that ends without its last activity loses its pin when it has been idle for longer
  * than any retry waits.
  */

@@ -39,7 +39,7 @@ export interface WorktrackPluginOptions {
  * to your bundle: `export * from 'temporal-worktrack/workflows'`. A replay worker needs no configuration.
  *
  * Pass the plugin to the worker or to its connection; passing it to both is harmless. Workers that share one plugin
- * share one rate budget per connection (docs/explanation/semantics.md#rate-budget).
+ * share one rate budget per connection (docs/explanation/guarantees.md#rate-budget).
  *
  * @example
  * const workflowsPath = fileURLToPath(new URL('workflows.js', import.meta.url));

@@ -20,7 +20,7 @@ export interface Traces {
 
 type Attributes = Readonly<Record<string, unknown>> | undefined;
 
-/** The command that installs the optional packages in compatible versions. `--force`: see docs/how-to/monitoring.md#traces. */
+/** The command that installs the optional packages in compatible versions. `--force`: see docs/how-to/logs-and-traces.md#traces. */
 const INSTALL =
   'npm install --force @temporalio/interceptors-opentelemetry-v2@^1.23.0 @opentelemetry/api@~1.9.0 @opentelemetry/resources@2 @opentelemetry/sdk-trace-node@2 @opentelemetry/exporter-trace-otlp-http@0.223';
 /** Maximum time to flush spans when the process ends. */

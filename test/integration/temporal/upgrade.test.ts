@@ -13,7 +13,7 @@ const ACTIVITIES = {
 const build = (name: string): string =>
   fileURLToPath(new URL(`../../support/upgrade/${name}.mjs`, import.meta.url));
 
-/** The way in which a release stays compatible with the ones before it (docs/how-to/upgrading.md), by an example. */
+/** The way in which a release stays compatible with the ones before it (docs/how-to/upgrade.md), by an example. */
 describe('a workflow that an earlier release started', () => {
   let stack: Stack;
   let connection: NativeConnection;

@@ -16,7 +16,7 @@ const HOLIDAYS = new Set([10, 35, 36, 42]);
 /** The checks that the documentation shows. */
 function documentedChecks(): unknown {
   const page = readFileSync(
-    fileURLToPath(new URL('../../../docs/explanation/checks.md', import.meta.url)),
+    fileURLToPath(new URL('../../../docs/how-to/checks.md', import.meta.url)),
     'utf8',
   );
   const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(page) ?? [];

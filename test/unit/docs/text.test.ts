@@ -75,7 +75,7 @@ describe('the documentation', () => {
 describe('the page on troubleshooting', () => {
   /** The server says it. */
   const OTHERS = ['versioning behavior cannot be specified without deployment options'];
-  const { text: table } = pageAt('docs/how-to/troubleshooting.md');
+  const { text: table } = pageAt('docs/how-to/troubleshoot.md');
   const left = [...table.matchAll(/^\| (.*?) \| /gm)]
     .map((match) => match[1]!)
     .filter((cell) => cell.includes('`'));

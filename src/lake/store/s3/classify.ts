@@ -164,7 +164,7 @@ function accessRemedy({ message }: S3Answer, operation: string): string {
       ? ' If a policy of the bucket requires encryption or tags, set lake.encryption or lake.tags.'
       : '';
   return (
-    `${wanted} to these credentials (docs/how-to/aws.md has the policies). If the requester pays for this bucket, set ` +
+    `${wanted} to these credentials (docs/how-to/s3.md has the policies). If the requester pays for this bucket, set ` +
     `lake.requesterPays.${settings}`
   );
 }

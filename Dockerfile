@@ -13,7 +13,7 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY activities ./activities
 COPY src ./src
 COPY workflows ./workflows
-COPY test/support/build.mjs test/support/bundle-cli.mjs test/support/short-protocol.mjs ./test/support/
+COPY test/support/build.mjs test/support/bundle-cli.mjs ./test/support/
 RUN npm run build
 # Not --omit=dev: Temporal's SDK is a peer dependency and is among those for development too, with which it would go. The
 # packages for traces are optional ones, which stay here as well.

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   isTooLarge,
   mayBeTooHeavy,
@@ -27,11 +27,8 @@ const MAX_SETBACKS = 3;
 const MAX_FAILURES = 3;
 /** A longer cursor does not fit into the first line of a request (RFC 9112 section 3 recommends 8,000 octets). */
 const MAX_CURSOR_BYTES = 64 * 1024;
-/**
- * Event loop turns until a request is sent: in one turn undici sees that a connection is free, in another it checks that
- * the connection is still usable. One more is a margin.
- */
-const TURNS_TO_SEND = 3;
+/** Reading a page blocks the event loop. Before that, the next request gets this long to be sent; ms. */
+const SENDING_MS = 1;
 /** Page size in characters above which the next page is not prefetched, because both bodies would be in memory. */
 const LARGE_PAGE_CHARS = 4 * 1024 * 1024;
 
@@ -151,7 +148,7 @@ export class PageChain {
       },
       async (body) => {
         await turn;
-        if (attempt !== 'single' && this.#prefetch(at, body)) await letRequestLeave();
+        if (attempt !== 'single' && this.#prefetch(at, body)) await delay(SENDING_MS);
         const mayBeNull = at.cursor === null && at.updatedSince !== null && !isAgain;
         return reader.read(body, mayBeNull ? 'empty' : 'wrong');
       },
@@ -321,9 +318,4 @@ export class PageChain {
     this.#seen.clear();
     this.#at = { ...this.#at, cursor: null, chain: this.#at.chain + 1, restarts: this.#at.restarts + 1 };
   }
-}
-
-/** Reading a page blocks the event loop for milliseconds, so let undici send the next request first. */
-async function letRequestLeave(): Promise<void> {
-  for (let turn = 0; turn < TURNS_TO_SEND; turn++) await nextTurn();
 }

@@ -1,28 +1,18 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
+import module, { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { namedCache } from '../core/home-folder.js';
-import { codeCache } from './bundle/code-cache.js';
-import { loadCompiled } from './bundle/load.js';
-import { needsSeparateModules } from './bundle/separate-modules.js';
 
-/** Runs the command that the arguments name, with the bundle that `npm run build` makes of `run.js` if it can. */
-const bundled = fileURLToPath(new URL('../../cli/run.cjs', import.meta.url));
-const useBundle = !needsSeparateModules(process.argv.slice(2), process.env) && existsSync(bundled);
-const { run } = useBundle ? loadBundle() : await import('./run.js');
-await run();
+// Keeps the code that V8 compiles for the next command. Node 20 has no such cache.
+const { enableCompileCache } = module as { enableCompileCache?: () => void };
+enableCompileCache?.();
 
-function loadBundle(): typeof import('./run.js') {
-  const { exports, keepCode } = loadCompiled(bundled, codeCache(folderOfCaches()));
-  process.on('exit', keepCode);
-  return exports as typeof import('./run.js');
-}
-
-/** `null`: there is none, such as for a user without a home or in a folder that was deleted. */
-function folderOfCaches(): string | null {
-  try {
-    return namedCache(process.env);
-  } catch {
-    return null;
-  }
+/** The bundle that `npm run build` makes of `run.js`: one file per part instead of a thousand, which Node loads faster. */
+const bundle = fileURLToPath(new URL('../../cli/run.cjs', import.meta.url));
+const separate = () => import('./run.js');
+if (existsSync(bundle)) {
+  const bundled = createRequire(import.meta.url)(bundle) as typeof import('./run.js');
+  await bundled.run(separate);
+} else {
+  await (await separate()).run();
 }

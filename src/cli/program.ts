@@ -9,7 +9,7 @@ import { addTriggerCommands } from './commands/triggers.js';
 import { addWriteBackCommand } from './commands/write-back.js';
 import { collect } from './shared/options.js';
 import { output } from './shared/output.js';
-import { runnableHere } from './shared/runnable.js';
+import { readOptionsFrom, runnableHere } from './shared/runnable.js';
 
 /**
  * Builds the command line. Each command's module is loaded when the command runs, so that `--help` is fast.
@@ -47,6 +47,7 @@ export function createProgram(onEnd: OnEnd): Command {
       writeErr: (text) => output.note(text.trimEnd(), 'error'),
     })
     .exitOverride();
+  readOptionsFrom(() => program.opts());
 
   // The help lists the commands in this order.
   addRunCommands(program, onEnd);

@@ -1,12 +1,20 @@
 import { homedir } from 'node:os';
+import type { Command } from 'commander';
 import { createProgram } from './program.js';
 import { EXIT } from './shared/exit-code.js';
 import { failureOf } from './shared/failure.js';
-import { wantsJsonLog } from './shared/options.js';
-import { logNotesAsJson, output, writeStderrSync } from './shared/output.js';
+import type { GlobalOptions } from './shared/options.js';
+import { output, writeStderrSync } from './shared/output.js';
 
-/** Runs the command that the arguments name, and ends the process with its exit code. */
-export async function run(): Promise<never> {
+/** Commands that run a worker or the simulated service in their process. */
+const HOSTS: readonly string[] = ['worker', 'replay', 'demo', 'simulator'];
+
+/**
+ * Runs the command that the arguments name, and ends the process with its exit code.
+ *
+ * @param separate loads this module from its own file; absent: this is that file, and not the bundle of the commands
+ */
+export async function run(separate?: () => Promise<{ run(): Promise<never> }>): Promise<never> {
   // Libraries such as the AWS SDK ask the system for the home of a user, and fail if it has no entry for the user. Docker
   // sets the same value for such users. This package creates nothing below it.
   if (process.env.HOME === '') delete process.env.HOME;
@@ -22,22 +30,19 @@ export async function run(): Promise<never> {
   // A log pipeline that ended must not end a worker, nor a good export: there is no other place to say so.
   process.stderr.on('error', () => {});
 
-  if (wantsJsonLog(process.argv)) {
-    logNotesAsJson();
-    // Node writes warnings and fatal errors as text.
-    process.removeAllListeners('warning');
-    process.on('warning', ({ message }) => output.note(message, 'warn'));
-  }
-  process.on('uncaughtException', (error) => {
-    writeStderrSync(failureOf(error, process.env).message, 'error');
-    process.exit(EXIT.failed);
-  });
-
   let code: number = EXIT.done;
+  const program = createProgram((ended) => {
+    code = ended;
+  });
+  program.hook('preAction', async (_, command) => {
+    if (separate !== undefined && usesPackages(command)) await (await separate()).run();
+    process.on('uncaughtException', (error) => {
+      writeStderrSync(failureOf(error, process.env).message, 'error');
+      process.exit(EXIT.failed);
+    });
+  });
   try {
-    await createProgram((ended) => {
-      code = ended;
-    }).parseAsync();
+    await program.parseAsync();
   } catch (error) {
     const failure = failureOf(error, process.env);
     const { errorCode } = failure;
@@ -50,6 +55,16 @@ export async function run(): Promise<never> {
     [process.stdout, process.stderr].map((stream) => new Promise((done) => stream.write('', done))),
   );
   process.exit();
+}
+
+/**
+ * Whether a command loads the SDK from its packages, itself or through a module of the user. Everything in its process must
+ * then share that copy of the SDK; the bundle contains another one.
+ */
+function usesPackages(command: Command): boolean {
+  const { dataConverter, traces, local } = command.optsWithGlobals<GlobalOptions & { local?: boolean }>();
+  const hasConverter = dataConverter !== undefined || Boolean(process.env.WORKTRACK_DATA_CONVERTER);
+  return HOSTS.includes(command.name()) || local === true || traces === true || hasConverter;
 }
 
 function hasHome(): boolean {

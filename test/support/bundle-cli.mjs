@@ -1,15 +1,13 @@
 // Bundles the commands that are clients: one file per part instead of a thousand, which Node loads several times faster.
-// They are CommonJS, whose compiled code can be kept (src/cli/bundle/load.ts). The library and the worker load separate
-// modules (src/cli/bundle/separate-modules.ts).
+// The library and the worker load separate modules (`usesPackages` in src/cli/run.ts).
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { rolldown } from 'rolldown';
-import { shortProtocol } from './short-protocol.mjs';
 
 /** Optional packages, and what only a worker loads: bundled commands never reach them. */
 const UNREACHED = [/^@temporalio\/(worker|activity|interceptors-)/, /^@opentelemetry\//, /^hyparquet/];
-/** Modules of the commands that `needsSeparateModules` names. */
+/** Modules of the commands that load the SDK from its packages. */
 const HOSTS =
   /\/dist\/src\/(cli\/(worker|local|demo)|simulator|temporal\/(worker\/traces|replay))\/?[^/]*\.js$/;
 const SDK = '/dist/src/lake/store/s3/sdk.js';
@@ -30,12 +28,12 @@ export async function bundleCli(root) {
   const commands = await bundle(root, {
     input: path.join(root, 'dist/src/cli/run.js'),
     external: (id) => UNREACHED.some((one) => one.test(id)),
-    plugins: [separateHosts(root), lazySdk(), shortProtocol(root), importByLoader()],
+    plugins: [separateHosts(root), lazySdk()],
     output: { dir, entryFileNames: '[name].cjs', chunkFileNames: '[name]-[hash].cjs' },
   });
   const sdk = await bundle(root, {
     input: 'virtual:aws-sdk',
-    plugins: [usedCommands(root), importByLoader()],
+    plugins: [usedCommands(root)],
     output: { dir, entryFileNames: AWS, chunkFileNames: 'aws-[name]-[hash].cjs' },
   });
   const chunks = [...commands, ...sdk];
@@ -80,14 +78,6 @@ function separateHosts(root) {
       if (!HOSTS.test(file)) return null;
       return { id: path.relative(path.join(root, 'dist/cli'), file), external: true };
     },
-  };
-}
-
-/** The loader of the bundle imports for it: `import()` fails in code from the cache of Node 20. */
-function importByLoader() {
-  return {
-    name: 'import-by-loader',
-    renderChunk: (code) => code.replace(/(?<![.\w])import\(/g, 'importModule('),
   };
 }
 

@@ -1,9 +1,9 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
-  ApplicationFailure,
   ChildWorkflowCancellationType,
   type ChildWorkflowOptions,
   getExternalWorkflowHandle,
+  isCancellation,
   ParentClosePolicy,
   type SignalDefinition,
   startChild,
@@ -30,6 +30,9 @@ export function nextResendMs(previous: number | null = null, first: number = 5 *
   return previous === null ? first : Math.min(2 * previous, HOUR_MS);
 }
 
+/** Starts for one signal. */
+const MAX_STARTS = 2;
+
 /** A workflow that outlives its starter. */
 interface LongLived<W extends Workflow> {
   readonly workflow: W;
@@ -40,37 +43,27 @@ interface LongLived<W extends Workflow> {
 }
 
 /**
- * Signals a workflow, and starts it if it is not running. It usually runs, and a signal takes fewer events than a start that
- * fails. If the workflow completes between start and signal, both are repeated once.
+ * Signals a workflow. If that fails, it starts the workflow, unless it is running, and signals again. It usually runs, and a
+ * signal takes fewer events than a start that fails. If the workflow completes between start and signal, both are repeated
+ * once.
  *
- * @throws the error of the second signal
+ * @throws the error of the last signal
  */
 export async function signalOrStart<W extends Workflow, Argument>(
   longLived: LongLived<W>,
   signal: SignalDefinition<[Argument]>,
   argument: Argument,
 ): Promise<void> {
-  try {
-    await getExternalWorkflowHandle(longLived.workflowId).signal(signal, argument);
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    await startAndSignal(longLived, signal, argument);
-  }
-}
-
-async function startAndSignal<W extends Workflow, Argument>(
-  longLived: LongLived<W>,
-  signal: SignalDefinition<[Argument]>,
-  argument: Argument,
-): Promise<void> {
   const handle = getExternalWorkflowHandle(longLived.workflowId);
-  await ensureStarted(longLived);
-  try {
-    await handle.signal(signal, argument);
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
+  for (let starts = 0; ; starts++) {
+    try {
+      await handle.signal(signal, argument);
+      return;
+    } catch (error) {
+      // The SDK has no error class for a workflow that is not running.
+      if (isCancellation(error) || starts === MAX_STARTS) throw error;
+    }
     await ensureStarted(longLived);
-    await handle.signal(signal, argument);
   }
 }
 
@@ -85,9 +78,4 @@ async function ensureStarted<W extends Workflow>({ workflow, ...options }: LongL
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
   }
-}
-
-/** The SDK has no error class for this case; its core only sets this text. */
-function isNotFound(error: unknown): boolean {
-  return error instanceof ApplicationFailure && /not found/.test(error.message);
 }

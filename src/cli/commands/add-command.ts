@@ -1,6 +1,7 @@
 import { Argument, type Command, Option } from 'commander';
 import type { ExitCode } from '../shared/exit-code.js';
 import { collect } from '../shared/options.js';
+import { logNotesAsJson } from '../shared/output.js';
 import { UsageError } from '../shared/usage-error.js';
 
 /** Receives the exit code of the command that ran. */
@@ -61,6 +62,16 @@ function resourcesOf(command: Command, named: readonly string[] = []): { resourc
   const takesThem = command.registeredArguments.some((argument) => argument.name() === RESOURCES);
   if (!takesThem || named.length + command.args.length === 0) return {};
   return { resource: [...new Set([...named, ...command.args])] };
+}
+
+/** Adds `--log-format`. Errors in the arguments are in the log, too, so the format counts as soon as it is parsed. */
+export function withLogFormat(command: Command): Command {
+  const formats = ['text', 'json'] as const;
+  return command
+    .addOption(new Option('--log-format <format>', 'log format on stderr').choices(formats).default('text'))
+    .on('option:log-format', (format: (typeof formats)[number]) => {
+      if (format === 'json') logNotesAsJson();
+    });
 }
 
 /** Adds the options of a command that prints one line per connection. */

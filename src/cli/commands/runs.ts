@@ -5,6 +5,7 @@ import {
   optionsOf,
   resourceArguments,
   resourceOption,
+  withLogFormat,
   withSeveral,
 } from './add-command.js';
 
@@ -13,15 +14,14 @@ const DETAILS = 'print the folder of each snapshot, also of connections without 
 /** Commands that run the mirror: the worker, and manual exports and backfills. */
 export function addRunCommands(program: Command, onEnd: OnEnd): void {
   const add = commandAdder(onEnd);
-  add<import('../worker/worker.js').WorkerCommandOptions>(
-    program,
-    'worker',
-    'run a worker until SIGTERM, then drain it',
-    async (options) => (await import('../worker/worker.js')).runWorker(options),
+  withLogFormat(
+    add<import('../worker/worker.js').WorkerCommandOptions>(
+      program,
+      'worker',
+      'run a worker until SIGTERM, then drain it',
+      async (options) => (await import('../worker/worker.js')).runWorker(options),
+    ),
   )
-    .addOption(
-      new Option('--log-format <format>', 'log format on stderr').choices(['text', 'json']).default('text'),
-    )
     .addOption(
       new Option('--log-level <level>', 'minimum log level')
         .choices(['trace', 'debug', 'info', 'warn', 'error'])

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { ALERT_EVENTS } from '../../core/alerts/index.js';
 import type { ScheduleAction } from '../triggers/schedule.js';
-import { commandAdder, type OnEnd, withSeveral } from './add-command.js';
+import { commandAdder, type OnEnd, withLogFormat, withSeveral } from './add-command.js';
 
 /** Commands for automatic runs and their alerts: the Schedule, change notices, and targets of alerts. */
 export function addTriggerCommands(program: Command, onEnd: OnEnd): void {
@@ -34,20 +34,18 @@ export function addTriggerCommands(program: Command, onEnd: OnEnd): void {
     .addOption(new Option('--event <event>', 'event of the example').choices(ALERT_EVENTS).default('failure'))
     .option('--json', 'print one JSON object');
 
-  add<import('../triggers/webhook.js').WebhookOptions>(
-    program,
-    'webhook',
-    'receive change notices until SIGTERM and start incremental runs for them',
-    async (options) => (await import('../triggers/webhook.js')).runWebhook(options),
-    'several',
-  )
-    .option(
+  withLogFormat(
+    add<import('../triggers/webhook.js').WebhookOptions>(
+      program,
+      'webhook',
+      'receive change notices until SIGTERM and start incremental runs for them',
+      async (options) => (await import('../triggers/webhook.js')).runWebhook(options),
+      'several',
+    ).option(
       '--listen <host:port>',
       'address for all connections (default: webhook.listen of each connection)',
-    )
-    .addOption(
-      new Option('--log-format <format>', 'log format on stderr').choices(['text', 'json']).default('text'),
-    );
+    ),
+  );
 }
 
 const SCHEDULE: Readonly<Record<ScheduleAction, string>> = {

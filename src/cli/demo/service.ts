@@ -69,11 +69,11 @@ function spread(items: readonly string[], count: number): string[] {
   return old.filter((_, i) => i % step === 0).slice(0, count);
 }
 
-/** `worktrack simulator`: runs the entry point of the simulated service until a signal stops it. */
+/** `worktrack simulator`: runs the simulated service until a signal stops it. */
 export async function runSimulator(args: readonly string[]): Promise<ExitCode> {
-  process.argv.splice(2, Number.POSITIVE_INFINITY, ...args);
-  await import('../../simulator/main.js');
-  // The entry point ends the process itself, unless it failed to start.
+  const { runSimulatorCommand } = await import('../../simulator/simulator-command.js');
+  await runSimulatorCommand(args);
+  // A signal ends the process. If the service could not start, nothing keeps the process running.
   await new Promise((resolve) => process.once('beforeExit', resolve));
   return process.exitCode === EXIT.usage ? EXIT.usage : EXIT.done;
 }

@@ -31,12 +31,6 @@ export function isSeveral({ all, connections = [] }: SeveralOptions): boolean {
   return all === true || connections.length > 1;
 }
 
-/** Whether the arguments ask for a log in JSON. Needed before they are parsed: an error in them is in the log, too. */
-export function wantsJsonLog(args: readonly string[]): boolean {
-  const at = args.lastIndexOf('--log-format');
-  return args.includes('--log-format=json') || (at !== -1 && args[at + 1] === 'json');
-}
-
 /** The given options as words of a command, with a space before each: ` --config other.yaml`. */
 export function optionWords(
   options: Pick<GlobalOptions, 'config' | 'connection' | 'address' | 'namespace'>,

@@ -26,6 +26,9 @@ let logFormat: NoteFormat | null = null;
 /** From now on, everything that this process writes to stderr is one JSON object per line, like the log. */
 export function logNotesAsJson(): void {
   logNotes(jsonNote);
+  // Node writes warnings as text.
+  process.removeAllListeners('warning');
+  process.on('warning', ({ message }) => output.note(message, 'warn'));
 }
 
 /** From now on, everything that this process writes to stderr has the format of a log. */

@@ -2,12 +2,22 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { delimiter, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { shellWord } from './options.js';
 
+/** The global options that say where the configuration and the servers are. */
+interface PlaceOptions {
+  readonly config?: string;
+  readonly address?: string;
+  readonly namespace?: string;
+  readonly taskQueue?: string;
+  readonly dataConverter?: string;
+  readonly connection?: readonly string[];
+}
+
 /** How this process was started. */
 export interface Started {
   /** The path of the script, as `process.argv[1]`. */
   readonly script: string;
-  /** The arguments of the command. */
-  readonly args: readonly string[];
+  /** The global options, as far as they are parsed. */
+  readonly options: PlaceOptions;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
 }
@@ -23,14 +33,21 @@ export function runnable(text: string, started: Started): string {
   const prefix = commandPrefix(started);
   return text.replace(COMMAND, (whole, words: string, at: number) => {
     const rest = text.slice(at + whole.length);
-    return `${prefix} ${words}${missingOptions(words, rest, started.args)}`;
+    return `${prefix} ${words}${missingOptions(words, rest, started.options)}`;
   });
+}
+
+let optionsHere: () => PlaceOptions = () => ({});
+
+/** Tells `runnableHere` how to read the global options of this process. */
+export function readOptionsFrom(read: () => PlaceOptions): void {
+  optionsHere = read;
 }
 
 /** The same for this process. */
 export function runnableHere(text: string): string {
-  const [, script = '', ...args] = process.argv;
-  return runnable(text, { script, args, env: process.env, cwd: workingFolder() });
+  const [, script = ''] = process.argv;
+  return runnable(text, { script, options: optionsHere(), env: process.env, cwd: workingFolder() });
 }
 
 /** The working directory, also if it has been removed. */
@@ -58,23 +75,29 @@ const NAMES = Object.entries(COMMANDS)
 const COMMAND = new RegExp(`(?<![\\w./-])worktrack (${NAMES})(?![\\w-])`, 'g');
 
 /** Options without which a command would use another configuration or other servers. */
-const PLACE = ['--config', '--address', '--namespace', '--task-queue', '--data-converter'];
+const PLACE = {
+  config: '--config',
+  address: '--address',
+  namespace: '--namespace',
+  taskQueue: '--task-queue',
+  dataConverter: '--data-converter',
+} as const;
 /** These commands start their own servers, or use none. */
 const WITHOUT_PLACE = ['demo', 'simulator', 'init', 'replay', 'config schema'];
 /** These commands do not work on one connection of the configuration. */
 const WITHOUT_CONNECTION = [...WITHOUT_PLACE, 'worker', 'webhook', 'config check'];
 
-function missingOptions(command: string, rest: string, args: readonly string[]): string {
+function missingOptions(command: string, rest: string, options: PlaceOptions): string {
   const own = /^[^\n`]*/.exec(rest)![0];
   const isMissing = (option: string): boolean => !own.includes(` ${option}`);
   const found: string[] = [];
   if (!WITHOUT_PLACE.includes(command)) {
-    for (const option of PLACE.filter(isMissing)) {
-      const value = valuesOf(option, args).at(-1);
-      if (value !== undefined) found.push(option, shellWord(value));
+    for (const [name, option] of Object.entries(PLACE)) {
+      const value = options[name as keyof typeof PLACE];
+      if (value !== undefined && isMissing(option)) found.push(option, shellWord(value));
     }
   }
-  const connections = valuesOf('--connection', args);
+  const { connection: connections = [] } = options;
   if (
     connections.length === 1 &&
     !WITHOUT_CONNECTION.includes(command) &&
@@ -83,13 +106,6 @@ function missingOptions(command: string, rest: string, args: readonly string[]):
   )
     found.push('--connection', shellWord(connections[0]!));
   return found.map((word) => ` ${word}`).join('');
-}
-
-function valuesOf(option: string, args: readonly string[]): string[] {
-  return args.flatMap((arg, at) => {
-    if (arg === option) return args[at + 1] === undefined ? [] : [args[at + 1]!];
-    return arg.startsWith(`${option}=`) ? [arg.slice(option.length + 1)] : [];
-  });
 }
 
 /** The first words of a command line that runs this program. */

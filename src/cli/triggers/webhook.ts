@@ -28,7 +28,7 @@ import {
 
 export interface WebhookOptions extends GlobalOptions {
   readonly listen?: string;
-  /** `json` is also known before the arguments are parsed (`wantsJsonLog`). */
+  /** `json` counts as soon as it is parsed (`withLogFormat`). */
   readonly logFormat: 'text' | 'json';
 }
 

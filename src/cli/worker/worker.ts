@@ -27,7 +27,6 @@ import { UsageError } from '../shared/usage-error.js';
 import { unreadableKeys } from './check-keys.js';
 import { type DeploymentOptions, readDeployment } from './deployment.js';
 import { type HealthServer, readHealth, startHealthServer } from './health.js';
-import { collectGarbage, growHeapWithWork, keepHeapSmall } from './heap.js';
 import { readMetricsAddress, startMetrics } from './metrics-address.js';
 import { reloadOnChange } from './reload.js';
 import { installRuntime, type LogFormat, type LogLevelName } from './runtime.js';
@@ -52,7 +51,6 @@ export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
  * configuration again.
  */
 export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode> {
-  keepHeapSmall();
   const { logFormat: format, logLevel: level } = options;
   const limits = {
     maxConcurrentActivities: optional('--max-activities', options.maxActivities),
@@ -98,7 +96,6 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   });
   const state = (): WorkerState => (stop.signal.aborted ? 'draining' : (worker?.state ?? 'connecting'));
   let health: HealthServer | null = null;
-  let endGrowth: (() => void) | null = null;
   try {
     // Starts before Temporal is reached, so that an orchestrator does not kill a worker that is still connecting.
     if (listen !== null) health = await startHealthServer(listen, state);
@@ -121,8 +118,6 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     worker = created;
     if (current !== settings) created.reload(current);
     if (format === 'text') announce(created, current, deployment);
-    await collectGarbage();
-    endGrowth = growHeapWithWork();
     if (stop.signal.aborted) created.stop();
     else stop.signal.addEventListener('abort', () => created.stop(), { once: true });
     await created.run();
@@ -133,7 +128,6 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     throw toUserError(error, place);
   } finally {
     reloading.close();
-    endGrowth?.();
     stop.release();
     await health?.close();
     await traces?.close();

@@ -56,13 +56,6 @@ export function shippedBundle(list: WorkflowList = 'index'): { codePath: string 
   return { codePath };
 }
 
-/** Whether a bundle contains the workflows of this package, and no module of the user. */
-export function isShipped(bundle: WorkflowBundleOption | undefined): boolean {
-  return (
-    bundle !== undefined && 'codePath' in bundle && Object.values(SHIPPED_BUNDLES).includes(bundle.codePath)
-  );
-}
-
 /**
  * The workflow bundle for a worker with this data converter and these interceptors. Codecs run outside the sandbox and
  * need no bundling. Converters and interceptors run inside, so they are bundled with the workflows.

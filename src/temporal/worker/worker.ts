@@ -6,12 +6,10 @@ import type { Settings } from '../../core/settings.js';
 import { type ConnectOptions, type TemporalConfig, temporalConfig, workerProxy } from '../client/connect.js';
 import { KeptConnection } from '../client/kept-connection.js';
 import { probeWorker } from '../client/probe.js';
-import { bundleFor, isShipped } from './bundle.js';
-import { cacheBytes, cachedWorkflows } from './cached-workflows.js';
-import { availableMemory, defaultMemory, MemorySlots } from './memory-slots.js';
+import { bundleFor } from './bundle.js';
+import { activityMemory, activitySlots, availableMemory, cachedWorkflows } from './limits.js';
 import { WorktrackPlugin } from './plugin.js';
 import { runtimeMeter } from './telemetry.js';
-import { inLightThread } from './workflow-threads.js';
 
 /** Longest drain of a worker whose connection to Temporal is lost. Its activities save their positions in the lake. */
 const GIVE_UP_DRAIN_MS = 30 * SECOND_MS;
@@ -28,8 +26,8 @@ export interface WorktrackWorkerOptions extends ConnectOptions {
   /** Concurrent activities in this process. Default: 16. */
   readonly maxConcurrentActivities?: number | undefined;
   /**
-   * Memory for concurrent activities, in bytes. An activity that holds pages, chunks or parts counts as 64 MiB, others as
-   * 8 MiB. Default: half of what an idle worker leaves free of the machine's or the container's memory.
+   * Memory for concurrent activities, in bytes. It limits their number, because each counts as 64 MiB. Default: half of what
+   * an idle worker leaves free of the machine's or the container's memory.
    */
   readonly maxActivityMemoryBytes?: number | undefined;
   /**
@@ -116,10 +114,7 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
       interceptors,
       plugins: [...plugins, plugin],
     };
-    // A plugin could bring other workflows.
-    const others = [...plugins, ...(workerOptions.connection?.plugins ?? [])];
-    const isTrusted = others.length === 0 && isShipped(workerOptions.workflowBundle);
-    const created = await inLightThread(() => Worker.create(workerOptions), { isTrusted });
+    const created = await Worker.create(workerOptions);
     worker = created;
     let stopped = false;
     const stop = (): void => {
@@ -194,23 +189,12 @@ async function optionsOf(options: WorktrackWorkerOptions): Promise<Partial<Worke
   };
 }
 
-/** The limits of concurrent work. The SDK accepts either a tuner or numbers, so numbers of the caller replace the tuner. */
+/** The limit of concurrent activities, unless the caller sets one. The SDK accepts either a tuner or numbers. */
 function slotsOf(options: WorktrackWorkerOptions, cached: number): Partial<WorkerOptions> {
-  const { maxConcurrentActivities: maxActivities = 16, worker = {} } = options;
+  const { maxConcurrentActivities = 16, worker = {} } = options;
   if (worker.tuner !== undefined || worker.maxConcurrentActivityTaskExecutions !== undefined) return {};
-  const { maxConcurrentWorkflowTaskExecutions, maxConcurrentLocalActivityExecutions } = worker;
-  if (maxConcurrentWorkflowTaskExecutions !== undefined || maxConcurrentLocalActivityExecutions !== undefined)
-    return { maxConcurrentActivityTaskExecutions: maxActivities };
-  const memoryBytes = options.maxActivityMemoryBytes ?? defaultMemory(availableMemory(), cacheBytes(cached));
-  return {
-    tuner: {
-      activityTaskSlotSupplier: new MemorySlots({ maxActivities, memoryBytes }),
-      // The SDK's defaults.
-      workflowTaskSlotSupplier: { type: 'fixed-size', numSlots: 40 },
-      localActivityTaskSlotSupplier: { type: 'fixed-size', numSlots: 100 },
-      nexusTaskSlotSupplier: { type: 'fixed-size', numSlots: 100 },
-    },
-  };
+  const memoryBytes = options.maxActivityMemoryBytes ?? activityMemory(availableMemory(), cached);
+  return { maxConcurrentActivityTaskExecutions: activitySlots(maxConcurrentActivities, memoryBytes) };
 }
 
 /** Each workflow of this package sets its versioning behaviour (workflows/versioned.ts); the default is for others. */

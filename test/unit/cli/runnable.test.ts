@@ -28,7 +28,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 describe('the command in a hint', () => {
   const started = (script: string, more: Partial<Started> = {}): Started => ({
     script,
-    args: [],
+    options: {},
     env: { PATH: ['/usr/bin', at('nowhere')].join(delimiter) },
     cwd: root,
     ...more,
@@ -89,12 +89,11 @@ describe('the command in a hint', () => {
 
   it('has the options with which the user found the configuration and the servers', () => {
     const main = put(at('clone/dist/src/cli/main.js'));
-    const args = [
-      ...['status', '--config', 'my file.yaml', '--address=temporal:7233', '--connection', 'acme', '--json'],
-      ...['--task-queue', 'q'],
-    ];
-    const text = (line: string, given = args) =>
-      runnable(line, started(main, { args: given, cwd: at('clone') }));
+    const options: Started['options'] = {
+      ...{ config: 'my file.yaml', address: 'temporal:7233', connection: ['acme'], taskQueue: 'q' },
+    };
+    const text = (line: string, given = options) =>
+      runnable(line, started(main, { options: given, cwd: at('clone') }));
     const command = 'node dist/src/cli/main.js';
     const place = "--config 'my file.yaml' --address temporal:7233 --task-queue q";
     expect(text('Start one with: worktrack worker')).toBe(`Start one with: ${command} worker ${place}`);
@@ -107,10 +106,8 @@ describe('the command in a hint', () => {
     expect(text('worktrack ddl --config x.yaml --setup')).toContain(`${command} ddl --address`);
     expect(text('worktrack export --all')).not.toContain('--connection');
     expect(text('worktrack demo --keep')).toBe(`${command} demo --keep`);
-    expect(text('worktrack doctor', ['export', '--connection', 'a', '--connection', 'b'])).toBe(
-      `${command} doctor`,
-    );
-    expect(text('two: `worktrack export` and `worktrack status`', [])).toBe(
+    expect(text('worktrack doctor', { connection: ['a', 'b'] })).toBe(`${command} doctor`);
+    expect(text('two: `worktrack export` and `worktrack status`', {})).toBe(
       `two: \`${command} export\` and \`${command} status\``,
     );
   });

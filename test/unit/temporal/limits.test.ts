@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Settings } from '../../../src/core/settings.js';
-import { cacheBytes, cachedWorkflows } from '../../../src/temporal/worker/cached-workflows.js';
+import { activityMemory, activitySlots, cachedWorkflows } from '../../../src/temporal/worker/limits.js';
+
+const MIB = 2 ** 20;
 
 /** @param resources number of resources of each connection */
 function cachedFor(...resources: number[]): number {
@@ -25,8 +27,21 @@ describe('a worker caches by default', () => {
   });
 });
 
-it('a cached workflow beyond the first 100 counts as 0.2 MiB', () => {
-  expect(cacheBytes(50)).toBe(0);
-  expect(cacheBytes(100)).toBe(0);
-  expect(cacheBytes(420)).toBe(64 * 2 ** 20);
+describe('a worker runs at once', () => {
+  it('as many activities as fit into their memory, up to the limit', () => {
+    expect(activitySlots(16, 1024 * MIB)).toBe(16);
+    expect(activitySlots(4, 1024 * MIB)).toBe(4);
+    expect(activitySlots(16, 1023 * MIB)).toBe(15);
+    expect(activitySlots(16, 128 * MIB)).toBe(2);
+  });
+
+  it('one activity however little memory there is', () => {
+    for (const bytes of [63 * MIB, 1, 0, -100 * MIB]) expect(activitySlots(16, bytes)).toBe(1);
+  });
+
+  it('activities that need half of what the idle worker and its cached workflows leave free', () => {
+    expect(activityMemory(1024 * MIB, 100)).toBe(416 * MIB);
+    expect(activityMemory(1024 * MIB, 50)).toBe(416 * MIB);
+    expect(activityMemory(1024 * MIB, 420)).toBe(384 * MIB);
+  });
 });

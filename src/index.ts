@@ -76,6 +76,7 @@ export { ERROR_CODES, type ErrorCode, WorktrackError } from './core/errors.js';
 export type { ExitCode } from './core/exit-code.js';
 export { METRICS, type MetricDefinition } from './core/metrics.js';
 export { OutOfReachError, type ReachOptions } from './core/reach.js';
+export type { ResourceState, Verdict } from './core/resource-state.js';
 export { isRunId } from './core/run-id.js';
 export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';
 export { VERSION } from './core/version.js';
@@ -183,8 +184,6 @@ export type { ScheduledRun } from './temporal/schedule/schedule-runs.js';
 export type { Retrying } from './temporal/status/retrying.js';
 export { type LoggedRun, type RunLogOptions, readRunLog } from './temporal/status/run-log.js';
 export {
-  isFresh,
-  type ResourceState,
   type ResourceStatus,
   readStatus,
   type StatusOptions,

@@ -1,5 +1,6 @@
 import { HAS_STARTED, observeRun, observeWriteBack } from '../../src/core/alerts/index.js';
 import type { Activities, AlertReport, ReportAlertsInput } from '../../src/core/contract/index.js';
+import { parseRunDate } from '../../src/core/run-id.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
 import { isSchemaChange } from '../../src/lake/rows/schema.js';
 import { temporalClock } from '../shared/activity-context.js';
@@ -32,10 +33,13 @@ async function nextCheck(
   runs: ReportAlertsInput['runs'],
   now: number,
 ): Promise<Pick<AlertReport, 'checkAt' | 'checkBy'>> {
-  const published = runs.filter(({ outcome }) => outcome === 'published').map(({ resource }) => resource);
+  const published = runs.filter(({ outcome }) => outcome === 'published');
   if (published.length === 0) return {};
   const maxAges = maxAgesOf(settings, await scheduleFacts(settings, now));
-  const at = maxAges.size === 0 ? null : now + Math.min(...maxAges.values());
-  if (settings.resources.every(({ name }) => published.includes(name))) return { checkAt: at };
+  // The data is as old as the start of its run, or a little older, so it is too old at the time of the check.
+  const starts = published.map(({ runId }) => (runId === null ? now : parseRunDate(runId)));
+  const at = maxAges.size === 0 ? null : Math.min(...starts) + Math.min(...maxAges.values()) + 1;
+  const names = published.map(({ resource }) => resource);
+  if (settings.resources.every(({ name }) => names.includes(name))) return { checkAt: at };
   return at === null ? {} : { checkBy: at };
 }

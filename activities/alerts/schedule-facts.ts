@@ -3,7 +3,8 @@ import { type ScheduleDescription, ScheduleNotFoundError } from '@temporalio/cli
 import { msToTs, tsToMs } from '@temporalio/common/lib/time.js';
 import { longestGap } from '../../src/core/alerts/index.js';
 import { scheduleId } from '../../src/core/contract/index.js';
-import { DAY_MS, MINUTE_MS } from '../../src/core/duration.js';
+import { SCHEDULE_GRACE_MS } from '../../src/core/data-age.js';
+import { DAY_MS } from '../../src/core/duration.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
 
 /** What Temporal knows of the Schedule of a connection. Times are milliseconds since 1970. */
@@ -21,8 +22,6 @@ export type ScheduleFacts =
       readonly longestGapMs: number | null;
     };
 
-/** How long a run may take to start. */
-const GRACE_MS = 10 * MINUTE_MS;
 /** Periods in which due times are looked for, until there are enough. The server lists 1,000 of them at most. */
 const PERIODS_MS = [35 * DAY_MS, 400 * DAY_MS, 1500 * DAY_MS];
 
@@ -35,7 +34,7 @@ export async function scheduleFacts(connection: ConnectionSettings, now: number)
     if (described.state.paused) return { state: 'paused' };
     const { createdAt, lastUpdatedAt } = described.info;
     const changedAt = (lastUpdatedAt ?? createdAt).getTime();
-    const until = now - GRACE_MS - connection.schedule.jitterMs;
+    const until = now - SCHEDULE_GRACE_MS - connection.schedule.jitterMs;
     const due =
       until <= changedAt ? [] : await matchingTimes(id, Math.max(changedAt, until - 35 * DAY_MS), until);
     return {

@@ -11,7 +11,7 @@ import { signalAlerts } from './signal-alerts.js';
 
 /**
  * Looks whether the data of a connection have become stale, and whether its Schedule is behind, and reports it to the
- * workflow that sends alerts. `latest.json` says when the last run was published, whoever published it.
+ * workflow that sends alerts. `latest.json` has the checkpoint, whoever published it.
  */
 export function createWatch(deps: ActivityDeps): Activities['worktrack.watch'] {
   return async ({ connection, always }) => {
@@ -27,18 +27,22 @@ export function createWatch(deps: ActivityDeps): Activities['worktrack.watch'] {
       const pointer = await readPointer(store, name);
       if (pointer !== null) published.push(Date.parse(pointer.publishedAt));
       // A resource that was never published is as old as its Schedule.
-      const publishedAt = pointer === null ? createdAt : Date.parse(pointer.publishedAt);
-      if (publishedAt === null || maxAges.size === 0) {
+      const dataFrom = pointer === null ? createdAt : Date.parse(pointer.checkpoint.updatedSince);
+      if (dataFrom === null || maxAges.size === 0) {
         observations.push({ resource: name, covers: ['stale'], problems: [], quietly: true });
         continue;
       }
-      const { observation, checkAt } = observeAge(name, { now, publishedAt, maxAges });
+      const { observation, checkAt } = observeAge(name, { now, dataFrom, maxAges });
       observations.push(observation);
       if (checkAt !== null) checks.push(checkAt);
     }
     if (facts.state === 'active') {
       const started = [...(facts.startedAt === null ? [] : [facts.startedAt]), ...published];
-      const observation = observeSchedule(facts.dueAt, started.length === 0 ? null : Math.max(...started));
+      const observation = observeSchedule(
+        facts.dueAt,
+        started.length === 0 ? null : Math.max(...started),
+        now,
+      );
       observations.push(observation);
       // Whatever becomes of the watcher, the end is noticed.
       if (observation.problems.length > 0) checks.push(now + HOUR_MS);

@@ -83,7 +83,7 @@ const target = section({
   maxAge: duration({ unit: 'h', min: MINUTE_MS })
     .optional()
     .describe(
-      'For `stale`: how old the last published run of a resource may be. Default: the longest time between two runs of the Schedule, plus `retries.giveUpAfter`; none without a Schedule or while it is paused.',
+      'For `stale`: how old the checkpoint of a resource may be. Default: the longest time between two runs of the Schedule, plus `retries.giveUpAfter`; none without a Schedule or while it is paused.',
     ),
 }).superRefine(({ format, url: address, key, on, maxAge }, context) => {
   const add = (path: string, message: string): void =>

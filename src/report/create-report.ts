@@ -1,4 +1,6 @@
 import type { RunId } from '../core/brands.js';
+import { DEFAULT_MAX_AGE_MS } from '../core/data-age.js';
+import type { Verdict } from '../core/resource-state.js';
 import { DamagedError } from '../lake/damaged-error.js';
 import { RunChain } from '../lake/published/chain.js';
 import { readPointer } from '../lake/published/pointer.js';
@@ -10,12 +12,10 @@ import { renderReport } from './html.js';
 import {
   type ConnectionReport,
   type Coverage,
-  DEFAULT_MAX_AGE_MS,
   REPORTED_RUNS,
   type ResourceReport,
   resourceReport,
   type UnpublishedRun,
-  unreadable,
 } from './model.js';
 
 export interface ReportRequest {
@@ -27,17 +27,21 @@ export interface ReportRequest {
   readonly runId: RunId | null;
   /** Milliseconds since 1970. */
   readonly madeAt: number;
+  /** The age from which data is stale, in milliseconds. Default: 26 hours. */
+  readonly maxAgeMs?: number;
   /** Charts of what the rows contain. Without them, the page has no record data. */
   readonly figures?: FigureGroup | undefined;
 }
 
-/** Failed and running runs, which the lake does not know. */
-export interface KnownRuns {
+/** What the lake does not know: failed and running runs, and the state of each resource, as `status` shows it. */
+export interface KnownFromTemporal {
   readonly coverage: Coverage;
   readonly runs: readonly UnpublishedRun[];
+  /** By resource. */
+  readonly verdicts?: ReadonlyMap<string, Verdict>;
 }
 
-const PUBLISHED_ONLY: KnownRuns = { coverage: 'published', runs: [] };
+const PUBLISHED_ONLY: KnownFromTemporal = { coverage: 'published', runs: [] };
 
 /**
  * Creates the report on the published runs of some resources, read from the lake only.
@@ -51,8 +55,8 @@ const PUBLISHED_ONLY: KnownRuns = { coverage: 'published', runs: [] };
 export async function createReport(store: ObjectStore, request: ReportRequest): Promise<string | null> {
   const connection = await readConnectionReport(store, request);
   if (connection === null) return null;
-  const { madeAt, figures } = request;
-  return renderReport({ madeAt, maxAgeMs: DEFAULT_MAX_AGE_MS, connections: [connection], figures });
+  const { madeAt, figures, maxAgeMs = DEFAULT_MAX_AGE_MS } = request;
+  return renderReport({ madeAt, maxAgeMs, connections: [connection], figures });
 }
 
 /**
@@ -64,13 +68,12 @@ export async function createReport(store: ObjectStore, request: ReportRequest): 
 export async function readConnectionReport(
   store: ObjectStore,
   request: ReportRequest,
-  known: KnownRuns = PUBLISHED_ONLY,
+  known: KnownFromTemporal = PUBLISHED_ONLY,
 ): Promise<ConnectionReport | null> {
   const { connection } = request;
   const found: (ResourceReport | null)[] = [];
   // One at a time, to keep the load on the store low.
-  for (const resource of request.resources)
-    found.push(await readResource(store, resource, request, known.runs));
+  for (const resource of request.resources) found.push(await readResource(store, resource, request, known));
   const resources = found.filter((one) => one !== null);
   if (resources.length === 0) return null;
   return { connection, lake: store.url, coverage: known.coverage, resources };
@@ -79,16 +82,19 @@ export async function readConnectionReport(
 async function readResource(
   store: ObjectStore,
   resource: string,
-  { connection, baseUrl, runId, madeAt: at }: ReportRequest,
-  unpublished: readonly UnpublishedRun[],
+  { connection, baseUrl, runId, madeAt: at, maxAgeMs }: ReportRequest,
+  { runs: unpublished, verdicts }: KnownFromTemporal,
 ): Promise<ResourceReport | null> {
+  const options = { at, unpublished, maxAgeMs };
+  const verdict = verdicts?.get(resource);
   try {
     const pointer = await readPointer(store, resource);
-    if (pointer === null) return runId === null ? resourceReport(resource, [], { at, unpublished }) : null;
+    if (pointer === null)
+      return runId === null ? resourceReport(resource, [], { ...options, verdict }) : null;
     const claim = { connection, baseUrl: baseUrl ?? pointer.baseUrl };
     if (hasOtherOwner(pointer, claim)) {
       if (runId !== null) return null;
-      return { ...resourceReport(resource, [], { at, unpublished }), owner: otherOwnerText(pointer, claim) };
+      return resourceReport(resource, [], { ...options, owner: otherOwnerText(pointer, claim) });
     }
     const chain = new RunChain(store, pointer);
     const most = REPORTED_RUNS;
@@ -97,13 +103,13 @@ async function readResource(
     if (runs === null) return null;
     if (runs[0] === undefined) {
       const problem = `cannot read the change log of the last run, ${pointer.runId}`;
-      return unreadable(resource, problem, { at, unpublished });
+      return resourceReport(resource, [], { ...options, problem });
     }
     const until = runId === null ? at : Date.parse(runs[0].publishedAt);
-    return resourceReport(resource, runs, { at: until, unpublished });
+    return resourceReport(resource, runs, { ...options, at: until, verdict });
   } catch (error) {
     // The report shows damaged data as a problem. The caller handles a store that does not answer.
     if (!(error instanceof SyntaxError || error instanceof DamagedError)) throw error;
-    return unreadable(resource, error.message, { at, unpublished });
+    return resourceReport(resource, [], { ...options, problem: error.message });
   }
 }

@@ -1,9 +1,9 @@
+import { type Listed, listResources, needsAttention } from './attention.js';
 import { figureSection } from './figures.js';
 import { html, type Markup, NOTHING, raw } from './markup.js';
 import type { Coverage, Report } from './model.js';
 import { overview, summary } from './overview.js';
 import { resourceSection } from './resource.js';
-import { type Judged, judgeAll, needsAttention } from './state.js';
 import { STYLE } from './style.js';
 import { count, time } from './text.js';
 
@@ -20,7 +20,7 @@ const MAX_NAMED = 5;
  * phone and follows the system's light or dark mode. All values from the service, Temporal or the lake are escaped.
  */
 export function renderReport({ madeAt, maxAgeMs, connections, figures = null }: Report): string {
-  const all = judgeAll(connections, maxAgeMs);
+  const all = listResources(connections);
   const many = connections.length > 1;
   const [only] = connections;
   const title = many || only === undefined ? `${count(connections.length)} connections` : only.connection;
@@ -33,7 +33,7 @@ export function renderReport({ madeAt, maxAgeMs, connections, figures = null }: 
       open: all.length < MANY_SECTIONS || needsAttention(one),
     }),
   );
-  const anchorOf = (one: Judged): string | null => anchors.get(one) ?? null;
+  const anchorOf = (one: Listed): string | null => anchors.get(one) ?? null;
   const rest =
     all.length > detailed.length
       ? html`<p class="dim">Details of the first ${count(detailed.length)} resources. For the others, run worktrack report --connection NAME</p>`

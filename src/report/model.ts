@@ -6,6 +6,8 @@ import type {
   RunCounts,
   RunOutcome,
 } from '../core/contract/index.js';
+import { DEFAULT_MAX_AGE_MS } from '../core/data-age.js';
+import { factsOfRuns, judgeResource, type Verdict } from '../core/resource-state.js';
 import type { CheckResult } from '../lake/checks/result.js';
 import type { Manifest } from '../lake/published/manifest.js';
 import { type Column, isSchemaChange, schemaChanges } from '../lake/rows/schema.js';
@@ -15,9 +17,6 @@ import { count } from './text.js';
 
 /** Maximum number of runs per resource in a report. */
 export const REPORTED_RUNS = 30;
-
-/** A nightly run and two hours: the same limit as the alert `WorktrackDataTooOld`, in milliseconds. */
-export const DEFAULT_MAX_AGE_MS = 26 * 60 * 60_000;
 
 /** The data of a report: counts, names, times and error messages, but no record content. */
 export interface Report {
@@ -47,14 +46,11 @@ export interface ResourceReport {
   readonly resource: string;
   /** The time at which the resource's age is judged, in milliseconds since 1970. */
   readonly at: number;
-  /** Published runs, newest first, at most `REPORTED_RUNS`; empty if nothing is published or `problem` is set. */
+  readonly verdict: Verdict;
+  /** Published runs, newest first, at most `REPORTED_RUNS`; empty if nothing is published, or it cannot be read. */
   readonly runs: readonly ReportedRun[];
   /** Failed and running runs, newest first, without those in `runs`. */
   readonly unpublished: readonly UnpublishedRun[];
-  /** Why the lake cannot be read. */
-  readonly problem: string | null;
-  /** The connection of another name or URL to which the lake belongs, and what to do; absent: it belongs to this one. */
-  readonly owner?: string;
 }
 
 /** One published run. Times are milliseconds since 1970. */
@@ -95,14 +91,23 @@ export interface ResourceReportOptions {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly unpublished?: readonly UnpublishedRun[];
+  /** The age from which data is stale, in milliseconds. Default: 26 hours. */
+  readonly maxAgeMs?: number | undefined;
+  /** Why the lake cannot be read. */
+  readonly problem?: string;
+  /** The connection of another name or URL to which the lake belongs, and what to do. */
+  readonly owner?: string;
+  /** What `status` says. Default: judged from these runs. */
+  readonly verdict?: Verdict | undefined;
 }
 
 /** @param runs newest first, as `readHistory` gives them */
 export function resourceReport(
   resource: string,
   runs: readonly Manifest[],
-  { at, unpublished = [] }: ResourceReportOptions,
+  options: ResourceReportOptions,
 ): ResourceReport {
+  const { at, unpublished = [], maxAgeMs = DEFAULT_MAX_AGE_MS, problem = null, owner = null } = options;
   const seen = new Set<RunId | null>(runs.map(({ runId }) => runId));
   // An export and the mirror both report the last failed run.
   const isNew = ({ runId }: UnpublishedRun): boolean => {
@@ -110,15 +115,15 @@ export function resourceReport(
     seen.add(runId);
     return !known;
   };
-  return {
-    resource,
-    at,
-    problem: null,
-    runs: runs.map((run, i) => toReportedRun(run, runs[i + 1])),
-    unpublished: unpublished
-      .filter((run) => run.resource === resource && isNew(run))
-      .sort((a, b) => b.startedAt - a.startedAt),
-  };
+  const reported = runs.map((run, i) => toReportedRun(run, runs[i + 1]));
+  const others = unpublished
+    .filter((run) => run.resource === resource && isNew(run))
+    .sort((a, b) => b.startedAt - a.startedAt);
+  const [newest] = reported;
+  const isRolledBack = runs[0]?.rolledBack != null;
+  const facts = factsOfRuns(newest === undefined ? null : { ...newest, rolledBack: isRolledBack }, others);
+  const judged = judgeResource({ ...facts, problem, owner }, { maxAgeMs, at });
+  return { resource, at, verdict: options.verdict ?? judged, runs: reported, unpublished: others };
 }
 
 /** @param before the run before it; `undefined` if it is not known */
@@ -156,15 +161,6 @@ function outcomesOf(checks: readonly CheckResult[]): Record<string, CheckOutcome
 
 function isGapWarning({ gap }: Manifest, warning: string): boolean {
   return gap !== null && warning.startsWith('gap: ');
-}
-
-/** The report of a resource whose published runs cannot be read. */
-export function unreadable(
-  resource: string,
-  problem: string,
-  options: ResourceReportOptions,
-): ResourceReport {
-  return { ...resourceReport(resource, [], options), problem };
 }
 
 /** The number of rows that a run inserted, updated or deleted. */

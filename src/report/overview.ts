@@ -1,39 +1,26 @@
+import { STATE_NAMES } from '../core/resource-state.js';
+import { countsByState, type Listed, needsAttention, when } from './attention.js';
 import { html, type Markup, NOTHING } from './markup.js';
 import { changesOf, type ReportedRun, restatedText } from './model.js';
 import { sparkline } from './sparkline.js';
-import { type Judged, needsAttention, STATES, type State, when } from './state.js';
 import { clip, count, minute, span } from './text.js';
 import { timeline } from './timeline.js';
 
 const LONGEST_CAUSE = 500;
-
-/** Colours of the states; all others are neutral. */
-const TONE: Partial<Record<State, string>> = {
-  unreadable: 'bad',
-  'owned by another writer': 'bad',
-  refused: 'bad',
-  failed: 'bad',
-  retrying: 'bad',
-  'never published': 'warn',
-  stale: 'bad',
-  cancelled: 'warn',
-  warning: 'warn',
-};
 
 export interface OverviewOptions {
   readonly maxAgeMs: number;
   /** Whether the page has several connections, so that names include them. */
   readonly many: boolean;
   /** The link target of a resource's section; `null` if it has none. */
-  anchorOf(judged: Judged): string | null;
+  anchorOf(listed: Listed): string | null;
 }
 
 /** How many resources are in each state, the ones that need attention first. */
-export function summary(all: readonly Judged[]): Markup {
-  const items = STATES.flatMap((state) => {
-    const found = all.filter((one) => one.state === state).length;
-    return found === 0 ? [] : [html`<li class="${tone(state)}"><b>${count(found)}</b> ${state}</li>`];
-  });
+export function summary(all: readonly Listed[]): Markup {
+  const items = countsByState(all).map(
+    ({ text, count: found, tone }) => html`<li class="${tone}"><b>${count(found)}</b> ${text}</li>`,
+  );
   return html`<ul class="sum" aria-label="Resources by state">${items}</ul>`;
 }
 
@@ -41,10 +28,10 @@ export function summary(all: readonly Judged[]): Markup {
  * The table of all resources. Neighbours with the same cause share one line below them that gives it. The roles keep the
  * table's meaning where the style of narrow screens lays its rows out as grids.
  */
-export function overview(all: readonly Judged[], options: OverviewOptions): Markup {
+export function overview(all: readonly Listed[], options: OverviewOptions): Markup {
   const bodies = grouped(all).map((group) => {
     const rows = group.map((one) => row(one, options));
-    return html`<tbody role="rowgroup" class="${tone(group[0]!.state)}">${rows}${causeRow(group)}</tbody>`;
+    return html`<tbody role="rowgroup" class="${group[0]!.tone}">${rows}${causeRow(group)}</tbody>`;
   });
   const heads = [
     'Resource',
@@ -59,27 +46,29 @@ export function overview(all: readonly Judged[], options: OverviewOptions): Mark
 }
 
 /** Adjacent resources of one connection with the same state and cause; all healthy ones are one group. */
-function grouped(all: readonly Judged[]): Judged[][] {
-  const groups = new Map<string, Judged[]>();
+function grouped(all: readonly Listed[]): Listed[][] {
+  const groups = new Map<string, Listed[]>();
   for (const one of all) {
-    const key = needsAttention(one) ? JSON.stringify([one.connection.connection, one.state, one.cause]) : '';
+    const { connection, report, cause } = one;
+    const { state } = report.verdict;
+    const key = needsAttention(one) ? JSON.stringify([connection.connection, state, cause]) : '';
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
   return [...groups.values()];
 }
 
-function row(judged: Judged, { maxAgeMs, many, anchorOf }: OverviewOptions): Markup {
-  const { connection, report, state } = judged;
+function row(listed: Listed, { maxAgeMs, many, anchorOf }: OverviewOptions): Markup {
+  const { connection, report, tone } = listed;
   const [last] = report.runs;
   const name = html`${many ? html`<bdi class="dim">${connection.connection}</bdi> ` : NOTHING}<bdi>${report.resource}</bdi>`;
-  const anchor = anchorOf(judged);
+  const anchor = anchorOf(listed);
   const hasChanges = last !== undefined && (last.isFirst || changesOf(last) > 0);
   const linked = anchor === null ? name : html`<a href="#${anchor}">${name}</a>`;
   const published =
     last === undefined
       ? html`<span class="dim">never</span>`
       : html`${minute(last.publishedAt)} <span class="dim">${span(report.at - last.publishedAt)} ago</span>`;
-  return html`<tr role="row"><th role="rowheader" scope="row">${linked}</th><td role="cell"><span class="tag ${tone(state)}">${state}</span></td><td role="cell" class="n">${last === undefined ? '–' : count(last.counts.rows)}</td><td role="cell">${published}</td><td role="cell"${hasChanges ? NOTHING : html` class="none"`}>${last === undefined ? '–' : changes(last)}</td><td role="cell" class="trend">${sparkline(timeline(report, maxAgeMs))}</td></tr>
+  return html`<tr role="row"><th role="rowheader" scope="row">${linked}</th><td role="cell"><span class="tag ${tone}">${STATE_NAMES[report.verdict.state]}</span></td><td role="cell" class="n">${last === undefined ? '–' : count(last.counts.rows)}</td><td role="cell">${published}</td><td role="cell"${hasChanges ? NOTHING : html` class="none"`}>${last === undefined ? '–' : changes(last)}</td><td role="cell" class="trend">${sparkline(timeline(report, maxAgeMs))}</td></tr>
 `;
 }
 
@@ -92,14 +81,10 @@ function changes(run: ReportedRun): string {
   return [...texts, ...restatedText(run)].join(', ') || 'none';
 }
 
-function causeRow(group: readonly Judged[]): Markup {
-  const [{ cause }] = group as [Judged];
+function causeRow(group: readonly Listed[]): Markup {
+  const [{ cause }] = group as [Listed];
   if (cause === null) return NOTHING;
   const times = when(group);
   const prefix = group.length > 1 ? `These ${count(group.length)} resources. ` : '';
   return html`<tr role="row" class="why"><td role="cell" colspan="6">${prefix}${times === '' ? '' : html`<b>${times}:</b> `}<bdi>${clip(cause, LONGEST_CAUSE)}</bdi></td></tr>`;
-}
-
-function tone(state: State): string {
-  return TONE[state] ?? 'ok';
 }

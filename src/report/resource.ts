@@ -1,10 +1,10 @@
 import { deletesNote } from '../core/delete-detection.js';
+import type { Listed } from './attention.js';
 import { charts, duration } from './charts.js';
 import { checksTable } from './checks-table.js';
 import { html, type Markup, NOTHING } from './markup.js';
 import { type ReportedRun, warningsOf } from './model.js';
 import { runsTable } from './runs-table.js';
-import type { Judged } from './state.js';
 import { count, length, time } from './text.js';
 import { timeline } from './timeline.js';
 
@@ -23,16 +23,16 @@ export interface SectionOptions {
  * The section of one resource: figures and warnings of the last published run, charts, and a table of runs. The id is
  * inside the folded part, because browsers unfold it when a link leads there.
  */
-export function resourceSection(judged: Judged, { id, maxAgeMs, many, open }: SectionOptions): Markup {
-  const { report, connection } = judged;
+export function resourceSection(listed: Listed, { id, maxAgeMs, many, open }: SectionOptions): Markup {
+  const { report, connection } = listed;
   const [last] = report.runs;
   const slots = timeline(report, maxAgeMs);
   const name = html`${many ? html`<bdi class="dim">${connection.connection}</bdi> ` : NOTHING}<bdi>${report.resource}</bdi>`;
   const lake = many ? html`<p class="dim">Mirrored to <bdi>${connection.lake}</bdi></p>` : NOTHING;
   const figuresOfLast =
     last === undefined
-      ? html`<p class="dim">${report.problem ?? report.owner ?? 'No run is published yet.'}</p>`
-      : html`<p class="dim">Last published run: ${time(last.publishedAt)}</p>${figures(last)}${gap(last)}${deletes(last)}${listed('Warnings', last.warnings)}${listed('Schema changes', last.schemaChanges)}
+      ? html`<p class="dim">${report.verdict.state === 'never-run' ? 'No run is published yet.' : (listed.cause ?? '')}</p>`
+      : html`<p class="dim">Last published run: ${time(last.publishedAt)}</p>${figures(last)}${gap(last)}${deletes(last)}${listOf('Warnings', last.warnings)}${listOf('Schema changes', last.schemaChanges)}
 ${charts(slots)}`;
   return html`<section><details${open ? html` open` : NOTHING}><summary><h2>${name}</h2></summary><div id="${id}">${lake}${figuresOfLast}${checksTable(slots)}${earlier(report.runs)}${runsTable(slots)}</div></details></section>
 `;
@@ -72,7 +72,7 @@ function deletes({ deletes: detection }: ReportedRun): Markup {
   return note === null ? NOTHING : html`<p class="dim">Note: <bdi>${note}</bdi></p>`;
 }
 
-function listed(name: string, texts: readonly string[]): Markup {
+function listOf(name: string, texts: readonly string[]): Markup {
   if (texts.length === 0) return NOTHING;
   const more = texts.length - MAX_LISTED;
   const rest = more > 0 ? html`<li>and ${count(more)} more, in the manifest</li>` : NOTHING;

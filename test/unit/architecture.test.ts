@@ -94,7 +94,6 @@ const KNOWN_CYCLES: readonly (readonly string[])[] = [
   ['src/lake/ddl/exact.ts', 'src/lake/ddl/table.ts'],
   ['src/table/register/engines.ts', 'src/table/register/statements.ts'],
   ['src/write-back/csv-rows.ts', 'src/write-back/json-rows.ts', 'src/write-back/rows.ts'],
-  ['src/cli/inspect/history-lines.ts', 'src/cli/inspect/history-summary.ts', 'src/cli/inspect/history.ts'],
   [
     'src/servers/install/cache.ts',
     'src/servers/install/command.ts',
@@ -211,7 +210,6 @@ const KNOWN_REPEATED_NAMES: readonly string[] = [
   'source.ts',
   'sources.ts',
   'stage.ts',
-  'state.ts',
   'status.ts',
   'sweep.ts',
   'table.ts',

@@ -39,17 +39,19 @@ interface ConnectionStatusOptions {
   readonly resource?: readonly string[] | undefined;
   /** How long the lake may be out of reach. */
   readonly timeoutMs?: number | undefined;
+  /** The age from which data is stale. */
+  readonly maxAgeMs: number;
 }
 
 /** Reads the status of one connection. */
 export async function readConnectionStatus(
   { temporal, taskQueue, workers, source }: StatusSource,
   connection: ConnectionSettings,
-  { resource, timeoutMs }: ConnectionStatusOptions = {},
+  { resource, timeoutMs, maxAgeMs }: ConnectionStatusOptions,
 ): Promise<ConnectionStatus> {
   const schedule = temporal === null ? null : await nextScheduled(temporal, connection.name);
   const hasWorker = workers === null ? null : workers.some(({ receivesRuns }) => receivesRuns);
-  const options = { hasWorker, lastScheduled: schedule?.last ?? null };
+  const options = { hasWorker, maxAgeMs, lastScheduled: schedule?.last ?? null };
   const shown = { ...connection, resources: selectResources(connection, resource) };
   const resources = await withLake(
     connection,

@@ -2,9 +2,8 @@ import { basisText, deletesNote } from '../../core/delete-detection.js';
 import { summaryText } from '../../lake/checks/result.js';
 import { isSchemaChange } from '../../lake/rows/schema.js';
 import { toUtcSeconds } from '../../lake/run/watermark.js';
-import { DEFAULT_MAX_AGE_MS } from '../../report/index.js';
 import type { NextScheduled } from '../../temporal/schedule/schedule.js';
-import { isFresh, type ResourceStatus } from '../../temporal/status/status.js';
+import type { ResourceStatus } from '../../temporal/status/status.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
 import { shellWord } from '../shared/options.js';
 import { age, count, table } from '../shared/text.js';
@@ -29,30 +28,22 @@ export interface ConnectionStatus {
   readonly source?: string;
 }
 
-/** The time of a status, and the age from which its data is not fresh. */
-export interface Age {
-  /** Data that is older is not fresh, milliseconds. */
-  readonly maxAgeMs: number;
-  /** Milliseconds since 1970. */
-  readonly now: number;
-}
-
 /** Whether every resource is fresh (docs/reference/commands.md#worktrack-status). */
-export function isAllFresh(connections: readonly ConnectionStatus[], { maxAgeMs, now }: Age): boolean {
-  return connections.every(({ resources }) => resources.every((one) => isFresh(one, maxAgeMs, now)));
+export function isAllFresh(connections: readonly ConnectionStatus[]): boolean {
+  return connections.every(({ resources }) => resources.every(({ fresh }) => fresh));
 }
 
 /** The object that `status --json` prints (docs/reference/commands.md). */
-export function statusJson(
-  connections: readonly ConnectionStatus[],
-  at: Age = { maxAgeMs: DEFAULT_MAX_AGE_MS, now: Date.now() },
-): { readonly fresh: boolean; readonly connections: readonly object[] } {
+export function statusJson(connections: readonly ConnectionStatus[]): {
+  readonly fresh: boolean;
+  readonly connections: readonly object[];
+} {
   return {
-    fresh: isAllFresh(connections, at),
+    fresh: isAllFresh(connections),
     connections: connections.map((connection) => ({
       name: connection.name,
-      fresh: isAllFresh([connection], at),
-      resources: connection.resources.map((resource) => resourceJson(resource, at)),
+      fresh: isAllFresh([connection]),
+      resources: connection.resources.map(resourceJson),
       schedule: scheduleJson(connection.schedule),
       worker: connection.worker?.hasWorker ?? null,
       differences: (connection.differences ?? []).map(
@@ -68,34 +59,18 @@ export function statusJson(
   };
 }
 
-function resourceJson(resource: ResourceStatus, { maxAgeMs, now }: Age): object {
-  const {
-    name,
-    state,
-    checkpoint,
-    dataAsOf,
-    rows,
-    lastRun,
-    warnings,
-    deletes,
-    checks,
-    pageSize,
-    active,
-    error,
-  } = resource;
+/** All fields of a status but those that only lines for people need; times are ISO 8601. */
+function resourceJson({
+  isProblem,
+  cause,
+  since,
+  snapshotAt,
+  owner,
+  active,
+  ...shown
+}: ResourceStatus): object {
   return {
-    name,
-    checkpoint,
-    dataAsOf,
-    rows,
-    lastRun,
-    warnings,
-    deletes,
-    checks,
-    pageSize,
-    state,
-    fresh: isFresh(resource, maxAgeMs, now),
-    error,
+    ...shown,
     active: active && {
       ...active,
       startedAt: iso(active.startedAt),
@@ -107,9 +82,6 @@ function resourceJson(resource: ResourceStatus, { maxAgeMs, now }: Age): object 
         nextAttemptAt: iso(active.retrying.nextAttemptAt),
       },
     },
-    rolledBack: resource.rolledBack,
-    behindSince: resource.behindSince,
-    source: resource.from,
   };
 }
 
@@ -185,10 +157,10 @@ function checksLine(resources: readonly ResourceStatus[]): string[] {
 }
 
 function workerLines(
-  { resources, schedule, worker, differences = [], source = '' }: ConnectionStatus,
+  { resources, schedule, worker, differences = [], source: file = '' }: ConnectionStatus,
   now: number,
 ) {
-  const silent = resources.filter(({ from }) => from === 'latest.json').map(({ name }) => name);
+  const silent = resources.filter(({ source }) => source === 'latest.json').map(({ name }) => name);
   const queue = worker?.taskQueue ?? '';
   const option = queue === 'worktrack' ? '' : ` --task-queue ${queue}`;
   const idle = (worker?.idle ?? []).map(({ message, remedy }) => `  ${message}. ${remedy}`);
@@ -201,7 +173,11 @@ function workerLines(
         : [
             `  The ${silent.length === 1 ? 'mirror' : 'mirrors'} of ${silent.join(', ')} ${silent.length === 1 ? 'does' : 'do'} not answer. The data comes from latest.json.`,
           ];
-  return [...missing, ...idle, ...differences.map((found) => `  ${differenceText(found, { source, now })}`)];
+  return [
+    ...missing,
+    ...idle,
+    ...differences.map((found) => `  ${differenceText(found, { source: file, now })}`),
+  ];
 }
 
 /** Labels schema changes differently from other warnings. */

@@ -1,4 +1,5 @@
 import type { RunId } from '../../core/brands.js';
+import { STATE_NAMES } from '../../core/resource-state.js';
 import { parseRunDate } from '../../core/run-id.js';
 import { toUtcSeconds } from '../../lake/run/watermark.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
@@ -11,6 +12,8 @@ export function stateText(resource: ResourceStatus, now: number): string {
   switch (state) {
     case 'published':
       return snapshotAt === null ? state : `${state} ${ago(Date.parse(snapshotAt))}`;
+    case 'stale':
+      return snapshotAt === null ? state : `${state}, published ${ago(Date.parse(snapshotAt))}`;
     case 'failed':
     case 'refused':
     case 'cancelled':
@@ -23,17 +26,9 @@ export function stateText(resource: ResourceStatus, now: number): string {
     case 'retrying':
       return `retrying for ${age(now - (active?.retrying?.since ?? now))}`;
     case 'no-worker':
-      return active === null ? 'no worker' : 'no worker, run waiting';
-    case 'other-owner':
-      return 'owned by another writer';
-    case 'behind-schedule':
-      return 'behind schedule';
-    case 'rolled-back':
-      return 'rolled back';
-    case 'never-run':
-      return 'never run';
+      return active === null ? STATE_NAMES[state] : `${STATE_NAMES[state]}, run waiting`;
     default:
-      return state;
+      return STATE_NAMES[state];
   }
 }
 

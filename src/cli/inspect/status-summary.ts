@@ -1,56 +1,30 @@
-import {
-  isFresh,
-  RESOURCE_STATES,
-  type ResourceState,
-  type ResourceStatus,
-} from '../../temporal/status/status.js';
+import { STATE_NAMES, worstOf } from '../../core/resource-state.js';
+import type { ResourceStatus } from '../../temporal/status/status.js';
 import { type ConnectionSummary, totalLine } from '../shared/connection-lines.js';
 import { EXIT } from '../shared/exit-code.js';
 import { age, counted, cut, table } from '../shared/text.js';
-import type { Age, ConnectionStatus } from './status-lines.js';
-import { statusLines } from './status-lines.js';
+import { type ConnectionStatus, statusLines } from './status-lines.js';
 
-/** The state of a connection in one line: that of its worst resource. */
-export function statusSummary(status: ConnectionStatus, { maxAgeMs, now }: Age): ConnectionSummary {
+/** The state of a connection in one line: that of its worst resource. @param now milliseconds since 1970 */
+export function statusSummary(status: ConnectionStatus, now: number): ConnectionSummary {
   const { name, resources, schedule } = status;
-  const states = resources.map((resource) => summaryState(resource, { maxAgeMs, now }));
-  const state = ORDER.find((one) => states.includes(one)) ?? 'fresh';
-  const problem = state !== 'fresh' && state !== 'running';
-  const worst = resources.filter((_, i) => states[i] === state);
-  const cause = worst.map(causeOf).find((text) => text !== null);
+  const worst = worstOf(resources);
+  const [first] = worst;
+  const problem = first?.isProblem === true;
   const names = worst.map((resource) => resource.name).join(', ');
   const differences = status.differences ?? [];
   const detail = [
-    ...(problem ? [cause === undefined ? names : `${names}: ${cause}`] : []),
+    ...(problem ? [`${names}: ${first.cause ?? ''}`] : []),
     snapshotText(resources, now),
     ...(schedule?.state === 'paused' ? ['schedule paused'] : []),
     ...(differences.length === 0 ? [] : ['a worker has another configuration']),
   ];
   return {
     ...{ name, code: EXIT.done, problem: problem || differences.length > 0 },
-    state: state.replace('-', ' '),
+    state: STATE_NAMES[first?.state ?? 'never-run'],
     detail: detail.join('; '),
     lines: statusLines([status], now).slice(1),
   };
-}
-
-type SummaryState = Exclude<ResourceState, 'published'> | 'stale' | 'fresh';
-
-/** From the most to the least important. */
-const ORDER: readonly SummaryState[] = [
-  ...RESOURCE_STATES.filter((state) => state !== 'published' && state !== 'running'),
-  'stale',
-  'running',
-];
-
-function summaryState(resource: ResourceStatus, { maxAgeMs, now }: Age): SummaryState {
-  const { state } = resource;
-  if (state !== 'published') return state;
-  return isFresh(resource, maxAgeMs, now) ? 'fresh' : 'stale';
-}
-
-function causeOf({ owner, error, active }: ResourceStatus): string | null {
-  return owner ?? error?.message ?? active?.retrying?.error ?? null;
 }
 
 function snapshotText(resources: readonly ResourceStatus[], now: number): string {

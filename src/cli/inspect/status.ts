@@ -10,7 +10,7 @@ import { output, printJson } from '../shared/output.js';
 import { readSettings, selectConnections } from '../shared/settings.js';
 import { terminalHeight, terminalWidth } from '../shared/terminal.js';
 import { openStatus, readConnectionStatus } from './read-status.js';
-import { type Age, type ConnectionStatus, isAllFresh, statusJson, statusLines } from './status-lines.js';
+import { type ConnectionStatus, isAllFresh, statusJson, statusLines } from './status-lines.js';
 import { screenLines, statusSummary } from './status-summary.js';
 
 export interface StatusOptions extends SeveralOptions {
@@ -35,17 +35,17 @@ export async function runStatus(options: StatusOptions): Promise<ExitCode> {
   try {
     const from = await openStatus(temporal, settings.source, options.taskQueue);
     const read = (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionStatus> =>
-      readConnectionStatus(from, connection, { resource: options.resource, timeoutMs });
+      readConnectionStatus(from, connection, { resource: options.resource, timeoutMs, maxAgeMs });
     const ended = chosen.length > MAX_TABLES ? await eachConnection(chosen, read) : null;
     const connections =
       ended === null
         ? await inParallel(chosen, MAX_TABLES, (connection) => read(connection))
         : ended.flatMap(({ result }) => (result === null ? [] : [result]));
-    const age: Age = { maxAgeMs, now: Date.now() };
+    const now = Date.now();
     const code =
-      ended === null ? printFew(connections, options, age) : printMany(ended, connections, options, age);
+      ended === null ? printFew(connections, options, now) : printMany(ended, connections, options, now);
     if (options.check !== true || code !== EXIT.done) return code;
-    if (!isAllFresh(connections, age)) return EXIT.failed;
+    if (!isAllFresh(connections)) return EXIT.failed;
     // A run that failed since then is not in the lake.
     return temporal === null ? EXIT.outOfReach : EXIT.done;
   } finally {
@@ -53,11 +53,11 @@ export async function runStatus(options: StatusOptions): Promise<ExitCode> {
   }
 }
 
-function printFew(connections: readonly ConnectionStatus[], options: StatusOptions, age: Age): ExitCode {
+function printFew(connections: readonly ConnectionStatus[], options: StatusOptions, now: number): ExitCode {
   const shown =
-    options.failing === true ? connections.filter((one) => statusSummary(one, age).problem) : connections;
-  if (options.json === true) printJson(statusJson(connections, age));
-  else for (const line of statusLines(shown, age.now)) output.out(line);
+    options.failing === true ? connections.filter((one) => statusSummary(one, now).problem) : connections;
+  if (options.json === true) printJson(statusJson(connections));
+  else for (const line of statusLines(shown, now)) output.out(line);
   return EXIT.done;
 }
 
@@ -66,10 +66,10 @@ function printMany(
   ended: readonly Ended<ConnectionStatus>[],
   read: readonly ConnectionStatus[],
   options: StatusOptions,
-  age: Age,
+  now: number,
 ): ExitCode {
-  const summaries = summariesOf(ended, (status) => statusSummary(status, age));
-  if (options.json === true) printJson(withFailures(statusJson(read, age), ended));
+  const summaries = summariesOf(ended, (status) => statusSummary(status, now));
+  if (options.json === true) printJson(withFailures(statusJson(read), ended));
   if (options.json === true || options.details === true)
     for (const { connection, failure } of ended)
       if (failure !== null) output.note(`${connection.name}: ${failure.message}`);
@@ -79,7 +79,7 @@ function printMany(
       options.failing === true
         ? connectionLines(summaries, options, size.width)
         : options.details === true
-          ? statusLines(read, age.now)
+          ? statusLines(read, now)
           : screenLines(summaries, size);
     for (const line of lines) output.out(line);
   }

@@ -9,7 +9,7 @@ const TEXTS: Readonly<Record<AlertEvent, string>> = {
   'deletes-held':
     '212 of 900 rows, more than 10 %, have been deleted in the service. Nothing was published. If this is correct, run `worktrack export --resource tasks --allow-deletes`.',
   behind: 'no run has started since 2026-11-21 02:00 UTC, when one was due',
-  stale: 'no run was published since 2026-11-19 02:00 UTC',
+  stale: 'nothing newer than 2026-11-19 01:55 UTC is published',
   'rows-not-written': 'batch example: 2 rejected, 1 unknown',
   'schema-change': 'new column "billable" (boolean)',
   warning: 'gap: changes fell out of the window of the service before a run read them',

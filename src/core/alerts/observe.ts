@@ -1,5 +1,6 @@
 import type { FoundProblem, Observation, ReportAlertsInput, WriteBackAlert } from '../contract/alerts.js';
 import type { RunError } from '../contract/runs.js';
+import { behindSince, isStale } from '../data-age.js';
 import { cutText } from '../text-budget.js';
 import { FAILED_RUN, type ProblemKind } from './events.js';
 
@@ -95,10 +96,10 @@ export function alertTime(at: number): string {
   return `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** When the last run of each resource was published, and what each target allows; milliseconds. */
+/** The checkpoint of the published data, and how old it may be for each target; milliseconds. */
 interface Ages {
   readonly now: number;
-  readonly publishedAt: number;
+  readonly dataFrom: number;
   /** By id of the target; targets that do not ask are left out. */
   readonly maxAges: ReadonlyMap<string, number>;
 }
@@ -106,16 +107,17 @@ interface Ages {
 /** Whether the data of a resource are too old for some targets, and when the next target will find them so. */
 export function observeAge(
   resource: string,
-  { now, publishedAt, maxAges }: Ages,
+  { now, dataFrom, maxAges }: Ages,
 ): { readonly observation: Observation; readonly checkAt: number | null } {
-  const deadlines = [...maxAges].map(([id, maxAgeMs]) => ({ id, at: publishedAt + maxAgeMs }));
-  const only = deadlines.filter(({ at }) => at <= now).map(({ id }) => id);
-  const later = deadlines.filter(({ at }) => at > now).map(({ at }) => at);
-  const text = `no run was published since ${alertTime(publishedAt)}`;
+  const isTooOld = (maxAgeMs: number): boolean => isStale(dataFrom, { maxAgeMs, at: now });
+  const only = [...maxAges].filter(([, maxAgeMs]) => isTooOld(maxAgeMs)).map(([id]) => id);
+  const later = [...maxAges.values()].filter((maxAgeMs) => !isTooOld(maxAgeMs));
+  const text = `nothing newer than ${alertTime(dataFrom)} is published`;
   const problems = only.length === 0 ? [] : [{ kind: 'stale', mark: 'stale', text, only } as const];
   return {
     observation: { resource, covers: ['stale'], problems },
-    checkAt: later.length === 0 ? null : Math.min(...later),
+    // The first millisecond at which the data is too old.
+    checkAt: later.length === 0 ? null : dataFrom + Math.min(...later) + 1,
   };
 }
 
@@ -130,22 +132,24 @@ export const HAS_STARTED: Observation = { resource: WHOLE_CONNECTION, covers: ['
  *
  * @param dueAt nominal start of that run, milliseconds since 1970; `null`: none was due
  * @param startedAt when the newest run started, milliseconds since 1970; `null`: none has
+ * @param now milliseconds since 1970
  */
-export function observeSchedule(dueAt: number | null, startedAt: number | null): Observation {
-  const isBehind = dueAt !== null && (startedAt === null || startedAt < dueAt);
+export function observeSchedule(dueAt: number | null, startedAt: number | null, now: number): Observation {
+  const missing = behindSince(dueAt, startedAt, now);
   return {
     resource: WHOLE_CONNECTION,
     covers: ['behind'],
-    problems: isBehind
-      ? [
-          {
-            kind: 'behind',
-            mark: 'behind',
-            text: `no run has started since ${alertTime(dueAt)}, when one was due`,
-            dueAt,
-          },
-        ]
-      : [],
+    problems:
+      missing === null
+        ? []
+        : [
+            {
+              kind: 'behind',
+              mark: 'behind',
+              text: `no run has started since ${alertTime(missing)}, when one was due`,
+              dueAt: missing,
+            },
+          ],
   };
 }
 

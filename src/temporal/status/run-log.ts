@@ -70,7 +70,8 @@ function fromManifest(resource: string, run: Manifest & { readonly isUndone: boo
   const checks = run.checks === undefined ? {} : { checks: run.checks };
   const rolledBack = run.isUndone ? { rolledBack: true as const } : {};
   const ended = { outcome, runId, mode, startedAt, endedAt, counts, warnings } as const;
-  return { resource, ...ended, ...checks, ...nothing, ...rolledBack };
+  const published = { checkpoint: run.checkpoint.updatedSince, rolledBack: run.rolledBack !== null };
+  return { resource, ...ended, ...checks, ...nothing, ...rolledBack, published };
 }
 
 /** Removes duplicate runs and sorts. The lake takes precedence, then the export, then the mirror, which has no end time. */

@@ -10,6 +10,8 @@ import type {
   RunPhase,
   StoreLimitNote,
 } from '../../core/contract/index.js';
+import { behindSince, DEFAULT_MAX_AGE_MS } from '../../core/data-age.js';
+import { judgeResource, type Verdict } from '../../core/resource-state.js';
 import { parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { Pointer } from '../../lake/published/pointer.js';
@@ -18,10 +20,7 @@ import type { TemporalClient } from '../client/connect.js';
 import { type MirrorRead, readMirror } from './read-mirror.js';
 import { ownerProblem, publishedFacts, readOwnPointer } from './read-pointer.js';
 import type { Retrying } from './retrying.js';
-import { behindSince, type ResourceState, stateOf } from './state.js';
 import { type EndedRun, readEndedRuns } from './unpublished-runs.js';
-
-export { isFresh, RESOURCE_STATES, type ResourceState } from './state.js';
 
 /** A run in progress. Its fields are `null` if the server knows it but its mirror does not answer. */
 export interface StatusRun {
@@ -42,10 +41,9 @@ export interface StatusRun {
   readonly storeLimit: StoreLimitNote | null;
 }
 
-/** The status of a mirrored resource. */
-export interface ResourceStatus {
+/** The status of a mirrored resource, and what it amounts to. */
+export interface ResourceStatus extends Verdict {
   readonly name: string;
-  readonly state: ResourceState;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   /** Rows of the current snapshot, including tombstones. */
   readonly rows: number | null;
@@ -78,7 +76,7 @@ export interface ResourceStatus {
   /** The connection of another name or URL to which the lake belongs, and what to do; absent: it belongs to this one. */
   readonly owner?: string;
   /** The source of this status; `null` if neither its mirror nor `latest.json` exists or answers. */
-  readonly from: 'mirror' | 'latest.json' | null;
+  readonly source: 'mirror' | 'latest.json' | null;
 }
 
 export interface StatusOptions {
@@ -88,6 +86,8 @@ export interface StatusOptions {
   readonly hasWorker?: boolean | null;
   /** Nominal start of the last run that the Schedule started; default: not known. */
   readonly lastScheduled?: Date | null;
+  /** The age from which data is stale, in milliseconds. Default: 26 hours. */
+  readonly maxAgeMs?: number;
 }
 
 /**
@@ -130,7 +130,8 @@ interface Reading {
 
 async function readResource(reading: Reading): Promise<ResourceStatus> {
   const { options, name } = reading;
-  const hasWorker = options.hasWorker ?? null;
+  const { hasWorker = null, maxAgeMs = DEFAULT_MAX_AGE_MS } = options;
+  const at = Date.now();
   let read = await readBoth(reading);
   // A run may have published between the two answers.
   if (read.displaced !== null) read = await readBoth(reading);
@@ -146,28 +147,35 @@ async function readResource(reading: Reading): Promise<ResourceStatus> {
   const behind =
     pointer === null
       ? null
-      : behindSince(options.lastScheduled?.getTime() ?? null, parseRunDate(pointer.runId), Date.now());
+      : behindSince(options.lastScheduled?.getTime() ?? null, parseRunDate(pointer.runId), at);
+  const { checkpoint, lastRun } = known;
+  const facts = {
+    problem,
+    owner: foreign === null ? null : (lake.owner ?? foreign),
+    active: active && { startedAt: active.startedAt, retrying: active.retrying?.error ?? null },
+    hasWorker,
+    lastRun: lastRun && {
+      outcome: lastRun.outcome,
+      startedAt: lastRun.runId === null ? null : parseRunDate(lastRun.runId),
+      error: known.error?.message ?? null,
+    },
+    dataFrom: checkpoint === null ? null : Date.parse(checkpoint.updatedSince),
+    rolledBack: rolledBack !== null,
+    behindSince: behind,
+  };
   const error = foreign ?? problem;
   return {
     name,
     ...known,
     // The data of another owner is not that of this connection.
     ...(foreign === null ? {} : { rows: null, snapshotAt: null, dataAsOf: null, checkpoint: null }),
-    state: stateOf({
-      unreadable: problem !== null,
-      foreign: foreign !== null,
-      active,
-      hasWorker,
-      lastOutcome: known.lastRun?.outcome ?? null,
-      rolledBack: rolledBack !== null,
-      behind: behind !== null,
-    }),
+    ...judgeResource(facts, { maxAgeMs, at }),
     error: error === null ? known.error : { type: foreign === null ? 'Lake' : 'Displaced', message: error },
     active,
     ...(lake.owner === null ? {} : { owner: lake.owner }),
     rolledBack,
     behindSince: behind === null ? null : new Date(behind).toISOString(),
-    from: status !== null ? 'mirror' : lake.pointer === null ? null : 'latest.json',
+    source: status !== null ? 'mirror' : lake.pointer === null ? null : 'latest.json',
   };
 }
 

@@ -1,5 +1,5 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
-import type { RunId } from '../../core/brands.js';
+import type { RunId, UtcSeconds } from '../../core/brands.js';
 import {
   BACKFILL_WORKFLOW,
   EXPORT_WORKFLOW,
@@ -38,6 +38,8 @@ export interface LoggedRun {
   readonly retrying: string | null;
   /** Whether a later rollback went back to a run before this one; absent: none did. */
   readonly rolledBack?: true;
+  /** What the lake holds since this run; absent: it was not published. `rolledBack`: no full read has followed a rollback. */
+  readonly published?: { readonly checkpoint: UtcSeconds; readonly rolledBack: boolean };
 }
 
 export interface RunLogOptions {

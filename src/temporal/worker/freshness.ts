@@ -1,3 +1,4 @@
+import { ageOfData } from '../../core/data-age.js';
 import { MINUTE_MS } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import type { Meter } from '../../core/metrics.js';
@@ -72,7 +73,8 @@ async function measure(
     meter.record('neverPublished', pointer === null ? 1 : 0, labels);
     if (pointer === null) return;
     const { checkpoint, rows } = pointer;
-    meter.record('freshness', (connections.now() - fromUtcSeconds(checkpoint.updatedSince)) / 1000, labels);
+    const age = ageOfData(fromUtcSeconds(checkpoint.updatedSince), connections.now());
+    meter.record('freshness', age / 1000, labels);
     meter.record('snapshotRows', rows, labels);
   } catch (error) {
     if (failing.has(id)) return;

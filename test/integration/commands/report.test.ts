@@ -18,7 +18,8 @@ describe('the report of an export', () => {
   });
   afterAll(() => stack?.stop());
 
-  const args = (...more: string[]) => ['report', '--config', stack.configFile, ...more];
+  const queue = (): string[] => ['--task-queue', stack.taskQueue];
+  const args = (...more: string[]) => ['report', '--config', stack.configFile, ...queue(), ...more];
 
   it('shows the runs of a resource, and no run writes a page into the lake', async () => {
     const first = await stack.export({ resources: ['projects', 'tasks'] });
@@ -103,7 +104,7 @@ describe('the report of an export', () => {
     expect(then.stdout).not.toContain('403');
     expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
     const recovered = await runCommand(stack, args('--resource', 'tasks'));
-    expect(recovered.stdout).toContain('>warning</span>');
+    expect(recovered.stdout).toContain('tag warn">published</span>');
     expect(recovered.stdout).toContain('<bdi>resumed: this run reused pages of failed run');
     expect(recovered.stdout).not.toContain('tag bad');
     expect(recovered.stdout).toContain('3 published, 3 failed, ');
@@ -118,7 +119,7 @@ describe('the report of an export', () => {
     const away = copy('away', (yaml) => yaml.replace(/endpoint: "[^"]*"/, 'endpoint: "http://127.0.0.1:9"'));
     await writeFile(file, `${own}\n${other}\n${away}\n`);
     const report = (...more: string[]) =>
-      runCommand(stack, ['report', '--config', file, ...more], { WORKTRACK_REACH_TIMEOUT: '6s' });
+      runCommand(stack, ['report', '--config', file, ...queue(), ...more], { WORKTRACK_REACH_TIMEOUT: '6s' });
 
     const all = await report('--all');
     expect(all.code, all.stderr).toBe(4);

@@ -67,7 +67,7 @@ describe("with a user's encrypting data converter", () => {
       ],
     });
     const [status] = await readStatus(stack.temporal, stack.settings.connections[0]!, stack.store);
-    expect(status).toMatchObject({ name: 'projects', from: 'mirror', rows: 30 });
+    expect(status).toMatchObject({ name: 'projects', source: 'mirror', rows: 30 });
     await worker.stop();
   });
 

@@ -176,9 +176,9 @@ class Month {
         const publishedAt = this.#published.get(`${connection} ${name}`);
         return publishedAt === undefined
           ? []
-          : [observeAge(name, { now: this.#now, publishedAt, maxAges }).observation];
+          : [observeAge(name, { now: this.#now, dataFrom: publishedAt, maxAges }).observation];
       }),
-      observeSchedule(dueAt < FIRST ? null : dueAt, this.#started.get(connection) ?? null),
+      observeSchedule(dueAt < FIRST ? null : dueAt, this.#started.get(connection) ?? null, this.#now),
     ];
     if (found.some(({ problems }) => problems.length > 0)) this.#report(connection, found);
   }
@@ -299,7 +299,7 @@ describe('Thirty days of 300 connections', () => {
     ['c042: a check', 'rows: allowed at least 1000, found 12'],
     ['c043: the delete limit', '212 of 900 rows have been deleted'],
     ['c070: the scheduled', 'no run has started since 2026-11-16 02:00 UTC, when one was due'],
-    ['c070: the data', 'no run was published since 2026-11-15 02:0'],
+    ['c070: the data', 'nothing newer than 2026-11-15 02:0'],
     ['c060: rows', 'batch b1: 2 rejected'],
     ['c050: the schema', 'new column "billable" (boolean)'],
     ['c051: time-entries', 'gap: 13 hours fell out of the window'],

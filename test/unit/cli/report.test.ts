@@ -92,31 +92,31 @@ describe('status', () => {
     checks: null,
     snapshotAt: '2026-11-21T02:00:00.000Z',
     dataAsOf: '2026-11-21T01:58:00.000Z',
-    state: 'published',
+    ...{ state: 'published', fresh: true, isProblem: false, cause: null, since: null },
     rolledBack: null,
     behindSince: null,
     error: null,
     active: null,
     pageSize: null,
-    from: 'latest.json',
+    source: 'latest.json',
   };
   const never: ResourceStatus = {
     ...tasks,
     name: 'new',
     state: 'never-run',
+    fresh: false,
     checkpoint: null,
     rows: null,
     lastRun: null,
     snapshotAt: null,
     dataAsOf: null,
     warnings: [],
-    from: 'mirror',
+    source: 'mirror',
   };
 
   it('as JSON has the keys of the contract and no others', () => {
-    const now = Date.parse('2026-11-21T05:00:00Z');
     const connections = [{ name: 'acme', resources: [tasks], schedule: { state: 'none' } }] as const;
-    expect(statusJson(connections, { maxAgeMs: 26 * 3_600_000, now })).toEqual({
+    expect(statusJson(connections)).toEqual({
       fresh: true,
       connections: [
         {
@@ -148,7 +148,8 @@ describe('status', () => {
         },
       ],
     });
-    expect(statusJson(connections, { maxAgeMs: 3_600_000, now })).toMatchObject({ fresh: false });
+    const stale = { ...tasks, state: 'stale', fresh: false } as const;
+    expect(statusJson([{ ...connections[0], resources: [tasks, stale] }])).toMatchObject({ fresh: false });
   });
 
   it('as a table shows ages and warnings, and the mirrors that did not answer', () => {
@@ -180,13 +181,13 @@ describe('the status of one connection', () => {
     snapshotAt: '2026-11-21T02:00:00.000Z',
     dataAsOf: '2026-11-21T01:58:00.000Z',
     warnings: [],
-    state: 'failed',
+    ...{ state: 'failed', fresh: false, isProblem: true, cause: 'it broke', since: null },
     rolledBack: null,
     behindSince: null,
     error: { type: 'Transient', message: 'it broke' },
     active: null,
     pageSize: null,
-    from: 'mirror',
+    source: 'mirror',
   };
   const now = Date.parse('2026-11-21T05:00:00Z');
   const text = (status: Partial<ResourceStatus>, schedule: NextScheduled | null): string =>

@@ -15,7 +15,7 @@ import { OutOfReachError } from '../../../src/core/reach.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
 import { ok, problem } from '../../../src/doctor/index.js';
 import type { ResourceStatus } from '../../../src/temporal/status/status.js';
-import { failed, report } from './support.js';
+import { failed, report, resourceStatus } from './support.js';
 
 const NOW = Date.UTC(2026, 10, 21);
 const connection = (name: string) => ({ name }) as ConnectionSettings;
@@ -118,40 +118,16 @@ describe('a command on several connections', () => {
 });
 
 describe('the status of many connections', () => {
-  const resource = (changes: Partial<ResourceStatus> = {}): ResourceStatus =>
-    ({
-      ...{
-        name: 'tasks',
-        state: 'published',
-        checkpoint: { updatedSince: new Date(NOW - 3_600_000).toISOString() },
-        rows: 10,
-        warnings: [],
-        deletes: null,
-        checks: null,
-        error: null,
-        active: null,
-        pageSize: null,
-        rolledBack: null,
-        behindSince: null,
-      },
-      ...{ lastRun: { runId: null, outcome: 'published', publishedAt: null }, from: 'mirror' },
-      snapshotAt: new Date(NOW - 3_600_000).toISOString(),
-      ...changes,
-    }) as ResourceStatus;
   const stateOf = (...resources: ResourceStatus[]) =>
-    statusSummary({ name: 'acme', resources, schedule: null }, { maxAgeMs: 26 * 3_600_000, now: NOW });
-  it('is the state of the worst resource', () => {
-    expect(stateOf(resource())).toMatchObject({ state: 'fresh', problem: false });
-    const error = { type: 'Failed', message: 'it broke' } as const;
-    const broken = resource({ name: 'projects', state: 'failed', error });
-    expect(stateOf(resource(), broken)).toMatchObject({ state: 'failed', problem: true });
-    expect(stateOf(resource(), broken).detail).toContain('projects: it broke');
-    expect(stateOf(resource({ state: 'never-run', lastRun: null, snapshotAt: null }))).toMatchObject({
-      state: 'never run',
-    });
-    const old = resource({
-      checkpoint: { updatedSince: new Date(NOW - 27 * 3_600_000).toISOString() } as never,
-    });
+    statusSummary({ name: 'acme', resources, schedule: null }, NOW);
+
+  it('is the state of the worst resource, with its cause', () => {
+    expect(stateOf(resourceStatus())).toMatchObject({ state: 'published', problem: false });
+    const cause = 'it broke';
+    const broken = resourceStatus({ name: 'projects', state: 'failed', isProblem: true, cause });
+    const old = resourceStatus({ state: 'stale', isProblem: true, cause: 'no recent run was published' });
+    expect(stateOf(resourceStatus(), old, broken)).toMatchObject({ state: 'failed', problem: true });
+    expect(stateOf(resourceStatus(), broken).detail).toContain('projects: it broke');
     expect(stateOf(old)).toMatchObject({ state: 'stale', problem: true });
   });
 

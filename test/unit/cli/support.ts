@@ -1,5 +1,6 @@
 import type { RunReport } from '../../../src/core/contract/index.js';
 import { type ExportView, type ResourceView, waitingView } from '../../../src/temporal/follow/export-view.js';
+import type { ResourceStatus } from '../../../src/temporal/status/status.js';
 
 export function report(changes: Partial<RunReport> = {}): RunReport {
   return {
@@ -23,6 +24,17 @@ export function failed(type: NonNullable<RunReport['error']>['type'], message = 
 
 export function resource(changes: Partial<ResourceView> = {}): ResourceView {
   return { ...waitingView('tasks'), ...changes };
+}
+
+/** The status of a resource that was published. */
+export function resourceStatus(changes: Partial<ResourceStatus> = {}): ResourceStatus {
+  return {
+    ...{ name: 'tasks', state: 'published', fresh: true, isProblem: false, cause: null, since: null },
+    ...{ checkpoint: null, dataAsOf: null, snapshotAt: null, rows: 10, pageSize: null },
+    ...{ lastRun: { runId: null, outcome: 'published', publishedAt: null }, error: null, active: null },
+    ...{ warnings: [], deletes: null, checks: null, rolledBack: null, behindSince: null, source: 'mirror' },
+    ...changes,
+  };
 }
 
 export function view(resources: readonly ResourceView[], changes: Partial<ExportView> = {}): ExportView {

@@ -5,7 +5,7 @@ import { parseSettings } from '../../../src/config/index.js';
 import type { DeleteDetection, DeletesProblem, RunReport } from '../../../src/core/contract/index.js';
 import { basisText, deletesNote } from '../../../src/core/delete-detection.js';
 import { detectionOf } from '../../../src/lake/run/deletes.js';
-import type { ResourceStatus } from '../../../src/temporal/status/status.js';
+import { resourceStatus } from '../cli/support.js';
 
 function resource(yaml: string) {
   const text = `connections: { acme: { baseUrl: "https://tracker.example.com", apiKey: { env: KEY }, lake: { url: "s3://company-lake/b" }, resources: [${yaml}] } }`;
@@ -111,23 +111,7 @@ describe('the limits of deletes', () => {
   };
 
   it('are in the status in one line for all resources, and one for each limit', () => {
-    const resources = Object.entries(detections).map(
-      ([name, deletes]) =>
-        ({
-          ...{
-            name,
-            deletes,
-            checks: null,
-            state: 'published',
-            checkpoint: null,
-            rows: 3,
-            snapshotAt: null,
-            dataAsOf: null,
-          },
-          ...{ warnings: [], lastRun: null, error: null, active: null, rolledBack: null, behindSince: null },
-          ...{ pageSize: null, from: 'mirror' },
-        }) as ResourceStatus,
-    );
+    const resources = Object.entries(detections).map(([name, deletes]) => resourceStatus({ name, deletes }));
     const lines = statusLines([{ name: 'acme', resources, schedule: null }], Date.now());
     expect(lines).toContain(
       '  deletes: projects by id; tasks by two readings; time-entries not detected; calendar-entries by the date in "startsAt"',

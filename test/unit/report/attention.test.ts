@@ -1,15 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { UtcSeconds } from '../../../src/core/brands.js';
+import { DEFAULT_MAX_AGE_MS } from '../../../src/core/data-age.js';
+import { listResources } from '../../../src/report/attention.js';
 import {
   type ConnectionReport,
-  DEFAULT_MAX_AGE_MS,
   renderReport,
   resourceReport,
   type UnpublishedRun,
-  unreadable,
 } from '../../../src/report/index.js';
 import { escapeHtml } from '../../../src/report/markup.js';
-import { judgeAll } from '../../../src/report/state.js';
 import { timeline } from '../../../src/report/timeline.js';
 import {
   connectionReport,
@@ -36,8 +35,8 @@ const running = (some: Partial<UnpublishedRun> = {}): UnpublishedRun =>
 /** The state of one resource. */
 function stateOf(newest: number | null, unpublished: UnpublishedRun[] = []) {
   const report = resourceReport('tasks', newest === null ? [] : nightsFrom(newest), { at, unpublished });
-  const [judged] = judgeAll([connectionReport({ resources: [report] })], DEFAULT_MAX_AGE_MS);
-  return judged!;
+  const [listed] = listResources([connectionReport({ resources: [report] })]);
+  return { ...listed!, state: report.verdict.state };
 }
 
 /** How many sections of a page with these resources are open, and which of the first five. */
@@ -71,8 +70,8 @@ describe('the sections of a report', () => {
 });
 
 describe('the state of a resource in a report', () => {
-  it('is fresh if the last run was published in time', () => {
-    expect(stateOf(0)).toMatchObject({ state: 'fresh', cause: null });
+  it('is published if the last run was published in time', () => {
+    expect(stateOf(0)).toMatchObject({ state: 'published', tone: 'ok', cause: null });
   });
 
   it('is failed since the first of the failed runs after the last published one', () => {
@@ -84,7 +83,8 @@ describe('the state of a resource in a report', () => {
 
   it('is stale if the checkpoint is too old, also without a failed run', () => {
     expect(stateOf(1)).toMatchObject({ state: 'stale', since: LAST - DAY - 300_000 });
-    expect(stateOf(1, [running()])).toMatchObject({ state: 'stale', cause: 'A run is in progress.' });
+    const progress = { state: 'running', tone: 'warn', cause: 'No recent run was published' };
+    expect(stateOf(1, [running()])).toMatchObject(progress);
     expect(stateOf(1, [failedRun('tasks', 0, { outcome: 'cancelled' })]).state).toBe('stale');
   });
 
@@ -93,21 +93,25 @@ describe('the state of a resource in a report', () => {
     expect(stateOf(1, [retrying])).toMatchObject({ state: 'retrying', cause: 'the service answered 503' });
   });
 
-  it('is running, cancelled, never published or unreadable', () => {
-    expect(stateOf(0, [running({ startedAt: LAST + 1 })]).state).toBe('running');
-    expect(stateOf(null, [running()]).state).toBe('running');
-    expect(stateOf(null).state).toBe('never published');
+  it('is running, cancelled, never run or unreadable', () => {
+    expect(stateOf(0, [running({ startedAt: LAST + 1 })])).toMatchObject({ state: 'running', tone: 'ok' });
+    expect(stateOf(null, [running()])).toMatchObject({ state: 'running', tone: 'ok' });
+    expect(stateOf(null).state).toBe('never-run');
     const cancelled = failedRun('tasks', 0, { runId: null, outcome: 'cancelled', startedAt: LAST + 1 });
     expect(stateOf(0, [cancelled]).state).toBe('cancelled');
-    const resources = [unreadable('tasks', 'no access', { at })];
-    expect(judgeAll([connectionReport({ resources })], 1)[0]!.state).toBe('unreadable');
+    const { verdict } = resourceReport('tasks', [], { at, problem: 'no access' });
+    expect(verdict).toMatchObject({ state: 'unreadable', cause: 'no access' });
   });
 
-  it('is a warning for a gap, a warning or a schema change of the last run', () => {
+  it('needs attention for a gap, a warning or a schema change of the last run', () => {
     const gap = { from: '2026-08-01T00:00:00Z' as UtcSeconds, to: '2026-08-23T02:00:00Z' as UtcSeconds };
     for (const run of [{ gap }, { warnings: ['odd'] }, { warnings: ['new column "a" (string)'] }]) {
       const resources = [resourceReport('tasks', [pastRun(0, run)], { at })];
-      expect(judgeAll([connectionReport({ resources })], DEFAULT_MAX_AGE_MS)[0]!.state).toBe('warning');
+      const [listed] = listResources([connectionReport({ resources })]);
+      expect(listed).toMatchObject({ tone: 'warn', report: { verdict: { state: 'published' } } });
+      expect(renderReport(reportOf(connectionReport({ resources })))).toContain(
+        '</b> published with warnings',
+      );
     }
   });
 });
@@ -159,7 +163,7 @@ describe('the page of several connections', () => {
     );
     expect(names).toEqual(['broken projects', 'broken tasks', 'a tasks', 'b tasks', 'c tasks']);
     expect(textOf(page)).toContain('4 connections');
-    expect(textOf(page)).toMatch(/2 refused\s*3 fresh/);
+    expect(textOf(page)).toMatch(/2 refused\s*3 published/);
   });
 
   it('gives the cause of several resources once, with the number and the first of the failed runs', () => {

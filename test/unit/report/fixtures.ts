@@ -1,15 +1,14 @@
 import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { RunCounts } from '../../../src/core/contract/index.js';
+import { DEFAULT_MAX_AGE_MS } from '../../../src/core/data-age.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import type { Manifest } from '../../../src/lake/published/manifest.js';
 import { shapeOf } from '../../../src/lake/rows/shapes.js';
 import {
   type ConnectionReport,
-  DEFAULT_MAX_AGE_MS,
   type Report,
   resourceReport,
   type UnpublishedRun,
-  unreadable,
 } from '../../../src/report/index.js';
 import { WRITER } from '../../support/writer.js';
 import { CSV } from '../lake/published.js';
@@ -163,8 +162,9 @@ export function sampleReport(): Report {
           { at, unpublished },
         ),
         resourceReport('members', [], { at }),
-        unreadable('tasks', 'tasks/latest.json cannot be read: it is not the pointer that a run writes', {
+        resourceReport('tasks', [], {
           at,
+          problem: 'tasks/latest.json cannot be read: it is not the pointer that a run writes',
         }),
         resourceReport('calendar-entries', failing, { at, unpublished }),
         resourceReport(

@@ -209,7 +209,7 @@ describe('every command of the documentation, page by page', () => {
     ).toEqual([]);
   });
 
-  it('begins with a demo, which is the last step of `npm run demo`', async () => {
+  it('begins with a demo, the last step of `npm run demo`, which prints what the front page shows', async () => {
     const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       scripts: Record<string, string>;
     };
@@ -218,6 +218,8 @@ describe('every command of the documentation, page by page', () => {
     await rename(join(world.folder, 'worktrack.yaml'), join(world.folder, 'other.yaml'));
     const { exited, printed } = world.shell('worktrack demo', { TEMPORAL_ADDRESS: undefined });
     expect(await exited, printed()).toBe(0);
+    const [shown] = codeBlocks([pageAt('README.md')]).filter(({ language }) => language === 'text');
+    expect(printed().split('\n')).toEqual(expect.arrayContaining(shown!.text.split('\n')));
   });
 });
 

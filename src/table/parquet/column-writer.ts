@@ -1,3 +1,4 @@
+import type { ByteString } from '../../core/brands.js';
 import {
   type ColumnType,
   joinTypes,
@@ -5,8 +6,7 @@ import {
   typeOfValues,
   type ValueClass,
 } from '../rules/column-type.js';
-import { ColumnBuffer } from './column-buffer.js';
-import { MAX_EXTRA, type PlainEncoder, plainEncoderOf } from './plain.js';
+import { type Encoder, encoderOf, type ParquetValue } from '../rules/encode.js';
 
 /** A column of a part, in the order of the header. */
 export interface PartColumn {
@@ -19,14 +19,13 @@ export interface PartColumn {
   readonly fixed: boolean;
 }
 
-/** A column while its part is converted: its type, and the values of the current row group. */
+/** A column while its part is converted: its type, and how many values do not fit it. */
 export class ColumnWriter {
   readonly column: PartColumn;
   /** Number of values that do not fit the type of the configuration. */
   unfit = 0;
   #type: ColumnType;
-  #encode: PlainEncoder;
-  #values = new ColumnBuffer(false);
+  #encode: Encoder;
   /** Numbers of a column without a type yet. Together, they can have a narrower type than the join of their types. */
   #numbers: string[] = [];
 
@@ -40,48 +39,39 @@ export class ColumnWriter {
     return this.#type;
   }
 
-  get values(): ColumnBuffer {
-    return this.#values;
-  }
-
-  /** Begins a row group. A column whose values were not repeated in the last one is written without a dictionary. */
-  clear(): void {
-    this.#values = new ColumnBuffer(this.#values.repeats);
-  }
-
-  addNull(): void {
-    this.#values.addNull();
-  }
-
-  /** @returns false if the type, which the configuration does not set, is too narrow for the value */
-  add(bytes: Buffer, start: number, end: number): boolean {
-    if (this.#values.add(this.#encode, bytes, start, end)) return true;
-    if (!this.column.fixed) return false;
-    this.unfit++;
-    this.#values.addNull();
-    return true;
+  /**
+   * The values of this column in a row group.
+   *
+   * @param at position of the column in the rows
+   * @returns null if the type, which the configuration does not set, is too narrow for a value
+   */
+  encode(rows: readonly (readonly (ByteString | null)[])[], at: number): (ParquetValue | null)[] | null {
+    const values: (ParquetValue | null)[] = new Array(rows.length);
+    for (let row = 0; row < rows.length; row++) {
+      const cell = rows[row]![at]!;
+      const value = cell === null ? null : this.#encode(cell);
+      if (value === undefined) {
+        if (!this.column.fixed) return null;
+        this.unfit++;
+      }
+      values[row] = value ?? null;
+    }
+    return values;
   }
 
   /** Widens the type so that it holds the value, or keeps the value until {@link decide}. */
-  learn(bytes: Buffer, start: number, end: number): void {
-    if (this.column.fixed || this.#type === 'string') return;
-    if (this.#type !== 'empty' && this.#fits(bytes, start, end)) return;
+  learn(cell: ByteString | null): void {
+    if (cell === null || this.column.fixed || this.#type === 'string') return;
+    if (this.#type !== 'empty' && this.#encode(cell) !== undefined) return;
     const { kind } = this.column;
-    const text = bytes.toString('latin1', start, end);
-    if (this.#type === 'empty' && kind === 'number') this.#numbers.push(text);
-    else this.#widen(typeOfValue(kind, text));
+    if (this.#type === 'empty' && kind === 'number') this.#numbers.push(cell);
+    else this.#widen(typeOfValue(kind, cell));
   }
 
-  /** Derives the type from the values that were kept, and begins the first row group. */
+  /** Derives the type from the values that were kept. */
   decide(): void {
     this.#widen(typeOfValues(this.column.kind, this.#numbers));
     this.#numbers = [];
-    // Booleans have no dictionary (Encodings.md).
-    this.#values = new ColumnBuffer(this.#type !== 'boolean');
-  }
-
-  #fits(bytes: Buffer, start: number, end: number): boolean {
-    return this.#encode(bytes, start, end, Buffer.allocUnsafe(end - start + MAX_EXTRA), 0) !== -1;
   }
 
   #widen(type: ColumnType): void {
@@ -89,7 +79,7 @@ export class ColumnWriter {
     this.#encode = this.#encoder();
   }
 
-  #encoder(): PlainEncoder {
-    return plainEncoderOf(this.#type, this.column.fixed ? 'all' : 'common');
+  #encoder(): Encoder {
+    return encoderOf(this.#type, this.column.fixed ? 'all' : 'common');
   }
 }

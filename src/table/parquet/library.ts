@@ -7,9 +7,6 @@ const INSTALL = 'npm install hyparquet-writer@~0.17.0 hyparquet@~1.31.5';
 export interface ParquetLibrary {
   readonly writer: typeof import('hyparquet-writer');
   readonly reader: typeof import('hyparquet');
-  /** Parts of the format that the library exports. */
-  readonly writePageHeader: typeof import('hyparquet-writer/src/datapage.js').writePageHeader;
-  readonly writeRle: typeof import('hyparquet-writer/src/encoding.js').writeRleBitPackedHybrid;
 }
 
 let loaded: Promise<ParquetLibrary> | null = null;
@@ -35,11 +32,6 @@ export function parquetLibrary(): Promise<ParquetLibrary> {
 }
 
 async function load(): Promise<ParquetLibrary> {
-  const [writer, reader, { writePageHeader }, { writeRleBitPackedHybrid }] = await Promise.all([
-    import('hyparquet-writer'),
-    import('hyparquet'),
-    import('hyparquet-writer/src/datapage.js'),
-    import('hyparquet-writer/src/encoding.js'),
-  ]);
-  return { writer, reader, writePageHeader, writeRle: writeRleBitPackedHybrid };
+  const [writer, reader] = await Promise.all([import('hyparquet-writer'), import('hyparquet')]);
+  return { writer, reader };
 }

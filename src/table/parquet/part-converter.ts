@@ -1,17 +1,19 @@
-import type { ParquetWriter } from 'hyparquet-writer';
+import { gzipSync } from 'node:zlib';
+import type { ColumnSource, ParquetWriter } from 'hyparquet-writer';
+import type { ByteString } from '../../core/brands.js';
 import type { CsvSettings } from '../../core/settings.js';
-import { readCell } from '../../lake/rows/csv.js';
+import { RowSplitter } from '../../lake/part/row-splitter.js';
+import { readRow } from '../../lake/rows/csv.js';
 import { cellDecoder, type Escaping } from '../../lake/rows/escaping.js';
 import type { ColumnType } from '../rules/column-type.js';
-import { CellScanner } from './cell-scanner.js';
 import { ColumnWriter, type PartColumn } from './column-writer.js';
 import { parquetElement } from './elements.js';
 import type { ParquetLibrary } from './library.js';
-import { writeRowGroup } from './row-group.js';
 
 /** CSV text of one row group, in bytes. It bounds the memory of a conversion. */
 const GROUP_BYTES = 4 * 1024 * 1024;
-const QUOTE = 0x22;
+/** zlib's fastest level. It is faster than the library's Snappy, and its files are smaller. */
+const GZIP_LEVEL = 1;
 
 /** Key of the footer's metadata that holds the types of the file's columns, in the order of the part. */
 export const TYPES_KEY = 'worktrack.types';
@@ -37,6 +39,9 @@ export interface Converted {
   readonly unfit: readonly number[];
 }
 
+/** The values of a row as text; `null` for an empty cell. */
+type Row = readonly (ByteString | null)[];
+
 export interface ConversionEvents {
   /** Called once, before the first bytes. */
   readonly onTypes: (types: readonly ColumnType[]) => void;
@@ -49,14 +54,14 @@ export interface ConversionEvents {
  */
 export class PartConverter {
   readonly #library: ParquetLibrary;
-  readonly #job: ConversionJob;
+  readonly #delimiter: string;
   readonly #events: ConversionEvents;
-  readonly #scanner: CellScanner;
+  readonly #splitter = new RowSplitter();
   readonly #decode: ReturnType<typeof cellDecoder>;
   readonly #columns: readonly ColumnWriter[];
   readonly #bytes: InstanceType<ParquetLibrary['writer']['ByteWriter']>;
-  /** Rows of the first row group, until it has decided the types. */
-  #first: Buffer[] = [];
+  /** The rows of the current row group. */
+  #group: Row[] = [];
   #groupBytes = 0;
   #rows = -1;
   #file: ParquetWriter | null = null;
@@ -65,25 +70,23 @@ export class PartConverter {
 
   constructor(library: ParquetLibrary, job: ConversionJob, events: ConversionEvents) {
     this.#library = library;
-    this.#job = job;
+    this.#delimiter = job.csv.delimiter;
     this.#events = events;
     this.#columns = job.columns.map((column) => new ColumnWriter(column));
     this.#decode = cellDecoder(job.csv);
-    this.#scanner = new CellScanner(job.csv.delimiter, job.columns.length);
     this.#bytes = new library.writer.ByteWriter();
   }
 
   /** @param piece the next bytes of the part, not compressed @throws RangeError if a row has another number of cells */
   push(piece: Buffer): void {
-    this.#scanner.push(piece, this.#onRow);
+    for (const row of this.#splitter.push(piece.toString('latin1'))) this.#addRow(row);
   }
 
   end(): Converted {
-    if (this.#scanner.end(this.#onRow) > 0) throw new RangeError('the part ends within a row');
-    if (this.#first.length > 0) this.#begin();
+    if (this.#splitter.rest() !== '') throw new RangeError('the part ends within a row');
+    this.#endGroup();
     if (this.#widened) for (const column of this.#columns) column.decide();
     else if (this.#file !== null) {
-      this.#writeGroup();
       const counts = this.#columns.map(({ column, unfit }) => (column.fixed ? unfit : null));
       this.#footer.push({ key: UNFIT_KEY, value: JSON.stringify(counts) });
       this.#file.finish();
@@ -94,78 +97,51 @@ export class PartConverter {
     return { outcome: this.#widened ? 'widened' : 'written', rows: Math.max(0, this.#rows), types, unfit };
   }
 
-  readonly #onRow = (bytes: Buffer, start: number, end: number): void => {
+  #addRow(row: ByteString): void {
     // The header.
     if (this.#rows++ < 0) return;
-    const { cells } = this.#scanner;
-    if (cells !== this.#columns.length)
-      throw new RangeError(`row ${this.#rows} has ${cells} cells instead of ${this.#columns.length}`);
+    const cells = readRow(row, this.#delimiter);
+    if (cells.length !== this.#columns.length)
+      throw new RangeError(`row ${this.#rows} has ${cells.length} cells instead of ${this.#columns.length}`);
+    const decode = this.#decode;
+    this.#group.push(decode === null ? cells : cells.map((cell) => (cell === null ? null : decode(cell))));
+    this.#groupBytes += row.length;
+    if (this.#groupBytes >= GROUP_BYTES) this.#endGroup();
+  }
+
+  /** Writes the row group, or only learns the types of its values if the file has become invalid. */
+  #endGroup(): void {
+    const rows = this.#group;
+    this.#group = [];
+    this.#groupBytes = 0;
+    if (rows.length === 0) return;
     if (this.#file === null) {
-      this.#each(bytes, learn);
-      this.#first.push(bytes.subarray(start, end));
-      this.#groupBytes += end - start;
-      if (this.#groupBytes >= GROUP_BYTES) this.#begin();
-    } else if (this.#widened) this.#each(bytes, learn);
-    else this.#add(bytes, end - start);
-  };
-
-  /** Begins the file with the rows that decided its types. */
-  #begin(): void {
-    const rows = this.#first;
-    this.#first = [];
-    this.#groupBytes = 0;
-    for (const column of this.#columns) column.decide();
-    this.#open();
-    const scanner = new CellScanner(this.#job.csv.delimiter, this.#columns.length);
-    for (const row of rows) scanner.push(row, (bytes) => this.#each(bytes, add, scanner));
-    this.#writeGroup();
-  }
-
-  /** Adds a row to the row group, unless the type of a column is too narrow. */
-  #add(bytes: Buffer, length: number): void {
-    if (this.#each(bytes, add)) {
-      this.#groupBytes += length;
-      if (this.#groupBytes >= GROUP_BYTES) this.#writeGroup();
-    } else {
-      this.#widened = true;
-      for (const column of this.#columns) column.clear();
-      this.#each(bytes, learn);
+      this.#learn(rows);
+      for (const column of this.#columns) column.decide();
+      this.#open();
     }
+    if (!this.#widened) this.#widened = !this.#write(rows);
+    if (this.#widened) this.#learn(rows);
   }
 
-  /** Passes the cells of a row to their columns, until one rejects its cell. @returns whether none did */
-  #each(bytes: Buffer, visit: Visit, { bounds } = this.#scanner): boolean {
-    const isPlain = this.#decode === null;
-    for (let at = 0; at < this.#columns.length; at++) {
-      const column = this.#columns[at]!;
-      const [start, end] = [bounds[2 * at]!, bounds[2 * at + 1]!];
-      let isTaken: boolean;
-      if (start === end) isTaken = visit(column, null, 0, 0);
-      else if (isPlain && bytes[start] !== QUOTE) isTaken = visit(column, bytes, start, end);
-      else {
-        const value = this.#value(bytes, start, end);
-        isTaken = visit(column, value, 0, value.length);
-      }
-      if (!isTaken) return false;
+  #learn(rows: readonly Row[]): void {
+    for (const [at, column] of this.#columns.entries()) for (const row of rows) column.learn(row[at]!);
+  }
+
+  /** @returns false if the type of a column is too narrow for a value */
+  #write(rows: readonly Row[]): boolean {
+    const columnData: ColumnSource[] = [];
+    for (const [at, column] of this.#columns.entries()) {
+      const data = column.encode(rows, at);
+      if (data === null) return false;
+      if (column.type === 'empty') continue;
+      const isNull = data.every((value) => value === null);
+      // Some readers reject a page of no bytes that is compressed.
+      columnData.push({ name: column.column.alias, data, ...(isNull && { codec: 'UNCOMPRESSED' }) });
     }
-    return true;
-  }
-
-  /** The value of a cell without its quotes and escapes. */
-  #value(bytes: Buffer, start: number, end: number): Buffer {
-    const cell = readCell(bytes.toString('latin1', start, end))!;
-    return Buffer.from(this.#decode === null ? cell : this.#decode(cell), 'latin1');
-  }
-
-  #writeGroup(): void {
-    this.#groupBytes = 0;
-    if (this.#columns[0]!.values.rows === 0) return;
-    const columns = this.#columns
-      .filter(({ type }) => type !== 'empty')
-      .map(({ column, type, values }) => ({ element: parquetElement(column.alias, type), values }));
-    writeRowGroup(this.#library, this.#file!, columns);
-    for (const column of this.#columns) column.clear();
+    this.#file!.write({ columnData, rowGroupSize: rows.length });
     this.#send();
+    return true;
   }
 
   #open(): void {
@@ -179,6 +155,7 @@ export class PartConverter {
       writer: this.#bytes,
       schema: [{ name: 'root', num_children: fields.length }, ...fields],
       codec: 'GZIP',
+      compressors: { GZIP: (bytes) => gzipSync(bytes, { level: GZIP_LEVEL }) },
       // Statistics contain values.
       statistics: false,
       // It is written at the end of the file.
@@ -193,17 +170,3 @@ export class PartConverter {
     this.#bytes.index = 0;
   }
 }
-
-/** Takes a cell, without bytes if it is null. @returns false if the column's type is too narrow */
-type Visit = (column: ColumnWriter, bytes: Buffer | null, start: number, end: number) => boolean;
-
-const learn: Visit = (column, bytes, start, end) => {
-  if (bytes !== null) column.learn(bytes, start, end);
-  return true;
-};
-
-const add: Visit = (column, bytes, start, end) => {
-  if (bytes !== null) return column.add(bytes, start, end);
-  column.addNull();
-  return true;
-};

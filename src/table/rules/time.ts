@@ -24,7 +24,9 @@ export function readTimestamp(text: string, years: Years): bigint | null {
   if (fractionDigits > 6 && !/\.\d{6}0+\D/.test(text)) return null;
   const utcDay = Math.floor(seconds / 86_400);
   if (utcDay < FIRST_DAY[years] || utcDay > LAST_DAY) return null;
-  return BigInt(seconds) * 1_000_000n + BigInt(micros);
+  // Most times are exact as a number, and one large integer is cheaper than three.
+  const exact = seconds * 1_000_000 + micros;
+  return Number.isSafeInteger(exact) ? BigInt(exact) : BigInt(seconds) * 1_000_000n + BigInt(micros);
 }
 
 /** Days since 1970 of a date such as `2026-11-21`; `null` for other text. */

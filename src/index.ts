@@ -132,6 +132,7 @@ export {
   type TemporalClient,
   temporalClientOf,
 } from './temporal/client/connect.js';
+export { exportResultOf } from './temporal/client/export-result.js';
 export { createNoticeSender, type NoticeSenderOptions, pingTemporal } from './temporal/client/notices.js';
 export {
   manualId,
@@ -147,25 +148,29 @@ export {
   type StartWriteBackOptions,
   startWriteBack,
 } from './temporal/client/start-write-back.js';
-export { exportResultOf } from './temporal/follow/export-result.js';
 export type { ExportView, ResourceView } from './temporal/follow/export-view.js';
-export { type FollowOptions, followExport } from './temporal/follow/follow.js';
 export {
+  type FollowOptions,
   followBackfill,
+  followExport,
   followPurge,
   followRollback,
   type PurgeResult,
   type RollbackResult,
   type UnsuccessfulRequest,
-} from './temporal/follow/follow-requests.js';
+} from './temporal/follow/follow-export.js';
 export {
   type FollowWriteBackOptions,
   followWriteBack,
   type WriteBackView,
+  writeBackResultOf,
 } from './temporal/follow/follow-write-back.js';
-export { requirePublished, requireWritten } from './temporal/follow/require.js';
-export { RunFailedError, WriteBackFailedError } from './temporal/follow/run-failed-error.js';
-export { writeBackResultOf } from './temporal/follow/write-back-result.js';
+export {
+  RunFailedError,
+  requirePublished,
+  requireWritten,
+  WriteBackFailedError,
+} from './temporal/follow/require-published.js';
 export { parseHistory, type RecordedHistory } from './temporal/replay/parse-history.js';
 export { type ReplayedHistory, replayHistories } from './temporal/replay/replay.js';
 export { type ServerHistoriesOptions, serverHistories } from './temporal/replay/server-histories.js';
@@ -181,7 +186,7 @@ export {
 } from './temporal/schedule/schedule.js';
 export type { ScheduleChange } from './temporal/schedule/schedule-diff.js';
 export type { ScheduledRun } from './temporal/schedule/schedule-runs.js';
-export type { Retrying } from './temporal/status/retrying.js';
+export type { Retrying } from './temporal/status/read-mirror.js';
 export { type LoggedRun, type RunLogOptions, readRunLog } from './temporal/status/run-log.js';
 export {
   type ResourceStatus,

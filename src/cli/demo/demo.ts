@@ -4,7 +4,7 @@ import type { ExportResult } from '../../core/contract/index.js';
 import { type ObjectStore, openStore } from '../../lake/store/index.js';
 import { createReport } from '../../report/index.js';
 import { startExport } from '../../temporal/client/start.js';
-import { followExport } from '../../temporal/follow/follow.js';
+import { followExport } from '../../temporal/follow/follow-export.js';
 import { progressOn } from '../progress/screen.js';
 import { diagnosticLines } from '../runs/result-lines.js';
 import { type ExitCode, exitCodeOf, writeBackExitCode } from '../shared/exit-code.js';

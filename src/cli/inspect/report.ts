@@ -18,7 +18,7 @@ import {
   resourceReport,
 } from '../../report/index.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
-import { readUnpublishedRuns } from '../../temporal/status/unpublished-runs.js';
+import { readTemporalRuns } from '../../temporal/status/run-log.js';
 import { tryTemporal } from '../shared/context.js';
 import { eachConnection, endedCode } from '../shared/each-connection.js';
 import { EXIT, type ExitCode, worstExitCode } from '../shared/exit-code.js';
@@ -146,7 +146,7 @@ async function unpublishedRuns(
   { connection, resources }: Chosen,
 ): Promise<KnownFromTemporal> {
   if (temporal === null) return { coverage: 'no-temporal', runs: [] };
-  return readUnpublishedRuns(temporal, connection.name, { resources, limit: REPORTED_RUNS });
+  return readTemporalRuns(temporal, connection.name, { resources, limit: REPORTED_RUNS });
 }
 
 interface ReadOptions {

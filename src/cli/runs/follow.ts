@@ -4,7 +4,7 @@ import { formatDuration } from '../../core/duration.js';
 import { OutOfReachError } from '../../core/reach.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
-import { followExport } from '../../temporal/follow/follow.js';
+import { followExport } from '../../temporal/follow/follow-export.js';
 import { progressOn } from '../progress/screen.js';
 import { listenForInterrupts } from '../shared/interrupt.js';
 import { type GlobalOptions, optionWords, reachTimeoutMs, shellWord } from '../shared/options.js';

@@ -4,7 +4,7 @@ import type { ExportInput, ExportResult, RunOutcome, Together } from '../../core
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { manualId, type StartOptions } from '../../temporal/client/start.js';
-import { followExport } from '../../temporal/follow/follow.js';
+import { followExport } from '../../temporal/follow/follow-export.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
 import { type ConnectionSummary, printSummaries, summariesOf } from '../shared/connection-lines.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';

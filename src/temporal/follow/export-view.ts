@@ -1,7 +1,22 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
 import type { RunId } from '../../core/brands.js';
-import type { RunOutcome, RunPhase, RunReport } from '../../core/contract/index.js';
+import {
+  type ExtractHeartbeat,
+  mirrorWorkflowId,
+  type RunOutcome,
+  type RunPhase,
+  type RunReport,
+} from '../../core/contract/index.js';
+import type { TemporalClient } from '../client/connect.js';
+import {
+  type AttemptFailure,
+  heartbeatOf,
+  lastFailureOf,
+  pendingOf,
+  READING,
+} from '../status/pending-activity.js';
+import { queryMirror } from '../status/read-mirror.js';
 import type { FollowedView } from './follow-workflow.js';
-import type { AttemptFailure } from './pending-activity.js';
 
 /** The progress of one resource of an export. */
 export interface ResourceView {
@@ -55,4 +70,41 @@ export function reportedView(report: RunReport, before: ResourceView | undefined
     failure: null,
     report,
   };
+}
+
+/**
+ * The progress of a resource's run: the mirror's status, with pages and rows from the heartbeat of the running activity,
+ * which is more recent.
+ */
+export async function viewMirror(
+  temporal: TemporalClient,
+  connection: string,
+  resource: string,
+): Promise<ResourceView> {
+  const handle = temporal.client.workflow.getHandle(mirrorWorkflowId(connection, resource));
+  try {
+    const [status, description] = await Promise.all([
+      queryMirror(temporal, connection, resource),
+      handle.describe(),
+    ]);
+    if (status.active === null) return waitingView(resource);
+    const { runId, startedAt, phase, pages, rows } = status.active;
+    const pending = pendingOf(description);
+    const extracting = pending.find(({ activityType }) => READING.includes(activityType?.name ?? ''));
+    const heartbeat = await heartbeatOf<Partial<ExtractHeartbeat>>(temporal, extracting ?? pending[0]);
+    return {
+      ...waitingView(resource),
+      stage: phase,
+      runId,
+      startedAt,
+      pages: Math.max(pages, heartbeat?.pages ?? 0),
+      rows: Math.max(rows, heartbeat?.rows ?? 0),
+      waitingUntil: heartbeat?.waitingUntil ?? null,
+      isStoreLimited: heartbeat?.storeLimit !== undefined,
+      failure: await lastFailureOf(temporal, pending),
+    };
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return waitingView(resource);
+    throw error;
+  }
 }

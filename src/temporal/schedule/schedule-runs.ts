@@ -1,7 +1,7 @@
 import { type ScheduleExecutionResult, WorkflowNotFoundError } from '@temporalio/client';
 import type { RunOutcome } from '../../core/contract/index.js';
 import type { TemporalClient } from '../client/connect.js';
-import { exportResultOf } from '../follow/export-result.js';
+import { exportResultOf } from '../client/export-result.js';
 
 /** A run that a Schedule started. */
 export interface ScheduledRun {

@@ -1,4 +1,4 @@
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client';
 import {
   type ExtractHeartbeat,
   type MirrorStatus,
@@ -6,9 +6,7 @@ import {
   type StoreLimitNote,
 } from '../../core/contract/index.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
-import { queryMirror } from '../follow/mirror-view.js';
-import { heartbeatOf, pendingOf, READING } from '../follow/pending-activity.js';
-import { type Retrying, retryingOf } from './retrying.js';
+import { failingOf, heartbeatOf, lastFailureOf, pendingOf, READING } from './pending-activity.js';
 
 /** What Temporal knows about a mirror. */
 export interface MirrorRead {
@@ -83,4 +81,71 @@ async function readSteps(
     waitingUntil: heartbeat?.waitingUntil ?? null,
     storeLimit: heartbeat?.storeLimit ?? null,
   };
+}
+
+/** Queries the status of a mirror. @throws an SDK error if no worker answers, or the mirror does not exist */
+export function queryMirror(
+  temporal: TemporalClient,
+  connection: string,
+  resource: string,
+): Promise<MirrorStatus> {
+  return temporal.client.workflow
+    .getHandle(mirrorWorkflowId(connection, resource))
+    .query<MirrorStatus>('status');
+}
+
+/** A step of a run whose attempts fail. Times are milliseconds since 1970. */
+export interface Retrying {
+  /** When the first attempt of the step was scheduled. */
+  readonly since: number;
+  /** Why the last attempt failed. */
+  readonly error: string;
+  /** Number of failed attempts. */
+  readonly attempt: number;
+  /** `null`: the next attempt is running. */
+  readonly nextAttemptAt: number | null;
+}
+
+/** Events that are read to find when a step was scheduled; few events follow it while it is pending. */
+const EVENTS_READ = 100;
+
+/** The retries of a workflow's current step; `null` if its last attempt did not fail. */
+async function retryingOf(
+  temporal: TemporalClient,
+  description: WorkflowExecutionDescription,
+): Promise<Retrying | null> {
+  const pending = pendingOf(description);
+  const failing = failingOf(pending);
+  const failure = await lastFailureOf(temporal, pending);
+  if (failing === undefined || failure === null) return null;
+  // A worker was lost, and another one continues its work.
+  if (failure.retry === 'running' && failing.lastFailure?.timeoutFailureInfo) return null;
+  const next = failing.nextAttemptScheduleTime ?? failing.scheduledTime;
+  const { message: error, attempt } = failure;
+  return {
+    since: (await scheduledAt(temporal, description, failing.activityId ?? '')) ?? Date.now(),
+    error,
+    attempt,
+    nextAttemptAt: failure.retry === 'running' || next == null ? null : millis(next),
+  };
+}
+
+async function scheduledAt(
+  { client, namespace }: TemporalClient,
+  { workflowId, runId }: WorkflowExecutionDescription,
+  activityId: string,
+): Promise<number | null> {
+  const { history } = await client.workflowService.getWorkflowExecutionHistoryReverse({
+    namespace,
+    execution: { workflowId, runId },
+    maximumPageSize: EVENTS_READ,
+  });
+  const event = history?.events?.find(
+    (one) => one.activityTaskScheduledEventAttributes?.activityId === activityId,
+  );
+  return event?.eventTime == null ? null : millis(event.eventTime);
+}
+
+function millis({ seconds, nanos }: { seconds?: unknown; nanos?: number | null }): number {
+  return Number(seconds ?? 0) * 1000 + Math.round((nanos ?? 0) / 1e6);
 }

@@ -1,15 +1,60 @@
-import type { RunId } from '../../core/brands.js';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import type { RunId, UtcSeconds } from '../../core/brands.js';
+import {
+  BACKFILL_WORKFLOW,
+  EXPORT_WORKFLOW,
+  mirrorWorkflowId,
+  type PublishedMode,
+  type RunCounts,
+  type RunError,
+  type RunOutcome,
+  type RunReport,
+} from '../../core/contract/index.js';
+import { inParallel } from '../../core/in-parallel.js';
+import { parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import type { CheckResult } from '../../lake/checks/result.js';
 import { RunChain } from '../../lake/published/chain.js';
 import { type Manifest, readManifest } from '../../lake/published/manifest.js';
 import { readPointer } from '../../lake/published/pointer.js';
 import { readHistory } from '../../lake/published/run-history.js';
 import type { ObjectStore } from '../../lake/store/index.js';
+import { type TemporalClient, withDeadline } from '../client/connect.js';
+import { exportResultOf } from '../client/export-result.js';
+import { lastFailureOf, pendingOf } from './pending-activity.js';
+import { queryMirror } from './read-mirror.js';
 
-import type { TemporalClient } from '../client/connect.js';
-import { type LoggedRun, type RunLogOptions, readUnpublishedRuns } from './unpublished-runs.js';
+/** A run of a resource: published, failed or running. */
+export interface LoggedRun {
+  readonly resource: string;
+  readonly outcome: RunOutcome | 'running';
+  readonly runId: RunId | null;
+  readonly mode: PublishedMode | null;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  /** `null` if the run is in progress or the end is not known. */
+  readonly endedAt: number | null;
+  /** `null` unless published. */
+  readonly counts: RunCounts | null;
+  readonly warnings: readonly string[];
+  /** Results of the checks before publish; absent: not published, or there were none. */
+  readonly checks?: readonly CheckResult[];
+  readonly error: RunError | null;
+  /** Why the last attempt of a running step failed; `null` if it did not. */
+  readonly retrying: string | null;
+  /** Whether a later rollback went back to a run before this one; absent: none did. */
+  readonly rolledBack?: true;
+  /** What the lake holds since this run; absent: it was not published. `rolledBack`: no full read has followed a rollback. */
+  readonly published?: { readonly checkpoint: UtcSeconds; readonly rolledBack: boolean };
+}
 
-export type { LoggedRun, RunLogOptions } from './unpublished-runs.js';
+export interface RunLogOptions {
+  readonly resources: readonly string[];
+  /** Maximum number of runs per resource. */
+  readonly limit: number;
+  /** Time limit of one call to Temporal, milliseconds. Default: 4,000. */
+  readonly timeoutMs?: number | undefined;
+}
 
 /**
  * The last runs of each resource, newest first. Published runs come from the lake, which keeps them forever; failed and
@@ -27,8 +72,7 @@ export async function readRunLog(
   store: ObjectStore,
   options: RunLogOptions,
 ): Promise<LoggedRun[][]> {
-  const readingUnpublished =
-    temporal === null ? null : readUnpublishedRuns(temporal, connection.name, options);
+  const readingUnpublished = temporal === null ? null : readTemporalRuns(temporal, connection.name, options);
   return Promise.all(
     options.resources.map(async (resource) => {
       const [published, unpublished] = await Promise.all([
@@ -84,4 +128,139 @@ function newestFirst(runs: readonly LoggedRun[]): LoggedRun[] {
     return isNew;
   });
   return unique.sort((a, b) => b.startedAt - a.startedAt);
+}
+
+export interface TemporalRuns {
+  readonly runs: readonly LoggedRun[];
+  /** `no-temporal`: failed exports could not be listed; `no-worker`: a mirror did not answer. Runs may be missing. */
+  readonly coverage: 'complete' | 'no-temporal' | 'no-worker';
+}
+
+/** Maximum number of failed exports to read; each costs a request. */
+const MAX_EXPORTS = 50;
+const CONCURRENCY = 8;
+
+/**
+ * The failed and running runs of a connection, from Temporal, which keeps them for its retention period. Does not throw if
+ * Temporal fails, because these runs only complement those from the lake.
+ */
+export async function readTemporalRuns(
+  temporal: TemporalClient,
+  connection: string,
+  options: RunLogOptions,
+): Promise<TemporalRuns> {
+  const [failed, ...mirrors] = await Promise.all([
+    orNull(() => failedRuns(temporal, connection, options)),
+    ...options.resources.map((resource) => orNull(() => mirrorRuns(temporal, connection, resource, options))),
+  ]);
+  const coverage = failed === null ? 'no-temporal' : mirrors.includes(null) ? 'no-worker' : 'complete';
+  return { runs: [...(failed ?? []), ...mirrors.flatMap((runs) => runs ?? [])], coverage };
+}
+
+/** The number of exports that are read for the last outcome of each resource. */
+const LAST_EXPORTS = 5;
+
+/** A run that ended without publishing. */
+export type UnsuccessfulRun = LoggedRun & { readonly outcome: RunOutcome };
+
+/**
+ * The last runs of a connection that ended without publishing, newest first; needs no worker. Does not throw if Temporal
+ * fails.
+ */
+export async function readUnsuccessfulRuns(
+  temporal: TemporalClient,
+  connection: string,
+  { timeoutMs }: Pick<RunLogOptions, 'timeoutMs'>,
+): Promise<readonly UnsuccessfulRun[]> {
+  const options = { resources: [], limit: LAST_EXPORTS, timeoutMs };
+  const runs = (await orNull(() => failedRuns(temporal, connection, options))) ?? [];
+  const ended = runs.flatMap((run) => (run.outcome === 'running' ? [] : [{ ...run, outcome: run.outcome }]));
+  return ended.sort((a, b) => b.startedAt - a.startedAt);
+}
+
+/** The unpublished runs of exports and backfills that did not complete. */
+async function failedRuns(
+  temporal: TemporalClient,
+  connection: string,
+  { limit, timeoutMs }: RunLogOptions,
+): Promise<LoggedRun[]> {
+  const { client } = temporal;
+  const query = `WorkflowType IN ('${EXPORT_WORKFLOW}', '${BACKFILL_WORKFLOW}') AND WorkflowId STARTS_WITH 'worktrack/${connection}/' AND ExecutionStatus NOT IN ('Running', 'Completed', 'ContinuedAsNew')`;
+  const ended: { workflowId: string; runId: string; closeTime: Date | undefined }[] = [];
+  const listEnded = async () => {
+    for await (const { workflowId, runId, closeTime } of client.workflow.list({ query })) {
+      ended.push({ workflowId, runId, closeTime });
+      if (ended.length >= Math.min(limit * 2, MAX_EXPORTS)) return;
+    }
+  };
+  await withDeadline(temporal, listEnded, timeoutMs);
+  const results = await inParallel(ended, CONCURRENCY, async ({ workflowId, runId, closeTime }) => {
+    const readReports = () =>
+      client.workflow
+        .getHandle(workflowId, runId)
+        .result()
+        .then(() => [])
+        .catch((error: unknown) => exportResultOf(error, []).runs);
+    const reports = await withDeadline(temporal, readReports, timeoutMs);
+    return reports.filter(({ outcome }) => outcome !== 'published').map((one) => fromReport(one, closeTime));
+  });
+  return results.flat();
+}
+
+/** The running run, and the last run if it failed. A run that no export requested is known only to the mirror. */
+async function mirrorRuns(
+  temporal: TemporalClient,
+  connection: string,
+  resource: string,
+  { timeoutMs }: RunLogOptions,
+): Promise<LoggedRun[]> {
+  const readMirror = async () => {
+    const status = await queryMirror(temporal, connection, resource).catch((error: unknown) => {
+      // A resource that never ran has no mirror.
+      if (error instanceof WorkflowNotFoundError) return null;
+      throw error;
+    });
+    if (status === null) return [];
+    const { active, lastRun } = status;
+    const runs: LoggedRun[] = [];
+    if (active !== null) {
+      const { runId, mode, startedAt } = active;
+      const retrying = await failureOfAttempt(temporal, connection, resource);
+      const nothing = { endedAt: null, counts: null, warnings: [], error: null };
+      runs.push({ resource, outcome: 'running', runId, mode, startedAt, ...nothing, retrying });
+    }
+    if (lastRun !== null && lastRun.outcome !== 'published' && lastRun.runId !== null)
+      runs.push(fromReport(lastRun, undefined));
+    return runs;
+  };
+  return withDeadline(temporal, readMirror, timeoutMs);
+}
+
+/** Why the last attempt of the mirror's current step failed; `null` if it did not. */
+async function failureOfAttempt(
+  temporal: TemporalClient,
+  connection: string,
+  resource: string,
+): Promise<string | null> {
+  const handle = temporal.client.workflow.getHandle(mirrorWorkflowId(connection, resource));
+  const failure = await lastFailureOf(temporal, pendingOf(await handle.describe()));
+  return failure?.message ?? null;
+}
+
+function fromReport(
+  { resource, outcome, runId, warnings, error }: RunReport,
+  closeTime: Date | undefined,
+): LoggedRun {
+  const endedAt = closeTime?.getTime() ?? null;
+  const startedAt = runId === null ? (endedAt ?? 0) : parseRunDate(runId);
+  const nothing = { mode: null, counts: null, retrying: null };
+  return { resource, outcome, runId, startedAt, endedAt, warnings, error, ...nothing };
+}
+
+async function orNull<T>(call: () => Promise<T[]>): Promise<T[] | null> {
+  try {
+    return await call();
+  } catch {
+    return null;
+  }
 }

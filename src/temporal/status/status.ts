@@ -17,10 +17,9 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import type { Pointer } from '../../lake/published/pointer.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { TemporalClient } from '../client/connect.js';
-import { type MirrorRead, readMirror } from './read-mirror.js';
-import { ownerProblem, publishedFacts, readOwnPointer } from './read-pointer.js';
-import type { Retrying } from './retrying.js';
-import { type EndedRun, readEndedRuns } from './unpublished-runs.js';
+import { ownerProblem, publishedFacts, readOwnPointer } from './read-lake.js';
+import { type MirrorRead, type Retrying, readMirror } from './read-mirror.js';
+import { readUnsuccessfulRuns, type UnsuccessfulRun } from './run-log.js';
 
 /** A run in progress. Its fields are `null` if the server knows it but its mirror does not answer. */
 export interface StatusRun {
@@ -106,9 +105,10 @@ export function readStatus(
   store: ObjectStore,
   options: StatusOptions = {},
 ): Promise<ResourceStatus[]> {
-  let ended: Promise<readonly EndedRun[]> | null = null;
-  const endedRuns = (): Promise<readonly EndedRun[]> => {
-    ended ??= temporal === null ? Promise.resolve([]) : readEndedRuns(temporal, connection.name, options);
+  let ended: Promise<readonly UnsuccessfulRun[]> | null = null;
+  const endedRuns = (): Promise<readonly UnsuccessfulRun[]> => {
+    ended ??=
+      temporal === null ? Promise.resolve([]) : readUnsuccessfulRuns(temporal, connection.name, options);
     return ended;
   };
   return Promise.all(
@@ -125,7 +125,7 @@ interface Reading {
   readonly name: string;
   readonly options: StatusOptions;
   /** The ended runs of the connection that were not published; read once, if a mirror does not answer. */
-  readonly endedRuns: () => Promise<readonly EndedRun[]>;
+  readonly endedRuns: () => Promise<readonly UnsuccessfulRun[]>;
 }
 
 async function readResource(reading: Reading): Promise<ResourceStatus> {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, inject, it, vi } from 'vitest';
 import { startTemporalDevServer } from '../../../src/servers/index.js';
 import { connectTemporal, type TemporalClient } from '../../../src/temporal/client/connect.js';
-import { awaitResult, endOf } from '../../../src/temporal/follow/await-result.js';
+import { awaitResult, endOf } from '../../../src/temporal/follow/follow-workflow.js';
 import { until } from '../../support/stack.js';
 
 /** More requests than Node allows listeners before it warns of a leak. */

@@ -35,7 +35,7 @@ import {
 import { ServerEnvironmentError } from '../../../src/servers/environment-error.js';
 import { ServerInstallError } from '../../../src/servers/install/install-error.js';
 import { ServerStartError } from '../../../src/servers/start/start-error.js';
-import { RunFailedError, WriteBackFailedError } from '../../../src/temporal/follow/run-failed-error.js';
+import { RunFailedError, WriteBackFailedError } from '../../../src/temporal/follow/require-published.js';
 import { InputError } from '../../../src/write-back/index.js';
 import { JsonTextError } from '../../../src/write-back/json-fields.js';
 

@@ -6,7 +6,7 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../src/core/duration.js';
 import { OutOfReachError } from '../../../src/core/reach.js';
 import type { TemporalClient } from '../../../src/temporal/client/connect.js';
 import type { ExportView } from '../../../src/temporal/follow/export-view.js';
-import { followExport } from '../../../src/temporal/follow/follow.js';
+import { followExport } from '../../../src/temporal/follow/follow-export.js';
 
 const RESULT: ExportResult = { outcome: 'published', runs: [] };
 const OUTAGE = Object.assign(new Error('no connection'), {

@@ -7,8 +7,7 @@ import {
   checkPurge,
   checkRollback,
 } from '../../../src/temporal/client/check-input.js';
-import { requirePublished } from '../../../src/temporal/follow/require.js';
-import { RunFailedError } from '../../../src/temporal/follow/run-failed-error.js';
+import { RunFailedError, requirePublished } from '../../../src/temporal/follow/require-published.js';
 
 const RUN = '20261121T020000Z-1a2b3c4d';
 const COUNTS = {

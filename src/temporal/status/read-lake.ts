@@ -10,7 +10,7 @@ import { checkFence, descendsFromPublished, hasOtherOwner, otherOwnerText } from
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 
 /** What the lake says about a resource. */
-export interface PointerRead {
+export interface LakeRead {
   /** `null`: nothing is published by this connection. */
   readonly pointer: Pointer | null;
   /** Why the pointer does not belong to this mirror. */
@@ -26,7 +26,7 @@ export async function readOwnPointer(
   store: ObjectStore,
   { name: connection, baseUrl }: ConnectionSettings,
   resource: string,
-): Promise<PointerRead & { readonly error: StoreError | null }> {
+): Promise<LakeRead & { readonly error: StoreError | null }> {
   try {
     const pointer = await readPointer(store, resource);
     const claim = { connection, baseUrl, resource };

@@ -13,7 +13,9 @@ import {
   type RunReport,
   runErrorType,
 } from '../../core/contract/index.js';
-import type { ResourceView } from './export-view.js';
+
+/** What was last seen of a resource. */
+type LastView = Pick<RunReport, 'resource' | 'runId'> & { readonly report: RunReport | null };
 
 /**
  * The result of an export that did not return one. The failure of a failed export contains all outcomes; for an export
@@ -25,7 +27,7 @@ import type { ResourceView } from './export-view.js';
  * const handle = temporal.client.workflow.getHandle(workflowId);
  * const result = await handle.result().catch((error: unknown) => exportResultOf(error, []));
  */
-export function exportResultOf(error: unknown, views: readonly ResourceView[]): ExportResult {
+export function exportResultOf(error: unknown, views: readonly LastView[]): ExportResult {
   if (!(error instanceof WorkflowFailedError)) throw error;
   const { cause } = error;
   if (cause instanceof ApplicationFailure && cause.type === 'ExportFailed') {

@@ -5,7 +5,7 @@ import { type ObjectStore, openStore } from '../../lake/store/index.js';
 import { createReport } from '../../report/index.js';
 import { startExport } from '../../temporal/client/start.js';
 import { followExport } from '../../temporal/follow/follow-export.js';
-import { progressOn } from '../progress/screen.js';
+import { exportProgressOn } from '../progress/views.js';
 import { diagnosticLines } from '../runs/result-lines.js';
 import { type ExitCode, exitCodeOf, writeBackExitCode } from '../shared/exit-code.js';
 import { type GlobalOptions, positive } from '../shared/options.js';
@@ -94,7 +94,7 @@ async function writeReport(
 
 async function exportOnce({ local, connection, taskQueue }: DemoServers): Promise<ExportResult> {
   const workflowId = await startExport(local.temporal, { connection: connection.name }, { taskQueue });
-  const progress = progressOn(process.stderr);
+  const progress = exportProgressOn(process.stderr);
   const resources = connection.resources.map(({ name }) => name);
   const onView = progress.show.bind(progress);
   const following = followExport(local.temporal, workflowId, { resources, onView, everyMs: 250 });

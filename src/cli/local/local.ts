@@ -7,7 +7,7 @@ import type { ConnectionSettings, Settings } from '../../core/settings.js';
 import { makeFolder, systemCause } from '../../core/system-error.js';
 import { withLock } from '../../servers/install/lock.js';
 import { startExport } from '../../temporal/client/start.js';
-import { followToEnd } from '../runs/follow.js';
+import { followToEnd } from '../runs/start-and-follow.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output } from '../shared/output.js';
 import { readTraces } from '../shared/traces.js';

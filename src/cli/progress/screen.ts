@@ -1,11 +1,9 @@
 import pc from 'picocolors';
 import { MINUTE_MS } from '../../core/duration.js';
-import type { ExportView } from '../../temporal/follow/export-view.js';
+import type { FollowedView } from '../../temporal/follow/follow-workflow.js';
 import { printable } from '../shared/output.js';
 import { runnableHere } from '../shared/runnable.js';
-import { clip, cut, wrap } from '../shared/text.js';
-import { causeLines, resourceLine, workerLine } from './lines.js';
-import { RateMeter } from './rate.js';
+import { cut, wrap } from '../shared/text.js';
 
 /** The output stream for progress, such as `process.stderr`. */
 export interface Screen {
@@ -14,16 +12,53 @@ export interface Screen {
   write(text: string): unknown;
 }
 
-/** Shows the progress of an export. */
-interface ProgressView {
-  show(view: ExportView, now?: number): void;
+/** One thing that makes progress: a resource, a batch, or all runs of a command. */
+export interface ProgressItem {
+  readonly id: string;
+  /** Selects the mark on a terminal; a stage without one is in progress. */
+  readonly stage: string;
+  /** The line on a terminal. */
+  readonly line: string;
+  /** Lines below it on a terminal, at most `width` wide. */
+  readonly below?: (width: number) => string[];
+  /** The line without a terminal; `null`: there is nothing to say yet. */
+  readonly plain: string | null;
+  /** Without a terminal, a line is written at once if this changes. */
+  readonly change: string;
+  /** No further line follows. */
+  readonly isFinal: boolean;
+}
+
+/** What is shown: the items, and that no worker polls. */
+export interface Progress {
+  readonly items: readonly ProgressItem[];
+  /** `null`: a worker polls, or it is not known. */
+  readonly missingWorker: string | null;
+}
+
+/** Shows progress. */
+export interface ProgressView<View> {
+  show(view: View, now?: number): void;
   /** Keeps the last state on the screen; later output goes below it. */
   end(): void;
 }
 
 /** Redraws a block of lines on a terminal; writes plain lines otherwise. */
-export function progressOn(screen: Screen): ProgressView {
-  return screen.isTTY === true ? liveProgress(screen) : plainProgress(screen);
+export function showProgress<View>(
+  screen: Screen,
+  describe: (view: View, now: number) => Progress,
+): ProgressView<View> {
+  const draw = screen.isTTY === true ? liveLines(screen) : plainLines(screen);
+  return {
+    show: (view, now = Date.now()) => draw.show(describe(view, now), now),
+    end: () => draw.end(),
+  };
+}
+
+/** The message that no worker polls; `null` if one does. */
+export function workerLine({ worker, taskQueue }: Pick<FollowedView, 'worker' | 'taskQueue'>): string | null {
+  if (worker !== 'absent') return null;
+  return `No worker polls task queue "${taskQueue ?? ''}". Start one in another terminal: \`worktrack worker\`. Waiting.`;
 }
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -33,26 +68,22 @@ const MARKS: Readonly<Record<string, string>> = {
   refused: pc.red('✗'),
   cancelled: '-',
   waiting: '·',
+  done: pc.green('✓'),
 };
 
-function liveProgress(screen: Screen): ProgressView {
-  const meter = new RateMeter();
+function liveLines(screen: Screen) {
   let drawn = 0;
   let frame = 0;
   return {
-    show(view, now = Date.now()) {
+    show({ items, missingWorker }: Progress) {
       const spin = FRAMES[frame++ % FRAMES.length] ?? '';
       const width = (screen.columns || 80) - 1;
-      const worker = workerLine(view);
-      const lines = view.resources.flatMap((one) => {
-        const line = resourceLine(one, meter.rate(one.resource, one.rows, now), now, 'below');
-        return [
-          `${MARKS[one.stage] ?? pc.cyan(spin)} ${cut(printable(line), width - 2)}`,
-          ...causeLines(one, width).map(printable),
-        ];
-      });
+      const lines = items.flatMap(({ stage, line, below }) => [
+        `${MARKS[stage] ?? pc.cyan(spin)} ${cut(printable(line), width - 2)}`,
+        ...(below?.(width) ?? []).map(printable),
+      ]);
       // A long command stays whole and takes several rows of the terminal.
-      const missing = worker === null ? [] : wrap(printable(runnableHere(worker)), width);
+      const missing = missingWorker === null ? [] : wrap(printable(runnableHere(missingWorker)), width);
       const all = [...missing.map((line) => pc.yellow(line)), ...lines];
       const wrapped = missing.reduce((rows, line) => rows + Math.ceil(line.length / (width + 1)), 0);
       const up = drawn === 0 ? '' : `\x1b[${drawn}A`;
@@ -65,31 +96,27 @@ function liveProgress(screen: Screen): ProgressView {
   };
 }
 
-/** A plain line is written if the stage changes, every 5 s if the line changed, and every 60 s otherwise. */
+/** A plain line is written if it changes in an important way, every 5 s if it changed, and every 60 s otherwise. */
 const PLAIN_EVERY_MS = 5_000;
 const PLAIN_UNCHANGED_MS = MINUTE_MS;
 
-function plainProgress(screen: Screen): ProgressView {
-  const meter = new RateMeter();
-  const written = new Map<string, { what: string; line: string; at: number }>();
+function plainLines(screen: Screen) {
+  const written = new Map<string, { change: string; line: string; at: number }>();
   let worker: string | null = null;
   return {
-    show(view, now = Date.now()) {
-      const missing = workerLine(view);
-      if (missing !== null && missing !== worker) screen.write(`${printable(runnableHere(missing))}\n`);
-      if (missing === null && worker !== null) screen.write('A worker is polling now.\n');
-      worker = missing;
-      for (const one of view.resources) {
-        if (one.stage === 'waiting') continue;
-        const rate = meter.rate(one.resource, one.rows, now);
-        const line = resourceLine(one, rate, now);
-        const what = `${one.stage} ${clip(one.failure?.message ?? '', 200)}`;
-        const last = written.get(one.resource);
-        const wait = last?.line === line ? PLAIN_UNCHANGED_MS : PLAIN_EVERY_MS;
-        const isDue = last !== undefined && one.report === null && now - last.at >= wait;
-        if (last?.what === what && !isDue) continue;
-        written.set(one.resource, { what, line, at: now });
-        screen.write(`${printable(line)}\n`);
+    show({ items, missingWorker }: Progress, now: number) {
+      if (missingWorker !== null && missingWorker !== worker)
+        screen.write(`${printable(runnableHere(missingWorker))}\n`);
+      if (missingWorker === null && worker !== null) screen.write('A worker is polling now.\n');
+      worker = missingWorker;
+      for (const { id, plain, change, isFinal } of items) {
+        if (plain === null) continue;
+        const last = written.get(id);
+        const wait = last?.line === plain ? PLAIN_UNCHANGED_MS : PLAIN_EVERY_MS;
+        const isDue = last !== undefined && !isFinal && now - last.at >= wait;
+        if (last?.change === change && !isDue) continue;
+        written.set(id, { change, line: plain, at: now });
+        screen.write(`${printable(plain)}\n`);
       }
     },
     end() {},

@@ -10,9 +10,9 @@ import { isSeveral, type SeveralOptions } from '../shared/options.js';
 import { chooseConnections, readSettings } from '../shared/settings.js';
 import { UsageError } from '../shared/usage-error.js';
 import { finish } from './export.js';
+import type { WaitOptions } from './follow-session.js';
 import { runSeveral } from './several.js';
 import { type Start, startAndFollow, startOnly } from './start-and-follow.js';
-import type { WaitOptions } from './wait.js';
 
 export interface BackfillOptions extends SeveralOptions, WaitOptions {
   readonly resource?: readonly string[];

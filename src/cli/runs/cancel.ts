@@ -13,7 +13,7 @@ import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import type { GlobalOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
 import { UsageError } from '../shared/usage-error.js';
-import { watchForWorker } from './missing-worker.js';
+import { watchForWorker } from './follow-session.js';
 
 interface CancelOptions extends GlobalOptions {
   /** `false` with `--no-wait`. */

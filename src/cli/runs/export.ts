@@ -10,7 +10,7 @@ import { isSeveral, type SeveralOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
 import { chooseConnections, readSettings } from '../shared/settings.js';
 import { UsageError } from '../shared/usage-error.js';
-import { followToEnd } from './follow.js';
+import { readWait, type WaitOptions } from './follow-session.js';
 import {
   detailedLines,
   diagnosticLines,
@@ -19,8 +19,7 @@ import {
   withConnection,
 } from './result-lines.js';
 import { runSeveral } from './several.js';
-import { type Start, startAndFollow, startOnly } from './start-and-follow.js';
-import { readWait, type WaitOptions } from './wait.js';
+import { followToEnd, type Start, startAndFollow, startOnly } from './start-and-follow.js';
 
 export interface ExportOptions extends SeveralOptions, WaitOptions {
   readonly resource?: readonly string[];
@@ -109,7 +108,7 @@ function currentUser(): string {
 /** Prints the result of an export or backfill. */
 export function finish(
   result: ExportResult,
-  options: Pick<ExportOptions, 'json' | 'details' | 'config' | 'connection'>,
+  options: Pick<ExportOptions, 'json' | 'details'>,
   { name, lake }: ConnectionSettings,
   what = 'export',
 ): ExitCode {
@@ -120,7 +119,7 @@ export function finish(
     for (const line of lines) output.out(line);
   }
   for (const line of diagnosticLines(result)) output.note(line);
-  if (json !== true) for (const line of whereLines(result, lake.url, options)) output.note(line);
+  if (json !== true) for (const line of whereLines(result, lake.url)) output.note(line);
   if (result.outcome === 'cancelled') output.note(`The ${what} was cancelled. Published data stays.`);
   return exitCodeOf(result);
 }

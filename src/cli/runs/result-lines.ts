@@ -1,6 +1,5 @@
 import type { ExportResult, RunCounts, RunReport } from '../../core/contract/index.js';
 import { deletesNote } from '../../core/delete-detection.js';
-import { type GlobalOptions, optionWords } from '../shared/options.js';
 import { terminalWidth } from '../shared/terminal.js';
 import { count, counted, table } from '../shared/text.js';
 
@@ -26,16 +25,13 @@ export function publishedLines({ runs }: Pick<ExportResult, 'runs'>): string[] {
 }
 
 /** Where the published data are, and how to query them; nothing if no run was published. */
-export function whereLines(
-  { runs }: Pick<ExportResult, 'runs'>,
-  lakeUrl: string,
-  options: Pick<GlobalOptions, 'config' | 'connection'>,
-): string[] {
+export function whereLines({ runs }: Pick<ExportResult, 'runs'>, lakeUrl: string): string[] {
   if (!runs.some(({ snapshot }) => snapshot !== null)) return [];
   // A folder needs no statements to connect to a store.
   const setup = lakeUrl.startsWith('file:') ? '' : ' --setup';
-  const ddl = `worktrack ddl${optionWords(options, ['config', 'connection'])}${setup}`;
-  return [`Data: ${lakeUrl}/. Query it with DuckDB: \`${ddl} > lake.sql; duckdb -init lake.sql\``];
+  return [
+    `Data: ${lakeUrl}/. Query it with DuckDB: \`worktrack ddl${setup} > lake.sql; duckdb -init lake.sql\``,
+  ];
 }
 
 /**

@@ -1,23 +1,36 @@
 import { randomUUID } from 'node:crypto';
 import { selectResources } from '../../config/index.js';
-import type { ExportInput, ExportResult, RunOutcome, Together } from '../../core/contract/index.js';
+import {
+  DEFAULT_TASK_QUEUE,
+  type ExportInput,
+  type ExportResult,
+  type RunOutcome,
+  type Together,
+} from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { manualId, type StartOptions } from '../../temporal/client/start.js';
 import { followExport } from '../../temporal/follow/follow-export.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
+import { severalProgressOn } from '../progress/views.js';
 import { type ConnectionSummary, printSummaries, summariesOf } from '../shared/connection-lines.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
 import { type Ended, eachConnection } from '../shared/each-connection.js';
 import { EXIT, type ExitCode, exitCodeOf, worstExitCode } from '../shared/exit-code.js';
-import { reachTimeoutMs, type SeveralOptions } from '../shared/options.js';
+import type { SeveralOptions } from '../shared/options.js';
 import { output, printJson } from '../shared/output.js';
 import { counted } from '../shared/text.js';
 import { DetachedError } from '../shared/usage-error.js';
 import { checkDifferences, checkWorkers } from '../shared/worker-config.js';
+import {
+  type FollowSession,
+  openFollowSession,
+  readWait,
+  type WaitOptions,
+  watchForWorker,
+} from './follow-session.js';
 import { countsText, detailedLines, diagnosticLines, withConnection } from './result-lines.js';
-import { openSeveralRuns, type SeveralRuns } from './several-progress.js';
-import { readWait, type WaitOptions } from './wait.js';
+import { followAgain } from './start-and-follow.js';
 
 interface Several<Options> {
   readonly what: 'export' | 'backfill';
@@ -55,26 +68,38 @@ export function runSeveral(several: Several<Options>): Promise<ExitCode> {
   return withTemporal(options, async (temporal) => {
     const { differences, idle } = await checkWorkers(temporal, connections, options);
     for (const text of idle) output.note(`warning: ${text}`);
-    const runs = openSeveralRuns(temporal, { what, total: connections.length, ...options, wait });
+    const progress = severalProgressOn(process.stderr);
+    const session = openFollowSession(temporal, {
+      ...{ what, waitMs: wait, endDisplay: () => progress.end(), next: followAgain },
+    });
+    const worker = watchForWorker(temporal, options.taskQueue ?? DEFAULT_TASK_QUEUE, session.note);
     const together = togetherOf(connections);
+    const seen = { done: 0, total: connections.length, problems: 0 };
     try {
       const ended = await eachConnection(
         connections,
         (connection, timeoutMs) =>
-          runOne(temporal, connection, { several, runs, timeoutMs, differences, together }),
-        runs.ended,
+          runOne(temporal, connection, { several, session, timeoutMs, differences, together }),
+        ({ failure }) => {
+          seen.done++;
+          if (failure !== null) seen.problems++;
+          worker.answered();
+          progress.show(seen);
+        },
       );
-      runs.close();
+      worker.close();
+      session.close();
       return print(ended, options);
     } finally {
-      runs.close();
+      worker.close();
+      session.close();
     }
   });
 }
 
 interface RunContext {
   readonly several: Several<Options>;
-  readonly runs: SeveralRuns;
+  readonly session: FollowSession;
   readonly timeoutMs: number;
   /** Workers with another configuration, of all connections. */
   readonly differences: readonly WorkerDifference[];
@@ -91,15 +116,15 @@ async function runOne(
   connection: ConnectionSettings,
   {
     several: { what, options, resources, source, start },
-    runs,
+    session,
     timeoutMs,
     differences,
     together,
   }: RunContext,
 ): Promise<Run> {
-  if (runs.signal.aborted)
+  if (session.signal.aborted)
     throw new DetachedError(`The ${what} was not started, because the command ended first.`);
-  if (runs.isCancelled())
+  if (session.isCancelled())
     throw new DetachedError(`The ${what} was not started, because the others were cancelled.`);
   const wanted = resources ?? connection.resources.map(({ name }) => name);
   checkDifferences(
@@ -116,18 +141,19 @@ async function runOne(
     ),
   );
   if (options.wait === false) return { workflowId, result: null };
-  runs.started(workflowId);
+  session.started(workflowId);
   try {
     const result = await followExport(temporal, workflowId, {
-      timeoutMs: Math.min(timeoutMs, reachTimeoutMs(process.env)),
-      onOutage: output.note,
-      signal: runs.signal,
+      timeoutMs: Math.min(timeoutMs, session.timeoutMs ?? timeoutMs),
+      onOutage: session.note,
+      signal: session.signal,
       resources: wanted,
     });
     return { workflowId, result };
   } catch (error) {
-    if (!runs.signal.aborted) throw error;
-    throw new DetachedError(`The ${what} continues: ${workflowId}`);
+    throw session.failure(error, workflowId);
+  } finally {
+    session.ended(workflowId);
   }
 }
 

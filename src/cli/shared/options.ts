@@ -31,16 +31,6 @@ export function isSeveral({ all, connections = [] }: SeveralOptions): boolean {
   return all === true || connections.length > 1;
 }
 
-/** The given options as words of a command, with a space before each: ` --config other.yaml`. */
-export function optionWords(
-  options: Pick<GlobalOptions, 'config' | 'connection' | 'address' | 'namespace'>,
-  names: readonly ('config' | 'connection' | 'address' | 'namespace')[],
-): string {
-  return names
-    .flatMap((name) => (options[name] === undefined ? [] : [` --${name} ${shellWord(options[name])}`]))
-    .join('');
-}
-
 /** A word of a command line, quoted if the shell would change it. */
 export function shellWord(text: string): string {
   return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

@@ -3,23 +3,23 @@ import { OutageTimer, REACH_TIMEOUT_MS, type ReachOptions } from '../../core/rea
 import type { ConnectionSettings } from '../../core/settings.js';
 import { pointerKey } from '../../lake/published/layout.js';
 import { type ObjectStore, openStore, StoreError } from '../../lake/store/index.js';
-import type { ExportView } from '../../temporal/follow/export-view.js';
+import type { AttemptFailure } from '../../temporal/status/pending-activity.js';
 
 const PROBE_EVERY_MS = 5_000;
 /** A run without progress for this long may be waiting for the lake, whose client retries for a long time. */
 const STALL_MS = 10_000;
 
 /** Detects that a run is waiting for the lake. */
-interface StoreWatch {
-  /** Call it with each new state of the export. */
-  look(view: ExportView): void;
+export interface StoreWatch {
+  /** Call it with each new state of the work: its parts, each with the failure of its last attempt. */
+  look(parts: readonly { readonly failure: AttemptFailure | null }[]): void;
   /** Aborts with an OutOfReachError when the lake has been out of reach until the time limit. */
   readonly signal: AbortSignal;
   close(): void;
 }
 
 /**
- * Probes the lake from this process while a run of the export fails or makes no progress. The lake counts as out of reach
+ * Probes the lake from this process while a run or a batch fails or makes no progress. The lake counts as out of reach
  * only if neither the worker nor this command can reach it; a credentials error of this command does not count.
  */
 export function watchStore({ lake, resources }: ConnectionSettings, options: ReachOptions): StoreWatch {
@@ -50,11 +50,11 @@ export function watchStore({ lake, resources }: ConnectionSettings, options: Rea
 
   return {
     signal: unreachable.signal,
-    look({ resources: views }) {
+    look(parts) {
       const now = performance.now();
-      const state = JSON.stringify(views);
+      const state = JSON.stringify(parts);
       if (state !== lastState) [lastState, changedAt] = [state, now];
-      const isSuspect = views.some((one) => one.failure !== null) || now - changedAt >= stallMs;
+      const isSuspect = parts.some((one) => one.failure !== null) || now - changedAt >= stallMs;
       if (!isSuspect) return outage.answered();
       if (now - probedAt < everyMs + 1_000) return;
       probedAt = now;

@@ -64,9 +64,8 @@ export async function firstNotWritten(
 }
 
 /** The command that prints the rows that were not written. */
-export function receiptsCommand(batchId: string, { connection }: GlobalOptions): string {
-  const option = connection === undefined ? '' : ` --connection ${connection}`;
-  return `worktrack write-back receipts ${shownBatchId(batchId)} --rejected${option}`;
+export function receiptsCommand(batchId: string): string {
+  return `worktrack write-back receipts ${shownBatchId(batchId)} --rejected`;
 }
 
 async function* receiptsOf(

@@ -38,7 +38,7 @@ import {
   repeatedWarnings,
   unsentRow,
 } from './earlier-rows.js';
-import { followBatch } from './follow.js';
+import { followBatch } from './follow-batch.js';
 import { firstNotWritten, receiptsCommand } from './receipts.js';
 import { diagnosticLines, refusalLines, resultLine } from './result-lines.js';
 import { withInputFile } from './stdin.js';
@@ -124,7 +124,7 @@ async function startAndFollowBatch(
       output.note(
         'This batch is already running with another input or other options. Waiting for it to end first.',
       );
-    const result = await followBatch(temporal, { workflowId, connection, input });
+    const result = await followBatch(temporal, workflowId, connection);
     if (!isOther) return result;
   }
 }
@@ -149,7 +149,7 @@ async function finish(
   if (results !== null && counts.rejected + counts.unknown > 0) {
     if (process.stderr.isTTY)
       for (const line of await withLake(() => firstNotWritten(connection, store, batchId))) output.note(line);
-    output.note(`Their receipts: ${receiptsCommand(batchId, options)}`);
+    output.note(`Their receipts: ${receiptsCommand(batchId)}`);
   }
   for (const line of diagnosticLines(result)) output.note(line);
   const { refusals } = result;

@@ -3,11 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { localExportId, localStateFolder } from '../../../src/cli/local/local-state.js';
-import { followCommand } from '../../../src/cli/runs/follow.js';
 import { collect, positive, reachTimeoutMs } from '../../../src/cli/shared/options.js';
 import { UsageError } from '../../../src/cli/shared/usage-error.js';
-import { parseSettings } from '../../../src/config/index.js';
-import { MINIMAL_CONFIG } from '../../support/minimal-config.js';
 
 describe('options', () => {
   it('that can be repeated are collected in order', () => {
@@ -48,19 +45,5 @@ describe('the state of export --local', () => {
     expect(localExportId({ connection: 'acme', full: false })).toBe(id);
     expect(localExportId({ connection: 'acme', full: true })).not.toBe(id);
     expect(localExportId({ connection: 'acme', resources: ['tasks'] })).not.toBe(id);
-  });
-});
-
-describe('the command that follows an export again', () => {
-  it('contains everything that it needs, quoted for a shell', () => {
-    const [connection] = parseSettings(MINIMAL_CONFIG, 'worktrack.yaml').connections;
-    const command = followCommand({
-      workflowId: 'worktrack/acme/export/1',
-      options: { config: "it's here.yaml", address: 'temporal:7233' },
-      connection: connection!,
-    });
-    expect(command).toBe(
-      "worktrack export --config 'it'\\''s here.yaml' --connection acme --address temporal:7233 --follow worktrack/acme/export/1",
-    );
   });
 });

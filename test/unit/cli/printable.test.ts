@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { progressOn } from '../../../src/cli/progress/screen.js';
+import { exportProgressOn } from '../../../src/cli/progress/views.js';
 import { jsonLine, textLine } from '../../../src/cli/shared/log-line.js';
 import { output, printable, printableJson, printJson } from '../../../src/cli/shared/output.js';
 import type { ResourceView } from '../../../src/temporal/follow/export-view.js';
@@ -69,7 +69,7 @@ describe('the output of a command', () => {
       failure: { attempt: 2, retry: 'waiting', message: `answered 500: ${EVIL}` },
     };
     const screen = { isTTY: false, write: (text: string) => written.push(text) };
-    progressOn(screen).show({ workflowId: 'w', taskQueue: 'q', worker: 'present', resources: [view] });
+    exportProgressOn(screen).show({ workflowId: 'w', taskQueue: 'q', worker: 'present', resources: [view] });
     expect(written.join('')).toContain('answered 500: \\x1b]0;owned');
     expect(written.join('')).not.toMatch(CONTROL);
   });

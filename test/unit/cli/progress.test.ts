@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { causeLines, resourceLine } from '../../../src/cli/progress/lines.js';
 import { RateMeter } from '../../../src/cli/progress/rate.js';
-import { progressOn } from '../../../src/cli/progress/screen.js';
+import { causeLines, exportProgressOn, resourceLine } from '../../../src/cli/progress/views.js';
 import { report, resource, view } from './support.js';
 
 const NOW = Date.UTC(2026, 10, 21);
@@ -57,7 +56,7 @@ describe('the rate', () => {
 describe('progress without a terminal', () => {
   function plain() {
     let text = '';
-    const progress = progressOn({ write: (more) => (text += more) });
+    const progress = exportProgressOn({ write: (more) => (text += more) });
     return { progress, lines: () => text.split('\n').filter((line) => line !== '') };
   }
 
@@ -96,7 +95,7 @@ describe('progress without a terminal', () => {
 describe('progress on a terminal', () => {
   it('is redrawn in place and never wider than the terminal', () => {
     let text = '';
-    const progress = progressOn({ isTTY: true, columns: 40, write: (more) => (text += more) });
+    const progress = exportProgressOn({ isTTY: true, columns: 40, write: (more) => (text += more) });
     const busy = resource({
       stage: 'extract',
       failure: { message: 'x'.repeat(100), attempt: 2, retry: 'running' },

@@ -31,14 +31,14 @@ describe('the report of an export', () => {
 
   it('gives a line for each resource, and says where the data are and how to query them', () => {
     expect(publishedLines(result)).toEqual(['tasks  published  10 rows  1,200 new, 1 changed']);
-    expect(whereLines(result, 's3://lake/worktrack', { connection: 'acme' })).toEqual([
-      'Data: s3://lake/worktrack/. Query it with DuckDB: `worktrack ddl --connection acme --setup > lake.sql; duckdb -init lake.sql`',
+    expect(whereLines(result, 's3://lake/worktrack')).toEqual([
+      'Data: s3://lake/worktrack/. Query it with DuckDB: `worktrack ddl --setup > lake.sql; duckdb -init lake.sql`',
     ]);
-    expect(whereLines(result, 'file:///data/lake', {})).toEqual([
+    expect(whereLines(result, 'file:///data/lake')).toEqual([
       'Data: file:///data/lake/. Query it with DuckDB: `worktrack ddl > lake.sql; duckdb -init lake.sql`',
     ]);
     const runs = [failed('Refused', 'the key is not valid')];
-    expect(whereLines({ runs }, 's3://lake/worktrack', {})).toEqual([]);
+    expect(whereLines({ runs }, 's3://lake/worktrack')).toEqual([]);
   });
 
   it('with --details gives each resource with the full URL of its snapshot folder', () => {

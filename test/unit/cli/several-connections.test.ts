@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { screenLines, statusSummary } from '../../../src/cli/inspect/status-summary.js';
+import { readWait } from '../../../src/cli/runs/follow-session.js';
 import { resultSummary } from '../../../src/cli/runs/several.js';
-import { readWait } from '../../../src/cli/runs/wait.js';
 import { doctorScreen } from '../../../src/cli/setup/doctor-lines.js';
 import {
   type ConnectionSummary,

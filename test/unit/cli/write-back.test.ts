@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { batchLine, batchProgressOn } from '../../../src/cli/progress/views.js';
 import { EXIT, writeBackExitCode } from '../../../src/cli/shared/exit-code.js';
-import { BatchProgress, viewLine } from '../../../src/cli/write-back/progress.js';
 import { diagnosticLines, resultLine } from '../../../src/cli/write-back/result-lines.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { noRows, type WriteBackResult } from '../../../src/core/contract/write-back.js';
@@ -66,27 +66,29 @@ describe('the end of a batch', () => {
 
 describe('the progress of a batch', () => {
   it('is one line with the stage, the progress and the reason for a wait', () => {
-    expect(viewLine(VIEW, 85.2, 0)).toBe('sending  300 of 1,200 rows  85 rows/s');
-    expect(viewLine({ ...VIEW, waitingUntil: 5_000 }, null, 1_000)).toContain(
+    expect(batchLine(VIEW, 85.2, 0)).toBe('sending  300 of 1,200 rows  85 rows/s');
+    expect(batchLine({ ...VIEW, waitingUntil: 5_000 }, null, 1_000)).toContain(
       'waiting 4 s, as requested by the service',
     );
     const trouble = { message: 'the service answered 503', attempt: 2, retry: 'waiting' } as const;
-    expect(viewLine({ ...VIEW, failure: trouble }, null, 0)).toContain('attempt 2 failed, retrying');
-    expect(viewLine({ ...VIEW, worker: 'absent' }, null, 0)).toContain('waiting for a worker');
+    expect(batchLine({ ...VIEW, failure: trouble }, null, 0)).toContain('attempt 2 failed, retrying');
+    expect(batchLine({ ...VIEW, worker: 'absent' }, null, 0)).toContain('waiting for a worker');
   });
 
-  it('says on a terminal, once and in full, how to start a worker', () => {
+  it('says on a terminal in full how to start a worker', () => {
     let text = '';
-    const progress = new BatchProgress({ isTTY: true, columns: 40, write: (more) => (text += more) });
+    const progress = batchProgressOn({ isTTY: true, columns: 40, write: (more) => (text += more) });
     progress.show(VIEW, 0);
     progress.show({ ...VIEW, worker: 'absent' }, 100);
     progress.show({ ...VIEW, worker: 'absent' }, 200);
-    expect(text.match(/`worktrack worker`/g)).toHaveLength(1);
+    // Redrawn in place, with the command in one piece.
+    const frame = text.slice(text.lastIndexOf('\x1b[J'));
+    expect(frame.match(/`worktrack worker`/g)).toHaveLength(1);
   });
 
   it('is written to a log when the stage changes, and every few seconds', () => {
     const written: string[] = [];
-    const progress = new BatchProgress({ write: (text) => written.push(text) });
+    const progress = batchProgressOn({ write: (text) => written.push(text) });
     for (let at = 0; at <= 6_000; at += 1_000) progress.show({ ...VIEW, done: at }, at);
     progress.show({ ...VIEW, stage: 'results', done: 6_000 }, 6_100);
     expect(written.length).toBe(3);

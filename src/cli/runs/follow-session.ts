@@ -1,0 +1,190 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { DAY_MS, formatDuration } from '../../core/duration.js';
+import { OutOfReachError, type ReachOptions } from '../../core/reach.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import type { TemporalClient } from '../../temporal/client/connect.js';
+import { hasWorker } from '../../temporal/status/pollers.js';
+import { workerLine } from '../progress/screen.js';
+import { listenForInterrupts } from '../shared/interrupt.js';
+import { duration, reachTimeoutMs } from '../shared/options.js';
+import { output } from '../shared/output.js';
+import { type StoreWatch, watchStore } from '../shared/store-watch.js';
+import { DetachedError, UsageError } from '../shared/usage-error.js';
+
+/** Time limit for a second Ctrl-C, which cancels. */
+const SECOND_PRESS_MS = 3_000;
+
+/** What a command follows, in words for its messages. */
+export interface FollowedWork {
+  /** Such as `export` or `batch`. */
+  readonly what: string;
+  /** What becomes of it when the command leaves. Default: it continues. */
+  readonly state?: string;
+  /** How to follow it again, as a sentence: `To follow it again: worktrack export --follow …`. */
+  next(workflowId: string): string;
+  /** What a cancellation keeps, as a sentence; absent: nothing to add. */
+  readonly kept?: string;
+  /** How long the command waits, in milliseconds; `null`: until the end. */
+  readonly waitMs: number | null;
+  /** The connection whose lake is probed while the work makes no progress; absent: none. */
+  readonly connection?: ConnectionSettings;
+  /** Ends a redrawn block on the screen, before other text. */
+  endDisplay(): void;
+}
+
+/** The wait of a command for one or more workflows. They continue when it ends, unless they are cancelled. */
+export interface FollowSession extends Pick<ReachOptions, 'timeoutMs' | 'onOutage'> {
+  /** Aborts when the command must end: after Ctrl-C, `--timeout`, or if the lake stays out of reach. */
+  readonly signal: AbortSignal;
+  /** Whether the user has cancelled the workflows, so that no further one may start. */
+  isCancelled(): boolean;
+  started(workflowId: string): void;
+  ended(workflowId: string): void;
+  /** Probes the lake if the work makes no progress. */
+  readonly look: StoreWatch['look'];
+  /** A line on stderr, below the display. */
+  note(text: string): void;
+  /** What to throw for an error of the wait: the user's own departure, or the error with what to do next. */
+  failure(error: unknown, workflowId: string): unknown;
+  close(): void;
+}
+
+/**
+ * Handles Ctrl-C, the time limit and the lake while a command follows workflows. The first Ctrl-C leaves after three seconds,
+ * a second one cancels the workflows instead, and a third one leaves at once.
+ */
+export function openFollowSession(temporal: TemporalClient, work: FollowedWork): FollowSession {
+  const { what, state = `The ${what} continues.`, kept, waitMs, connection } = work;
+  const running = new Set<string>();
+  const hintFor = (workflowId: string): string => `${state} ${work.next(workflowId)}`;
+  const note = (text: string): void => {
+    work.endDisplay();
+    output.note(text);
+  };
+  const reach = { timeoutMs: reachTimeoutMs(process.env), onOutage: note };
+  const store = connection === undefined ? null : watchStore(connection, reach);
+  const expired = waitMs === null ? null : AbortSignal.timeout(waitMs);
+  let isCancelled = false;
+  let isHintShown = false;
+  const counted = (): string => (running.size === 1 ? what : `${what} of ${running.size} connections`);
+  const cancel = (workflowId: string): void => {
+    temporal.client.workflow
+      .getHandle(workflowId)
+      .cancel()
+      .catch((error: unknown) => note(`The ${what} could not be cancelled: ${workflowId}: ${String(error)}`));
+  };
+  const interrupts = listenForInterrupts({
+    windowMs: SECOND_PRESS_MS,
+    onFirst() {
+      note(`Leaving in ${SECOND_PRESS_MS / 1000} s. Press Ctrl-C again to cancel the ${counted()}.`);
+      const [only, ...others] = running;
+      if (only === undefined || others.length > 0) return;
+      isHintShown = true;
+      note(hintFor(only));
+    },
+    onCancel() {
+      isCancelled = true;
+      const why = kept === undefined ? '' : `${kept} `;
+      note(`Cancelling the ${counted()}. ${why}Press Ctrl-C again to leave without waiting.`);
+      for (const id of running) cancel(id);
+    },
+  });
+  const signals = [interrupts.detach, store?.signal, expired].filter((signal) => signal != null);
+  return {
+    ...reach,
+    signal: AbortSignal.any(signals),
+    isCancelled: () => isCancelled,
+    started(workflowId) {
+      running.add(workflowId);
+      // Its start was under way when the others were cancelled.
+      if (isCancelled) cancel(workflowId);
+    },
+    ended: (workflowId) => void running.delete(workflowId),
+    look: (view) => store?.look(view),
+    note,
+    failure(error, workflowId) {
+      const hint = hintFor(workflowId);
+      if (store?.signal.aborted === true) return withHint(store.signal.reason, hint);
+      if (expired?.aborted === true)
+        return new DetachedError(
+          `The ${what} did not end within ${formatDuration(waitMs!)}, the time limit of --timeout. ${hint}`,
+        );
+      if (interrupts.detach.aborted) return new DetachedError(isHintShown ? state : hint);
+      if (error instanceof WorkflowNotFoundError) {
+        const where = `the namespace "${temporal.namespace}" of Temporal at ${temporal.address}`;
+        return new UsageError(`There is no ${what} "${workflowId}" in ${where}. Correct --follow.`);
+      }
+      return withHint(error, hint);
+    },
+    close() {
+      interrupts.release();
+      store?.close();
+      work.endDisplay();
+    },
+  };
+}
+
+/** Adds to an unreachable-server error how to follow the run again; the run continues without this command. */
+function withHint(error: unknown, hint: string): unknown {
+  if (error instanceof OutOfReachError) error.message += `\n${hint}`;
+  return error;
+}
+
+/** A longer timer of Node would end at once. */
+const MAX_WAIT_MS = 24 * DAY_MS;
+
+/** How long a command waits for the runs that it starts. */
+export interface WaitOptions {
+  readonly timeout?: string;
+  /** `false` with `--no-wait`. */
+  readonly wait?: boolean;
+}
+
+/** The time limit of the waiting in milliseconds; `null` without one. @throws UsageError */
+export function readWait({ timeout, wait }: WaitOptions): number | null {
+  if (timeout === undefined) return null;
+  if (wait === false) throw new UsageError('--timeout and --no-wait exclude each other');
+  const ms = duration('--timeout', timeout, '30m or 2h');
+  if (ms > MAX_WAIT_MS) throw new UsageError('--timeout must be at most 24d');
+  return ms;
+}
+
+/** Time without an answer after which a missing worker is reported, in milliseconds. */
+const SILENT_MS = 10_000;
+
+interface WorkerWatch {
+  /** Records that a worker has answered. */
+  answered(): void;
+  close(): void;
+}
+
+/** Reports after ten seconds without an answer that no worker polls, and later that one does. */
+export function watchForWorker(
+  temporal: TemporalClient,
+  taskQueue: string,
+  note: (line: string) => void,
+): WorkerWatch {
+  let answeredAt = performance.now();
+  let missing = false;
+  const look = async (): Promise<void> => {
+    if (performance.now() - answeredAt < SILENT_MS - 100) return;
+    const polled = await isPolled(temporal, taskQueue);
+    const line = workerLine({ worker: 'absent', taskQueue });
+    if (!polled && !missing && line !== null) note(line);
+    if (polled && missing) note('A worker is polling now.');
+    missing = !polled;
+  };
+  const timer = setInterval(() => void look(), SILENT_MS);
+  timer.unref();
+  return {
+    answered() {
+      answeredAt = performance.now();
+    },
+    close: () => clearInterval(timer),
+  };
+}
+
+/** Whether a worker polls the task queue; also if the server does not answer, which other calls report. */
+async function isPolled(temporal: TemporalClient, taskQueue: string): Promise<boolean> {
+  return hasWorker(temporal, taskQueue).catch(() => true);
+}

@@ -60,7 +60,7 @@ describe('commands on several connections', () => {
   it('show a screen of totals and problems in status, and verify, list and describe all', async () => {
     const status = await run('status', { COLUMNS: '80', LINES: '24' });
     expect(status.code).toBe(0);
-    expect(linesOf(status.stdout)[0]).toMatch(/^5 connections: 4 fresh, 1 failed$/);
+    expect(linesOf(status.stdout)[0]).toMatch(/^5 connections: 4 published, 1 failed$/);
     expect(status.stdout).toMatch(/^c3 +failed/m);
     expect(Math.max(...linesOf(status.stdout).map((line) => line.length))).toBeLessThanOrEqual(80);
     const verify = await run('verify --connection a1 --connection b2');

@@ -24,7 +24,7 @@ export function createProgram(onEnd: OnEnd): Command {
     .version(VERSION, '-V, --version', 'print the version')
     .option(
       '--config <file>',
-      'configuration file (default: $WORKTRACK_CONFIG, else worktrack.yaml, .yml or .json in the working directory)',
+      'configuration file (default: $WORKTRACK_CONFIG, or worktrack.yaml, .yml or .json in the working directory)',
     )
     .option(
       '--connection <name>',
@@ -32,8 +32,8 @@ export function createProgram(onEnd: OnEnd): Command {
       collect,
     )
     .option('--task-queue <name>', 'Temporal task queue (default: worktrack)')
-    .option('--address <host:port>', 'Temporal server (default: $TEMPORAL_ADDRESS, else the profile)')
-    .option('--namespace <name>', 'Temporal namespace (default: $TEMPORAL_NAMESPACE, else the profile)')
+    .option('--address <host:port>', 'Temporal server (default: $TEMPORAL_ADDRESS, or the profile)')
+    .option('--namespace <name>', 'Temporal namespace (default: $TEMPORAL_NAMESPACE, or the profile)')
     .option(
       '--data-converter <module>',
       'module that exports your data converter (default: $WORKTRACK_DATA_CONVERTER)',

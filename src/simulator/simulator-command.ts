@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { errorMessage } from './http/reply.js';
 import { startSimulator } from './http/server.js';
+import { oddList } from './odd/index.js';
 import { DEMO_KEY, DEMO_ORGANIZATION, type SimulatorOptions } from './options.js';
 
 const FLAGS = {
@@ -94,6 +95,10 @@ export async function runSimulatorCommand(args: readonly string[]): Promise<void
 }
 
 async function start(options: SimulatorOptions): Promise<void> {
+  if (options.odd?.includes('list') === true) {
+    process.stdout.write(`${oddList()}\n`);
+    return;
+  }
   const simulator = await startSimulator(options);
   // Seeds the data before the URL is printed, so that the first request does not wait for it.
   for (const name of COUNTED) simulator.admin.prepare(name);

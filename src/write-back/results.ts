@@ -6,7 +6,7 @@ import type { RowState } from './chunk-log.js';
 import type { TurnVerdict } from './ledger/turn.js';
 import type { ChunkRow } from './plan-file.js';
 
-/** Columns of `results.csv` (docs/reference/commands.md). */
+/** Columns of `results.csv` (docs/reference/lake.md). */
 const RESULT_COLUMNS = ['row', 'key', 'idempotency_key', 'outcome', 'http_status', 'id', 'message'] as const;
 
 /** The outcome of a row for `results.csv`. */

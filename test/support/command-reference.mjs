@@ -1,62 +1,75 @@
-// The tables of options in docs/reference/commands.md, made from the command line's own definitions.
+// The usage lines and tables of options in docs/reference/commands.md, made from the command line's own definitions.
 // `npm run reference` writes them; a test compares the committed text.
 
 const BLOCK = /<!-- options: ([\w-]+) -->\n[\s\S]*?<!-- end of options -->/g;
 
+/** The command whose options of these names are described once for all commands. */
+const MODEL = 'status';
+const COMMON = ['--resource', '--all', '--failing', '--details', '--json'];
+
 /** The page with a table of arguments and options between each pair of marks. @param program the commander program */
 export function withOptions(page, program) {
+  const common = commonOf(program);
   return page.replace(BLOCK, (_, name) => {
-    const table = name === 'global' ? optionTable(program.options) : commandTables(program, name);
+    const table =
+      name === 'global'
+        ? tableOf(program.options.map(rowOf))
+        : name === 'common'
+          ? tableOf(common)
+          : commandTables(program, name, common);
     return `<!-- options: ${name} -->\n${table}\n<!-- end of options -->`;
   });
 }
 
-/** The page with the table of the simulator's odd services between its marks. @param services `ODD_SERVICES` */
-export function withOddServices(page, services) {
-  const rows = services.map(({ name, description }) => row(name, description));
-  const table = ['| name | what the service does |', '|---|---|', ...rows].join('\n');
-  return page.replace(
-    /<!-- odd services -->\n[\s\S]*?<!-- end of odd services -->/,
-    () => `<!-- odd services -->\n${table}\n<!-- end of odd services -->`,
-  );
-}
-
 /** The names in the marks, in their order. */
 export function namesOfOptions(page) {
-  return [...page.matchAll(BLOCK)].map(([, name]) => name);
+  return [...page.matchAll(BLOCK)].map(([, name]) => name).filter((name) => name !== 'common');
 }
 
-function commandTables(program, name) {
+function commonOf(program) {
+  const model = program.commands.find((one) => one.name() === MODEL);
+  return [
+    ...model.registeredArguments.map(argumentRow),
+    ...COMMON.map((long) => rowOf(model.options.find((option) => option.long === long))),
+  ];
+}
+
+function commandTables(program, name, common) {
   const command = program.commands.find((one) => one.name() === name);
   if (command === undefined) throw new Error(`docs/reference/commands.md: there is no command ${name}`);
   const isGroup = command.commands.length > 0 && command.registeredArguments.length === 0;
-  const own = isGroup ? [] : [tableOf(`worktrack ${name}`, command)];
-  return [...own, ...command.commands.map((one) => tableOf(`worktrack ${name} ${one.name()}`, one))].join(
-    '\n\n',
-  );
+  const all = [
+    ...(isGroup ? [] : [[`worktrack ${name}`, command]]),
+    ...command.commands.map((one) => [`worktrack ${name} ${one.name()}`, one]),
+  ];
+  return all.map(([words, one]) => sectionOf(words, one, common)).join('\n\n');
 }
 
-function tableOf(words, command) {
-  const usage = `Usage: \`${words} ${command.usage()}\``;
-  const takes = command.registeredArguments.map((one) => row(one.name(), one.description));
-  const table = optionTable(command.options, takes);
-  return table === '' ? usage : `${usage}\n\n${table}`;
+/** The usage, the common options that the command accepts, and a table of all others. */
+function sectionOf(words, command, common) {
+  const rows = [...command.registeredArguments.map(argumentRow), ...command.options.map(rowOf)];
+  const isCommon = (row) => common.some((one) => one.name === row.name && one.meaning === row.meaning);
+  const accepted = rows.filter(isCommon).map(({ name }) => `\`${name.split(' ')[0]}\``);
+  const shared = accepted.length === 0 ? '' : ` Common: ${accepted.join(', ')}.`;
+  const own = rows.filter((row) => !isCommon(row));
+  const usage = `Usage: \`${words} ${command.usage()}\`.${shared}`;
+  return own.length === 0 ? usage : `${usage}\n\n${tableOf(own)}`;
 }
 
-function optionTable(options, rows = []) {
-  const all = [...rows, ...options.map((option) => row(option.flags, meaningOf(option)))];
-  return all.length === 0 ? '' : ['| option | meaning |', '|---|---|', ...all].join('\n');
+function tableOf(rows) {
+  const lines = rows.map(({ name, meaning }) => `| \`${escaped(name)}\` | ${escaped(meaning)} |`);
+  return ['| option | meaning |', '|---|---|', ...lines].join('\n');
 }
 
-function meaningOf({ description, argChoices, defaultValue }) {
+function argumentRow(one) {
+  return { name: one.name(), meaning: one.description };
+}
+
+function rowOf({ flags, description, argChoices, defaultValue }) {
   const choices = argChoices === undefined ? '' : `: ${argChoices.map((one) => `\`${one}\``).join(', ')}`;
   const standard =
     defaultValue === undefined || defaultValue === true ? '' : ` (default: \`${defaultValue}\`)`;
-  return `${description}${choices}${standard}`;
-}
-
-function row(name, meaning) {
-  return `| \`${escaped(name)}\` | ${escaped(meaning)} |`;
+  return { name: flags, meaning: `${description}${choices}${standard}` };
 }
 
 function escaped(text) {

@@ -1,2 +1,3 @@
 export declare function configReference(schema: object): string;
 export declare function withReference(page: string, reference: string): string;
+export declare function withDefaults(page: string, schema: object): string;

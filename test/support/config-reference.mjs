@@ -3,18 +3,51 @@
 const BEGIN = '<!-- configuration: made by `npm run reference`, do not edit -->';
 const END = '<!-- end of configuration -->';
 
-/** One row for each key that the file may have: key, kind of value, default, meaning. */
+/**
+ * One row for each key that the file may have: key, kind of value and default, meaning. Keys that both resources of
+ * `writeBack` have are shown once. A section without a default of its own has no row.
+ */
 export function configReference(schema) {
   const connection = schema.properties.connections.additionalProperties;
-  const rows = rowsOf(connection, '');
-  return ['| key | value | default | meaning |', '|---|---|---|---|', ...rows.map(toLine)].join('\n');
+  const rows = rowsOf(connection, '').filter(
+    ({ isSection, meaning }) => !isSection || /Default:|\]\(/.test(meaning),
+  );
+  const keys = new Set(rows.map(({ key }) => key));
+  const shown = rows.flatMap((row) => {
+    const twin = row.key.replace('.calendar-entries.', '.time-entries.');
+    if (twin !== row.key && keys.has(twin)) return [];
+    const isShared = keys.has(row.key.replace('.time-entries.', '.calendar-entries.'));
+    return [
+      isShared ? { ...row, key: row.key.replace('writeBack.time-entries.', 'writeBack.<resource>.') } : row,
+    ];
+  });
+  return ['| key | value | meaning |', '|---|---|---|', ...shown.map(toLine)].join('\n');
 }
 
 /** The page with the table between its marks. */
 export function withReference(page, reference) {
-  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`configuration.md must have the lines ${BEGIN} and ${END}`);
-  return `${page.slice(0, begin)}${BEGIN}\n\n${reference}\n\n${page.slice(end)}`;
+  return between(page, BEGIN, END, reference);
+}
+
+const DEFAULTS = '<!-- defaults: made by `npm run reference`, do not edit -->';
+
+/** The page of limits with the defaults of the configuration: one line for each section, such as `sync`. */
+export function withDefaults(page, schema) {
+  const sections = new Map();
+  for (const { key, standard } of rowsOf(schema.properties.connections.additionalProperties, '')) {
+    if (standard === '' || standard === 'required' || /\[\]/.test(key)) continue;
+    const at = key.indexOf('.');
+    const [section, rest] = at < 0 ? ['connection', key] : [key.slice(0, at), key.slice(at + 1)];
+    sections.set(section, [...(sections.get(section) ?? []), `${rest} ${standard}`]);
+  }
+  const lines = [...sections].map(([section, keys]) => `- ${section}: ${keys.join(', ')}`);
+  return between(page, DEFAULTS, '<!-- end of defaults -->', lines.join('\n'));
+}
+
+function between(page, begin, end, text) {
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`the page must have the lines ${begin} and ${end}`);
+  return `${page.slice(0, from)}${begin}\n\n${text}\n\n${page.slice(to)}`;
 }
 
 function rowsOf(schema, prefix) {
@@ -22,7 +55,10 @@ function rowsOf(schema, prefix) {
     const key = `${prefix}${name}`;
     const required = schema.required?.includes(name) ?? false;
     const inner = mapOf(of);
-    const own = { key, value: kindOf(of), standard: standardOf(of, required), meaning: of.description };
+    const own = {
+      ...{ key, value: kindOf(of), standard: standardOf(of, required), meaning: of.description },
+      isSection: inner !== undefined && key !== 'resources[].csv',
+    };
     // A section says no more than its keys do, unless something is said of it.
     const rows = inner !== undefined && of.description === undefined ? [] : [own];
     if (inner === undefined || key === 'resources[].csv') return rows;
@@ -73,5 +109,6 @@ function code(value) {
 
 function toLine({ key, value, standard, meaning }) {
   if (meaning === undefined) throw new Error(`${key} has no description in src/config`);
-  return `| \`${key}\` | ${value} | ${standard} | ${meaning} |`.replaceAll('  ', ' ');
+  const end = standard === '' ? '' : standard === 'required' ? '; required' : `; default ${standard}`;
+  return `| \`${key}\` | ${value}${end} | ${meaning} |`;
 }

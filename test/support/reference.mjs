@@ -1,19 +1,19 @@
 // `npm run reference`: writes the generated parts of docs/reference.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { withOddServices, withOptions } from './command-reference.mjs';
-import { configReference, withReference } from './config-reference.mjs';
+import { withOptions } from './command-reference.mjs';
+import { configReference, withDefaults, withReference } from './config-reference.mjs';
 
 const ROOT = new URL('../../', import.meta.url);
 const { configJsonSchema } = await import(new URL('dist/src/config/index.js', ROOT).href);
-const { ODD_SERVICES } = await import(new URL('dist/src/simulator/index.js', ROOT).href);
 const { createProgram } = await import(new URL('dist/src/cli/program.js', ROOT).href);
 
 rewrite('docs/reference/configuration.md', (page) =>
   withReference(page, configReference(configJsonSchema())),
 );
+rewrite('docs/reference/limits.md', (page) => withDefaults(page, configJsonSchema()));
 rewrite('docs/reference/commands.md', (page) =>
   withOptions(
-    withOddServices(page, ODD_SERVICES),
+    page,
     createProgram(() => {}),
   ),
 );

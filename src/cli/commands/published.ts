@@ -135,7 +135,7 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
     .addOption(
       new Option(
         '--adapter <name>',
-        'dbt adapter (default: that of the project in the folder, else duckdb)',
+        'dbt adapter (default: that of the project in the folder, or duckdb)',
       ).choices(['duckdb', 'athena']),
     )
     .option('--dir <folder>', 'folder of the project; files that you changed or added in it are kept', 'dbt');

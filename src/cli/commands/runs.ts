@@ -9,7 +9,7 @@ import {
   withSeveral,
 } from './add-command.js';
 
-const DETAILS = 'print the folder of each snapshot, also of connections without a problem';
+const DETAILS = 'print the folder of each snapshot, including connections without a problem';
 
 /** Commands that run the mirror: the worker, and manual exports and backfills. */
 export function addRunCommands(program: Command, onEnd: OnEnd): void {
@@ -74,7 +74,7 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
     )
     .option(
       '--allow-deletes',
-      'publish even if the run deletes more than 10 % of the rows and more than 20 rows, or if the list is empty',
+      'publish even if the run deletes more than 10% of the rows and more than 20 rows, or if the list is empty',
     )
     .option('--accept-checks', 'publish once although checks fail; the manifest records who accepted what')
     .option('--local', 'start a Temporal server (state on disk) and a worker in this process')
@@ -99,7 +99,7 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
     .option('--reconcile', 'read everything and detect deleted records')
     .option(
       '--allow-deletes',
-      'publish even if the run deletes more than 10 % of the rows and more than 20 rows, or if the list is empty',
+      'publish even if the run deletes more than 10% of the rows and more than 20 rows, or if the list is empty',
     )
     .option('--timeout <duration>', 'wait at most this long, such as 30m; the backfill continues')
     .option('--no-wait', 'start the backfill, print its workflow id, and end')

@@ -26,13 +26,16 @@ export function addSetupCommands(program: Command, onEnd: OnEnd): void {
     'write a first configuration file; asks for missing values',
     async (options) => (await import('../setup/init.js')).runInit(options),
   )
-    .option('--out <file>', 'file to write (default: --config, else worktrack.yaml)')
+    .option('--out <file>', 'file to write (default: --config, or worktrack.yaml)')
     .option('--base-url <url>', 'URL of the service, such as https://tracker.example.com')
     .option('--lake <url>', 'lake URL: s3://bucket/prefix or file:///absolute/folder')
     .option('--endpoint <url>', 'URL of an S3-compatible store other than AWS')
     .option('--region <name>', 'region of the bucket')
     .option('--api-key-env <name>', 'environment variable with the API key (default: WORKTRACK_API_KEY)')
-    .option('--resources <names>', 'resources to mirror, separated by commas (default: the four in the spec)')
+    .option(
+      '--resources <names>',
+      'resources to mirror, separated by commas (default: projects, tasks, time-entries, calendar-entries)',
+    )
     .option('--force', 'overwrite an existing file');
 
   const config = program.command('config').description('check or describe the configuration file');
@@ -62,7 +65,7 @@ export function addSetupCommands(program: Command, onEnd: OnEnd): void {
     .description('run a simulated service on this machine; prints its URL as JSON')
     .argument(
       '[options...]',
-      '--port and --seed; --projects, --tasks, --time-entries and so on with a number of records; --plain for ordinary data; --odd with a name',
+      '--port and --seed; --projects, --tasks, --time-entries and so on with a number of records; --plain for ordinary data; --odd with a name, or `list`',
     )
     .allowUnknownOption()
     .allowExcessArguments()

@@ -33,7 +33,7 @@ export function isAllFresh(connections: readonly ConnectionStatus[]): boolean {
   return connections.every(({ resources }) => resources.every(({ fresh }) => fresh));
 }
 
-/** The object that `status --json` prints (docs/reference/commands.md). */
+/** The object that `status --json` prints (docs/reference/json-output.md). */
 export function statusJson(connections: readonly ConnectionStatus[]): {
   readonly fresh: boolean;
   readonly connections: readonly object[];

@@ -197,7 +197,7 @@ function changesText({ runs }: ExportResult): string {
   return countsText({ counts: { inserted, updated, deleted, unchanged: 0, restated: sum('restated') } });
 }
 
-/** The object that `export --all --json` prints (docs/reference/commands.md). */
+/** The object that `export --all --json` prints (docs/reference/json-output.md). */
 function jsonOf(ended: readonly Ended<Run>[], summaries: readonly ConnectionSummary[]): object {
   const outcomes = ended.map(({ result }): RunOutcome | 'started' =>
     result === null ? 'failed' : (result.result?.outcome ?? 'started'),

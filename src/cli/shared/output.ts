@@ -63,7 +63,7 @@ function fitted(text: string, stream: NodeJS.WriteStream): string {
   return `${lines.flatMap((line) => wrap(line, width)).join('\n')}\n`;
 }
 
-/** Prints the single object of `--json` (docs/reference/commands.md). */
+/** Prints the single object of `--json` (docs/reference/json-output.md). */
 export function printJson(value: unknown): void {
   process.stdout.write(`${printableJson(JSON.stringify(value, null, 2))}\n`);
 }

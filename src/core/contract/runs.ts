@@ -68,7 +68,7 @@ export interface CheckSummary {
   readonly accepted: readonly string[];
 }
 
-/** The result of one resource's run; one element of `export --json` (docs/reference/commands.md). */
+/** The result of one resource's run; one element of `export --json` (docs/reference/json-output.md). */
 export interface RunReport {
   readonly resource: string;
   readonly outcome: RunOutcome;

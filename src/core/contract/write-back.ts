@@ -1,5 +1,5 @@
 /**
- * The messages between workflows, activities and clients of the write-back (docs/reference/commands.md). They are written to
+ * The messages between workflows, activities and clients of the write-back (docs/reference/json-output.md). They are written to
  * histories, so they hold names, counts and object keys, and never a row. Pure: the workflow sandbox imports this file.
  */
 import type { ObjectKey } from '../brands.js';

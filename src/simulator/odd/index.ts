@@ -25,7 +25,11 @@ export function oddBehaviours(names: readonly string[]): OddBehaviour[] {
   return names.map((name) => {
     const odd = ODD_SERVICES.find((one) => one.name === name);
     if (odd !== undefined) return odd.create();
-    const known = ODD_SERVICES.map((one) => `  ${one.name.padEnd(26)}${one.description}`).join('\n');
-    throw new Error(`there is no odd service ${JSON.stringify(name)}. The odd services are:\n${known}`);
+    throw new Error(`there is no odd service ${JSON.stringify(name)}. The odd services are:\n${oddList()}`);
   });
+}
+
+/** One line for each odd service, for `--odd list`. */
+export function oddList(): string {
+  return ODD_SERVICES.map(({ name, description }) => `  ${name.padEnd(26)}${description}`).join('\n');
 }

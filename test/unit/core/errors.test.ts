@@ -106,8 +106,14 @@ const ERRORS: readonly (readonly [WorktrackError, string, number])[] = [
 
 /** The rows of the table of codes: code, exit code and failure type. */
 function documentedCodes(page: string): [string, number, string | null][] {
-  const rows = page.matchAll(/^\| `([A-Z_]+)` \|.*\| (\d+) \| (?:`(\w+)` )?\|$/gm);
-  return [...rows].map(([, code, exitCode, type]) => [code!, Number(exitCode), type ?? null]);
+  const rows = page.matchAll(/^\| (\d+), (?:none|`(\w+)`) \| (.+) \|$/gm);
+  return [...rows].flatMap(([, exitCode, type, codes]) =>
+    [...codes!.matchAll(/`([A-Z_]{5,})`/g)].map(([, code]): [string, number, string | null] => [
+      code!,
+      Number(exitCode),
+      type ?? null,
+    ]),
+  );
 }
 
 describe('the errors', () => {

@@ -1,0 +1,164 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { configJsonSchema } from '../../../src/config/index.js';
+import { withDefaults } from '../../support/config-reference.mjs';
+import { pageAt } from '../../support/docs.js';
+
+const ROOT = resolve(import.meta.dirname, '../../..');
+const { text: page } = pageAt('docs/reference/limits.md');
+
+/** The constant behind each row, by the row's first words: its name, and a part of its path if several have the name. */
+const CONSTANTS: Readonly<Record<string, readonly [name: string, path?: string]>> = {
+  'longest first wait before': ['BACKOFF_BASE_MS'],
+  'how long words about a rate limit': ['MAX_WORDS_MS'],
+  'redirects followed': ['MAX_REDIRECTS'],
+  'bytes of an error response': ['MAX_ERROR_BYTES', 'src/api'],
+  'characters of an error response': ['MAX_MESSAGE_CHARS', 'src/api'],
+  'depth of a nested value': ['MAX_FLATTENED_LEVELS'],
+  'depth of JSON': ['MAX_DEPTH', 'src/json/scanner'],
+  'length of a cursor': ['MAX_CURSOR_BYTES'],
+  'restarts of a list': ['MAX_RESTARTS'],
+  'times that a page size is halved': ['MAX_SHRINKS'],
+  'runs after which a larger page size': ['TRY_LARGER_AFTER_RUNS'],
+  'second and third readings': ['MAX_REREADS'],
+  'pages in a row without': ['MAX_PAGES', 'src/lake/run'],
+  'data columns of a resource': ['MAX_COLUMNS'],
+  'bytes of one row |': ['MAX_ROW_BYTES'],
+  'length of an object key': ['MAX_KEY_BYTES', 'src/lake'],
+  'parts of one upload': ['MAX_PARTS'],
+  'runs that a manifest lists': ['PREVIOUS_RUNS'],
+  'grace period of a replaced': ['READER_GRACE_MS', 'src/lake'],
+  'share of rows': ['DELETE_LIMIT_SHARE'],
+  'rows that a run may always delete': ['DELETE_LIMIT_ROWS'],
+  'distance from the edge': ['EDGE_MS', 'src/lake/run'],
+  'earlier runs that `verify`': ['MAX_EXTRA_BYTES'],
+  'checks of a resource': ['MAX_CHECKS', 'src/config'],
+  'values of a check': ['MAX_VALUES', 'src/config'],
+  'least characters of `masking.secret`': ['LEAST_CHARACTERS'],
+  'bytes of one row of the input': ['MAX_RECORD_BYTES'],
+  'published values from which': ['ENOUGH_VALUES'],
+  'rows of one chunk': ['MAX_CHUNK_ROWS'],
+  'time between two writes of the receipts': ['FLUSH_EVERY_MS'],
+  'rows in a row that fail': ['MAX_CONSECUTIVE_FAILURES'],
+  'least digits that name a batch': ['MIN_DIGITS', 'src/write-back'],
+  'notices handled at the same time': ['MAX_NOTICES'],
+  'bytes of notices held': ['MAX_HELD_BYTES', 'src/webhook'],
+  'time for which a receiver waits': ['WAIT_MS', 'src/webhook'],
+  'signals for one resource': ['SPACING_MS'],
+  'quiet time before a notice': ['QUIET_MS'],
+  'longest wait of a notice': ['MAX_WAIT_MS', 'src/core/notices'],
+  'time after a message': ['COLLECT_MS'],
+  'time for which a recovery': ['RECOVERY_MS'],
+  'first reminder of a problem': ['FIRST_REMINDER_MS'],
+  'characters of a Slack message': ['MAX_CHARACTERS', 'alerts/slack'],
+  'characters of a summary': ['MAX_SUMMARY', 'alerts/pagerduty'],
+  'time for one message': ['TIMEOUT_MS', 'src/api/post-alert'],
+  'connections in one message': ['MAX_GROUPS'],
+  'delay after which a missed start': ['GRACE_MS', 'status/state'],
+  'memory counted for an activity that holds': ['HEAVY_BYTES'],
+  'memory counted for another activity': ['LIGHT_BYTES'],
+  'memory counted for an idle worker': ['IDLE_BYTES'],
+  'mirrors and exports up to which': ['MANY', 'cached-workflows'],
+  'workflows cached otherwise': ['FEW', 'cached-workflows'],
+  'longest call into workflow code': ['LONGEST_CALL_MS'],
+  'time between two checks of the connection': ['PROBED_EVERY_MS'],
+  'time without Temporal after which': ['DISCONNECTED_AFTER_MS'],
+  'time after which an idle client': ['IDLE_MS', 'idle-resource'],
+  'time after the last poll': ['WORKER_GONE_MS'],
+  'longest drain': ['GIVE_UP_DRAIN_MS'],
+  'connections that a command works on': ['PARALLEL_CONNECTIONS', 'src/cli'],
+  'time for which a command tries': ['REACH_TIMEOUT_MS'],
+  'age up to which a resource is fresh': ['DEFAULT_MAX_AGE_MS'],
+  'time in which a second Ctrl-C': ['SECOND_PRESS_MS'],
+  'size of a secret file': ['MAX_FILE_BYTES', 'src/core/secrets'],
+  'size of the configuration file': ['MAX_CHARACTERS', 'src/config'],
+  'an error message': ['MAX_MESSAGE_BYTES', 'text-budget'],
+  'a name in a warning': ['MAX_NAME_BYTES', 'text-budget'],
+  'warnings of a report |': ['MAX_WARNINGS', 'text-budget'],
+  'warnings of a report, together': ['MAX_WARNINGS_BYTES', 'text-budget'],
+  'reports of one export': ['MAX_REPORTS_BYTES'],
+  'requests that wait for one mirror': ['MAX_WAITING_BYTES'],
+};
+
+/** Rows without a constant: what the value is, and the test that shows it. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  'time without a new record': 'the setting itself: test/integration/faults/odd-services.test.ts',
+  'age from which a sweep removes': 'test/integration/faults/sweeps.test.ts',
+  'concurrent activities of a worker': 'the default in the help of the command, below',
+};
+
+describe('the page of limits', () => {
+  const rows = [...page.matchAll(/^\| (?!limit|---)(.+? \| .+?) \|$/gm)].map((match) => match[1]!);
+
+  it.each(rows)('states the value of the code: %s', (row) => {
+    const first = Object.keys(ELSEWHERE).find((start) => row.startsWith(start));
+    if (first !== undefined) return;
+    const [, constant] = Object.entries(CONSTANTS).find(([start]) => row.startsWith(start)) ?? [];
+    expect(constant, `a constant for "${row}" in test/unit/docs/limits.test.ts`).toBeDefined();
+    const value = row.split(' | ')[1]!;
+    expect(waysToSay(constantOf(...constant!))).toContain(value);
+  });
+
+  it('lists the defaults of the configuration (run `npm run reference` after a change)', () => {
+    expect(withDefaults(page, configJsonSchema())).toBe(page);
+    expect(page).toContain('reconcileEvery `7d`');
+  });
+
+  it('has a row for each constant of this test', () => {
+    const starts = [...Object.keys(CONSTANTS), ...Object.keys(ELSEWHERE)];
+    expect(starts.filter((start) => !rows.some((row) => row.startsWith(start)))).toEqual([]);
+    expect(rows.length).toBeGreaterThan(60);
+  });
+});
+
+const SOURCES = ['src', 'workflows', 'activities'].flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .map((path) => join(folder, path))
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') })),
+);
+
+const UNITS: Readonly<Record<string, number>> = {
+  ...{ SECOND_MS: 1000, MINUTE_MS: 60_000, HOUR_MS: 3_600_000, DAY_MS: 86_400_000 },
+  ...{ KiB: 1024, MiB: 1024 ** 2, MIB: 1024 ** 2, GiB: 1024 ** 3 },
+};
+
+/** The value of a constant of the code, which is a product of numbers and units. */
+function constantOf(name: string, path = ''): number {
+  const found = SOURCES.filter((one) => one.path.includes(path)).flatMap(({ text }) => {
+    const [, value] = new RegExp(`^(?:export )?const ${name}(?:: [^=]+)? = ([^;]+);`, 'm').exec(text) ?? [];
+    return value === undefined ? [] : [value];
+  });
+  expect(found, `const ${name} in ${path || 'the code'}`).toHaveLength(1);
+  const [, base, shift] = /^(\d+) << (\d+)$/.exec(found[0]!) ?? [];
+  if (base !== undefined) return Number(base) << Number(shift);
+  return found[0]!
+    .split(/ \* (?!\*)/)
+    .map((factor) =>
+      factor
+        .split(' ** ')
+        .map(numberOf)
+        .reduce((value, power) => value ** power),
+    )
+    .reduce((product, factor) => product * factor);
+}
+
+function numberOf(text: string): number {
+  const value = UNITS[text] ?? Number(text.replaceAll('_', ''));
+  expect(Number.isFinite(value), text).toBe(true);
+  return value;
+}
+
+/** All ways in which the page may write a number. */
+function waysToSay(value: number): string[] {
+  const grouped = value.toLocaleString('en-US');
+  const of = (unit: string, size: number) =>
+    value % size === 0 && value >= size ? [`${(value / size).toLocaleString('en-US')} ${unit}`] : [];
+  return [
+    ...[grouped, `${grouped} ms`, `${grouped} bytes`, `${grouped} levels`, `${Math.round(value * 100)}%`],
+    ...of('s', 1000).concat(of('min', 60_000), of('h', 3_600_000), of('days', 86_400_000)),
+    ...of('KiB', 1024).concat(of('MiB', 1024 ** 2), of('GiB', 1024 ** 3)),
+    ...(value === 1000 ? ['one per second'] : []),
+  ];
+}

@@ -55,7 +55,7 @@ const CONSTANTS: Readonly<Record<string, readonly [name: string, path?: string]>
   'characters of a summary': ['MAX_SUMMARY', 'alerts/pagerduty'],
   'time for one message': ['TIMEOUT_MS', 'src/api/post-alert'],
   'connections in one message': ['MAX_GROUPS'],
-  'delay after which a missed start': ['GRACE_MS', 'status/state'],
+  'delay after which a missed start': ['SCHEDULE_GRACE_MS'],
   'memory counted for an activity': ['ACTIVITY_BYTES'],
   'memory counted for an idle worker': ['IDLE_BYTES', 'src/temporal'],
   'mirrors and exports up to which': ['MANY_WORKFLOWS'],

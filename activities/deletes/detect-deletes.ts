@@ -26,9 +26,9 @@ export function createFindAbsent(deps: ActivityDeps): Activities['worktrack.find
       const keys: SortKey[] = [];
       const parts = before?.parts.filter((part) => part.rows > 0) ?? [];
       if (before === null || parts.length === 0) return write(deps, input, name, keys);
-      const serviceNow = stages.at(-1)!.readStart ?? run.startedAt;
       const { columns } = stages.at(-1)!;
-      const judge = judgeAbsence({ ...resource, csv: before.profile.csv }, columns, serviceNow);
+      const now = serviceTime(run, stages);
+      const judge = judgeAbsence({ ...resource, csv: before.profile.csv }, columns, now);
       for (const [at, part] of parts.entries()) {
         // New rows before, between and after the parts are looked at only for their dates.
         const isAll = judge.note !== null;
@@ -58,6 +58,17 @@ export function createFindAbsent(deps: ActivityDeps): Activities['worktrack.find
       if (!input.allowDeletes && keys.length > DELETE_LIMIT_ROWS) throw emptyListFailure(run, keys.length);
       return { ...found, listIsEmpty: true };
     });
+}
+
+/** Between which times the service's may be: each clock may be behind or ahead, and the base was read before this run. */
+function serviceTime(
+  { startedAt, before }: RunFile,
+  stages: readonly Stage[],
+): Parameters<typeof judgeAbsence>[2] {
+  const { readStart, readBegan } = stages.at(-1)!;
+  const clocks = [startedAt, readStart ?? startedAt, readBegan ?? startedAt];
+  const { workflow, service } = before!.readUpTo;
+  return { earliest: Math.min(...clocks), latest: Math.max(...clocks, workflow, service ?? workflow) };
 }
 
 /** Whether the readings of the list, without those of changes, returned no record at all. */

@@ -18,7 +18,7 @@ import { ALL_REMOVED, type ObjectStore, removalWarning } from '../../src/lake/st
 import { readIntactHead } from '../rollback/damaged-head.js';
 import { readTarget, stageTarget } from '../rollback/target.js';
 import { temporalClock, withGiveUpAfter, withHeartbeat } from '../shared/activity-context.js';
-import { passFence, readBaseSnapshot } from '../shared/base-snapshot.js';
+import { checkIsNewId, passFence, readBaseSnapshot } from '../shared/base-snapshot.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { readRunIfThere, writeRun } from '../shared/documents.js';
 import { finalFailure } from '../shared/failures.js';
@@ -88,7 +88,8 @@ async function fixRun(
   }
   const resource = await withMaskingFingerprint(settings, configured);
   const { found, outcome, movedFrom, renamedFrom, leftBehind } = await fence;
-  if (outcome === 'empty') await checkLayoutOfRuns(store, resource.name);
+  if (found === null) await checkLayoutOfRuns(store, resource.name);
+  else checkIsNewId(found, input);
   // Only now, because it writes to the lake.
   await checkConditionalWrites(store, now);
   const { before, warnings: fromHead } = await readHead(store, found, input);

@@ -1,7 +1,9 @@
 import { Context } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
 import type { Activities, PurgeRecordInput } from '../../src/core/contract/index.js';
+import { inParallel } from '../../src/core/in-parallel.js';
 import { beganAfter, isRunId } from '../../src/core/run-id.js';
+import { readPublishedIds } from '../../src/lake/published/chain.js';
 import { manifestChecksums } from '../../src/lake/published/checksums.js';
 import { folderOf, pointerKey, stagingPrefix } from '../../src/lake/published/layout.js';
 import type { Manifest } from '../../src/lake/published/manifest.js';
@@ -17,13 +19,15 @@ import { listRuns, manifestOf, type RunFolders } from '../../src/lake/published/
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import { followPointerAndForget } from '../../src/table/index.js';
 import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
-import { passFence, readSnapshot } from '../shared/base-snapshot.js';
+import { checkIsNewId, passFence, readSnapshot } from '../shared/base-snapshot.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 import { removeAll, removeFolder } from '../shared/remove-folders.js';
 import { tableTask } from '../shared/table-task.js';
 import { checkTableCanBePurged } from './check-table.js';
 import { purgeTree, type TreePurge } from './purge-tree.js';
+
+const HEADS_AT_ONCE = 8;
 
 /**
  * Removes one record from all snapshots and change logs of a resource, including those of unpublished runs, and from the staging folders. No other run of the mirror is in progress during a purge. The purge writes the
@@ -39,7 +43,10 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
       const { found } = await passFence(store, { ...input, baseUrl: settings.baseUrl, adopt: false });
       await checkTableCanBePurged(store, { ...input, tables: settings.tables, isPublished: found !== null });
       if (found !== null) {
+        // An earlier attempt may have written the pointer.
+        if (found.pointer.amendedBy !== input.runId) checkIsNewId(found, input);
         await checkKey(store, found.pointer, input);
+        await checkChangeLogs(store, found.pointer);
         await fencePointer(store, found, input);
       }
       let refused = ALL_REMOVED;
@@ -52,8 +59,6 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
       const changes = await listRuns(store, input.resource, 'changes');
       for (const runId of new Set([...snapshots.keys(), ...changes.keys()])) {
         signal.throwIfAborted();
-        // A run of another mirror that began later is based on a snapshot without the record.
-        if (beganAfter(runId, input.runId)) continue;
         const removed = await purgeRun(store, input, {
           ...{ runId, snapshots, changes },
           ...{ masking: settings, onRefused },
@@ -131,6 +136,22 @@ async function checkKey(
   );
 }
 
+/** Checks that no change log lacks its manifest: without it, whether a row of the log is the record is not known. */
+async function checkChangeLogs(store: ObjectStore, pointer: Pointer): Promise<void> {
+  const { resource } = pointer;
+  const { runs } = await readPublishedIds(store, pointer);
+  const folders = await listRuns(store, resource, 'changes');
+  const keys = [...runs].flatMap((runId) => manifestOf(resource, 'changes', folders, runId) ?? []);
+  await inParallel(keys, HEADS_AT_ONCE, async (key) => {
+    if ((await store.head(key)) !== null) return;
+    throw finalFailure(
+      'Lake',
+      `${store.url}/${key} is missing, and with it what the change log of a published run consists of. Restore it, then ` +
+        'run the purge again.',
+    );
+  });
+}
+
 async function purgeRun(
   store: ObjectStore,
   { resource, runId: by, key: values }: PurgeRecordInput,
@@ -151,8 +172,9 @@ async function purgeRun(
       ...{ tree, manifest, values, by, signal },
       ...{ masking: run.masking, onRefused: run.onRefused },
     });
-    // Without a manifest, the run was never completed.
-    if (purged[tree] === null) run.onRefused(await removeFolder(store, folderOf(manifest), signal));
+    // Without a manifest, the run was never completed. One that began later is based on a snapshot without the record.
+    if (purged[tree] === null && !beganAfter(run.runId, by))
+      run.onRefused(await removeFolder(store, folderOf(manifest), signal));
   }
   const { snapshots, changes } = purged;
   if (snapshots !== null && changes !== null) {

@@ -1,8 +1,11 @@
 import type { RunId } from '../../src/core/brands.js';
+import type { RunRef } from '../../src/core/contract/index.js';
+import { beganAfter, newestId } from '../../src/core/run-id.js';
 import { findRun } from '../../src/lake/published/chain.js';
 import { pointerKey } from '../../src/lake/published/layout.js';
 import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
 import { type FoundPointer, type Pointer, readPointerVersion } from '../../src/lake/published/pointer.js';
+import { listRuns } from '../../src/lake/published/run-folders.js';
 import { type Claim, checkFence, descendsFromPublished } from '../../src/lake/run/fence.js';
 import type { BaseSnapshot } from '../../src/lake/run/run-file.js';
 import type { ClockTimes } from '../../src/lake/run/watermark.js';
@@ -44,7 +47,9 @@ export async function passFence(store: ObjectStore, claim: Claim): Promise<Passe
  */
 async function leftIn(store: ObjectStore, { resource, publishedRunId }: Claim): Promise<RunId | null> {
   if (publishedRunId === null) return null;
-  return (await findRun(store, resource, publishedRunId)) === null ? null : publishedRunId;
+  if ((await findRun(store, resource, publishedRunId)) !== null) return publishedRunId;
+  // The manifest of its change log may be lost.
+  return (await listRuns(store, resource, 'snapshots')).has(publishedRunId) ? publishedRunId : null;
 }
 
 async function readFoundPointer(store: ObjectStore, resource: string): Promise<FoundPointer | null> {
@@ -54,6 +59,25 @@ async function readFoundPointer(store: ObjectStore, resource: string): Promise<F
     if (!(error instanceof SyntaxError)) throw error;
     throw finalFailure('Lake', `${store.url}/${pointerKey(resource)}: ${error.message}`);
   }
+}
+
+/**
+ * Checks that the id of a run or purge is later than those in the pointer that it is based on. Otherwise a clock is behind, or
+ * the mirror was reset to an earlier point and repeats an id; objects of that id may be published.
+ *
+ * @throws a final failure, with which the mirror takes a later id
+ */
+export function checkIsNewId(
+  { pointer: { runId: head, amendedBy } }: FoundPointer,
+  { resource, runId }: Pick<RunRef, 'resource' | 'runId'>,
+): void {
+  const newerId = newestId([head, amendedBy])!;
+  if (beganAfter(runId, newerId)) return;
+  throw finalFailure(
+    'Transient',
+    `${resource}: the id ${runId} is not later than ${newerId}, which is already in the lake. Run the command again.`,
+    { newerId },
+  );
 }
 
 /** Reads the manifest of the snapshot that the pointer names. @throws a final failure `Lake` when it is missing */

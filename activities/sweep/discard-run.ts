@@ -1,16 +1,19 @@
 import { Context } from '@temporalio/activity';
+import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities } from '../../src/core/contract/index.js';
-import { wasPublished } from '../../src/lake/published/chain.js';
-import { stagingFolder } from '../../src/lake/published/layout.js';
-import { readPointer } from '../../src/lake/published/pointer.js';
+import { descendsFrom, wasPublished } from '../../src/lake/published/chain.js';
+import { inFolder, MANIFEST, stagingFolder } from '../../src/lake/published/layout.js';
+import { type Pointer, readPointer } from '../../src/lake/published/pointer.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { folderIn } from '../shared/published-run.js';
 import { removeAll, removeFolder } from '../shared/remove-folders.js';
+import { readIntact } from './find-garbage.js';
 
 /**
- * Removes what a run wrote that failed before it sent its swap. Does nothing if the run was published after all: then
- * `latest.json` names it or a later run in its chain, for example of a mirror that adopted the lake.
+ * Removes what a failed run wrote. Does nothing if the run was published after all: then `latest.json` names it or a later run
+ * in its chain, for example of a mirror that adopted the lake. Nor does it if the run may have been published: see `mayBePublished`.
  */
 export function createDiscardRun(deps: ActivityDeps): Activities['worktrack.discardRun'] {
   return (input) =>
@@ -20,8 +23,11 @@ export function createDiscardRun(deps: ActivityDeps): Activities['worktrack.disc
       const signal = Context.current().cancellationSignal;
       const pointer = await readPointer(store, resource);
       if (pointer !== null && (await wasPublished(store, pointer, runId))) return;
-      for (const tree of ['snapshots', 'changes'] as const) {
-        const folder = folderIn({ nominalStart, resource: { name: resource }, runId }, tree);
+      const folders = (['snapshots', 'changes'] as const).map((tree) =>
+        folderIn({ nominalStart, resource: { name: resource }, runId }, tree),
+      );
+      if (await mayBePublished(store, folders, pointer)) return;
+      for (const folder of folders) {
         await store.abortUploads(`${folder}/`);
         await removeFolder(store, folder, signal);
       }
@@ -30,4 +36,23 @@ export function createDiscardRun(deps: ActivityDeps): Activities['worktrack.disc
       await store.abortUploads(staged);
       await removeAll(store, staged, signal);
     });
+}
+
+/**
+ * Whether a complete run that is not on the pointer's chain may have been published. Only a pointer that descends from the run
+ * before it shows that its swap was lost; otherwise `latest.json` itself was lost or restored.
+ */
+async function mayBePublished(
+  store: ObjectStore,
+  folders: readonly ObjectKey[],
+  pointer: Pointer | null,
+): Promise<boolean> {
+  for (const folder of folders) {
+    const manifest = await readIntact(store, inFolder(folder, MANIFEST));
+    if (manifest === null) continue;
+    const { previousRunId } = manifest;
+    if (pointer === null) return true;
+    return previousRunId !== null && !(await descendsFrom(store, pointer, previousRunId));
+  }
+  return false;
 }

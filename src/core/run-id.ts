@@ -35,6 +35,14 @@ export function beganAfter(run: RunId, published: RunId): boolean {
   return secondOf(run) > secondOf(published);
 }
 
+/** The id with the latest second; `null` for none. */
+export function newestId(ids: readonly (RunId | null | undefined)[]): RunId | null {
+  return ids.reduce<RunId | null>(
+    (newest, id) => (id != null && (newest === null || beganAfter(id, newest)) ? id : newest),
+    null,
+  );
+}
+
 /** Whether two ids are of attempts at one request. A mirror starts no two requests in the same second. */
 export function haveSameRequest(a: RunId, b: RunId): boolean {
   return secondOf(a) === secondOf(b);
@@ -60,17 +68,15 @@ export function untilOwnSecond(now: number, before: readonly RunId[]): number {
 }
 
 /**
- * `20261121T020000Z-` and eight hexadecimal digits (docs/reference/lake.md). Run ids sort in the order of publishing: the id of a
- * second run in the same second has the next second.
+ * `20261121T020000Z-` and eight hexadecimal digits (docs/reference/lake.md). Ids of runs and purges never go back, even if the
+ * clock does: a new id has a later second than each id that the mirror knows. So they sort in the order of publishing.
  *
- * @param after the last published run
+ * @param after the newest known id
  * @param random a text that starts with eight hexadecimal digits, such as a UUID
  */
 export function newRunId(startedAt: number, after: RunId | null, random: string): RunId {
   const second = Math.floor(startedAt / 1000) * 1000;
-  const last = after === null ? 0 : parseRunDate(after);
-  // Only the same second is moved: if the clock was once far ahead, later ids must not follow it.
-  const time = second === last ? second + 1000 : second;
+  const time = after === null ? second : Math.max(second, parseRunDate(after) + 1000);
   const stamp = new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');
   return `${stamp}-${random.slice(0, 8)}` as RunId;
 }

@@ -9,7 +9,7 @@ import { createActivities } from '../../activities/index.js';
 import { parseSettings } from '../../src/config/index.js';
 import type { RunId, UtcSeconds } from '../../src/core/brands.js';
 import type { Activities, ExtractResult, PublishedRun, RunRef } from '../../src/core/contract/index.js';
-import { newRunId } from '../../src/core/run-id.js';
+import { newestId as newestOf, newRunId } from '../../src/core/run-id.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
 import { type PublishedSnapshot, readPublished } from '../../src/lake/published/read-published.js';
 import { type ObjectStore, openStore } from '../../src/lake/store/index.js';
@@ -64,6 +64,10 @@ export class InProcessMirror {
   /** Temporal's clock, milliseconds since 1970. */
   clock = Date.now();
   published: RunId | null = null;
+  /** The id of the next request, as after a reset of the mirror; `null`: a new one. */
+  nextId: RunId | null = null;
+  /** The newest id that the mirror knows. */
+  newestId: RunId | null = null;
   /** Number of runs that took over pages of a failed run. */
   resumed = 0;
   #isAbandoned = false;
@@ -196,6 +200,35 @@ ${connection}`;
     return { ...published, runId, short: false };
   }
 
+  /** A run until its swap. @returns the step that sends it, as often as it is called */
+  async merged(): Promise<{ readonly ref: RunRef; publish(): Promise<PublishedRun> }> {
+    const request = { mode: 'increment', reconcile: false, adopt: false, allowDeletes: false } as const;
+    const input = this.#preparation(request);
+    const { connection, resource, runId } = input;
+    const ref: RunRef = { connection, resource, runId };
+    await this.step('worktrack.prepareRun', input);
+    const { stage } = await this.step('worktrack.extractPages', {
+      ...{ ...ref, call: 0, after: null, pageSize: null, read: { number: 0, kind: 'list' } },
+    });
+    const { plan, batches } = await this.step('worktrack.planMerge', {
+      ...{ ...ref, stage, pass: 0, gone: null, allowDeletes: false },
+    });
+    const results: Input<'worktrack.publish'>['results'][number][] = [];
+    for (let batch = 0; batch < batches; batch++)
+      results.push((await this.step('worktrack.mergeParts', { ...ref, plan, pass: 0, batch })).result);
+    const publish = () =>
+      this.step('worktrack.publish', { ...ref, stage, plan, results, shifted: false, unproven: 0 });
+    return { ref, publish };
+  }
+
+  /** Sweeps as its workflow requests it. @param before the purge that requires it */
+  async sweep(options: Partial<Input<'worktrack.sweep'>> = {}): Promise<Output<'worktrack.sweep'>> {
+    return this.step('worktrack.sweep', {
+      ...{ connection: 'acme', resource: this.#resource, runId: this.published!, writer: this.writer },
+      ...{ publishedRunId: this.published, displaced: false, replaced: [], before: null, ...options },
+    });
+  }
+
   /** Removes a record from all published objects. @throws the failure that ended it */
   async purge(...key: string[]): Promise<void> {
     const { published, checkpoint } = await this.step('worktrack.purgeRecord', { ...this.#fenced(), key });
@@ -227,10 +260,12 @@ ${connection}`;
     };
   }
 
-  /** Each request has a second of its own, as in a mirror. */
+  /** Each request has a second of its own, as in a mirror, whose ids never go back. */
   #fenced() {
     this.clock += 1000;
-    const runId = newRunId(this.clock, this.published, randomBytes(4).toString('hex'));
+    const runId = this.nextId ?? newRunId(this.clock, this.newestId, randomBytes(4).toString('hex'));
+    this.newestId = newestOf([this.newestId, runId]);
+    this.nextId = null;
     return {
       ...{ connection: 'acme', resource: this.#resource, runId, publishedRunId: this.published },
       ...{ writer: this.writer, displaced: false },

@@ -9,6 +9,7 @@ import {
   uuid4,
   workflowInfo,
 } from '@temporalio/workflow';
+import type { RunId } from '../../src/core/brands.js';
 import type {
   ActiveRun,
   DiscardRunInput,
@@ -19,12 +20,12 @@ import type {
   RunReport,
 } from '../../src/core/contract/index.js';
 import { newMirror } from '../../src/core/mirror.js';
-import { newRunId, untilOwnSecond } from '../../src/core/run-id.js';
+import { newestId, newRunId, untilOwnSecond } from '../../src/core/run-id.js';
 import { idProblem, mirrorRequestProblem } from '../../src/core/signals.js';
 import { limitReport } from '../../src/core/text-budget.js';
 import { reportAlerts } from '../shared/alerts.js';
 import { mirrorDetails, showDetails } from '../shared/details.js';
-import { failedReport, mayResume, toRunError } from '../shared/failures.js';
+import { failedReport, mayResume, newerIdOf, toRunError } from '../shared/failures.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import {
   mirrorStatus,
@@ -212,11 +213,17 @@ class ResourceMirror {
     return untilOwnSecond(Date.now(), earlier);
   }
 
-  /** Never rejects: an error becomes the report. */
-  async #runRequest(request: MirrorRequest): Promise<RunReport> {
+  /**
+   * Never rejects: an error becomes the report.
+   *
+   * @param newer an id in the lake that this mirror did not know, if the request was refused because of it
+   */
+  async #runRequest(request: MirrorRequest, newer: RunId | null = null): Promise<RunReport> {
     const startedAt = Date.now();
+    const { published, lastRun, sweepAt } = this.#state;
+    const known = newestId([published?.runId, lastRun?.runId, sweepAt?.before, newer]);
     const prepared: ActiveRun = {
-      runId: newRunId(startedAt, this.#state.published?.runId ?? null, uuid4()),
+      runId: newRunId(startedAt, known, uuid4()),
       ...{ startedAt, phase: 'begin', pages: 0, rows: 0, resumed: null },
       mode: request.kind === 'run' ? request.mode : request.kind === 'rollback' ? 'rollback' : 'increment',
     };
@@ -232,6 +239,8 @@ class ResourceMirror {
         },
       });
     } catch (error) {
+      const unknown = newerIdOf(error);
+      if (unknown !== null && newer === null) return this.#runRequest(request, unknown);
       const failed = this.#active ?? prepared;
       if (request.kind !== 'purge')
         await this.#afterFailedRun(failed, error, {

@@ -54,7 +54,7 @@ export async function changeNoticeWorkflow(initial: NoticesState): Promise<void>
       } else if (step.kind === 'await-report') {
         // While the request is being sent, a new history could not know whether to send it again.
         const report = await orContinue(awaitReport(), () => requester.sent(resource) !== null);
-        state = requestedRunEnded(state, startedAfter(report), Date.now());
+        state = requestedRunEnded(state, startedAfter(report, state.requested!.at), Date.now());
       } else {
         const mayRest = step.kind === 'rest';
         await condition(() => (mayRest && state.pending !== null) || mustContinue(), step.ms);
@@ -116,8 +116,14 @@ function mustContinue(): boolean {
   return shouldContinueAsNew(NOTICE_EVENTS);
 }
 
-/** A time before which a published run did not start; `null` for a run that was not published. */
-function startedAfter(report: RunReport | null): number | null {
+/**
+ * A time before which a published run did not start; `null` for a run that was not published.
+ *
+ * @param requestedAt milliseconds since 1970
+ */
+function startedAfter(report: RunReport | null, requestedAt: number): number | null {
   if (report?.outcome !== 'published' || report.runId === null) return null;
-  return parseRunDate(report.runId) - MAX_RUN_ID_DELAY_MS;
+  const began = parseRunDate(report.runId) - MAX_RUN_ID_DELAY_MS;
+  // After a clock was ahead, ids are ahead until the time has caught up.
+  return began <= Date.now() ? began : requestedAt;
 }

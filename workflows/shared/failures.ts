@@ -77,3 +77,11 @@ export function mayResume(error: unknown, { resumed }: Pick<ActiveRun, 'resumed'
   if (type === 'Refused' || type === 'Transient' || type === 'Configuration') return true;
   return (type === 'Lake' || type === 'Failed') && resumed === null;
 }
+
+/** The newer id in the lake, if a request was refused because its id is not later (`checkIsNewId`). */
+export function newerIdOf(error: unknown): RunId | null {
+  const failure = innermost(error);
+  if (!(failure instanceof ApplicationFailure)) return null;
+  const [detail] = (failure.details ?? []) as { readonly newerId?: RunId }[];
+  return detail?.newerId ?? null;
+}

@@ -174,7 +174,7 @@ export function unknownComplete(input: Omit<SweepFacts, 'recorded'>): ObjectKey[
  * - Staging folders of published runs, and of runs that can never be published.
  */
 export function planSweep(input: SweepFacts): SweepPlan {
-  const { folders, marks, before, head, recorded, replaced } = input;
+  const { folders, marks, before, recorded, replaced } = input;
   if (headBegan(input) === Number.NEGATIVE_INFINITY) return { folders: [], staged: [], suspects: [] };
   const isDoomed = doomed(input);
   const begun = runsWithFile(input.staged);
@@ -191,9 +191,12 @@ export function planSweep(input: SweepFacts): SweepPlan {
     const { publishedAt, isOwn } = recorded.get(manifest.key) ?? UNREADABLE;
     return publishedAt >= oldest || (isOwn && begun.has(runId));
   };
-  // A purge has removed all incomplete folders. What is in one now arrived late.
+  // A purge has removed all incomplete folders. What is in one now arrived late, unless the manifest of a published run is lost.
   const isLate = ({ runId, objects }: RunFolder): boolean =>
-    before !== null && runId !== head && manifestOf(objects) === undefined && !beganAfter(runId, before);
+    before !== null &&
+    !marks.published.has(runId) &&
+    manifestOf(objects) === undefined &&
+    !beganAfter(runId, before);
   const expired = new Set(expiredSnapshots(input));
   const gone = folders.filter((folder) => expired.has(folder) || isGarbage(folder) || isLate(folder));
   const isGone = new Set(gone);

@@ -34,18 +34,18 @@ export interface AbsenceJudge {
  * Without a window, absence can always mean a delete. With a window, the row's date must be well inside it, whatever the date
  * can mean: see `dateSpan`.
  *
- * @param now time on the service's clock, milliseconds since 1970
+ * @param now between which times the service's clock may be, milliseconds since 1970
  */
 export function judgeAbsence(
   { windowMs, windowField, csv }: Pick<ResourceSettings, 'windowMs' | 'windowField' | 'csv'>,
   columns: readonly Column[],
-  now: number,
+  now: { readonly earliest: number; readonly latest: number },
 ): AbsenceJudge {
   if (windowMs === null) return { note: null, isEligible: () => true, problem: () => null };
   const at = columns.findIndex((column) => column.name === windowField);
   if (at === -1) return { note: null, isEligible: () => false, problem: () => ({ kind: 'no-dates' }) };
   const read = columnReader(at, csv);
-  const edge = now - windowMs + EDGE_MS;
+  const edge = now.latest - windowMs + EDGE_MS;
   let dates = 0;
   let form: string | null = null;
   return {
@@ -58,7 +58,7 @@ export function judgeAbsence(
     isEligible(row) {
       const span = dateSpan(read(row) ?? '');
       // A record with a future date may not be in the list yet.
-      return span !== null && span.from > edge && span.to <= now;
+      return span !== null && span.from > edge && span.to <= now.earliest;
     },
     problem() {
       if (form !== null) return { kind: 'not-dates', form };

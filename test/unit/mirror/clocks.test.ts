@@ -1,0 +1,30 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { InProcessMirror } from '../../support/in-process-mirror.js';
+import { idOf } from '../../support/mirrored.js';
+import { readSnapshot } from '../../support/snapshot.js';
+
+const DAY = 86_400_000;
+
+describe('Deletes inside a window', () => {
+  let mirror: InProcessMirror;
+  afterEach(() => mirror.close());
+
+  it.each([0, 3])('mark no row that has left it while a clock is behind (days: %s)', async (days) => {
+    mirror = await InProcessMirror.start({
+      simulator: { seed: 7, awkward: false, counts: { 'time-entries': 30 }, date: 'omit' },
+      resource: 'time-entries',
+      yaml: '{ name: time-entries, windowField: startedAt, fetchById: false }',
+    });
+    const { admin } = mirror.simulator;
+    const old = admin.create('time-entries', {
+      startedAt: new Date(Date.now() - 89.5 * DAY).toISOString(),
+    });
+    await mirror.run();
+    admin.advance(DAY);
+    mirror.clock += DAY - days * DAY;
+    expect(admin.records('time-entries').map(idOf)).toContain(old);
+    await mirror.run({ reconcile: true });
+    const { rows } = await readSnapshot(mirror.store, 'time-entries');
+    expect(rows.find(({ id }) => id === old)).toMatchObject({ _deleted_at: null });
+  });
+});

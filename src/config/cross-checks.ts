@@ -1,12 +1,12 @@
 import { formatDuration } from '../core/duration.js';
 import { isLoopback } from '../core/notify-url.js';
-import { columnConflicts } from './column-checks.js';
+import type { OwnResource } from './inheritance.js';
 import { type LakePlace, lakesOverlap } from './lake-url.js';
 import { readName } from './names.js';
 import { formatPath, type PathPart, type RawProblem } from './problems.js';
-import { DEFAULT_RESOURCES, withNameDefaults } from './resource-defaults.js';
+import { DEFAULT_RESOURCES } from './resource-defaults.js';
 import { baseUrl, errors, lake, overlap } from './schema.js';
-import { type ParsedResource, resource } from './schema-resource.js';
+import { resource } from './schema-resource.js';
 import { get, isMap, parseOrUndefined } from './values.js';
 import { checkWebhook } from './webhook-checks.js';
 
@@ -106,13 +106,12 @@ function unknownTableResources(raw: unknown, path: PathPart[]): RawProblem[] {
 }
 
 function windowConflicts(
-  parsed: ParsedResource,
+  { windowMs, windowField }: OwnResource,
   overlapMs: number | undefined,
   path: PathPart[],
 ): RawProblem[] {
-  const { windowMs } = withNameDefaults(parsed);
   if (windowMs === null) {
-    if (parsed.windowField === undefined) return [];
+    if (windowField === null) return [];
     return [
       {
         path: [...path, 'windowField'],
@@ -123,6 +122,71 @@ function windowConflicts(
   if (overlapMs === undefined || windowMs > overlapMs) return [];
   const message = `found a window of ${formatDuration(windowMs)}; allowed: longer than sync.overlap, which is ${formatDuration(overlapMs)}`;
   return [{ path: [...path, 'window'], message }];
+}
+
+/**
+ * Checks a resource's `columns` for contradictions. The key identifies records, and `updatedAt` and `windowField` are
+ * compared with the snapshot, so these fields must be mirrored and readable.
+ */
+function columnConflicts(resource: OwnResource, path: readonly PathPart[]): RawProblem[] {
+  const { include, exclude, mask } = resource.columns;
+  const problems: RawProblem[] = [];
+  const add = (list: string, message: string) => problems.push({ path: [...path, 'columns', list], message });
+
+  for (const field of resource.key) {
+    if (exclude.includes(field))
+      add('exclude', `found ${quote(field)}, which is part of the key; the key cannot be excluded`);
+    if (Object.hasOwn(mask, field) && mask[field] === 'redact') {
+      add(
+        'mask',
+        `found ${quote(field)}: redact, which would make all keys equal; allowed for a key field: hash`,
+      );
+    }
+  }
+  const fields = { updatedAt: resource.updatedAtField, windowField: resource.windowField };
+  for (const [option, field] of Object.entries(fields)) {
+    if (field === null) continue;
+    const needed = `the ${option} field, which later runs need`;
+    if (exclude.includes(field)) add('exclude', `found ${quote(field)}, ${needed}; it cannot be excluded`);
+    if (include && !include.includes(field)) add('include', `${quote(field)} is missing: it is ${needed}`);
+    if (Object.hasOwn(mask, field)) add('mask', `found ${quote(field)}, ${needed}; it cannot be masked`);
+  }
+  for (const field of exclude) {
+    if (include?.includes(field))
+      add('exclude', `found ${quote(field)} in both include and exclude; allowed: only one of them`);
+  }
+  return [...problems, ...checkConflicts(resource, path)];
+}
+
+/** Checks see what is published, so their fields must be mirrored, and most need values that are not masked. */
+function checkConflicts({ columns, key, checks }: OwnResource, path: readonly PathPart[]): RawProblem[] {
+  const { include, exclude, mask } = columns;
+  return checks.flatMap((check): RawProblem[] => {
+    if (!('field' in check)) return [];
+    const { field, kind } = check;
+    const add = (message: string) => [
+      { path: [...path, 'checks'], message: `found ${kind} of ${quote(field)}, ${message}` },
+    ];
+    // A flattened object is included by its own name.
+    const isIncluded =
+      !include || key.includes(field) || include.some((one) => field === one || field.startsWith(one));
+    if (exclude.includes(field))
+      return add('which columns.exclude leaves out; allowed: fields that are mirrored');
+    if (!isIncluded)
+      return add(`which columns.include leaves out; allowed: ${[...key, ...include].map(quote).join(', ')}`);
+    if (!Object.hasOwn(mask, field) || kind === 'notNull') return [];
+    if (kind === 'unique')
+      return mask[field] === 'hash'
+        ? []
+        : add('which columns.mask makes equal (redact); allowed: hash, or no mask');
+    return add(
+      'which columns.mask replaces, so its values cannot be checked; allowed: fields without a mask',
+    );
+  });
+}
+
+function quote(field: string): string {
+  return JSON.stringify(field);
 }
 
 function lakeConflicts(connections: Readonly<Record<string, unknown>>): RawProblem[] {

@@ -3,7 +3,6 @@ import { crossCheck } from './cross-checks.js';
 import { applyDefaults } from './defaults.js';
 import { type ConfigDocument, readDocument } from './document.js';
 import { formatPath, problemsOf, type RawProblem, type SettingsProblem } from './problems.js';
-import { resolveSettings } from './resolve.js';
 import { configFile } from './schema.js';
 import { SettingsError } from './settings-error.js';
 
@@ -32,7 +31,16 @@ export function parseSettings(text: string, source: string): Settings {
   if (!parsed.success || problems.length > 0) {
     throw new SettingsError(source, problems.sort(byPlace));
   }
-  return resolveSettings(parsed.data, source);
+  const connections = Object.entries(parsed.data.connections).map(([name, one]) => ({ name, ...one }));
+  return deepFreeze({ source, connections });
+}
+
+/** Deeply freezes a tree of plain objects and lists, and returns it. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const child of Object.values(value)) deepFreeze(child);
+  return value;
 }
 
 function located({ path, message, at = 'value' }: RawProblem, doc: ConfigDocument): SettingsProblem {

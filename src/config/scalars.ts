@@ -87,6 +87,11 @@ export function choice<const Words extends readonly [string, ...string[]]>(words
   });
 }
 
+/** A setting that is `null` if its key is absent. */
+export function orNull<Schema extends z.ZodType>(schema: Schema) {
+  return schema.optional().transform((found) => found ?? null);
+}
+
 /** `true` or `false`; YAML 1.2 reads `yes` and `on` as strings. */
 export function flag() {
   return z.boolean({

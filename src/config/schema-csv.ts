@@ -1,5 +1,5 @@
 import { byteSize, choice, flag, parsedString } from './scalars.js';
-import { section } from './section.js';
+import { renamed, section } from './section.js';
 import { invalidValue } from './values.js';
 
 const KiB = 1024;
@@ -31,26 +31,32 @@ const CSV = {
 };
 
 /** A connection's `csv`, with defaults (docs/explanation/guarantees.md#values, docs/explanation/guarantees.md#csv). */
-export const csvSection = section({
-  compression: compression.prefault('gzip').describe(CSV.compression),
-  delimiter: delimiter.prefault(',').describe(CSV.delimiter),
-  nested: nested.prefault('json').describe(CSV.nested),
-  separator: separator.prefault('.').describe(CSV.separator),
-  lineBreaks: lineBreaks.prefault('keep').describe(CSV.lineBreaks),
-  escapeFormulas: escapeFormulas.prefault(false).describe(CSV.escapeFormulas),
-  partSize: partSize.optional().describe(CSV.partSize),
-});
+export const csvSection = renamed(
+  section({
+    compression: compression.prefault('gzip').describe(CSV.compression),
+    delimiter: delimiter.prefault(',').describe(CSV.delimiter),
+    nested: nested.prefault('json').describe(CSV.nested),
+    separator: separator.prefault('.').describe(CSV.separator),
+    lineBreaks: lineBreaks.prefault('keep').describe(CSV.lineBreaks),
+    escapeFormulas: escapeFormulas.prefault(false).describe(CSV.escapeFormulas),
+    partSize: partSize.exactOptional().describe(CSV.partSize),
+  }),
+  { partSize: 'partBytes' },
+);
 
 /** A resource's `csv`; its keys override those of the connection. */
-export const csvOverrides = section({
-  compression: compression.optional().describe(CSV.compression),
-  delimiter: delimiter.optional().describe(CSV.delimiter),
-  nested: nested.optional().describe(CSV.nested),
-  separator: separator.optional().describe(CSV.separator),
-  lineBreaks: lineBreaks.optional().describe(CSV.lineBreaks),
-  escapeFormulas: escapeFormulas.optional().describe(CSV.escapeFormulas),
-  partSize: partSize.optional().describe(CSV.partSize),
-});
+export const csvOverrides = renamed(
+  section({
+    compression: compression.exactOptional().describe(CSV.compression),
+    delimiter: delimiter.exactOptional().describe(CSV.delimiter),
+    nested: nested.exactOptional().describe(CSV.nested),
+    separator: separator.exactOptional().describe(CSV.separator),
+    lineBreaks: lineBreaks.exactOptional().describe(CSV.lineBreaks),
+    escapeFormulas: escapeFormulas.exactOptional().describe(CSV.escapeFormulas),
+    partSize: partSize.exactOptional().describe(CSV.partSize),
+  }),
+  { partSize: 'partBytes' },
+);
 
 /** One ASCII character, because parts are processed as bytes. A letter or digit would require quotes around every value. */
 function readDelimiter(text: string): string {

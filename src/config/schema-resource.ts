@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import type { OwnResource } from './inheritance.js';
 import { NAME_PATTERN, readName, readPath } from './names.js';
+import { defaultsOf } from './resource-defaults.js';
 import { choice, durationOr, flag, parsedString, singleLine } from './scalars.js';
 import { checks } from './schema-checks.js';
 import { csvOverrides } from './schema-csv.js';
@@ -36,71 +38,98 @@ const mask = z.record(z.string(), choice(['hash', 'redact']), {
 
 const columns = section({
   include: fields
-    .optional()
+    .exactOptional()
     .describe('Mirror only these fields. The key is always mirrored. Default: all fields.'),
-  exclude: fields.optional().describe('These fields are not mirrored.'),
+  exclude: fields.exactOptional().describe('These fields are not mirrored.'),
   mask: mask
-    .optional()
+    .exactOptional()
     .describe(
       'Fields whose values are replaced: `hash` writes their HMAC-SHA-256 under `masking.secret`, which is the same for equal values; `redact` writes `[redacted]`. A key field allows only `hash`.',
     ),
 });
 
-/** A resource as a map. `resolve.ts` sets the defaults, because they depend on the name and the connection. */
+/** A resource as a map. Some defaults depend on its name, and others are settings of the connection. */
 const resourceMap = section({
   name: name.describe(
     'Name in commands, and folder in the lake. A resource without other keys may be written as its name alone.',
   ),
-  path: path.optional().describe('Path of the list endpoint below `/api/public/v2/`. Default: the name.'),
+  path: path
+    .exactOptional()
+    .describe('Path of the list endpoint below `/api/public/v2/`. Default: the name.'),
   key: key
-    .optional()
+    .exactOptional()
     .describe(
       'Field, or list of fields, that identifies a record. Default: `[source, sourceKey]` for calendar-entries, otherwise `id`.',
     ),
   window: windowLength
-    .optional()
+    .exactOptional()
     .describe(
       'How far back the service lists records. Rows that leave the window stay in the snapshot. Default: `90d` for time-entries and calendar-entries, else `none`.',
     ),
   windowField: field
-    .optional()
+    .exactOptional()
     .describe(
       'Date field that places a record in the window, in ISO 8601 or as an epoch number. If it is set, deletes inside the window can be detected.',
     ),
   updatedAt: field
-    .optional()
+    .exactOptional()
     .describe(
       'Field with the time of the last change. Of two versions of a record, the one with the later time wins. Default: the version that was read later wins.',
     ),
   fetchById: flag()
-    .optional()
+    .exactOptional()
     .describe(
       'Whether the service supports `GET <path>/<id>`. If it does, a 404 or 410 by id confirms a delete, once the service has found a listed record by its id. Default: `true` for projects, otherwise `false`.',
     ),
   badRecords: choice(['stop', 'quarantine'])
-    .optional()
+    .exactOptional()
     .describe(
       'What to do with a record without its key: `stop` the run, or write the record to `_quarantine/` with a warning. Default: `stop`.',
     ),
   contract: choice(['evolve', 'freeze'])
-    .optional()
+    .exactOptional()
     .describe(
       'What to do with new columns and types: `evolve` accepts them, `freeze` stops the run before it publishes. Default: `evolve`.',
     ),
-  columns: columns.optional().describe('Selection and masking of fields.'),
-  deletes: deletePolicy.optional().describe("Overrides the connection's `deletes`."),
-  csv: csvOverrides.optional().describe("Overrides keys of the connection's `csv`."),
+  columns: columns.exactOptional().describe('Selection and masking of fields.'),
+  deletes: deletePolicy.exactOptional().describe("Overrides the connection's `deletes`."),
+  csv: csvOverrides.exactOptional().describe("Overrides keys of the connection's `csv`."),
   checks: checks
-    .optional()
+    .exactOptional()
     .describe('What must hold before a run is published: [checks](../how-to/checks.md). Default: no checks.'),
 });
 
-/** A resource: a name, or the long form. */
-export const resource = z.union([name.transform((only): ParsedResource => ({ name: only })), resourceMap], {
-  error: ({ input }) => invalidValue(input, 'a name such as tasks, or a map with at least name'),
-});
+type ResourceKeys = z.output<typeof resourceMap>;
 
-export type ParsedResource = z.output<typeof resourceMap>;
+/** A resource: a name, or the long form. */
+export const resource = z
+  .union([name.transform((only): ResourceKeys => ({ name: only })), resourceMap], {
+    error: ({ input }) => invalidValue(input, 'a name such as tasks, or a map with at least name'),
+  })
+  .transform(
+    ({ path: at, key: fields, window, updatedAt, fetchById, columns: selected, ...found }): OwnResource => {
+      const standard = defaultsOf(found.name);
+      return {
+        windowField: null,
+        badRecords: 'stop',
+        contract: 'evolve',
+        checks: [],
+        ...found,
+        path: at ?? found.name,
+        key: fields ?? standard.key,
+        // `null` stands for `none` in the file.
+        windowMs: window === undefined ? standard.windowMs : window,
+        updatedAtField: updatedAt ?? null,
+        fetchById: fetchById ?? standard.fetchById,
+        columns: {
+          include: selected?.include ?? null,
+          exclude: selected?.exclude ?? [],
+          // No prototype, because a field may be named `constructor`.
+          mask: Object.assign(Object.create(null), selected?.mask),
+        },
+      };
+    },
+  );
 
 function quoteHint(value: unknown): string {
   return typeof value === 'number' || typeof value === 'boolean'

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { TableSettings } from '../core/settings.js';
 import { choice, parsedString } from './scalars.js';
 import { section } from './section.js';
 import { invalidValue } from './values.js';
@@ -33,7 +34,9 @@ export const tables = section({
     .describe(
       'What to do with a value that does not fit the type in `types`: `stop` fails the run before it publishes, `clear` writes NULL to the table, with a warning.',
     ),
-});
+}).transform(({ format, types, badValues }): TableSettings | null =>
+  format === 'none' ? null : { format, types, badValues },
+);
 
 /** @returns the type in the form of a Delta schema */
 function readColumnType(text: string): string {

@@ -1,10 +1,22 @@
 import { z } from 'zod';
 import { DAY_MS, HOUR_MS } from '../core/duration.js';
+import type { ConnectionSettings, StatusPattern } from '../core/settings.js';
 import { readCron, readTimezone } from './cron.js';
+import { completeConnection } from './inheritance.js';
 import { readLakeUrl } from './lake-url.js';
 import { readIdField } from './names.js';
 import { DEFAULT_RESOURCES } from './resource-defaults.js';
-import { byteSize, choice, count, duration, durationOr, flag, parsedString, singleLine } from './scalars.js';
+import {
+  byteSize,
+  choice,
+  count,
+  duration,
+  durationOr,
+  flag,
+  orNull,
+  parsedString,
+  singleLine,
+} from './scalars.js';
 import { awsAccount } from './schema-aws-account.js';
 import { csvSection } from './schema-csv.js';
 import { notify } from './schema-notify.js';
@@ -13,7 +25,7 @@ import { deletePolicy, path, resource } from './schema-resource.js';
 import { tables } from './schema-tables.js';
 import { webhook } from './schema-webhook.js';
 import { secretRef } from './secret-ref.js';
-import { section } from './section.js';
+import { renamed, section } from './section.js';
 import { readBaseUrl, readEndpoint } from './urls.js';
 import { invalidValue } from './values.js';
 
@@ -41,16 +53,18 @@ const statusError = ({ input }: { readonly input?: unknown }) =>
   invalidValue(input, 'a status from 300 to 599, or one of the classes 4xx and 5xx') +
   (typeof input === 'string' && /^\d+$/.test(input) ? '. Remove the quotes.' : '');
 
-const statuses = z.array(
-  z.union(
-    [
-      z.int({ error: statusError }).min(300, { error: statusError }).max(599, { error: statusError }),
-      z.enum(['4xx', '5xx'], { error: statusError }),
-    ],
-    { error: statusError },
-  ),
-  { error: ({ input }) => invalidValue(input, 'a list of statuses such as [401, 403] or [429, 5xx]') },
-);
+const statuses = z
+  .array(
+    z.union(
+      [
+        z.int({ error: statusError }).min(300, { error: statusError }).max(599, { error: statusError }),
+        z.enum(['4xx', '5xx'], { error: statusError }),
+      ],
+      { error: statusError },
+    ),
+    { error: ({ input }) => invalidValue(input, 'a list of statuses such as [401, 403] or [429, 5xx]') },
+  )
+  .transform((found): StatusPattern[] => [...new Set(found)]);
 
 /** An exact status takes precedence over a class, so `4xx` in one list and `429` in the other are no contradiction. */
 export const errors = section({
@@ -67,7 +81,7 @@ export const errors = section({
 const rateError = ({ input }: { readonly input?: unknown }) =>
   invalidValue(input, 'a number above 0, or null for no limit');
 
-export const http = section({
+const httpKeys = section({
   concurrency: count(1, 256)
     .prefault(8)
     .describe('Maximum concurrent requests to the service per worker process.'),
@@ -100,9 +114,17 @@ export const http = section({
     .describe('Allow a `baseUrl` with `http://` on another machine. The key is then sent unencrypted.'),
 });
 
+const http = renamed(httpKeys, {
+  connectTimeout: 'connectTimeoutMs',
+  headersTimeout: 'headersTimeoutMs',
+  bodyTimeout: 'bodyTimeoutMs',
+  responseTimeout: 'responseTimeoutMs',
+  maxBody: 'maxBodyBytes',
+});
+
 export const overlap = duration({ unit: 'm', max: 7 * DAY_MS });
 
-const sync = section({
+const syncKeys = section({
   pageSize: count(1, 100_000)
     .prefault(1000)
     .describe(
@@ -126,7 +148,13 @@ const sync = section({
     .describe('Minimum time between two runs that change notices start.'),
 });
 
-const schedule = section({
+const sync = renamed(syncKeys, {
+  overlap: 'overlapMs',
+  reconcileEvery: 'reconcileEveryMs',
+  minInterval: 'minIntervalMs',
+});
+
+const scheduleKeys = section({
   cron: parsedString('a cron expression such as "0 2 * * *"', readCron)
     .prefault('0 2 * * *')
     .describe('Cron expression for the start of exports.'),
@@ -141,11 +169,13 @@ const schedule = section({
   pauseOnFailure: flag().prefault(false).describe('Pause the Schedule after a failed export.'),
 });
 
+const schedule = renamed(scheduleKeys, { jitter: 'jitterMs', catchupWindow: 'catchupWindowMs' });
+
 const WRITE_PATH =
   'Path of the endpoint below `/api/public/v2/`. Default: the path of the resource with this name.';
 
 const idField = parsedString('the name of a field or a JSON pointer such as /data/id', readIdField)
-  .optional()
+  .exactOptional()
   .describe(
     "Where the response to a write has the record's id: the name of a field, or a JSON pointer. Default: the resource's key, otherwise `id`.",
   );
@@ -155,10 +185,10 @@ const success = choice(['record', 'empty'])
     'Which responses show that a row was written: a record with its id, or a 201 with `Location` (`record`); with `empty`, also an empty response. A body that is present must always be a record.',
   );
 
-const writeBack = section({
-  'time-entries': section({ path: path.optional().describe(WRITE_PATH), idField, success }).prefault({}),
+const writeBackKeys = section({
+  'time-entries': section({ path: path.exactOptional().describe(WRITE_PATH), idField, success }).prefault({}),
   'calendar-entries': section({
-    path: path.optional().describe(WRITE_PATH),
+    path: path.exactOptional().describe(WRITE_PATH),
     idField,
     success,
     style: choice(['put-path', 'put-body', 'post-body'])
@@ -172,7 +202,32 @@ const writeBack = section({
     ),
 });
 
-const connection = section({
+const writeBack = renamed(writeBackKeys, { unknownAfter: 'unknownAfterMs' });
+
+const retries = section({
+  giveUpAfter: duration({ unit: 'h', min: 1 })
+    .prefault('6h')
+    .describe('How long transient errors are retried. After that, the run fails and the checkpoint stays.'),
+});
+
+const retention = section({
+  snapshots: duration({ unit: 'd', min: 1 })
+    .prefault('30d')
+    .describe('How long snapshots are kept. The current snapshot and all change logs are always kept.'),
+  keep: choice(['last', 'all'])
+    .prefault('last')
+    .describe(
+      'Snapshots kept per day: the `last` or `all`. Earlier ones are removed 24 h after a later one is published.',
+    ),
+});
+
+const masking = section({
+  secret: secretRef().describe(
+    'Source of the secret: `{ env: NAME }` or `{ file: /absolute/path }`. At least 16 characters, the same for all workers.',
+  ),
+});
+
+const connectionKeys = section({
   baseUrl: baseUrl.describe('URL of the service, without `/api/public/v2`.'),
   apiKey: secretRef().describe(
     'Source of the API key, read when the key is used: `{ env: NAME }` or `{ file: /absolute/path }`. Never the key itself.',
@@ -188,20 +243,10 @@ const connection = section({
     })
     .prefault(DEFAULT_RESOURCES)
     .describe('Mirrored resources: names, or maps for any list endpoint of the service.'),
-  masking: section({
-    secret: secretRef().describe(
-      'Source of the secret: `{ env: NAME }` or `{ file: /absolute/path }`. At least 16 characters, the same for all workers.',
-    ),
-  })
-    .optional()
-    .describe(
-      'Secret for `mask: hash` (HMAC-SHA-256). Without it, hashes are plain SHA-256, and names and e-mail addresses can be guessed from them.',
-    ),
-  retries: section({
-    giveUpAfter: duration({ unit: 'h', min: 1 })
-      .prefault('6h')
-      .describe('How long transient errors are retried. After that, the run fails and the checkpoint stays.'),
-  })
+  masking: orNull(masking).describe(
+    'Secret for `mask: hash` (HMAC-SHA-256). Without it, hashes are plain SHA-256, and names and e-mail addresses can be guessed from them.',
+  ),
+  retries: renamed(retries, { giveUpAfter: 'giveUpAfterMs' })
     .prefault({})
     .describe('Retries after transient errors of the service and the store.'),
   errors: errors.prefault({}).describe('Meaning of the HTTP statuses of the service.'),
@@ -218,31 +263,28 @@ const connection = section({
       'What to do with deleted rows: `mark` sets `_deleted_at`, `drop` removes them from the snapshot, `keep` leaves them unchanged.',
     ),
   csv: csvSection.prefault({}).describe('CSV format of the parts.'),
-  retention: section({
-    snapshots: duration({ unit: 'd', min: 1 })
-      .prefault('30d')
-      .describe('How long snapshots are kept. The current snapshot and all change logs are always kept.'),
-    keep: choice(['last', 'all'])
-      .prefault('last')
-      .describe(
-        'Snapshots kept per day: the `last` or `all`. Earlier ones are removed 24 h after a later one is published.',
-      ),
-  })
+  retention: renamed(retention, { snapshots: 'snapshotsMs', keep: 'keepPerDay' })
     .prefault({})
     .describe('Retention of snapshots in the lake.'),
   tables: tables
     .prefault({})
     .describe('Tables next to the snapshots, which query engines open by their path.'),
   schedule: schedule.prefault({}).describe('The nightly run. `worktrack schedule apply` applies changes.'),
-  webhook: webhook.optional().describe('Receiver of change notices. Default: off.'),
+  webhook: orNull(webhook).describe('Receiver of change notices. Default: off.'),
   notify: notify
     .optional()
+    .transform((targets) => targets ?? [])
     .describe('[Alerts](../how-to/alerts.md): one target, or a list of targets. Default: off.'),
-  onPublished: onPublished
-    .optional()
-    .describe('Your workflow, started once for each published run. Default: off.'),
+  onPublished: orNull(onPublished).describe(
+    'Your workflow, started once for each published run. Default: off.',
+  ),
   writeBack: writeBack.prefault({}).describe('Write-back of rows to the service.'),
 });
+
+/** A connection; its output are the settings that all other code reads. */
+const connection = connectionKeys.transform(completeConnection) satisfies z.ZodType<
+  Omit<ConnectionSettings, 'name'>
+>;
 
 /** The complete file. Rules that compare two parts of the file are in `cross-checks.ts`. */
 export const configFile = section({
@@ -255,9 +297,6 @@ export const configFile = section({
       invalidValue(input, 'a map from names to connections, each with baseUrl, apiKey and lake'),
   }),
 });
-
-export type ParsedConfig = z.output<typeof configFile>;
-export type ParsedConnection = z.output<typeof connection>;
 
 /**
  * The JSON Schema (draft 2020-12) of the configuration file, for editors, generated from the zod schema. It does not

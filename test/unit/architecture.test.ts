@@ -191,7 +191,6 @@ const KNOWN_REPEATED_NAMES: readonly string[] = [
   'receipts.ts',
   'replay.ts',
   'request.ts',
-  'resolve.ts',
   'resource.ts',
   'result-lines.ts',
   'retention.ts',

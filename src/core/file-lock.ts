@@ -11,11 +11,19 @@ const TOUCH_MS = 5_000;
 /** A lock that was not touched for so long is stale, unless its holder is known to be alive: its process id may be reused. */
 const STALE_MS = 60_000;
 
+/** Average time between two tries. A lock is held for seconds, unless the caller knows better. */
+const RETRY_MS = 500;
+
 export interface FileLockOptions {
-  /** A new path in the lock's folder, for a temporary file. */
-  readonly draft: () => string;
-  /** Waits before the next try, or throws. The holder is `null` if the file does not name one. */
-  readonly onBusy: (holder: ProcessIdentity | null) => Promise<void>;
+  /** Ends the wait. Default: the wait lasts until the lock is free. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called once, with the process that holds the lock. */
+  readonly onWait?: ((holder: ProcessIdentity) => void) | undefined;
+  readonly retryEveryMs?: number;
+  /** Ends the wait after a time with an error. The holder is `null` if the file does not name one. */
+  readonly giveUp?: { readonly afterMs: number; readonly error: (holder: ProcessIdentity | null) => Error };
+  /** A new path in the lock's folder, for a temporary file. Default: the lock's path with a random ending. */
+  readonly draft?: () => string;
 }
 
 interface LockHolder extends ProcessIdentity {
@@ -31,16 +39,30 @@ interface LockHolder extends ProcessIdentity {
  */
 export async function withFileLock<T>(
   path: string,
-  { draft, onBusy }: FileLockOptions,
+  {
+    signal,
+    onWait,
+    retryEveryMs = RETRY_MS,
+    giveUp,
+    draft = () => `${path}.${randomUUID()}`,
+  }: FileLockOptions,
   work: (stillHeld: () => boolean) => Promise<T>,
 ): Promise<T> {
   const holder: LockHolder = { ...ownIdentity(), token: randomUUID() };
+  const deadline = Date.now() + (giveUp?.afterMs ?? Number.POSITIVE_INFINITY);
+  let told = false;
   for (;;) {
     const seen = readLock(path);
     if (seen === null) {
       if (await tryCreate(path, draft(), holder)) break;
-    } else if (!isStale(seen)) await onBusy(seen.holder);
-    else if (!removeStale(path, seen)) await sleep(2 + Math.random() * 8);
+    } else if (isStale(seen)) {
+      if (!removeStale(path, seen)) await sleep(2 + Math.random() * 8);
+    } else {
+      if (giveUp !== undefined && Date.now() > deadline) throw giveUp.error(seen.holder);
+      if (!told && seen.holder !== null) onWait?.(seen.holder);
+      told ||= seen.holder !== null;
+      await sleep(retryEveryMs * (0.5 + Math.random()), undefined, { signal });
+    }
   }
   const stillHeld = () => readLock(path)?.holder?.token === holder.token;
   const touch = async () => {

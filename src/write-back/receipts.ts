@@ -1,8 +1,8 @@
 import { type ByteString, fromByteString, type ObjectKey } from '../core/brands.js';
 import { type RowOutcome, shownBatchId } from '../core/contract/write-back.js';
+import { RowSplitter, readRow } from '../lake/rows/csv.js';
 import { cellDecoder } from '../lake/rows/escaping.js';
 import type { ObjectStore } from '../lake/store/index.js';
-import { CsvParser } from './csv-parser.js';
 import { InputError } from './input-error.js';
 import { chunkKey, resultsKey, summaryKey } from './layout.js';
 import { decodeChunk, type PlanFile } from './plan-file.js';
@@ -75,15 +75,14 @@ async function* resultRows(
   store: ObjectStore,
   key: ObjectKey,
 ): AsyncGenerator<readonly (ByteString | null)[]> {
-  const parser = new CsvParser();
+  const rows = new RowSplitter();
   let isHeader = true;
   for await (const chunk of store.stream(key)) {
-    for (const { cells } of parser.push(Buffer.from(chunk).toString('latin1'))) {
-      if (!isHeader) yield cells;
+    for (const row of rows.push(Buffer.from(chunk).toString('latin1'))) {
+      if (!isHeader) yield readRow(row, ',');
       isHeader = false;
     }
   }
-  for (const { cells } of parser.finish()) if (!isHeader) yield cells;
 }
 
 /** Finds the line of a row in the batch's last plan. Rows are asked for in order, so one chunk is held in memory. */

@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { withFileLock } from '../../src/core/file-lock.js';
 import { cacheRoot, type Environment } from '../../src/servers/install/cache.js';
-import { withLock } from '../../src/servers/install/lock.js';
 
 export interface FolderToFill {
   /** Name of the folder in the cache. It contains the version of what it holds. */
@@ -21,7 +21,7 @@ export async function cachedFolder(
   fill: (folder: string) => Promise<void>,
 ): Promise<string> {
   const folder = join(cacheRoot(env), name);
-  await withLock(`${folder}.lock`, { signal }, async () => {
+  await withFileLock(`${folder}.lock`, { signal }, async () => {
     if ((await stat(folder).catch(() => null)) !== null) return;
     process.stderr.write(`${name}: installing\n`);
     const unfinished = `${folder}.unfinished`;

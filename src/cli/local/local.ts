@@ -3,9 +3,10 @@ import { ConfigurationError } from '../../core/configuration-error.js';
 import type { ExportInput, ExportResult } from '../../core/contract/index.js';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import { formatDuration } from '../../core/duration.js';
+import { withFileLock } from '../../core/file-lock.js';
+import type { ProcessIdentity } from '../../core/process-identity.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
 import { makeFolder, systemCause } from '../../core/system-error.js';
-import { withLock } from '../../servers/install/lock.js';
 import { startExport } from '../../temporal/client/start.js';
 import { followToEnd } from '../runs/start-and-follow.js';
 import type { GlobalOptions } from '../shared/options.js';
@@ -41,12 +42,12 @@ export async function runLocalExport(
     output.note(
       'This is a temporary folder, because HOME cannot be used. If it is removed, the next run continues from the checkpoint in the lake. To choose another folder, set XDG_STATE_HOME.',
     );
-  const onWait = (pid: number): void =>
+  const onWait = ({ pid }: ProcessIdentity): void =>
     output.note(
       `Another export --local of this configuration is running (process ${pid}); waiting until it ends`,
     );
   const signal = new AbortController().signal;
-  return withLock(join(folder, 'lock.json'), { signal, onWait }, async () => {
+  return withFileLock(join(folder, 'lock.json'), { signal, onWait }, async () => {
     const taskQueue = options.taskQueue ?? DEFAULT_TASK_QUEUE;
     const traces = await readTraces(options, output.note);
     const local = await startLocalTemporal({ folder, keepState: true, settings, taskQueue, traces });

@@ -5,7 +5,7 @@ import type { ObjectKey } from '../../core/brands.js';
 import type { CsvSettings } from '../../core/settings.js';
 import { DamagedError, damagedObject } from '../damaged-error.js';
 import type { PublishedPart } from '../published/manifest.js';
-import { readRow } from '../rows/csv.js';
+import { RowSplitter, readRow } from '../rows/csv.js';
 import { detached, rowKeys, type SortKey } from '../rows/row.js';
 import { META_COLUMNS } from '../rows/schema.js';
 import { crc32 } from '../store/crc32.js';
@@ -13,7 +13,6 @@ import type { ObjectStore } from '../store/index.js';
 import { framingOf } from './framing.js';
 import type { Block, PartIndex } from './index-file.js';
 import { countLineBreaks } from './line-breaks.js';
-import { RowSplitter } from './row-splitter.js';
 import { BLOCK_BYTES } from './writer.js';
 
 /** The CSV format of a part's rows. */

@@ -2,9 +2,9 @@ import type { ByteString } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import { DamagedError } from '../damaged-error.js';
 import type { PublishedPart } from '../published/manifest.js';
+import { RowSplitter } from '../rows/csv.js';
 import type { ObjectStore } from '../store/index.js';
 import { gunzipper, plainUnpacker } from './gunzip.js';
-import { RowSplitter } from './row-splitter.js';
 
 interface RowsOptions {
   readonly compression: 'gzip' | 'none';

@@ -81,30 +81,95 @@ export function readCell(cell: string): ByteString | null {
 }
 
 /**
- * Finds the end of rows; line breaks inside quotes do not end a row. Calls must be in ascending order, because the scanner
- * remembers the position of the next quotation mark and so searches for each one only once.
+ * Finds the end of rows; line breaks inside quotes do not end a row (RFC 4180). Calls must be in ascending order, because the
+ * scanner remembers the position of the next quotation mark and so searches for each one only once.
  */
 export class RowScanner {
   readonly #text: string;
   #quote: number;
+  #isQuoted: boolean;
 
-  constructor(text: string) {
+  /** @param isQuoted whether the text continues a cell in quotes, from the text before it */
+  constructor(text: string, isQuoted = false) {
     this.#text = text;
     this.#quote = text.indexOf('"');
+    this.#isQuoted = isQuoted;
   }
 
-  /** Offset after the LF of the row that starts at `at`. */
-  end(at: number): number {
+  /** Whether the text ends inside quotes, once `next` has found no further end. */
+  get isQuoted(): boolean {
+    return this.#isQuoted;
+  }
+
+  /** Offset after the LF of the row that starts at `at`, or continues there; -1 if it does not end in the text. */
+  next(at: number): number {
     const text = this.#text;
-    let lineEnd = text.indexOf('\n', at);
     if (this.#quote !== -1 && this.#quote < at) this.#quote = text.indexOf('"', at);
-    while (lineEnd !== -1 && this.#quote !== -1 && this.#quote < lineEnd) {
-      const close = text.indexOf('"', this.#quote + 1);
-      if (close === -1) return text.length;
-      if (close > lineEnd) lineEnd = text.indexOf('\n', close);
-      this.#quote = text.indexOf('"', close + 1);
+    let lineEnd = text.indexOf('\n', at);
+    if (this.#isQuoted && this.#quote !== -1) {
+      if (lineEnd !== -1 && lineEnd < this.#quote) lineEnd = text.indexOf('\n', this.#quote);
+      this.#quote = text.indexOf('"', this.#quote + 1);
+      this.#isQuoted = false;
     }
-    return lineEnd === -1 ? text.length : lineEnd + 1;
+    while (!this.#isQuoted && this.#quote !== -1 && (lineEnd === -1 || this.#quote < lineEnd)) {
+      const close = text.indexOf('"', this.#quote + 1);
+      this.#isQuoted = close === -1;
+      if (lineEnd !== -1 && close > lineEnd) lineEnd = text.indexOf('\n', close);
+      this.#quote = close === -1 ? -1 : text.indexOf('"', close + 1);
+    }
+    return this.#isQuoted || lineEnd === -1 ? -1 : lineEnd + 1;
+  }
+
+  /** As `next`, but a row that has no LF ends with the text. */
+  end(at: number): number {
+    const end = this.next(at);
+    return end === -1 ? this.#text.length : end;
+  }
+}
+
+/** Longest row in bytes. It bounds memory: a longer row means that a quote is not closed. */
+export const MAX_ROW_BYTES = 256 * 1024 * 1024;
+
+/** Splits a stream of CSV text into rows, each with its LF. It holds at most one row and scans each piece once. */
+export class RowSplitter {
+  readonly #longest: number;
+  #pieces: string[] = [];
+  #held = 0;
+  #isQuoted = false;
+
+  constructor(maxRowBytes = MAX_ROW_BYTES) {
+    this.#longest = maxRowBytes;
+  }
+
+  /** The rows that end in this text. @throws RangeError if a row is longer than allowed */
+  *push(text: string): Generator<ByteString> {
+    const rows = new RowScanner(text, this.#isQuoted);
+    let start = 0;
+    for (let end = rows.next(0); end !== -1; end = rows.next(start)) {
+      yield this.#take(text.slice(start, end));
+      start = end;
+    }
+    this.#isQuoted = rows.isQuoted;
+    if (start < text.length) this.#hold(text.slice(start));
+  }
+
+  /** The text after the last LF; empty in a complete part. */
+  rest(): ByteString {
+    return this.#take('');
+  }
+
+  #hold(piece: string): void {
+    this.#pieces.push(piece);
+    this.#held += piece.length;
+    if (this.#held > this.#longest) throw new RangeError(`a row is longer than ${this.#longest} bytes`);
+  }
+
+  #take(end: string): ByteString {
+    if (this.#pieces.length === 0) return end as ByteString;
+    const row = this.#pieces.join('') + end;
+    this.#pieces = [];
+    this.#held = 0;
+    return row as ByteString;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { ALL_REMOVED, type Removal } from '../../core/removal.js';
+import { contentTypeOf } from './content-type.js';
 import { crc32, crc32ToHex } from './crc32.js';
 import { RunningDigest } from './digest.js';
 import { HandOver } from './errors/hand-over.js';
@@ -230,10 +231,4 @@ function* listed(
   const found = [...objects].filter(({ key }) => key.startsWith(prefix));
   found.sort((a, b) => (a.key < b.key ? -1 : 1));
   for (const { key, bytes } of found) yield { key, bytes, modifiedAt: 0 };
-}
-
-/** Content type by file name (docs/reference/lake.md). */
-function contentTypeOf(key: ObjectKey): string {
-  if (key.endsWith('.gz')) return 'application/gzip';
-  return key.endsWith('.csv') ? 'text/csv' : 'application/json';
 }

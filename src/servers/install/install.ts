@@ -1,5 +1,7 @@
 import { chmod, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { withFileLock } from '../../core/file-lock.js';
+import type { ProcessIdentity } from '../../core/process-identity.js';
 import { makeFolder, systemCause } from '../../core/system-error.js';
 import { whyNotRunning } from '../start/probe.js';
 import { cachedExecutable, type Environment, versionFolder } from './cache.js';
@@ -7,7 +9,6 @@ import { downloadRelease } from './download.js';
 import type { Installer } from './install-context.js';
 import type { FailedAttempt } from './install-error.js';
 import type { ServerSpec } from './kinds.js';
-import { withLock } from './lock.js';
 
 /** The installers of a server in the order of the attempts. With `WORKTRACK_OFFLINE=1`, there is no download. */
 export function installers({ installer }: ServerSpec, env: Environment): Installer[] {
@@ -61,28 +62,33 @@ async function installInto(
 export async function install(spec: ServerSpec, options: InstallOptions): Promise<InstallOutcome> {
   const name = versionFolder(spec);
   const staging = `.installing-${name}-`;
-  const onWait = (pid: number) => options.report(`waiting for process ${pid}, which is installing it`);
-  return withLock(join(options.root, `.lock-${name}.json`), { signal: options.signal, onWait }, async () => {
-    const present = cachedExecutable(options.root, spec);
-    const why = await whyNotRunning(spec, present, options.env, options.signal);
-    if (why === null) return { source: 'another process', path: present };
-    await makeFolder(options.root);
-    // This process holds the lock, so a staging folder here is from a killed process.
-    for (const entry of await readdir(options.root)) {
-      if (entry.startsWith(staging)) await rm(join(options.root, entry), { recursive: true, force: true });
-    }
-    const attempts: FailedAttempt[] = [];
-    for (const installer of options.installers) {
-      try {
-        return { source: installer.source, path: await installInto(spec, installer, options, staging) };
-      } catch (error) {
-        options.signal.throwIfAborted();
-        attempts.push({
-          what: installer.source,
-          why: systemCause(error),
-        });
+  const onWait = ({ pid }: ProcessIdentity) =>
+    options.report(`waiting for process ${pid}, which is installing it`);
+  return withFileLock(
+    join(options.root, `.lock-${name}.json`),
+    { signal: options.signal, onWait },
+    async () => {
+      const present = cachedExecutable(options.root, spec);
+      const why = await whyNotRunning(spec, present, options.env, options.signal);
+      if (why === null) return { source: 'another process', path: present };
+      await makeFolder(options.root);
+      // This process holds the lock, so a staging folder here is from a killed process.
+      for (const entry of await readdir(options.root)) {
+        if (entry.startsWith(staging)) await rm(join(options.root, entry), { recursive: true, force: true });
       }
-    }
-    return { source: null, attempts };
-  });
+      const attempts: FailedAttempt[] = [];
+      for (const installer of options.installers) {
+        try {
+          return { source: installer.source, path: await installInto(spec, installer, options, staging) };
+        } catch (error) {
+          options.signal.throwIfAborted();
+          attempts.push({
+            what: installer.source,
+            why: systemCause(error),
+          });
+        }
+      }
+      return { source: null, attempts };
+    },
+  );
 }

@@ -19,7 +19,10 @@ let drafts = 0;
 const locked = <T>(work: (stillHeld: () => boolean) => Promise<T>) =>
   withFileLock(
     join(folder, 'a', 'lock'),
-    { draft: () => join(folder, 'a', `draft-${++drafts}`), onBusy: () => Promise.reject(new Error('busy')) },
+    {
+      draft: () => join(folder, 'a', `draft-${++drafts}`),
+      giveUp: { afterMs: -1, error: () => new Error('busy') },
+    },
     work,
   );
 

@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto';
 import { open, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { ObjectKey } from '../../../core/brands.js';
+import { withFileLock } from '../../../core/file-lock.js';
+import type { ProcessIdentity } from '../../../core/process-identity.js';
+import { StoreError } from '../errors/store-error.js';
 import { StoreUnclearError } from '../errors/store-unclear-error.js';
 import type { Expected, SwapResult } from '../port.js';
 import { isAbsent } from './classify.js';
 import { type LakeFolder, syncFolder } from './folder.js';
-import { withLock } from './lock.js';
-import { temporaryName } from './names.js';
+import { lockName, temporaryName } from './names.js';
 
 /** The ETag of a file: the SHA-256 of its content, so equal content has the same ETag. */
 export function etagOf(body: Uint8Array): string {
@@ -38,6 +40,48 @@ export async function swapFile(
       return { outcome: 'written', etag: etagOf(body) };
     }),
   );
+}
+
+const GIVE_UP_MS = 90_000;
+/** The lock is held for milliseconds. */
+const RETRY_MS = 5;
+
+/**
+ * Runs `work` while holding the lock of one object, a file next to it. `work` must check `stillHeld` right before the step
+ * that changes the object.
+ *
+ * @throws StoreError of kind `throttled` if the lock is not free within 90 s
+ */
+async function withLock<T>(
+  folder: LakeFolder,
+  path: string,
+  work: (stillHeld: () => boolean) => Promise<T>,
+): Promise<T> {
+  const lock = lockPathOf(path);
+  const draft = () => join(dirname(lock), temporaryName());
+  const error = (holder: ProcessIdentity | null) => lockTimedOut(folder, lock, holder);
+  const options = { draft, retryEveryMs: RETRY_MS, giveUp: { afterMs: GIVE_UP_MS, error } };
+  return withFileLock(lock, options, async (stillHeld) => {
+    await syncFolder(dirname(lock));
+    return work(stillHeld);
+  });
+}
+
+/** Path of an object's lock: in the same folder, with a name of fixed length. */
+export function lockPathOf(path: string): string {
+  const digits = createHash('sha256').update(basename(path)).digest('hex').slice(0, 32);
+  return join(dirname(path), lockName(digits));
+}
+
+function lockTimedOut(folder: LakeFolder, lock: string, holder: ProcessIdentity | null): StoreError {
+  return new StoreError({
+    kind: 'throttled',
+    operation: 'swap',
+    key: null,
+    bucket: folder.root,
+    problem: `${lock} is held by ${holder === null ? 'changing processes' : `process ${holder.pid} on ${holder.host}`}`,
+    remedy: 'Check what that process does. If it no longer exists, remove the lock.',
+  });
 }
 
 async function currentEtag(path: string): Promise<string | null> {

@@ -1,4 +1,5 @@
 import type { ObjectKey } from '../../../core/brands.js';
+import { contentTypeOf } from '../content-type.js';
 import { crc32FromHex } from '../crc32.js';
 import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
 import { StoreError } from '../errors/store-error.js';
@@ -124,13 +125,6 @@ async function copyByParts(
     await upload.abort();
     throw error;
   }
-}
-
-/** Content type by file name (docs/reference/lake.md). A multipart copy does not keep the type of its source. */
-function contentTypeOf(key: ObjectKey): string {
-  if (key.endsWith('.gz')) return 'application/gzip';
-  if (key.endsWith('.csv')) return 'text/csv';
-  return key.endsWith('.json') ? 'application/json' : 'application/octet-stream';
 }
 
 /** Value of `x-amz-copy-source`: percent-encoded, except slashes. */

@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { withLock } from '../../../src/servers/install/lock.js';
+import { withFileLock } from '../../../src/core/file-lock.js';
+import type { ProcessIdentity } from '../../../src/core/process-identity.js';
 import { startSuspendedProcess } from '../../support/suspended-process.js';
 
 let root: string;
@@ -21,7 +22,7 @@ async function heldBy(holder: { pid: number; host: string }) {
   await writeFile(lock, JSON.stringify({ token: 'theirs', ...holder }));
 }
 
-describe('the lock of an installation', () => {
+describe('waiting for a file lock', () => {
   it('lets one caller work at a time, however many wait for it', async () => {
     let inside = 0;
     let most = 0;
@@ -34,7 +35,7 @@ describe('the lock of an installation', () => {
     // Several rounds, because a race between a release and an acquisition shows only in some of them.
     for (let round = 0; round < 10; round++) {
       await Promise.all(
-        [1, 2, 3, 4, 5, 6, 7, 8].map(() => withLock(lock, { signal: signal(), retryEveryMs: 1 }, work)),
+        [1, 2, 3, 4, 5, 6, 7, 8].map(() => withFileLock(lock, { signal: signal(), retryEveryMs: 1 }, work)),
       );
     }
     expect(most).toBe(1);
@@ -42,7 +43,7 @@ describe('the lock of an installation', () => {
   });
 
   it('is released when the work fails', async () => {
-    const failure = withLock(lock, { signal: signal() }, () => Promise.reject(new Error('no disk')));
+    const failure = withFileLock(lock, { signal: signal() }, () => Promise.reject(new Error('no disk')));
     await expect(failure).rejects.toThrow('no disk');
     expect(await readdir(root)).toEqual([]);
   });
@@ -50,7 +51,7 @@ describe('the lock of an installation', () => {
   it('is taken over from a process that has ended', async () => {
     const { pid } = spawnSync('true');
     await heldBy({ pid, host: hostname() });
-    expect(await withLock(lock, { signal: signal() }, async () => 'done')).toBe('done');
+    expect(await withFileLock(lock, { signal: signal() }, async () => 'done')).toBe('done');
     expect(await readdir(root)).toEqual([]);
   });
 
@@ -58,7 +59,7 @@ describe('the lock of an installation', () => {
     await heldBy({ pid: 1, host: 'elsewhere' });
     const longAgo = new Date(Date.now() - 61_000);
     await utimes(lock, longAgo, longAgo);
-    expect(await withLock(lock, { signal: signal() }, async () => 'done')).toBe('done');
+    expect(await withFileLock(lock, { signal: signal() }, async () => 'done')).toBe('done');
   });
 
   it('stays with a suspended process that has not touched it for an hour, and is taken over when that process dies', async () => {
@@ -67,12 +68,12 @@ describe('the lock of an installation', () => {
     const longAgo = new Date(Date.now() - 3_600_000);
     await utimes(lock, longAgo, longAgo);
     const waitedFor: number[] = [];
-    const onWait = (pid: number) => {
+    const onWait = ({ pid }: ProcessIdentity) => {
       waitedFor.push(pid);
       holder.kill();
     };
     const options = { signal: signal(), retryEveryMs: 5, onWait };
-    expect(await withLock(lock, options, async () => 'done')).toBe('done');
+    expect(await withFileLock(lock, options, async () => 'done')).toBe('done');
     expect(waitedFor).toEqual([holder.identity.pid]);
   });
 
@@ -80,7 +81,7 @@ describe('the lock of an installation', () => {
     await writeFile(lock, text);
     const longAgo = new Date(Date.now() - 61_000);
     await utimes(lock, longAgo, longAgo);
-    expect(await withLock(lock, { signal: signal() }, async () => 'done')).toBe('done');
+    expect(await withFileLock(lock, { signal: signal() }, async () => 'done')).toBe('done');
     expect(await readdir(root)).toEqual([]);
   });
 
@@ -93,7 +94,7 @@ describe('the lock of an installation', () => {
       await mkdir(guard);
       const then = new Date(Date.now() - age);
       await utimes(guard, then, then);
-      const taking = withLock(lock, { signal: signal() }, async () => 'done');
+      const taking = withFileLock(lock, { signal: signal() }, async () => 'done');
       // A new guard belongs to a caller that removes it within milliseconds.
       if (age === 0) await rm(guard, { recursive: true });
       expect(await taking).toBe('done');
@@ -102,7 +103,7 @@ describe('the lock of an installation', () => {
   );
 
   it('is not released by a process that no longer holds it', async () => {
-    await withLock(lock, { signal: signal() }, async () => {
+    await withFileLock(lock, { signal: signal() }, async () => {
       await heldBy({ pid: process.pid, host: hostname() });
     });
     expect(await readdir(root)).toEqual(['.lock']);
@@ -112,11 +113,11 @@ describe('the lock of an installation', () => {
     await heldBy({ pid: process.pid, host: hostname() });
     const abort = new AbortController();
     const waited: number[] = [];
-    const onWait = (pid: number) => {
+    const onWait = ({ pid }: ProcessIdentity) => {
       waited.push(pid);
       abort.abort();
     };
-    const attempt = withLock(lock, { signal: abort.signal, onWait }, async () => 'done');
+    const attempt = withFileLock(lock, { signal: abort.signal, onWait }, async () => 'done');
     await expect(attempt).rejects.toMatchObject({ name: 'AbortError' });
     expect(waited).toEqual([process.pid]);
   });

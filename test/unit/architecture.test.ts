@@ -170,7 +170,6 @@ const KNOWN_REPEATED_NAMES: readonly string[] = [
   'kinds.ts',
   'layout.ts',
   'limits.ts',
-  'lock.ts',
   'longer-runs.ts',
   'marks.ts',
   'masking.ts',

@@ -2,6 +2,7 @@ import type { ObjectKey } from '../../src/core/brands.js';
 import type { Swept } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { isRunId } from '../../src/core/run-id.js';
+import { isHashesName } from '../../src/lake/checks/uniques.js';
 import {
   folderOf,
   indexedObjects,
@@ -102,12 +103,20 @@ async function listStrays(
   const { before } = input;
   const manifest = await readIntact(store, inFolder(runFolder(resource, tree, date, runId), MANIFEST));
   if (manifest === null) return [];
+  const hashes = Object.values(manifest.uniques ?? {}).map(({ path }) => path);
   const named = new Set<string>(manifest.parts.flatMap(({ key }) => indexedObjects(key)));
+  const isStray = (key: ObjectKey): boolean => {
+    const name = nameOf(key);
+    // The purge has removed the hashes that the manifest names.
+    if (isHashesName(name))
+      return before !== null && (manifest.purged !== undefined || !hashes.includes(name));
+    return isPartName(name) && !named.has(key);
+  };
   const began = headBegan(input);
   const isOver = (name: string, modifiedAt: number): boolean =>
     modifiedAt < began || (before !== null && !isOfLaterPurge(name, before));
   return objects
-    .filter(({ key }) => isPartName(nameOf(key)) && !named.has(key))
+    .filter(({ key }) => isStray(key))
     .filter(({ key, modifiedAt }) => isOver(nameOf(key), modifiedAt))
     .map(({ key }) => key);
 }

@@ -2,9 +2,11 @@ import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { Activities, SweepInput, Swept } from '../../src/core/contract/index.js';
 import type { Pointer } from '../../src/lake/published/pointer.js';
 import { ALL_REMOVED } from '../../src/lake/store/index.js';
+import { followPointer } from '../../src/table/index.js';
 import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import { passFence, readSnapshot } from '../shared/base-snapshot.js';
 import type { ActivityDeps } from '../shared/deps.js';
+import { tableTask } from '../shared/table-task.js';
 import { sweepResource } from './sweep-resource.js';
 
 /** What a mirror that may not write removes. Another mirror owns the lake, and sweeps it. */
@@ -26,11 +28,18 @@ export function createSweep(deps: ActivityDeps): Activities['worktrack.sweep'] {
       const pointer = await ownPointer(deps, input);
       if (pointer === null) return NOTHING;
       const head = await readSnapshot(store, pointer);
-      return sweepResource(store, {
+      const signal = Context.current().cancellationSignal;
+      const swept = await sweepResource(store, {
         ...{ resource, writer, head, replaced, before, now },
         ...{ settings: settings.retention, scope: 'all' },
-        signal: Context.current().cancellationSignal,
+        signal,
       });
+      const { tables, retention } = settings;
+      if (before === null || tables === null) return swept;
+      // Data files that a late request has written since the purge.
+      const task = tableTask({ store, resource, tables, retention, now: temporalClock(), signal });
+      await followPointer(task);
+      return swept;
     });
 }
 

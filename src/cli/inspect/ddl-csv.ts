@@ -41,10 +41,10 @@ export async function csvStatements(
   };
 }
 
-/** Without all change logs, the newest rows are not those of the snapshot. */
+/** If the change logs are not those of the chain, the newest rows are not those of the snapshot. */
 function withoutNewest(input: DdlInput): DdlInput {
   output.note(
-    `${input.resource}: left out the view that ends in _newest, which would lack rows of the snapshot.`,
+    `${input.resource}: left out the view that ends in _newest, because its rows would differ from the snapshot.`,
   );
   return { ...input, views: input.views?.filter((view) => view !== 'newest') };
 }

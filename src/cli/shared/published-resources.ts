@@ -10,7 +10,7 @@ import { output } from './output.js';
 export interface Snapshots {
   readonly found: [ResourceSettings, PublishedSnapshot][];
   readonly missing: SnapshotNotFoundError[];
-  /** Names of the resources whose change logs are incomplete. */
+  /** Names of the resources whose change logs are not those of the chain. */
   readonly incomplete: Set<string>;
 }
 
@@ -38,9 +38,19 @@ export async function snapshotsOf(
   return snapshots;
 }
 
-/** Prints a note if change logs of published runs are missing. */
-async function lacksChangeLogs({ store, retry }: OpenLake, { pointer }: PublishedSnapshot): Promise<boolean> {
+/** Prints a note if the change logs are not those of the chain: some are missing, or are of runs that were left behind. */
+async function lacksChangeLogs(
+  { store, retry }: OpenLake,
+  { pointer, manifest }: PublishedSnapshot,
+): Promise<boolean> {
   const { resource } = pointer;
+  if (manifest.leftBehind.length > 0) {
+    output.note(
+      `${resource}: an earlier latest.json was restored and adopted. The change logs of the runs that it left behind stay in the ` +
+        'change-log views, also rows that the snapshot never had.',
+    );
+    return true;
+  }
   const [first, ...others] = await retry(() => findMissingChangeLogs(store, pointer));
   if (first === undefined) return false;
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;

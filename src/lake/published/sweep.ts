@@ -222,8 +222,12 @@ export function doomed(
   const { before, replaced } = input;
   const began = headBegan(input);
   const ended = new Set<string>(replaced);
-  return (run, newest) =>
-    newest < began || ended.has(run) || (before !== null && isRunId(run) && !beganAfter(run, before));
+  return (run, newest) => {
+    if (ended.has(run)) return true;
+    // Whether a run began before a purge is known by its id alone: a swap of a later one may still arrive.
+    if (before !== null && isRunId(run)) return !beganAfter(run, before);
+    return newest < began;
+  };
 }
 
 function expiredSnapshots({ folders, marks, head, keep, settings, now }: SweepFacts): RunFolder[] {

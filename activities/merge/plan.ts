@@ -106,7 +106,7 @@ function guard(run: RunFile, columns: readonly Column[], deletes: number, allowD
   if (!allowDeletes && exceedsDeleteLimit(deletes, before.rows)) {
     throw finalFailure(
       'DeletesHeld',
-      `${resource.name}: ${deletes} of ${before.rows} rows, more than 10 %, have been deleted in the service. Nothing was ` +
+      `${resource.name}: ${deletes} of ${before.rows} rows, more than 10%, have been deleted in the service. Nothing was ` +
         `published. If this is correct, run \`worktrack export --resource ${resource.name} --allow-deletes\`.`,
       { resource: resource.name },
     );

@@ -7,7 +7,7 @@ const TEXTS: Readonly<Record<AlertEvent, string>> = {
   failure: 'GET tasks: status 503. The service did not answer for 6h; gave up.',
   check: 'rows: allowed at least 1000, found 12',
   'deletes-held':
-    '212 of 900 rows, more than 10 %, have been deleted in the service. Nothing was published. If this is correct, run `worktrack export --resource tasks --allow-deletes`.',
+    '212 of 900 rows, more than 10%, have been deleted in the service. Nothing was published. If this is correct, run `worktrack export --resource tasks --allow-deletes`.',
   behind: 'no run has started since 2026-11-21 02:00 UTC, when one was due',
   stale: 'nothing newer than 2026-11-19 01:55 UTC is published',
   'rows-not-written': 'batch example: 2 rejected, 1 unknown',

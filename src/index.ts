@@ -200,8 +200,8 @@ export {
   type WorkerDifference,
   workerDifferences,
 } from './temporal/status/workers.js';
-export type { ConfigRecord } from './temporal/worker/config-record.js';
 export { WorktrackPlugin, type WorktrackPluginOptions } from './temporal/worker/plugin.js';
+export type { ConfigRecord } from './temporal/worker/published-config.js';
 export { prometheusMetrics } from './temporal/worker/telemetry.js';
 export {
   createWorker,

@@ -25,5 +25,6 @@ export {
   withdrawRequest,
   writeBackProgress,
 } from './shared/messages.js';
+export { workerConfigurationWorkflow } from './worker-configuration.js';
 export { writeBackLockWorkflow } from './write-back/lock.js';
 export { writeBackWorkflow } from './write-back/write-back.js';

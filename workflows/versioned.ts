@@ -17,6 +17,7 @@ import { exportWorkflow } from './export/export.js';
 import { purgeWorkflow, rollbackWorkflow } from './export/rollback-and-purge.js';
 import { resourceMirrorWorkflow } from './mirror/resource-mirror.js';
 import { changeNoticeWorkflow } from './notices/change-notice.js';
+import { workerConfigurationWorkflow } from './worker-configuration.js';
 import { writeBackLockWorkflow } from './write-back/lock.js';
 import { writeBackWorkflow } from './write-back/write-back.js';
 
@@ -42,3 +43,5 @@ setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, resourceMirrorWorkflo
 setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, alertsWorkflow);
 // Ends within two hours.
 setWorkflowOptions({ versioningBehavior: 'PINNED' }, watchWorkflow);
+// Ends with its worker, or within a day.
+setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, workerConfigurationWorkflow);

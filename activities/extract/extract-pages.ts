@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 import { TransientError } from '../../src/api/index.js';
 import type { Activities, ExtractHeartbeat } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
-import { turns } from '../../src/core/turns.js';
+import { fairness } from '../../src/core/fairness.js';
 import {
   afterAnswer,
   afterWords,
@@ -169,7 +169,7 @@ async function stagePages(
     }
     // Adding takes as long as reading, so let the event loop handle other responses in between.
     await nextTurn();
-    await turns.next();
+    await fairness.giveWay();
     await stager.add(page, cursor === null ? null : cursorHash(cursor));
     // Also at the end of a call: with slow pages, each call has only one.
     if (!page.done) checkEnd();

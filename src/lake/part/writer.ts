@@ -1,6 +1,6 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
+import { fairness } from '../../core/fairness.js';
 import { allDone } from '../../core/in-parallel.js';
-import { turns } from '../../core/turns.js';
 import { DamagedError } from '../damaged-error.js';
 import { detached, type SortKey } from '../rows/row.js';
 import { crc32, crc32Combine } from '../store/crc32.js';
@@ -145,7 +145,7 @@ export class PartWriter {
 
   async #enqueue(pending: Pending): Promise<void> {
     this.#pending.push(pending);
-    await turns.next();
+    await fairness.giveWay();
     // Copied blocks are large, so they wait only for the blocks before them.
     while (this.#pending.length >= IN_FLIGHT || this.#pending[0]?.kind === 'moved') await this.#drain();
   }

@@ -1,7 +1,7 @@
 import { MINUTE_MS } from '../../core/duration.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
-import { configRecordId } from '../worker/config-record.js';
+import { configRecordId } from '../worker/published-config.js';
 
 /** A worker that polls a task queue. */
 export interface Poller {

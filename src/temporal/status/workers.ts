@@ -9,7 +9,7 @@ import {
   configRecordId,
   decodeRecord,
   type EncodedRecord,
-} from '../worker/config-record.js';
+} from '../worker/published-config.js';
 import { type Poller, readPollers } from './pollers.js';
 
 /** A worker that polls the task queue. */

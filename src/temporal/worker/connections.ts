@@ -1,19 +1,21 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { ActivityDeps, OpenConnection } from '../../../activities/index.js';
 import { selectConnection } from '../../config/index.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
+import { DAY_MS } from '../../core/duration.js';
 import { type Meter, NO_METER } from '../../core/metrics.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
 import type { StoreLogger } from '../../lake/store/index.js';
+import { activityFacts } from './activity-table.js';
 import { closeConnection, type IdleConnection, openConnection } from './open-connection.js';
-import { Pins } from './pins.js';
 
 /** The connections of a worker, shared by all activities. They are opened on use, and closed when they are idle. */
 export interface Connections extends ActivityDeps {
   /** The current configuration. */
   readonly settings: Settings;
-  /** Runs an activity with the connections of its run, which stay the same until the run ends. */
+  /** Runs an activity, or other work, with the connections of its run, which stay the same until the run ends. */
   during<T>(activityType: string, input: unknown, work: () => Promise<T>): Promise<T>;
   /** Uses another configuration from now on. Runs in progress keep theirs. */
   replace(settings: Settings): void;
@@ -33,22 +35,33 @@ interface ConnectionsOptions {
   readonly idleMs?: number | undefined;
 }
 
+/** The connections that a run, a batch or a single activity has used. */
+interface Used {
+  readonly connections: Map<string, OpenConnection>;
+  /** Milliseconds since 1970. */
+  at: number;
+}
+
+/** A run that ends without its last step is forgotten when it has been idle for this long, or twice `giveUpAfter`. */
+const KEPT_MS = DAY_MS;
+
 export function openConnections(
   first: Settings,
   { logger, draining = () => false, meter = NO_METER, idleMs }: ConnectionsOptions = {},
 ): Connections {
   let settings = first;
   const open = new Map<string, IdleConnection>();
-  /** Connections of earlier configurations, until the last run that uses them has ended. */
-  const replaced = new Set<OpenConnection>();
-  const pins = new Pins(Date.now);
-  const closeUnused = async (): Promise<void> => {
-    if (replaced.size === 0) return;
-    const used = pins.used();
-    for (const connection of replaced) {
-      if (used.has(connection)) continue;
-      replaced.delete(connection);
-      await closeConnection(connection);
+  const running = new AsyncLocalStorage<Used>();
+  // A connection of an earlier configuration closes its sockets when it is idle, like any other.
+  const ofRuns = new Map<string, Used>();
+  let looked = 0;
+  const forgetIdle = (): void => {
+    // There can be thousands, so not with each activity.
+    if (Date.now() - looked < KEPT_MS / 24) return;
+    looked = Date.now();
+    for (const [id, { connections, at }] of ofRuns) {
+      const waits = [...connections.values()].map((one) => 2 * one.settings.retries.giveUpAfterMs);
+      if (Date.now() - at > Math.max(KEPT_MS, ...waits)) ofRuns.delete(id);
     }
   };
   const current = (name: string): OpenConnection => {
@@ -68,12 +81,26 @@ export function openConnections(
     get origin() {
       return originOf(settings);
     },
-    connection: (name) => pins.connection(name, () => current(name)),
+    connection(name) {
+      const used = running.getStore()?.connections;
+      const connection = used?.get(name) ?? current(name);
+      used?.set(name, connection);
+      return connection;
+    },
     async during(activityType, input, work) {
+      forgetIdle();
+      const id = runOf(input);
+      const step = activityFacts(activityType)?.step;
+      const known = id === null || step === 'first' ? undefined : ofRuns.get(id);
+      const used = known ?? { connections: new Map(), at: 0 };
+      used.at = Date.now();
+      if (id !== null && (step === 'first' || step === 'middle')) ofRuns.set(id, used);
       try {
-        return await pins.during(activityType, input, work);
+        const result = await running.run(used, work);
+        if (id !== null && step === 'last') ofRuns.delete(id);
+        return result;
       } finally {
-        await closeUnused();
+        used.at = Date.now();
       }
     },
     replace(next) {
@@ -81,20 +108,27 @@ export function openConnections(
       for (const [name, connection] of open) {
         const configured = next.connections.find((one) => one.name === name);
         // An unchanged connection keeps its rate budget.
-        if (isDeepStrictEqual(configured, connection.settings)) continue;
-        open.delete(name);
-        replaced.add(connection);
+        if (!isDeepStrictEqual(configured, connection.settings)) open.delete(name);
       }
-      void closeUnused();
     },
     isOpen: (name) => open.get(name)?.isOpen ?? false,
     async close() {
-      const closing = [...open.values(), ...replaced];
+      const used = [...ofRuns.values()].flatMap(({ connections }) => [...connections.values()]);
+      const closing = new Set([...open.values(), ...used]);
       open.clear();
-      replaced.clear();
+      ofRuns.clear();
       for (const connection of closing) await closeConnection(connection);
     },
   };
+}
+
+/** The run or batch that the input of an activity names. */
+function runOf(input: unknown): string | null {
+  const { connection, resource, runId, batchId } = (input ?? {}) as Readonly<Record<string, unknown>>;
+  const run = runId ?? batchId;
+  return typeof connection === 'string' && typeof run === 'string'
+    ? JSON.stringify([connection, resource ?? null, run])
+    : null;
 }
 
 /** Names a worker and its file in messages, because the user's command may use another file. */

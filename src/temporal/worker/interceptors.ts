@@ -1,45 +1,21 @@
 import { setMaxListeners } from 'node:events';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import type { Activities, RunPhase } from '../../core/contract/index.js';
-import { turns } from '../../core/turns.js';
+import { fairness } from '../../core/fairness.js';
+import { activityFacts } from './activity-table.js';
 import type { Connections } from './connections.js';
-
-const PHASES: Readonly<Record<keyof Activities, RunPhase | 'plan' | 'sweep' | 'notify' | 'write-back'>> = {
-  'worktrack.planExport': 'plan',
-  'worktrack.shortRun': 'begin',
-  'worktrack.prepareRun': 'begin',
-  'worktrack.extractPages': 'extract',
-  'worktrack.findAbsent': 'extract',
-  'worktrack.confirmDeletes': 'extract',
-  'worktrack.planMerge': 'merge',
-  'worktrack.mergeParts': 'merge',
-  'worktrack.publish': 'publish',
-  'worktrack.followTable': 'table',
-  'worktrack.sweep': 'sweep',
-  'worktrack.discardRun': 'sweep',
-  'worktrack.purgeRecord': 'purge',
-  'worktrack.planWriteBack': 'write-back',
-  'worktrack.claimRows': 'write-back',
-  'worktrack.sendRows': 'write-back',
-  'worktrack.writeResults': 'write-back',
-  'worktrack.startOnPublished': 'notify',
-  'worktrack.reportAlerts': 'notify',
-  'worktrack.watch': 'notify',
-  'worktrack.notify': 'notify',
-};
 
 /** The input fields that identify a run. The key of a purged record is not included. */
 const LOGGED_FIELDS = ['connection', 'resource', 'runId'] as const;
 
 /** Run and phase of an activity; empty for an activity of another package. */
 export function runAttributes({ activityType }: { readonly activityType: string }, args: readonly unknown[]) {
-  const phase = PHASES[activityType as keyof Activities];
-  if (phase === undefined) return {};
+  const facts = activityFacts(activityType);
+  if (facts === undefined) return {};
   const [subject] = args as (Record<string, unknown> | undefined)[];
   const found = LOGGED_FIELDS.flatMap((name) =>
     typeof subject?.[name] === 'string' ? [[name, subject[name]] as const] : [],
   );
-  return { phase, ...Object.fromEntries(found) };
+  return { phase: facts.phase, ...Object.fromEntries(found) };
 }
 
 /**
@@ -62,11 +38,11 @@ export const logContext: ActivityInterceptorsFactory = ({ info }) => {
 };
 
 /** Lets long activities give way to short ones of other connections. */
-export const takeTurns: ActivityInterceptorsFactory = ({ info }) => ({
+export const giveWayToOthers: ActivityInterceptorsFactory = ({ info }) => ({
   inbound: {
     execute(input, next) {
       const { connection } = runAttributes(info, input.args) as { connection?: string };
-      return connection === undefined ? next(input) : turns.run(connection, () => next(input));
+      return connection === undefined ? next(input) : fairness.run(connection, () => next(input));
     },
   },
 });

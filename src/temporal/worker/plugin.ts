@@ -15,9 +15,9 @@ import type { Settings } from '../../core/settings.js';
 import { VERSION } from '../../core/version.js';
 import { type Connections, openConnections } from './connections.js';
 import { watchFreshness } from './freshness.js';
-import { keepConfiguration, logContext, manyAbortListeners, takeTurns } from './interceptors.js';
+import { giveWayToOthers, keepConfiguration, logContext, manyAbortListeners } from './interceptors.js';
 import { OpenBatches } from './open-batches.js';
-import { type PublishedConfig, publishConfig, type WorkerPlace } from './publish-config.js';
+import { type PublishedConfig, publishConfig, type WorkerPlace } from './published-config.js';
 import { RetryWatch } from './retries.js';
 import { exportsMetrics, metricSinks, runtimeLogger, runtimeMeter } from './telemetry.js';
 
@@ -77,7 +77,7 @@ export class WorktrackPlugin extends SimplePlugin {
     const activities = mergeActivities(options.activities ?? {}, this.#activities);
     this.#keepConfiguration ??= keepConfiguration(this.#connections);
     const ours = [
-      ...[manyAbortListeners, takeTurns, this.#retries.interceptor, logContext],
+      ...[manyAbortListeners, giveWayToOthers, this.#retries.interceptor, logContext],
       this.#keepConfiguration,
     ];
     const interceptors = withInterceptors(options.interceptors, ours);

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readWorkers } from '../../../src/temporal/status/workers.js';
-import { publishConfig } from '../../../src/temporal/worker/publish-config.js';
+import { publishConfig } from '../../../src/temporal/worker/published-config.js';
 import { freePort } from '../../support/ports.js';
 import {
   type CommandProcess,

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
 import type { Settings } from '../../../src/core/settings.js';
 import { type Connections, openConnections } from '../../../src/temporal/worker/connections.js';
@@ -54,6 +54,22 @@ describe('the connections of a worker after a reload', () => {
       expect(await pageSize('worktrack.extractPages', run('a'))).toBe(200);
     },
   );
+
+  it('stay the same for a run that waits as long as any retry may, and are then forgotten', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    try {
+      connections = openConnections(settingsWith(OLD));
+      for (const id of ['waits', 'ended']) await pageSize('worktrack.prepareRun', run(id));
+      connections.replace(settingsWith(NEW));
+      vi.advanceTimersByTime(23 * 3_600_000);
+      expect(await pageSize('worktrack.extractPages', run('waits'))).toBe(100);
+      vi.advanceTimersByTime(2 * 3_600_000);
+      expect(await pageSize('worktrack.extractPages', run('waits'))).toBe(100);
+      expect(await pageSize('worktrack.extractPages', run('ended'))).toBe(200);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 
   it('keep their rate budget if nothing has changed for them', () => {
     connections = openConnections(settingsWith(OLD));

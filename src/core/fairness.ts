@@ -11,7 +11,7 @@ interface Busy {
   resumedAt: number;
 }
 
-interface TurnsOptions {
+interface FairnessOptions {
   /** A connection that has been busy for so long makes pauses; ms. Default: 2 s. */
   readonly longMs?: number;
   /** A connection has short work until it has been busy for so long; ms. Default: 10 s. */
@@ -35,7 +35,7 @@ const GAP_MS = 1_000;
  * Lets long work of one connection give way to short work of other connections in this process. All connections of a worker
  * share one event loop: without pauses, a connection that loads millions of rows would make every step of the others wait.
  */
-export class Turns {
+export class Fairness {
   readonly #current = new AsyncLocalStorage<Busy>();
   readonly #busy = new Map<string, Busy>();
   readonly #longMs: number;
@@ -43,7 +43,7 @@ export class Turns {
   readonly #graceMs: number;
   readonly #now: () => number;
 
-  constructor({ longMs = 2_000, shortMs = 10_000, graceMs = 150, now }: TurnsOptions = {}) {
+  constructor({ longMs = 2_000, shortMs = 10_000, graceMs = 150, now }: FairnessOptions = {}) {
     this.#longMs = longMs;
     this.#shortMs = shortMs;
     this.#graceMs = graceMs;
@@ -63,7 +63,7 @@ export class Turns {
   }
 
   /** Call between two pieces of work. Long work pauses while another connection has short work, for a limited time. */
-  async next(): Promise<void> {
+  async giveWay(): Promise<void> {
     const own = this.#current.getStore();
     if (own === undefined) return;
     const begun = this.#now();
@@ -99,5 +99,5 @@ export class Turns {
   }
 }
 
-/** The turns of this process: all its workers share one event loop. */
-export const turns = new Turns();
+/** The one of this process: all its workers share one event loop. */
+export const fairness = new Fairness();

@@ -138,7 +138,6 @@ const KNOWN_FOLDER_CYCLES: readonly (readonly string[])[] = [
     'src/simulator/options.ts',
     'src/simulator/service.ts',
   ],
-  ['src/temporal/follow', 'src/temporal/status', 'src/temporal/worker'],
   ['workflows/mirror', 'workflows/shared'],
 ];
 const KNOWN_REPEATED_NAMES: readonly string[] = [

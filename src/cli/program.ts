@@ -39,7 +39,11 @@ export function createProgram(onEnd: OnEnd): Command {
       'module that exports your data converter (default: $WORKTRACK_DATA_CONVERTER)',
     )
     .option('--traces', 'send OpenTelemetry traces to $OTEL_EXPORTER_OTLP_ENDPOINT (OTLP over HTTP)')
-    .configureHelp({ showGlobalOptions: true, subcommandTerm: nameAndArguments })
+    .configureHelp({
+      showGlobalOptions: true,
+      subcommandTerm: nameAndArguments,
+      visibleCommands: listedCommands,
+    })
     .showHelpAfterError('Add --help to the command to see its options.')
     .addHelpText('after', EXIT_CODES)
     .configureOutput({
@@ -49,15 +53,36 @@ export function createProgram(onEnd: OnEnd): Command {
     .exitOverride();
   readOptionsFrom(() => program.opts());
 
-  // The help lists the commands in this order.
+  // The groups of the help are in the order of their first commands.
+  addSetupCommands(program, onEnd);
   addRunCommands(program, onEnd);
   addPublishedCommands(program, onEnd);
   addReplayCommand(program, onEnd);
   addWriteBackCommand(program, onEnd);
   addTriggerCommands(program, onEnd);
-  addSetupCommands(program, onEnd);
+  groupCommands(program);
   addExamples(program);
   return program;
+}
+
+/** The commands by task, in the order of the help. A test checks that each is in one group. */
+export const COMMAND_GROUPS: Readonly<Record<string, readonly string[]>> = {
+  'Set up:': ['init', 'doctor', 'config', 'demo', 'simulator'],
+  'Run:': ['worker', 'export', 'backfill', 'schedule', 'webhook', 'cancel'],
+  'Watch:': ['status', 'history', 'report', 'notify'],
+  'Use the data:': ['cat', 'ddl', 'dbt', 'verify'],
+  'Correct and maintain:': ['rollback', 'purge', 'replay'],
+  'Write to the service:': ['write-back'],
+};
+
+function groupCommands(program: Command): void {
+  for (const [group, names] of Object.entries(COMMAND_GROUPS))
+    for (const command of program.commands) if (names.includes(command.name())) command.helpGroup(group);
+}
+
+/** Without `help`, which is no task. */
+function listedCommands(parent: Command): Command[] {
+  return parent.commands.filter((one) => one.name() !== 'help');
 }
 
 /** Leaves out `[options]`, which every command has, so that the descriptions fit 80 columns. */

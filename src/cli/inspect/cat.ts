@@ -1,8 +1,10 @@
 import { selectResources } from '../../config/index.js';
-import type { RunId } from '../../core/brands.js';
+import type { ByteString, RunId } from '../../core/brands.js';
 import { isRunId } from '../../core/run-id.js';
 import type { PublishedSnapshot } from '../../lake/published/read-published.js';
+import { readRow } from '../../lake/rows/csv.js';
 import { headerRow } from '../../lake/rows/header.js';
+import { peopleCsv } from '../../lake/rows/people-csv.js';
 import { readRows, rowTexts } from '../../lake/rows/read-rows.js';
 import { META_COLUMNS } from '../../lake/rows/schema.js';
 import type { ObjectStore } from '../../lake/store/index.js';
@@ -47,14 +49,28 @@ function readLimit(text: string): number {
   return Number(text) || Number.POSITIVE_INFINITY;
 }
 
-/** The bytes of the parts, with one header. */
+/** Rows that are written at once. */
+const BATCH_ROWS = 500;
+
+/** The rows with one header. Cells are as stored, with the escapes of the configuration. */
 async function* asCsv(
   store: ObjectStore,
   { manifest }: PublishedSnapshot,
   limit: number,
 ): AsyncGenerator<Buffer> {
-  yield Buffer.from(headerRow(manifest.columns, manifest.csv), 'latin1');
-  for await (const row of first(rowTexts(store, manifest), limit)) yield Buffer.from(row, 'latin1');
+  const { columns, csv } = manifest;
+  const { delimiter } = csv;
+  const toCsv = (rows: Parameters<typeof peopleCsv<ByteString>>[0]): Buffer =>
+    Buffer.from(peopleCsv<ByteString>(rows, delimiter), 'latin1');
+  yield Buffer.from(headerRow(columns, csv), 'latin1');
+  let rows: (ByteString | null)[][] = [];
+  for await (const row of first(rowTexts(store, manifest), limit)) {
+    rows.push(readRow(row, delimiter));
+    if (rows.length < BATCH_ROWS) continue;
+    yield toCsv(rows);
+    rows = [];
+  }
+  yield toCsv(rows);
 }
 
 /** One JSON object, written row by row: memory does not grow with the number of rows. */

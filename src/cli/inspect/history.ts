@@ -47,11 +47,11 @@ export async function runHistory(options: HistoryOptions): Promise<ExitCode> {
     if (isSeveral(options))
       return printEnded(await eachConnection(chosen, read), options, {
         summary: (histories) => historySummary(histories, Date.now()),
-        json: (histories, { name }) => historyJson(name, histories),
+        json: historyJson,
       });
     const [connection] = chosen as [ConnectionSettings];
     const histories = await read(connection);
-    if (options.json === true) printJson(historyJson(connection.name, histories));
+    if (options.json === true) printJson({ connection: connection.name, ...historyJson(histories) });
     else for (const line of historyLines(histories, Date.now())) output.out(line);
     return EXIT.done;
   } finally {
@@ -91,9 +91,8 @@ const INDENT = 2;
 const LONGEST_REASON = 300;
 
 /** The object that `history --json` prints. Times are ISO 8601. */
-export function historyJson(connection: string, histories: readonly ResourceHistory[]): object {
+export function historyJson(histories: readonly ResourceHistory[]): object {
   return {
-    connection,
     resources: histories.map(({ name, runs }) => ({
       name,
       runs: runs.map(

@@ -30,7 +30,7 @@ export async function runVerify(options: VerifyCommandOptions): Promise<ExitCode
       if (options.json !== true) for (const line of reportLines(report)) output.out(line);
     },
   });
-  if (options.json === true) printJson(jsonOf(connection, reports));
+  if (options.json === true) printJson({ connection: connection.name, ...jsonOf(reports) });
   return codeOf(reports);
 }
 
@@ -53,7 +53,7 @@ async function verifySeveral(
       const state = damaged.length === 0 ? 'ok' : 'damaged';
       return { code, problem: code !== EXIT.done, state, detail, lines: reports.flatMap(reportLines) };
     },
-    json: (reports, connection) => jsonOf(connection, reports),
+    json: jsonOf,
   });
 }
 
@@ -89,8 +89,9 @@ function codeOf(reports: readonly VerifyReport[]): ExitCode {
   return reports.every((report) => report.ok) ? EXIT.done : EXIT.failed;
 }
 
-function jsonOf({ name }: ConnectionSettings, resources: readonly VerifyReport[]): object {
-  return { connection: name, resources };
+/** In JSON, an element of `resources` has its `name`, as in `status`. */
+export function jsonOf(reports: readonly VerifyReport[]): object {
+  return { resources: reports.map(({ resource: name, ...report }) => ({ name, ...report })) };
 }
 
 /** Only whether the store answers: an object that it refuses is a finding. */

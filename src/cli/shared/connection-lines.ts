@@ -91,13 +91,13 @@ export function summariesOf<T>(
 /** How the result of one connection is printed. */
 interface EndedFormat<T> {
   summary(result: T, connection: ConnectionSettings): Omit<ConnectionSummary, 'name'>;
-  /** The object of `--json` for one connection. */
+  /** What `--json` says about one connection, without its name. */
   json(result: T, connection: ConnectionSettings): object;
 }
 
 /**
  * Prints the ends of a command on several connections, as lines or as one JSON object. A connection on which the command
- * itself failed is `{ "connection", "exitCode", "error" }`.
+ * itself failed is `{ "name", "exitCode", "error" }`.
  *
  * @returns the worst exit code
  */
@@ -109,7 +109,7 @@ export function printEnded<T>(
   const summaries = summariesOf(ended, summary);
   if (options.json === true) {
     const connections = ended.map(({ connection, result, failure }, i) => ({
-      connection: connection.name,
+      name: connection.name,
       exitCode: summaries[i]!.code,
       ...(failure === null ? json(result, connection) : { error: failure.message }),
     }));

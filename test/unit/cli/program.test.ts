@@ -1,6 +1,6 @@
 import type { Command, CommanderError } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { createProgram } from '../../../src/cli/program.js';
+import { COMMAND_GROUPS, createProgram } from '../../../src/cli/program.js';
 import { failureOf } from '../../../src/cli/shared/failure.js';
 
 /** The program with captured output. These tests do not run commands. */
@@ -44,6 +44,18 @@ describe('the command line', () => {
     [[]],
   ])('exits with 2 for an invalid argument: %j', async (args) => {
     expect((await run(...args)).code).toBe(2);
+  });
+
+  it('groups the commands of the help by task, each in one group', async () => {
+    const { program } = quiet();
+    const grouped = Object.values(COMMAND_GROUPS).flat();
+    expect([...grouped].sort()).toEqual(program.commands.map((one) => one.name()).sort());
+    const { printed } = await run('--help');
+    const at = Object.keys(COMMAND_GROUPS).map((group) => printed.indexOf(`\n${group}\n`));
+    expect(Math.min(...at)).toBeGreaterThan(0);
+    expect([...at].sort((a, b) => a - b)).toEqual(at);
+    expect(printed).not.toContain('\nCommands:');
+    expect((await run('schedule', '--help')).printed).toContain('  apply ');
   });
 
   it('fits the help of every command into 80 columns', () => {

@@ -57,7 +57,9 @@ describe('in JSON, an element of `connections` or of `resources`', () => {
 
   it('has its name in `name` in the documentation', () => {
     const { text } = pageAt('docs/reference/json-output.md');
-    const firsts = [...text.matchAll(/"(?:connections|resources)": \[\s*\{\s*"(\w+)"/g)].map(([, first]) => first);
+    const firsts = [...text.matchAll(/"(?:connections|resources)": \[\s*\{\s*"(\w+)"/g)].map(
+      ([, first]) => first,
+    );
     expect(firsts.length).toBeGreaterThan(3);
     expect(new Set(firsts)).toEqual(new Set(['name']));
   });

@@ -25,30 +25,17 @@ const news = (of: AlertGroup): AlertMessage => message(of.event, { news: groups(
 
 const NO_ANSWER = 'GET tasks: status 503. The service gave no answer for 6h; gave up.';
 const failure = group('acme', 'failure', ['tasks', 'projects'], NO_ANSWER);
-const others = ['globex', 'initech'].map((name) => group(name, 'failure', ['tasks'], NO_ANSWER));
-
-const SAMPLES: readonly (readonly [string, AlertMessage])[] = [
-  ['a failure', news(failure)],
-  [
-    'several connections',
-    message('failure', {
-      news: groups(...others),
-      still: groups(failure),
-      over: groups(group('hooli', 'stale', ['tasks'], '')),
-    }),
-  ],
-];
 
 describe('The page on alerts', () => {
   const shown = codeBlocks()
     .filter(({ page, language }) => page === PAGE && language === 'text')
     .map(({ text }) => text.trim());
 
-  const rendered = SAMPLES.map(([, sample]) => {
-    const body = JSON.stringify(renderAlert('slack', sample, null));
-    // Slack shows bold text without its asterisks.
-    return shownText('slack', body).replace(/^\*(.*)\*$/gm, '$1');
-  });
+  // Slack shows bold text without its asterisks.
+  const slack = shownText('slack', JSON.stringify(renderAlert('slack', news(failure), null))).replace(
+    /^\*(.*)\*$/gm,
+    '$1',
+  );
   const trigger = JSON.stringify(renderAlert('pagerduty', news(failure), KEY));
   const resolve = JSON.stringify(
     renderAlert('pagerduty', message('failure', { kind: 'resolve', over: groups(failure) }), KEY),
@@ -56,11 +43,11 @@ describe('The page on alerts', () => {
   const pagerDuty = `${shownText('pagerduty', trigger)}\n${shownText('pagerduty', resolve)}`;
 
   it.each(shown)('shows only messages that a target gets: %s', (text) => {
-    expect([...rendered, pagerDuty]).toContain(text);
+    expect([slack, pagerDuty]).toContain(text);
   });
 
-  it('shows a failure, several connections, and what PagerDuty gets', () => {
-    expect(shown).toEqual(expect.arrayContaining([rendered[0], rendered[1], pagerDuty]));
+  it('shows a failure, and what PagerDuty gets', () => {
+    expect(shown).toEqual(expect.arrayContaining([slack, pagerDuty]));
   });
 
   it('names every event', () => {

@@ -1,18 +1,14 @@
 import { Context } from '@temporalio/activity';
 import { TransientError } from '../../src/api/index.js';
-import type { ObjectKey } from '../../src/core/brands.js';
-import type { Activities, ConfirmDeletesInput } from '../../src/core/contract/index.js';
+import type { ConfirmDeletesInput, ConfirmedDeletes } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
-import { parseStored } from '../../src/core/stored-json.js';
 import { MAX_WORDS_MS } from '../../src/core/words-budget.js';
 import { idOf } from '../../src/lake/rows/profile.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import type { Stage } from '../../src/lake/run/stage.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
-import { ActivityAge, SHARE_OF_TIME, withHeartbeat } from '../shared/activity-context.js';
+import { ActivityAge, SHARE_OF_TIME } from '../shared/activity-context.js';
 import { askById, isWebPage, seemsRefused } from '../shared/ask-by-id.js';
-import type { ActivityDeps } from '../shared/deps.js';
-import { readDocument, readRun, readStages, stagedKey, writeDocument } from '../shared/documents.js';
+import { type RunAt, readStages, type Staging } from '../shared/staging.js';
 
 /** Rounds for records that return a transient status while the service answers for other records. */
 const MAX_ROUNDS = 3;
@@ -36,83 +32,81 @@ interface Progress {
  * has found a record that exists. A transient failure is retried within `retries.giveUpAfter`. A record without an answer by
  * then counts as not proven, and the run continues.
  */
-export function createConfirmDeletes(deps: ActivityDeps): Activities['worktrack.confirmDeletes'] {
-  return (input) =>
-    withHeartbeat(async () => {
-      const age = new ActivityAge();
-      const { client, store, settings } = deps.connection(input.connection);
-      const { resource, giveUpAfterMs } = await readRun(store, input);
-      const { info, cancellationSignal: signal } = Context.current();
-      const before = await readProgress(store, input, info.attempt);
-      const gone = [...before.gone];
-      let { unproven, found } = before;
-      const refused: SortKey[] = [];
-      const untried: SortKey[] = [];
-      const failures: TransientError[] = [];
-      const isLate = (): boolean => age.ms > SHARE_OF_TIME * giveUpAfterMs;
-      const ask = (key: SortKey) => {
-        const id = idOf(key, resource.csv);
-        const request = { resource: resource.name, path: resource.path, id, signal };
-        return askById(client, request, { field: resource.key[0]! });
-      };
-      const listed = listedRecords(await readStages(store, input.stage));
-      const control = await askControls(ask, listed);
-      const rest = { unproven: unproven + before.open.length, works: true };
-      if (control instanceof TransientError) {
-        // A limit ends within the time for which words are believed.
-        if (seemsRefused(control) && age.ms >= MAX_WORDS_MS) return finish([], { unproven: 0, works: false });
-        if (age.ms + (control.retryAfterMs ?? 0) < SHARE_OF_TIME * giveUpAfterMs) throw control;
-        return finish(gone, rest);
-      }
-      if (control === 'not-found') {
-        // In an earlier attempt, it may have worked.
-        return found > 0 || gone.length > 0 ? finish(gone, rest) : finish([], { unproven: 0, works: false });
-      }
-      let isOut = false;
-      await inParallel(before.open, settings.http.concurrency, async (key) => {
-        if (isOut || isLate()) return void untried.push(key);
-        try {
-          const answer = await ask(key);
-          if (answer === 'found') found++;
-          if (answer === 'gone') gone.push(key);
-          if (answer === 'unclear') unproven++;
-        } catch (error) {
-          if (!(error instanceof TransientError)) throw error;
-          // Without a record that was found, there may be no such endpoint.
-          if (control === 'none-listed' && isWebPage(error)) return void unproven++;
-          failures.push(error);
-          isOut ||= isServiceWide(error);
-          (isOut ? untried : refused).push(key);
-        }
-      });
-      // While a new version of the service is installed, every path may be unknown for a while.
-      const after = gone.length > before.gone.length ? await askControls(ask, listed) : control;
-      if (after !== control) {
-        untried.push(...gone.splice(before.gone.length));
-        if (after instanceof TransientError) failures.push(after);
-        isOut = true;
-      }
-      const open = [...untried, ...refused];
-      const rounds = before.rounds + (isOut ? 0 : 1);
-      // Any other failure has already lasted as long as retries can help.
-      const failure = failures.findLast((one) => one.retryable);
-      const next = age.ms + (failure?.retryAfterMs ?? 0);
-      if (failure !== undefined && next < SHARE_OF_TIME * giveUpAfterMs && (isOut || rounds < MAX_ROUNDS)) {
-        const progress = { gone, unproven, found, open, rounds };
-        await writeDocument(store, progressKey(input, info.attempt), progress);
-        throw failure;
-      }
-      // An empty list shows no record to test the endpoint with, but the endpoint may know some of the absent ones.
-      const works = control === 'found' || found > 0 || input.allowDeletes;
-      if (!works) return finish([], { unproven: 0, works });
-      return finish(gone, { unproven: unproven + open.length, works });
+export async function confirmDeletes(
+  { connection: { client, settings }, staging }: RunAt,
+  input: ConfirmDeletesInput,
+): Promise<ConfirmedDeletes> {
+  const age = new ActivityAge();
+  const { resource, giveUpAfterMs } = await staging.run();
+  const { cancellationSignal: signal } = Context.current();
+  const before = await readProgress(staging, input);
+  const gone = [...before.gone];
+  let { unproven, found } = before;
+  const refused: SortKey[] = [];
+  const untried: SortKey[] = [];
+  const failures: TransientError[] = [];
+  const isLate = (): boolean => age.ms > SHARE_OF_TIME * giveUpAfterMs;
+  const ask = (key: SortKey) => {
+    const id = idOf(key, resource.csv);
+    const request = { resource: resource.name, path: resource.path, id, signal };
+    return askById(client, request, { field: resource.key[0]! });
+  };
+  const listed = listedRecords(await readStages(staging, input.stage));
+  const control = await askControls(ask, listed);
+  const rest = { unproven: unproven + before.open.length, works: true };
+  if (control instanceof TransientError) {
+    // A limit ends within the time for which words are believed.
+    if (seemsRefused(control) && age.ms >= MAX_WORDS_MS) return finish([], { unproven: 0, works: false });
+    if (age.ms + (control.retryAfterMs ?? 0) < SHARE_OF_TIME * giveUpAfterMs) throw control;
+    return finish(gone, rest);
+  }
+  if (control === 'not-found') {
+    // In an earlier attempt, it may have worked.
+    return found > 0 || gone.length > 0 ? finish(gone, rest) : finish([], { unproven: 0, works: false });
+  }
+  let isOut = false;
+  await inParallel(before.open, settings.http.concurrency, async (key) => {
+    if (isOut || isLate()) return void untried.push(key);
+    try {
+      const answer = await ask(key);
+      if (answer === 'found') found++;
+      if (answer === 'gone') gone.push(key);
+      if (answer === 'unclear') unproven++;
+    } catch (error) {
+      if (!(error instanceof TransientError)) throw error;
+      // Without a record that was found, there may be no such endpoint.
+      if (control === 'none-listed' && isWebPage(error)) return void unproven++;
+      failures.push(error);
+      isOut ||= isServiceWide(error);
+      (isOut ? untried : refused).push(key);
+    }
+  });
+  // While a new version of the service is installed, every path may be unknown for a while.
+  const after = gone.length > before.gone.length ? await askControls(ask, listed) : control;
+  if (after !== control) {
+    untried.push(...gone.splice(before.gone.length));
+    if (after instanceof TransientError) failures.push(after);
+    isOut = true;
+  }
+  const open = [...untried, ...refused];
+  const rounds = before.rounds + (isOut ? 0 : 1);
+  // Any other failure has already lasted as long as retries can help.
+  const failure = failures.findLast((one) => one.retryable);
+  const next = age.ms + (failure?.retryAfterMs ?? 0);
+  if (failure !== undefined && next < SHARE_OF_TIME * giveUpAfterMs && (isOut || rounds < MAX_ROUNDS)) {
+    const progress = { gone, unproven, found, open, rounds };
+    await staging.write(progressName(staging.attempt), progress);
+    throw failure;
+  }
+  // An empty list shows no record to test the endpoint with, but the endpoint may know some of the absent ones.
+  const works = control === 'found' || found > 0 || input.allowDeletes;
+  if (!works) return finish([], { unproven: 0, works });
+  return finish(gone, { unproven: unproven + open.length, works });
 
-      async function finish(proven: SortKey[], more: { unproven: number; works: boolean }) {
-        const keys = stagedKey(input, `gone-${info.attempt}.json`);
-        await writeDocument(store, keys, proven.sort());
-        return { keys, count: proven.length, ...more };
-      }
-    });
+  async function finish(proven: SortKey[], more: { unproven: number; works: boolean }) {
+    const keys = await staging.write(`gone-${staging.attempt}.json`, proven.sort());
+    return { keys, count: proven.length, ...more };
+  }
 }
 
 /** Keys of records that the list has shown, the newest first. */
@@ -151,24 +145,20 @@ function isServiceWide(error: TransientError): boolean {
   return (reason !== 'status' && !isWebPage(error)) || status === 429 || retryAfterMs !== null;
 }
 
-function progressKey(input: ConfirmDeletesInput, attempt: number): ObjectKey {
-  return stagedKey(input, `asked-${attempt}.json`);
+function progressName(attempt: number): string {
+  return `asked-${attempt}.json`;
 }
 
-async function readProgress(
-  store: ObjectStore,
-  input: ConfirmDeletesInput,
-  attempt: number,
-): Promise<Progress> {
-  for (let earlier = attempt - 1; earlier > 0; earlier--) {
-    const found = await store.readIfExists(progressKey(input, earlier));
-    if (found !== null) return parseStored(found.body) as Progress;
+async function readProgress(staging: Staging, input: ConfirmDeletesInput): Promise<Progress> {
+  for (let earlier = staging.attempt - 1; earlier >= 0; earlier--) {
+    const found = await staging.readIfExists<Progress>(progressName(earlier));
+    if (found !== null) return found;
   }
   return {
     gone: [],
     unproven: 0,
     found: 0,
-    open: await readDocument<SortKey[]>(store, input.among),
+    open: await staging.read<SortKey[]>(input.among),
     rounds: 0,
   };
 }

@@ -1,63 +1,56 @@
 import { Context } from '@temporalio/activity';
-import type { ObjectKey } from '../../src/core/brands.js';
-import type { Activities, FindAbsentInput, RunRef } from '../../src/core/contract/index.js';
+import type { AbsentRecords, FindAbsentInput, KeysFound } from '../../src/core/contract/index.js';
 import { findAbsent } from '../../src/lake/merge/absent.js';
 import { detached, type SortKey } from '../../src/lake/rows/row.js';
 import { DELETE_LIMIT_ROWS, judgeAbsence } from '../../src/lake/run/deletes.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { Stage } from '../../src/lake/run/stage.js';
 import { openSources } from '../merge/sources.js';
-import { withHeartbeat } from '../shared/activity-context.js';
-import type { ActivityDeps } from '../shared/deps.js';
-import { readDocument, readRun, readStages, stagedKey, writeDocument } from '../shared/documents.js';
 import { finalFailure } from '../shared/failures.js';
+import { type RunAt, readStages, type Staging } from '../shared/staging.js';
 
 /** Finds live rows of the base snapshot that no reading of the list has returned (docs/explanation/guarantees.md#deletes). */
-export function createFindAbsent(deps: ActivityDeps): Activities['worktrack.findAbsent'] {
-  return (input) =>
-    withHeartbeat(async () => {
-      const { store } = deps.connection(input.connection);
-      const run = await readRun(store, input);
-      const stages = await readStages(store, input.stage);
-      const among = input.among === null ? null : new Set(await readDocument<SortKey[]>(store, input.among));
-      const chunks = stages.filter((stage) => stage.read >= input.sinceRead).flatMap((stage) => stage.chunks);
-      const { before, resource } = run;
-      const name = `absent-${input.sinceRead}-${Context.current().info.attempt}.json`;
-      const keys: SortKey[] = [];
-      const parts = before?.parts.filter((part) => part.rows > 0) ?? [];
-      if (before === null || parts.length === 0) return write(deps, input, name, keys);
-      const { columns } = stages.at(-1)!;
-      const now = serviceTime(run, stages);
-      const judge = judgeAbsence({ ...resource, csv: before.profile.csv }, columns, now);
-      for (const [at, part] of parts.entries()) {
-        // New rows before, between and after the parts are looked at only for their dates.
-        const isAll = judge.note !== null;
-        const from = at === 0 && isAll ? null : part.first;
-        const to = parts[at + 1]?.first ?? null;
-        const [low, high] = isAll ? [from, to] : [part.first, part.last];
-        const reach = chunks.filter(
-          ({ first, last }) => (low === null || last >= low) && (high === null || first <= high),
-        );
-        const sources = await openSources({
-          store,
-          run,
-          columns: null,
-          range: { from, to },
-          before: part,
-          chunks: reach,
-          signal: Context.current().cancellationSignal,
-        });
-        await findAbsent(sources, judge, (key) => {
-          if (among === null || among.has(key)) keys.push(detached(key));
-        });
-      }
-      const problem = judge.problem();
-      if (problem !== null) return { ...(await write(deps, input, name, [])), problem };
-      const found = await write(deps, input, name, keys);
-      if (keys.length === 0 || !isEmptyList(stages, input.sinceRead)) return found;
-      if (!input.allowDeletes && keys.length > DELETE_LIMIT_ROWS) throw emptyListFailure(run, keys.length);
-      return { ...found, listIsEmpty: true };
+export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInput): Promise<AbsentRecords> {
+  const { store } = staging;
+  const run = await staging.run();
+  const stages = await readStages(staging, input.stage);
+  const among = input.among === null ? null : new Set(await staging.read<SortKey[]>(input.among));
+  const chunks = stages.filter((stage) => stage.read >= input.sinceRead).flatMap((stage) => stage.chunks);
+  const { before, resource } = run;
+  const name = `absent-${input.sinceRead}-${staging.attempt}.json`;
+  const keys: SortKey[] = [];
+  const parts = before?.parts.filter((part) => part.rows > 0) ?? [];
+  if (before === null || parts.length === 0) return write(staging, name, keys);
+  const { columns } = stages.at(-1)!;
+  const judge = judgeAbsence({ ...resource, csv: before.profile.csv }, columns, serviceTime(run, stages));
+  for (const [at, part] of parts.entries()) {
+    // New rows before, between and after the parts are looked at only for their dates.
+    const isAll = judge.note !== null;
+    const from = at === 0 && isAll ? null : part.first;
+    const to = parts[at + 1]?.first ?? null;
+    const [low, high] = isAll ? [from, to] : [part.first, part.last];
+    const reach = chunks.filter(
+      ({ first, last }) => (low === null || last >= low) && (high === null || first <= high),
+    );
+    const sources = await openSources({
+      store,
+      run,
+      columns: null,
+      range: { from, to },
+      before: part,
+      chunks: reach,
+      signal: Context.current().cancellationSignal,
     });
+    await findAbsent(sources, judge, (key) => {
+      if (among === null || among.has(key)) keys.push(detached(key));
+    });
+  }
+  const problem = judge.problem();
+  if (problem !== null) return { ...(await write(staging, name, [])), problem };
+  const found = await write(staging, name, keys);
+  if (keys.length === 0 || !isEmptyList(stages, input.sinceRead)) return found;
+  if (!input.allowDeletes && keys.length > DELETE_LIMIT_ROWS) throw emptyListFailure(run, keys.length);
+  return { ...found, listIsEmpty: true };
 }
 
 /** Between which times the service's may be: each clock may be behind or ahead, and the base was read before this run. */
@@ -93,8 +86,6 @@ function emptyListFailure({ resource: { name }, before }: RunFile, rows: number)
   );
 }
 
-async function write(deps: ActivityDeps, ref: RunRef, name: string, keys: readonly SortKey[]) {
-  const key: ObjectKey = stagedKey(ref, name);
-  await writeDocument(deps.connection(ref.connection).store, key, keys);
-  return { keys: key, count: keys.length };
+async function write(staging: Staging, name: string, keys: readonly SortKey[]): Promise<KeysFound> {
+  return { keys: await staging.write(name, keys), count: keys.length };
 }

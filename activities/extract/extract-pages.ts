@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { TransientError } from '../../src/api/index.js';
-import type { Activities, ExtractHeartbeat } from '../../src/core/contract/index.js';
+import type { ExtractHeartbeat, ExtractInput, ExtractResult } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { fairness } from '../../src/core/fairness.js';
 import {
@@ -15,10 +15,9 @@ import { describeRepetition, readBounds } from '../../src/lake/run/read-progress
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import { toExtractResult } from '../../src/lake/run/stage.js';
 import { ActivityAge, HEARTBEAT_MS } from '../shared/activity-context.js';
-import type { ActivityDeps } from '../shared/deps.js';
-import { readRun } from '../shared/documents.js';
 import { finalFailure } from '../shared/failures.js';
 import { withMaskingKey } from '../shared/masking.js';
+import type { RunAt } from '../shared/staging.js';
 import { storeLimitOf } from '../shared/store-limit.js';
 import { hasShifted } from './check-shift.js';
 import { withLongerRuns } from './longer-runs.js';
@@ -36,111 +35,117 @@ const MAX_CALL_MS = 20 * MINUTE_MS;
  * the reading may merge what is staged into longer runs. If that takes long, it ends with `done: false`, and the next call
  * continues.
  */
-export function createExtractPages(deps: ActivityDeps): Activities['worktrack.extractPages'] {
-  return async (input) => {
-    const context = Context.current();
-    const age = new ActivityAge();
-    // Temporal's clock, like the start times of runs. This machine's clock may be wrong, so it only measures elapsed time.
-    const { attempt, currentAttemptScheduledTimestampMs: scheduledAt } = context.info;
-    const begunAt = deps.now();
-    const { client, store, settings } = deps.connection(input.connection);
-    const run = await readRun(store, input);
-    const position = await findPosition(store, input, run, attempt);
-    let { key } = position;
-    const resource = await withMaskingKey(settings, run.resource);
-    const reader = new PageReader({ ...run, resource }, position.stage.columns);
-    const now = (): number => scheduledAt + deps.now() - begunAt;
-    let waitingUntil: number | null = null;
-    const heartbeat = context.info.heartbeatDetails as ExtractHeartbeat | null | undefined;
-    let words = heartbeat?.words ?? input.words ?? NO_WORDS;
-    const stager = new Stager(
-      {
-        store,
-        run,
-        input,
-        attempt,
-        reader,
-        now,
-        onStaged: (staged) => {
-          key = staged;
-          beat();
-        },
+export async function extractPages(
+  { deps, connection: { client, settings }, staging, clock: now }: RunAt,
+  input: ExtractInput,
+): Promise<ExtractResult> {
+  const context = Context.current();
+  const age = new ActivityAge();
+  const begunAt = deps.now();
+  const run = await staging.run();
+  const position = await findPosition(staging, input, run);
+  let { key } = position;
+  const resource = await withMaskingKey(settings, run.resource);
+  const reader = new PageReader({ ...run, resource }, position.stage.columns);
+  let waitingUntil: number | null = null;
+  const heartbeat = context.info.heartbeatDetails as ExtractHeartbeat | null | undefined;
+  let words = heartbeat?.words ?? input.words ?? NO_WORDS;
+  const stager = new Stager(
+    {
+      staging,
+      run,
+      input,
+      reader,
+      now,
+      onStaged: (staged) => {
+        key = staged;
+        beat();
       },
-      position.stage,
-      key,
-    );
-    const beat = (): void => {
-      const { pages, fetched } = stager.ahead;
-      const details = { stage: key, pages, rows: fetched, waitingUntil, words, ...storeLimitOf(context) };
-      context.heartbeat(details satisfies ExtractHeartbeat);
-    };
-    const endBefore = begunAt + Math.min(MAX_CALL_MS, run.giveUpAfterMs / 2);
-    const mustEnd = (): boolean => stager.isFull || deps.now() > endBefore || deps.draining();
-    const chain = new PageChain(
-      {
-        client,
-        run,
-        reader,
-        signal: context.cancellationSignal,
-        now,
-        upTo: position.stage.upTo,
-        onWait: (until) => {
-          waitingUntil = until;
-        },
-        onShrink: (from, to, error) =>
-          context.log.warn('the service fails at pages of this size, so a smaller one is used', {
-            from,
-            to,
-            error,
-          }),
-        mustEnd,
-      },
-      position.stage,
-      position.seen,
-    );
-    const timer = setInterval(beat, HEARTBEAT_MS);
-    const labels = { connection: input.connection, resource: input.resource };
-    try {
-      // An earlier attempt may have read everything.
-      if (key === null || !position.stage.done) {
-        const checkEnd = (): void => throwIfEndless(run, stager, now());
-        await stagePages(chain, stager, checkEnd, ({ received }) => {
-          waitingUntil = null;
-          words = afterAnswer(words, now());
-          deps.meter.record('pages', 1, labels);
-          deps.meter.record('rows', received.value.records, labels);
-          deps.meter.record('bytes', received.bytes, labels);
-        });
-      }
-      const read = await stager.settled();
-      if (read.done && !read.shifted && input.read.kind === 'list') {
-        if (await hasShifted(client, run, read, context.cancellationSignal)) await stager.markShifted();
-      }
-      const { key: last, stage } = await stager.finish();
-      context.log.info('pages are staged', { pages: stage.pages, rows: stage.fetched, done: stage.done });
-      // Gives back the memory of the rows before the merge needs memory.
-      stager.close();
-      if (!stage.done) return { ...toExtractResult(last, stage), ...(words === NO_WORDS ? {} : { words }) };
-      const longer = await withLongerRuns(
-        { store, run, input, attempt, age, draining: () => deps.draining() },
-        { key: last, stage },
-        position.earlier,
-      );
-      const result = toExtractResult(longer.key, longer.stage);
-      return { ...result, done: longer.complete, ...(words === NO_WORDS ? {} : { words }) };
-    } catch (thrown) {
-      const isWords = thrown instanceof TransientError && thrown.evidence === 'words';
-      if (isWords) words = afterWords(words, now());
-      const error = isWords && areWordsSpent(words, now()) ? atItsWord(thrown) : thrown;
-      // Stage what has been read, whatever the error, so that the next attempt does not read it again.
-      await stager.finish().then(beat, () => {});
-      throw error;
-    } finally {
-      chain.close();
-      stager.close();
-      clearInterval(timer);
-    }
+    },
+    position.stage,
+    key,
+  );
+  const beat = (): void => {
+    const { pages, fetched } = stager.ahead;
+    const details = { stage: key, pages, rows: fetched, waitingUntil, words, ...storeLimitOf(context) };
+    context.heartbeat(details satisfies ExtractHeartbeat);
   };
+  const endBefore = begunAt + Math.min(MAX_CALL_MS, run.giveUpAfterMs / 2);
+  const mustEnd = (): boolean => stager.isFull || deps.now() > endBefore || deps.draining();
+  let hasPages = false;
+  const tooLong = new AbortController();
+  const chain = new PageChain(
+    {
+      client,
+      run,
+      reader,
+      signal: AbortSignal.any([context.cancellationSignal, tooLong.signal]),
+      now,
+      upTo: position.stage.upTo,
+      onWait: (until) => {
+        waitingUntil = until;
+        if (hasPages && staging.isTooLong(until)) tooLong.abort(new Error('the wait is too long'));
+      },
+      onShrink: (from, to, error) =>
+        context.log.warn('the service fails at pages of this size, so a smaller one is used', {
+          from,
+          to,
+          error,
+        }),
+      mustEnd,
+    },
+    position.stage,
+    position.seen,
+  );
+  const timer = setInterval(beat, HEARTBEAT_MS);
+  const labels = { connection: input.connection, resource: input.resource };
+  try {
+    // An earlier attempt may have read everything.
+    if (key === null || !position.stage.done) {
+      const checkEnd = (): void => throwIfEndless(run, stager, now());
+      await stagePages(chain, stager, checkEnd, ({ received }) => {
+        waitingUntil = null;
+        hasPages = true;
+        words = afterAnswer(words, now());
+        deps.meter.record('pages', 1, labels);
+        deps.meter.record('rows', received.value.records, labels);
+        deps.meter.record('bytes', received.bytes, labels);
+      });
+    }
+    const read = await stager.settled();
+    if (read.done && !read.shifted && input.read.kind === 'list') {
+      if (await hasShifted(client, run, read, context.cancellationSignal)) await stager.markShifted();
+    }
+    const { key: last, stage } = await stager.finish();
+    context.log.info('pages are staged', { pages: stage.pages, rows: stage.fetched, done: stage.done });
+    // Gives back the memory of the rows before the merge needs memory.
+    stager.close();
+    if (!stage.done) return { ...toExtractResult(last, stage), ...(words === NO_WORDS ? {} : { words }) };
+    const longer = await withLongerRuns(
+      { staging, run, input, age, draining: () => deps.draining() },
+      { key: last, stage },
+      position.earlier,
+    );
+    const result = toExtractResult(longer.key, longer.stage);
+    return { ...result, done: longer.complete, ...(words === NO_WORDS ? {} : { words }) };
+  } catch (thrown) {
+    // The next call waits, with what is staged in the lake.
+    if (tooLong.signal.aborted && !context.cancellationSignal.aborted) {
+      const { key: last, stage } = await stager.finish();
+      return toExtractResult(last, stage);
+    }
+    const isWords = thrown instanceof TransientError && thrown.evidence === 'words';
+    if (isWords) words = afterWords(words, now());
+    const error = isWords && areWordsSpent(words, now()) ? atItsWord(thrown) : thrown;
+    // Stage what has been read, whatever the error, so that the next attempt does not read it again.
+    if (stager.ahead.pages > position.stage.pages) await stager.finish().then(beat, () => {});
+    else if (isWords) beat();
+    throw error;
+  } finally {
+    chain.close();
+    stager.close();
+    clearInterval(timer);
+  }
 }
 
 /** The failure of a run that has believed words about a limit for long enough: what the status says. */

@@ -14,11 +14,10 @@ import { newerByField } from '../../src/lake/rows/newer.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { Stage, StagedChunk } from '../../src/lake/run/stage.js';
 import { toUtcSeconds } from '../../src/lake/run/watermark.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
 import { openSources } from '../merge/sources.js';
 import { type ActivityAge, SHARE_OF_TIME } from '../shared/activity-context.js';
-import { readStages, stagedKey, writeDocument } from '../shared/documents.js';
-import { longerStageKey, type StagedPosition } from './position.js';
+import { readStages, type Staging } from '../shared/staging.js';
+import { longerStageName, type StagedPosition } from './position.js';
 
 /** A longer run is staged in pieces of this size, so that a merge of one key range opens only a few of them. */
 const PIECE_BYTES = 14 * 1024 * 1024;
@@ -29,10 +28,9 @@ const BUFFER_BYTES = 32 * 1024 * 1024;
 /** A call begins no further merge after this time. The next call continues. */
 const MAX_MERGING_MS = 20 * MINUTE_MS;
 interface LongerRunsOptions {
-  readonly store: ObjectStore;
+  readonly staging: Staging;
   readonly run: RunFile;
-  readonly input: ExtractInput;
-  readonly attempt: number;
+  readonly input: Pick<ExtractInput, 'call' | 'resource'>;
   readonly age: ActivityAge;
   /** Whether the worker shuts down. */
   readonly draining: () => boolean;
@@ -59,8 +57,10 @@ export async function withLongerRuns(
 ): Promise<Longer> {
   // Most lists end here, without a request.
   if (nextSlice([...earlier, ...at.stage.chunks], []) === null) return { ...at, complete: true };
-  const { store, run, input, attempt, age, draining } = options;
-  const stages = await readStages(store, at.key);
+  const { staging, run, input, age, draining } = options;
+  // That is work for a run in the lake.
+  if (staging.isPrivate) return { ...at, complete: false };
+  const stages = await readStages(staging, at.key);
   const others = stages.filter(({ read }) => read !== at.stage.read).flatMap(({ chunks }) => chunks);
   let end = at;
   let stage = wholeReading(at.stage, stages);
@@ -73,11 +73,13 @@ export async function withLongerRuns(
     const slice = nextSlice(stage.chunks, others);
     if (slice === null) return { ...end, complete: true };
     if (draining() || age.ms - begunAt > MAX_MERGING_MS) return { ...end, complete: false };
-    const next = await mergeSlice({ store, run, input, stop, draining }, stage, slice).catch(unlessOptional);
+    const next = await mergeSlice({ staging, run, input, stop, draining }, stage, slice).catch(
+      unlessOptional,
+    );
     if (next === null) return { ...end, complete: !draining() };
     stage = next;
-    end = { key: longerStageKey(input, attempt, merged), stage };
-    await writeDocument(store, end.key, stage);
+    const name = longerStageName(input.call, staging.attempt, merged);
+    end = { key: await staging.write(name, stage), stage };
   }
 
   function unlessOptional(error: unknown): null {
@@ -99,7 +101,7 @@ function wholeReading(last: Stage, stages: readonly Stage[]): Stage {
   return { ...last, previous, seen: [], chunks: own.flatMap(({ chunks }) => chunks) };
 }
 
-interface MergeOptions extends Pick<LongerRunsOptions, 'store' | 'run' | 'input' | 'draining'> {
+interface MergeOptions extends Pick<LongerRunsOptions, 'staging' | 'run' | 'input' | 'draining'> {
   readonly stop: AbortSignal;
 }
 
@@ -112,6 +114,7 @@ export async function mergeSlice(options: MergeOptions, stage: Stage, { from, to
   const repeated = before.reduce((sum, chunk) => sum + (chunk.repeated ?? 0), dropped);
   const run = after.map((chunk, at) => ({
     ...chunk,
+    runId: options.run.runId,
     ...(chain === undefined ? {} : { chain }),
     ...(at === 0 ? { repeated } : {}),
   }));
@@ -125,10 +128,11 @@ export async function mergeSlice(options: MergeOptions, stage: Stage, { from, to
 }
 
 async function mergeChunks(
-  { store, run, input, stop, draining }: MergeOptions,
+  { staging, run, input, stop, draining }: MergeOptions,
   chunks: readonly StagedChunk[],
   { columns }: Stage,
 ): Promise<StagedChunk[]> {
+  const { store } = staging;
   const { csv, updatedAtField } = run.resource;
   const isPlain = chunks.every(({ key }) => framingOfChunk(key) === plainFraming);
   const framing = isPlain ? plainFraming : framingOf(csv);
@@ -142,7 +146,7 @@ async function mergeChunks(
     header: headerRow(columns, csv),
     columns: columns.length,
     signal,
-    partKey: (n) => stagedKey(input, `run-${input.call}-${token}-${n}${framing.extension}`),
+    partKey: (n) => staging.key(`run-${input.call}-${token}-${n}${framing.extension}`),
     maxParts: Number.POSITIVE_INFINITY,
     partBytes: PIECE_BYTES,
     blockBytes: BLOCK_BYTES,

@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Cursor, ObjectKey } from '../../src/core/brands.js';
 import type { ExtractInput } from '../../src/core/contract/index.js';
-import { nameOf } from '../../src/lake/published/layout.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import type { ChainProgress } from '../../src/lake/run/read-progress.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import { changesUpTo, firstStage, type Stage, type StagedChunk } from '../../src/lake/run/stage.js';
 import { runStart, updatedSinceFor } from '../../src/lake/run/watermark.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
-import { readDocument, readStages, stagedKey } from '../shared/documents.js';
+import { readStages, type Staging } from '../shared/staging.js';
 
 /** A position and where it is stored. */
 export interface StagedPosition {
@@ -27,7 +25,8 @@ export interface Position {
   readonly earlier: readonly StagedChunk[];
 }
 
-function stageName(call: number, attempt: number, sequence: number): string {
+/** The name of the stage that an attempt of a call writes. */
+export function stageName(call: number, attempt: number, sequence: number): string {
   const pad = (n: number): string => String(n).padStart(6, '0');
   return `stage-${pad(call)}-${pad(attempt)}-${pad(sequence)}.json`;
 }
@@ -35,13 +34,9 @@ function stageName(call: number, attempt: number, sequence: number): string {
 /** Greater than every sequence number of a stage that reading has written, so that `lastStaged` finds the later one. */
 const LONGER_SEQUENCE = 900_000;
 
-/** Key of the stage after a merge into a longer run. @param merged number of merges of this attempt before it */
-export function longerStageKey(input: ExtractInput, attempt: number, merged: number): ObjectKey {
-  return stageKey(input, attempt, LONGER_SEQUENCE + merged);
-}
-
-export function stageKey(input: ExtractInput, attempt: number, sequence: number): ObjectKey {
-  return stagedKey(input, stageName(input.call, attempt, sequence));
+/** Name of the stage after a merge into a longer run. @param merged number of merges of this attempt before it */
+export function longerStageName(call: number, attempt: number, merged: number): string {
+  return stageName(call, attempt, LONGER_SEQUENCE + merged);
 }
 
 /** Sixty bits of a cursor's SHA-256: enough to tell a million cursors apart, short enough to keep them all. */
@@ -55,17 +50,12 @@ export function keyHash(key: SortKey): string {
 }
 
 /**
- * Finds the last position that any attempt of this call has staged, otherwise the end of the previous call. It reads the
- * store, not the heartbeat, because the last heartbeats of a killed worker are lost.
+ * Finds the last position that any attempt of this call has staged, or the activity that began the run in memory; otherwise the
+ * end of the previous call. It reads the lake, not the heartbeat, because the last heartbeats of a killed worker are lost.
  */
-export async function findPosition(
-  store: ObjectStore,
-  input: ExtractInput,
-  run: RunFile,
-  attempt: number,
-): Promise<Position> {
-  const before = input.after === null ? [] : await readStages(store, input.after);
-  const staged = (attempt > 1 ? await lastStaged(store, input) : null) ?? endOfReading(input, before.at(-1));
+export async function findPosition(staging: Staging, input: ExtractInput, run: RunFile): Promise<Position> {
+  const before = input.after === null ? [] : await readStages(staging, input.after);
+  const staged = (await lastStaged(staging, input)) ?? endOfReading(input, before.at(-1));
   const stage = staged?.stage ?? firstPosition(input, run, before.at(-1));
   const chain = before.filter((earlier) => earlier.chain === stage.chain);
   const seen = new Set([...chain.flatMap((earlier) => earlier.seen), ...stage.seen]);
@@ -79,12 +69,10 @@ function endOfReading({ after, read }: ExtractInput, before: Stage | undefined):
     : null;
 }
 
-async function lastStaged(store: ObjectStore, input: ExtractInput): Promise<StagedPosition | null> {
-  const prefix = stagedKey(input, `stage-${String(input.call).padStart(6, '0')}-`);
-  let last: ObjectKey | null = null;
+async function lastStaged(staging: Staging, input: ExtractInput): Promise<StagedPosition | null> {
   // Names sort by attempt, and each attempt continues the one before, so the last name is the newest stage.
-  for await (const { key } of store.list(prefix)) if (last === null || nameOf(key) > nameOf(last)) last = key;
-  return last === null ? null : { key: last, stage: await readDocument<Stage>(store, last) };
+  const last = await staging.last(`stage-${String(input.call).padStart(6, '0')}-`);
+  return last === null ? null : { key: last, stage: await staging.read<Stage>(last) };
 }
 
 function firstPosition(input: ExtractInput, run: RunFile, before: Stage | undefined): Stage {

@@ -12,12 +12,11 @@ import { type Mark, withMark } from '../../src/lake/run/marks.js';
 import { ReadProgress } from '../../src/lake/run/read-progress.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { Stage } from '../../src/lake/run/stage.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
-import { stagedKey, writeDocument } from '../shared/documents.js';
 import { finalFailure } from '../shared/failures.js';
+import type { Staging } from '../shared/staging.js';
 import type { FetchedPage } from './page-chain.js';
 import type { Page, PageReader } from './page-reader.js';
-import { keyHash, stageKey } from './position.js';
+import { keyHash, stageName } from './position.js';
 import { RepeatedRows } from './repeated-rows.js';
 import { runSpace } from './run-space.js';
 import { isFar } from './store-rate.js';
@@ -39,10 +38,9 @@ const CHUNK_MS = 5000;
 const MAX_CHUNKS = 240;
 
 interface StagerOptions {
-  readonly store: ObjectStore;
+  readonly staging: Staging;
   readonly run: RunFile;
-  readonly input: ExtractInput;
-  readonly attempt: number;
+  readonly input: Pick<ExtractInput, 'call'>;
   readonly reader: PageReader;
   /** The workflows' clock, milliseconds since 1970. */
   readonly now: () => number;
@@ -100,9 +98,10 @@ export class Stager {
     return this.#progress;
   }
 
-  /** Whether the call must end, because the stage document of a call must stay small. */
+  /** Whether the call must end, because the stage document of a call must stay small, or the staging takes no more. */
   get isFull(): boolean {
-    return this.#stage.chunks.length >= MAX_CHUNKS;
+    const { staging } = this.#options;
+    return this.#stage.chunks.length >= MAX_CHUNKS || staging.isFull(this.#buffer.size);
   }
 
   /** Adds a page. Resolves when the next page may be added. */
@@ -237,7 +236,8 @@ export class Stager {
   }
 
   async #write({ buffer, quarantine, dropped }: Buffered, ahead: Stage, sequence: number): Promise<void> {
-    const { store, run, input, attempt, reader } = this.#options;
+    const { staging, run, input, reader } = this.#options;
+    const { store, attempt } = staging;
     const known = reader.columns.toColumns();
     let { chunks, duplicates } = this.#stage;
     let shifted = ahead.shifted || dropped > 0;
@@ -259,22 +259,21 @@ export class Stager {
       const name = `chunk-${input.call}-${attempt}-${sequence}${framing.extension}`;
       const { updatedAtField, csv } = run.resource;
       const begun = performance.now();
-      const written = await writeChunk(store, stagedKey(input, name), buffer, known, {
+      const written = await writeChunk(store, staging.key(name), buffer, known, {
         profile: run.resource,
         isNewer: newerByField(updatedAtField, reader.columns.names, csv),
       });
       if (framing === plainFraming && isFar(written.chunk.bytes, performance.now() - begun))
         this.#isNear = false;
       const { chain } = ahead;
-      chunks = [...chunks, { ...written.chunk, chain, repeated: written.duplicates }];
+      chunks = [...chunks, { ...written.chunk, chain, runId: run.runId, repeated: written.duplicates }];
       duplicates += written.duplicates;
       shifted ||= written.duplicates > 0;
     }
     buffer.clear();
     this.#spare = buffer;
     const stage: Stage = { ...ahead, chunks, duplicates, shifted, columns: known };
-    const key = stageKey(input, attempt, sequence);
-    await writeDocument(store, key, stage);
+    const key = await staging.write(stageName(input.call, attempt, sequence), stage);
     if (this.#ahead === ahead) this.#ahead = stage;
     else {
       const isSameChain = this.#ahead.chain === ahead.chain;

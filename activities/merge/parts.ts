@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
-import type { Activities } from '../../src/core/contract/index.js';
+import type { MergedParts, MergePartsInput } from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import { measureCarried } from '../../src/lake/checks/task-meter.js';
 import { type Tally, zeroCounts } from '../../src/lake/merge/merge.js';
@@ -14,47 +14,44 @@ import type { PublishedPart } from '../../src/lake/published/manifest.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { withHeartbeat } from '../shared/activity-context.js';
-import type { ActivityDeps } from '../shared/deps.js';
-import { readDocument, readRunWith, stagedKey, writeDocument } from '../shared/documents.js';
 import { withMaskingKey } from '../shared/masking.js';
 import { folderIn } from '../shared/published-run.js';
+import { type RunAt, readRunWith, type Staging } from '../shared/staging.js';
 import { measuringOf } from './measuring.js';
 import { mergeTask } from './task.js';
 
 const COPIES_AT_ONCE = 16;
 
 /** Executes one batch of the merge plan: merges key ranges, or copies unchanged parts of the base snapshot. */
-export function createMergeParts(deps: ActivityDeps): Activities['worktrack.mergeParts'] {
-  return (input) =>
-    withHeartbeat(async () => {
-      const { connection, resource } = input;
-      const { store, settings } = deps.connection(connection);
-      const begun = performance.now();
-      const [fixed, plan] = await readRunWith(store, input, readDocument<MergePlan>(store, input.plan));
-      const run = { ...fixed, resource: await withMaskingKey(settings, fixed.resource) };
-      const { info, cancellationSignal: signal } = Context.current();
-      const token = randomBytes(4).toString('hex');
-      const batch = plan.batches[input.batch]!;
-      const signs: Tally = { repeated: 0, found: 0 };
-      const gone = plan.gone === null ? [] : await readDocument<SortKey[]>(store, plan.gone);
-      const width = plan.tasks[batch[0]!]!.kind === 'carry' ? COPIES_AT_ONCE : 1;
-      const tasks = await inParallel(batch, width, async (at): Promise<TaskResult> => {
-        signal.throwIfAborted();
-        const task = plan.tasks[at]!;
-        if (task.kind === 'carry') return carry({ store, run, plan, token, signal }, at, task);
-        return { task: at, ...(await mergeTask({ store, run, plan, task, gone, token, signal, signs })) };
-      });
-      const key = stagedKey(input, `merged-${input.pass}-${input.batch}-${info.attempt}.json`);
-      await writeDocument(store, key, { tasks } satisfies BatchResult);
-      const seconds = (performance.now() - begun) / 1000;
-      deps.meter.record('mergeSeconds', seconds, { connection, resource });
-      return { result: key, ...signs };
-    });
+export async function mergeParts(
+  { deps, connection: { settings }, staging }: RunAt,
+  input: MergePartsInput,
+): Promise<MergedParts> {
+  const { connection, resource } = input;
+  const begun = performance.now();
+  const [fixed, plan] = await readRunWith(staging, staging.read<MergePlan>(input.plan));
+  const run = { ...fixed, resource: await withMaskingKey(settings, fixed.resource) };
+  const { cancellationSignal: signal } = Context.current();
+  const token = randomBytes(4).toString('hex');
+  const batch = plan.batches[input.batch]!;
+  const signs: Tally = { repeated: 0, found: 0 };
+  const gone = plan.gone === null ? [] : await staging.read<SortKey[]>(plan.gone);
+  const width = plan.tasks[batch[0]!]!.kind === 'carry' ? COPIES_AT_ONCE : 1;
+  const tasks = await inParallel(batch, width, async (at): Promise<TaskResult> => {
+    signal.throwIfAborted();
+    const task = plan.tasks[at]!;
+    if (task.kind === 'carry') return carry({ staging, run, plan, token, signal }, at, task);
+    return { task: at, ...(await mergeTask({ staging, run, plan, task, gone, token, signal, signs })) };
+  });
+  const name = `merged-${input.pass}-${input.batch}-${staging.attempt}.json`;
+  const key = await staging.write(name, { tasks } satisfies BatchResult);
+  const seconds = (performance.now() - begun) / 1000;
+  deps.meter.record('mergeSeconds', seconds, { connection, resource });
+  return { result: key, ...signs };
 }
 
 interface CarryInput {
-  readonly store: ObjectStore;
+  readonly staging: Staging;
   readonly run: RunFile;
   readonly plan: MergePlan;
   readonly token: string;
@@ -63,12 +60,13 @@ interface CarryInput {
 
 /** Copies a part and its index within the store, without downloading its rows. */
 async function carry(
-  { store, run, plan, token, signal }: CarryInput,
+  { staging, run, plan, token, signal }: CarryInput,
   at: number,
   task: Extract<MergeTask, { kind: 'carry' }>,
 ): Promise<TaskResult> {
+  const { store } = staging;
   const { number, part } = task;
-  const measuring = measuringOf(run, plan, { task, token, signal });
+  const measuring = measuringOf(staging, run, plan, { task, token, signal });
   const folder = folderIn(run, 'snapshots');
   // The name keeps its token, so all attempts copy the part to the same object.
   const name = nameOf(part.key).replace(/^part-\d+/, `part-${String(number).padStart(5, '0')}`);

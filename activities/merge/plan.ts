@@ -1,7 +1,6 @@
-import { Context } from '@temporalio/activity';
-import type { Activities } from '../../src/core/contract/index.js';
+import type { MergePlanned, PlanMergeInput } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
-import { type MergePlan, planMerge } from '../../src/lake/merge/plan.js';
+import { type MergePlan, planTasks } from '../../src/lake/merge/plan.js';
 import type { Block } from '../../src/lake/part/index-file.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
 import type { PublishedPart } from '../../src/lake/published/manifest.js';
@@ -18,68 +17,61 @@ import {
 } from '../../src/lake/run/run-file.js';
 import type { StagedChunk } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { withHeartbeat } from '../shared/activity-context.js';
-import type { ActivityDeps } from '../shared/deps.js';
-import { readDocument, readRunWith, readStages, stagedKey, writeDocument } from '../shared/documents.js';
 import { finalFailure } from '../shared/failures.js';
+import { type RunAt, readRunWith, readStages } from '../shared/staging.js';
 import { framingOfRead, readIndexOf } from './sources.js';
 
 const READS_AT_ONCE = 16;
 /** Number of schema changes that a message lists. */
 const CHANGES_NAMED = 20;
 
-/** Divides the merge of the staged chunks with the base snapshot into tasks (see `planMerge`). */
-export function createPlanMerge(deps: ActivityDeps): Activities['worktrack.planMerge'] {
-  return (input) =>
-    withHeartbeat(async () => {
-      const { store } = deps.connection(input.connection);
-      const [run, stages] = await readRunWith(store, input, readStages(store, input.stage));
-      const chunks = stages.flatMap((stage) => stage.chunks);
-      const blocks = await inParallel(
-        chunks,
-        READS_AT_ONCE,
-        async (chunk) => (await readIndexOf(store, run, chunk)).blocks,
-      );
-      const columnSet = new ColumnSet(run.resource.key, stages.at(-1)!.columns);
-      // Masked values stay masked in rows that no later run reads again, so the note outlives the mask.
-      const known = columnSet.toColumns();
-      const columns = withText(known, [
-        ...maskedColumns(run.resource, columnSet.names),
-        ...leftMasks(run, known),
-      ]);
-      const lastChain = stages.findLast(({ kind }) => kind !== 'catch-up')!.chain;
-      const repeated = chunks
-        .filter(({ chain }) => chain === lastChain)
-        .reduce((sum, chunk) => sum + (chunk.repeated ?? 0), 0);
-      const { before } = run;
-      const gone = input.gone === null ? [] : await readDocument<SortKey[]>(store, input.gone);
-      guard(run, columns, gone.length, input.allowDeletes);
-      const today = profileFingerprint(run.resource);
-      const sameRows =
-        before !== null &&
-        before.fingerprint === today &&
-        (run.rollback === null || isWrittenLike(run.rollback, before));
-      const plan: MergePlan = {
-        columns,
-        chunks,
-        lastChain,
-        gone: input.gone,
-        ...(await planMerge({
-          before: before?.parts ?? [],
-          chunks,
-          blocks,
-          gone,
-          ...(run.rollback === null ? {} : { equal: equalParts(before?.parts ?? [], chunks) }),
-          partBytes: run.resource.csv.partBytes,
-          rewrite:
-            sameRows && before.columns.length === columns.length && !mustSeeRows(run) ? 'touched' : 'all',
-          keysOf: (chunk, block) => keysOf(store, run, chunks[chunk]!, blocks[chunk]!, block),
-        })),
-      };
-      const key = stagedKey(input, `plan-${input.pass}-${Context.current().info.attempt}.json`);
-      await writeDocument(store, key, plan);
-      return { plan: key, batches: plan.batches.length, repeated };
-    });
+/** Divides the merge of the staged chunks with the base snapshot into tasks (see `planTasks`). */
+export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Promise<MergePlanned> {
+  const { store } = staging;
+  const [run, stages] = await readRunWith(staging, readStages(staging, input.stage));
+  const chunks = stages.flatMap((stage) => stage.chunks);
+  const blocks = await inParallel(
+    chunks,
+    READS_AT_ONCE,
+    async (chunk) => (await readIndexOf(store, run, chunk)).blocks,
+  );
+  const columnSet = new ColumnSet(run.resource.key, stages.at(-1)!.columns);
+  // Masked values stay masked in rows that no later run reads again, so the note outlives the mask.
+  const known = columnSet.toColumns();
+  const columns = withText(known, [
+    ...maskedColumns(run.resource, columnSet.names),
+    ...leftMasks(run, known),
+  ]);
+  const lastChain = stages.findLast(({ kind }) => kind !== 'catch-up')!.chain;
+  const repeated = chunks
+    .filter(({ chain }) => chain === lastChain)
+    .reduce((sum, chunk) => sum + (chunk.repeated ?? 0), 0);
+  const { before } = run;
+  const gone = input.gone === null ? [] : await staging.read<SortKey[]>(input.gone);
+  guard(run, columns, gone.length, input.allowDeletes);
+  const today = profileFingerprint(run.resource);
+  const sameRows =
+    before !== null &&
+    before.fingerprint === today &&
+    (run.rollback === null || isWrittenLike(run.rollback, before));
+  const plan: MergePlan = {
+    columns,
+    chunks,
+    lastChain,
+    gone: input.gone,
+    ...(await planTasks({
+      before: before?.parts ?? [],
+      chunks,
+      blocks,
+      gone,
+      ...(run.rollback === null ? {} : { equal: equalParts(before?.parts ?? [], chunks) }),
+      partBytes: run.resource.csv.partBytes,
+      rewrite: sameRows && before.columns.length === columns.length && !mustSeeRows(run) ? 'touched' : 'all',
+      keysOf: (chunk, block) => keysOf(store, run, chunks[chunk]!, blocks[chunk]!, block),
+    })),
+  };
+  const key = await staging.write(`plan-${input.pass}-${staging.attempt}.json`, plan);
+  return { plan: key, batches: plan.batches.length, repeated };
 }
 
 /** Whether the target's rows have the head's header and settings, so that equal parts have equal rows. */

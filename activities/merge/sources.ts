@@ -8,7 +8,6 @@ import type { PartIndex } from '../../src/lake/part/index-file.js';
 import { READ_AHEAD, ReadAhead } from '../../src/lake/part/read-ahead.js';
 import { readChunkIndex, readPartIndex } from '../../src/lake/part/read-index.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
-import { stagingFolder } from '../../src/lake/published/layout.js';
 import type { PublishedPart } from '../../src/lake/published/manifest.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { withRunId } from '../../src/lake/rows/row.js';
@@ -31,7 +30,7 @@ interface SourcesInput {
   /** A part of the base snapshot. */
   readonly before: PublishedPart | null;
   /** Staged chunks, oldest first. */
-  readonly chunks: readonly Pick<StagedChunk, 'key' | 'first' | 'last' | 'chain' | 'indexCrc32'>[];
+  readonly chunks: readonly Pick<StagedChunk, 'key' | 'first' | 'last' | 'chain' | 'runId' | 'indexCrc32'>[];
   /** The chain of pages of the last reading of the list, if the merge has to detect shifts in it. */
   readonly lastChain?: number;
   /** Default: `BUFFER_BYTES`. */
@@ -56,7 +55,7 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
     index: PartIndex,
     written: Omit<Written, 'columns'>,
     framing: Framing,
-    isLast = false,
+    { isLast = false, isForeign = false } = {},
   ): MergeSource => {
     const part = { key, blocks: blocksIn(index.blocks, range), framing };
     // Overlapping chunks advance at the same rate. First batches of different sizes spread the ends of their batches.
@@ -77,24 +76,22 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
                 { columns, profile: resource, fingerprint },
                 age === 0 ? run.runId : null,
               ) ?? (isCompared(age) ? asItIs : null),
-              isForeign(key) ? (row) => withRunId(row, run.runId) : null,
+              isForeign ? (row) => withRunId(row, run.runId) : null,
             ),
     });
   };
-  // A resumed run reads chunks that the failed run staged in its own folder.
-  const own = `${stagingFolder(run.resource.name, run.runId)}/`;
-  const isForeign = (key: ObjectKey): boolean =>
-    run.rollback === null && key !== before?.key && !key.startsWith(own);
   // A rollback compares all rows.
   const isCompared = (age: number): boolean => run.rollback !== null || (age === 0 && mustSeeRows(run));
   const fetched = await inParallel(
     chunks.map((chunk, at) => ({ chunk, age: at + 1 })),
     OPENED_AT_ONCE,
     async ({ chunk, age }) => {
-      const { key, chain } = chunk;
+      const { key, chain, runId } = chunk;
       const index = await readIndexOf(store, run, chunk, signal);
       const isLast = chain !== undefined && chain === input.lastChain;
-      return open(age, key, index, run.rollback ?? today, framingOfRead(run, key), isLast);
+      // Rows that a failed run has staged, or an attempt with an id of its own.
+      const isForeign = runId !== undefined && runId !== run.runId;
+      return open(age, key, index, run.rollback ?? today, framingOfRead(run, key), { isLast, isForeign });
     },
   );
   const sources = [...(await openBefore()), ...fetched];

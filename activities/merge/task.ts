@@ -21,11 +21,12 @@ import {
 import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { folderIn } from '../shared/published-run.js';
+import type { Staging } from '../shared/staging.js';
 import { measuringOf } from './measuring.js';
 import { openSources } from './sources.js';
 
 interface TaskInput {
-  readonly store: ObjectStore;
+  readonly staging: Staging;
   readonly run: RunFile;
   readonly plan: MergePlan;
   readonly task: Extract<MergeTask, { kind: 'merge' }>;
@@ -40,7 +41,8 @@ interface TaskInput {
 
 /** Merges one range of keys into parts of the new snapshot and of the change log. */
 export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'task'>> {
-  const { store, run, plan } = input;
+  const { staging, run, plan } = input;
+  const { store } = staging;
   const { resource } = run;
   const { delimiter } = resource.csv;
   const sources = await openSources({
@@ -55,7 +57,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
   });
   const snapshot = series(input, 'snapshots');
   const changes = plan.hasBefore ? series(input, 'changes') : null;
-  const measuring = measuringOf(run, plan, input);
+  const measuring = measuringOf(staging, run, plan, input);
   const meter = measuring === null ? null : new TaskMeter(measuring);
   const names = plan.columns.map(({ name }) => name);
   try {
@@ -97,7 +99,7 @@ function judgeOf(run: RunFile, { columns }: MergePlan): Restorable | null {
   return judge !== null && !countsUnrestored(run) ? { ...judge, isLost: () => false } : judge;
 }
 
-function series({ store, run, plan, task, token, signal }: TaskInput, tree: Tree): PartSeries {
+function series({ staging: { store }, run, plan, task, token, signal }: TaskInput, tree: Tree): PartSeries {
   const framing = framingOf(run.resource.csv);
   const folder = folderIn(run, tree);
   return new PartSeries(store, {

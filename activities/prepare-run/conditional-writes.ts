@@ -5,7 +5,6 @@ import {
   conditionProblem,
   type ObjectStore,
   PROBES,
-  realStore,
 } from '../../src/lake/store/index.js';
 import { finalFailure } from '../shared/failures.js';
 
@@ -23,8 +22,7 @@ const OLD_MS = DAY_MS;
  * @param now milliseconds since 1970
  * @throws a final failure `Configuration`
  */
-export async function checkConditionalWrites(view: ObjectStore, now: number): Promise<void> {
-  const store = realStore(view);
+export async function checkConditionalWrites(store: ObjectStore, now: number): Promise<void> {
   const probing = answers.get(store) ?? probe(store, now);
   answers.set(store, probing);
   let answer: ConditionalWrites;

@@ -11,7 +11,7 @@ import { readPointer } from '../../src/lake/published/pointer.js';
 import { hasId, idOf } from '../../src/lake/rows/profile.js';
 import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
 import { ColumnSet } from '../../src/lake/rows/schema.js';
-import { type ObjectStore, realStore } from '../../src/lake/store/index.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
 import { askById, isWebPage, seemsRefused } from '../shared/ask-by-id.js';
 import type { OpenConnection } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
@@ -166,8 +166,7 @@ const SHARED_MS = 60_000;
 const shared = new WeakMap<ObjectStore, Map<string, Promise<string[]>>>();
 
 /** Ids of live rows. The runs of a connection share them for a minute, because reading them takes five requests. */
-async function knownIds(view: ObjectStore, { name: resource, path }: Place): Promise<string[]> {
-  const store = realStore(view);
+async function knownIds(store: ObjectStore, { name: resource, path }: Place): Promise<string[]> {
   const ofStore = shared.get(store) ?? new Map<string, Promise<string[]>>();
   shared.set(store, ofStore);
   const id = JSON.stringify([resource, path]);

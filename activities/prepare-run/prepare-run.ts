@@ -1,10 +1,10 @@
 import { Context } from '@temporalio/activity';
-import type { UtcSeconds } from '../../src/core/brands.js';
+import type { RunId, UtcSeconds } from '../../src/core/brands.js';
 import type {
-  Activities,
   PreparedRun,
   PrepareRunInput,
   PublishedMode,
+  PublishedRun,
 } from '../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../src/core/settings.js';
 import type { FoundPointer } from '../../src/lake/published/pointer.js';
@@ -15,47 +15,26 @@ import { canDetectDeletes } from '../../src/lake/run/deletes.js';
 import { isFullReadDue } from '../../src/lake/run/full-read.js';
 import type { BaseSnapshot, RunFile } from '../../src/lake/run/run-file.js';
 import { ALL_REMOVED, type ObjectStore, removalWarning } from '../../src/lake/store/index.js';
+import { findPublishedAttempt } from '../publish/find-published.js';
 import { readIntactHead } from '../rollback/damaged-head.js';
 import { readTarget, stageTarget } from '../rollback/target.js';
-import { temporalClock, withGiveUpAfter, withHeartbeat } from '../shared/activity-context.js';
 import { checkIsNewId, passFence, readBaseSnapshot } from '../shared/base-snapshot.js';
-import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
-import { readRunIfThere, writeRun } from '../shared/documents.js';
+import type { OpenConnection } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 import { withMaskingFingerprint } from '../shared/masking.js';
+import type { Staging } from '../shared/staging.js';
 import { checkConditionalWrites } from './conditional-writes.js';
 import { checkOrganization } from './organization.js';
 import { findResumable } from './resume.js';
 import { changeOf, earlierListOf, shapesOf } from './settings-change.js';
 
-/**
- * Reads the configuration and the pointer, checks that this mirror may write, and writes the run file, which fixes the
- * settings of the run. A mirror without state continues from the snapshot in the lake.
- */
-export function createPrepareRun(deps: ActivityDeps): Activities['worktrack.prepareRun'] {
-  return (input) =>
-    withHeartbeat(() =>
-      withGiveUpAfter(
-        () => giveUpAfter(deps, input),
-        () => prepareRun(deps, input),
-      ),
-    );
-}
+/** What a prepared run begins with, or the run that an earlier attempt of the request has published. */
+type Preparation =
+  | { readonly kind: 'prepared'; readonly run: RunFile }
+  | { readonly kind: 'published'; readonly run: PublishedRun & { readonly runId: RunId } };
 
-function giveUpAfter(deps: ActivityDeps, { connection }: PrepareRunInput): number {
-  return deps.connection(connection).settings.retries.giveUpAfterMs;
-}
-
-async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<PreparedRun> {
-  const connection = deps.connection(input.connection);
-  const { store, settings } = connection;
-  // Sent together with the request for the run file, because each takes a round trip. Not used if the file is there.
-  const fence = passFence(store, { ...input, baseUrl: settings.baseUrl });
-  fence.catch(() => {});
-  // An earlier attempt may have written the run file, with the configuration of its worker.
-  const run =
-    (await readRunIfThere(store, input)) ??
-    (await fixRun(connection, input, { now: temporalClock()(), origin: deps.origin, fence }));
+/** What the workflow has to know of a prepared run. The rows of a rollback's target are staged. */
+export async function toPrepared(staging: Staging, run: RunFile): Promise<PreparedRun> {
   return {
     base: run.before?.runId ?? null,
     mode: run.mode,
@@ -65,19 +44,21 @@ async function prepareRun(deps: ActivityDeps, input: PrepareRunInput): Promise<P
     pageSize: run.sync.pageSize,
     giveUpAfterMs: run.giveUpAfterMs,
     resumed: run.resumed,
-    rollback: run.rollback === null ? null : await stageTarget(store, input, run),
+    rollback: run.rollback === null ? null : await stageTarget(staging, run),
     table: run.tables !== null,
     onPublished: run.onPublished,
   };
 }
 
-type Passed = ReturnType<typeof passFence>;
-
-async function fixRun(
+/**
+ * Reads the configuration and the pointer, checks that this mirror may write, and determines the settings that the run uses
+ * from start to end. It writes nothing. A mirror without state continues from the snapshot in the lake.
+ */
+export async function prepareRun(
   connection: OpenConnection,
   input: PrepareRunInput,
-  { now, origin, fence }: { readonly now: number; readonly origin: string; readonly fence: Passed },
-): Promise<RunFile> {
+  { now, origin }: { readonly now: number; readonly origin: string },
+): Promise<Preparation> {
   const { settings, store } = connection;
   const configured = settings.resources.find(({ name }) => name === input.resource);
   if (configured === undefined) {
@@ -87,7 +68,12 @@ async function fixRun(
     );
   }
   const resource = await withMaskingFingerprint(settings, configured);
-  const { found, outcome, movedFrom, renamedFrom, leftBehind } = await fence;
+  const claim = { ...input, baseUrl: settings.baseUrl };
+  const { found, outcome, movedFrom, renamedFrom, leftBehind } = await passFence(store, claim);
+  if (found !== null && found.pointer.runId !== input.publishedRunId) {
+    const published = await findPublishedAttempt(store, { ...input, resource }, found.pointer);
+    if (published !== null) return { kind: 'published', run: published };
+  }
   if (found === null) await checkLayoutOfRuns(store, resource.name);
   else checkIsNewId(found, input);
   // Only now, because it writes to the lake.
@@ -154,7 +140,7 @@ async function fixRun(
       ? null
       : await findResumable(store, request, { failed: input.resumable, now: input.startedAt });
   const readSince = resumable?.readSince ?? input.startedAt;
-  return writeRun(store, input, {
+  const run: RunFile = {
     ...request,
     sync: settings.sync,
     http: settings.http,
@@ -175,7 +161,8 @@ async function fixRun(
     columns: new ColumnSet(resource.key, before?.columns ?? []).toColumns(),
     resumed: resumable?.resumed ?? null,
     leftBehind: [...(leftBehind === null ? [] : [leftBehind]), ...(before?.leftBehind ?? [])],
-  });
+  };
+  return { kind: 'prepared', run };
 }
 
 /** The snapshot that the run is based on; `null`: nothing is published. */

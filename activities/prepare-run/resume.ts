@@ -1,10 +1,9 @@
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
 import { DAY_MS } from '../../src/core/duration.js';
-import { stagingFolder } from '../../src/lake/published/layout.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import { type Stage, toExtractResult } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { readDocument, readRunIfThere } from '../shared/documents.js';
+import { LakeStaging, readRunIfThere } from '../shared/lake-staging.js';
 
 /** Older staged pages are not reused, because the list may have changed too much. */
 const MAX_AGE_MS = DAY_MS;
@@ -32,13 +31,15 @@ export async function findResumable(
   request: ReadRequest,
   { failed, now }: { readonly failed: RunId; readonly now: number },
 ): Promise<Resumable | null> {
-  const { connection, resource } = request;
-  const ref = { connection, resource: resource.name, runId: failed };
+  const { resource } = request;
+  const ref = { resource: resource.name, runId: failed };
   const run = await readRunIfThere(store, ref);
   if (run === null || now - run.readSince > MAX_AGE_MS) return null;
   if (fingerprintOf(run) !== fingerprintOf(request)) return null;
-  const key = (await lastStage(store, resource.name, failed)) ?? run.resumed?.extracted.stage ?? null;
-  const found = key === null ? null : await firstReading(store, key);
+  const staging = new LakeStaging(store, ref, 1);
+  // Names sort by call and attempt, and each stage continues the one before, so the last name is the newest stage.
+  const key = (await staging.last('stage-')) ?? run.resumed?.extracted.stage ?? null;
+  const found = key === null ? null : await firstReading(staging, key);
   if (found === null) return null;
   const extracted = toExtractResult(found.key, found.stage);
   return { resumed: { runId: failed, extracted }, readSince: run.readSince };
@@ -51,20 +52,13 @@ function fingerprintOf(run: ReadRequest): string {
   return JSON.stringify([...service, mode, updatedSince, checkpoint, snapshot]);
 }
 
-/** Names sort by call and attempt, and each stage continues the one before, so the last name is the newest stage. */
-async function lastStage(store: ObjectStore, resource: string, runId: RunId): Promise<ObjectKey | null> {
-  let last: ObjectKey | null = null;
-  for await (const { key } of store.list(`${stagingFolder(resource, runId)}/stage-`)) last = key;
-  return last;
-}
-
 /** The last stage of the first reading. Later readings detect deletes, and a resumed run repeats them from the beginning. */
 async function firstReading(
-  store: ObjectStore,
+  staging: LakeStaging,
   last: ObjectKey,
 ): Promise<{ key: ObjectKey; stage: Stage } | null> {
   for (let key: ObjectKey | null = last; key !== null; ) {
-    const stage: Stage = await readDocument<Stage>(store, key);
+    const stage: Stage = await staging.read<Stage>(key);
     if (stage.read === 0) return { key, stage };
     key = stage.previous;
   }

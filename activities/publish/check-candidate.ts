@@ -15,13 +15,14 @@ import {
 import { readHashes } from '../../src/lake/checks/task-meter.js';
 import { mergeUniques } from '../../src/lake/checks/uniques.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
-import { dateOf, inFolder, stagingFolder } from '../../src/lake/published/layout.js';
+import { dateOf } from '../../src/lake/published/layout.js';
 import type { AddedUp } from '../../src/lake/run/add-up.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from '../shared/failures.js';
 import { folderIn } from '../shared/published-run.js';
 import { removeFolder } from '../shared/remove-folders.js';
+import type { Staging } from '../shared/staging.js';
 
 interface ToCheck {
   readonly plan: MergePlan;
@@ -46,10 +47,11 @@ export interface CheckedCandidate {
  * @throws a final failure `Check` if a check stops the run. The run's folders are removed first, so that no query reads them.
  */
 export async function checkCandidate(
-  store: ObjectStore,
+  staging: Staging,
   run: RunFile,
   { plan, results, sum, meter, signal }: ToCheck,
 ): Promise<CheckedCandidate | null> {
+  const { store } = staging;
   const { resource } = run;
   const checks = planChecks(resource);
   if (checks === null) return null;
@@ -70,11 +72,10 @@ export async function checkCandidate(
   const names = plan.columns.map(({ name }) => name);
   const token = randomBytes(4).toString('hex');
   const form = { names, csv: resource.csv };
-  const staging = stagingFolder(resource.name, run.runId);
   const recount = async (unique: UniqueMeasure): Promise<HashRun[]> => {
     const runs: HashRun[] = [];
     for (const [at, part] of sum.parts.entries()) {
-      const key = inFolder(staging, `hashes-${unique.id}-${at}-${token}.bin`);
+      const key = staging.key(`hashes-${unique.id}-${at}-${token}.bin`);
       runs.push(...(await readHashes(store, part, { unique, form, key, signal })));
     }
     return runs;
@@ -82,7 +83,7 @@ export async function checkCandidate(
   const uniques = await mergeUniques(store, {
     ...{ plan: checks, base: run.before, parts: sum.parts, token, signal, recount },
     hashes: tasks.flatMap((task) => task.checks?.hashes ?? []),
-    stagedKey: (name) => inFolder(staging, name),
+    stagedKey: (name) => staging.key(name),
     folder: folderIn(run, 'snapshots'),
   });
   const dt = dateOf(run.nominalStart);

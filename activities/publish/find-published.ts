@@ -6,7 +6,7 @@ import { summaryOf } from '../../src/lake/checks/result.js';
 import { descendsFrom, wasPublished } from '../../src/lake/published/chain.js';
 import { inFolder, MANIFEST, pointerKey } from '../../src/lake/published/layout.js';
 import { readManifest } from '../../src/lake/published/manifest.js';
-import { decodePointer, type Pointer, readPointer } from '../../src/lake/published/pointer.js';
+import { decodePointer, type Pointer } from '../../src/lake/published/pointer.js';
 import { isSameWriter } from '../../src/lake/run/fence.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -27,8 +27,8 @@ export function readFound(store: ObjectStore, resource: string): Promise<StoredP
 /**
  * Checks that a run can still be published, before anything is written: the pointer must be the version that the run
  * read when it began. If an earlier attempt published the run, the run is found on the chain, even if another mirror has
- * published later runs on top of it. A replaced attempt of a short run has its own id; its delayed request may have
- * published it.
+ * published later runs on top of it. An attempt that did the whole run in memory has its own id; its delayed request may
+ * have published it.
  *
  * @param found the pointer, read in this attempt
  * @returns the result of the earlier attempt; `null` if the run is not published yet
@@ -72,21 +72,22 @@ function overtakenFailure({ resource, runId }: RunFile, by: RunId): Error {
 }
 
 /**
- * Finds the run of an earlier attempt, each of which has its own id.
+ * Finds what an earlier attempt of a request has published under an id of its own: `latest.json` names it.
  *
- * @returns `null` if none of them was published
+ * @param request the request's run id, and who requests it
+ * @returns `null` if none did
  */
 export async function findPublishedAttempt(
   store: ObjectStore,
-  place: Omit<Place, 'runId'>,
-  attempts: readonly RunId[],
+  request: Place & Pick<RunFile, 'writer' | 'startedAt'>,
+  pointer: Pointer,
 ): Promise<(PublishedRun & { readonly runId: RunId }) | null> {
-  const pointer = await readPointer(store, place.resource.name);
-  if (pointer === null) return null;
-  for (const runId of attempts)
-    if (await wasPublished(store, pointer, runId))
-      return { ...(await toPublishedRun(store, { ...place, runId }, pointer)), runId };
-  return null;
+  const { runId, writer, amendedBy, publishedAt } = pointer;
+  // A mirror that has lost its state may begin a request in the second of a run that it does not know.
+  const isLater = Date.parse(publishedAt) >= request.startedAt;
+  const isOwn = amendedBy === undefined && isSameWriter(writer, request.writer) && isLater;
+  if (!isOwn || !haveSameRequest(runId, request.runId)) return null;
+  return { ...(await toPublishedRun(store, { ...request, runId }, pointer)), runId };
 }
 
 async function toPublishedRun(store: ObjectStore, run: Place, pointer: Pointer): Promise<PublishedRun> {

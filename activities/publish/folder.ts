@@ -14,14 +14,16 @@ import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from '../shared/failures.js';
 import { folderIn } from '../shared/published-run.js';
+import type { Staging } from '../shared/staging.js';
 
 /** Lists objects that other attempts left in a run's folder. @param kept those of this attempt */
 export async function listStrays(
-  store: ObjectStore,
+  { store, isPrivate }: Pick<Staging, 'store' | 'isPrivate'>,
   run: RunFile,
   tree: Tree,
   kept: readonly ObjectKey[],
 ): Promise<ObjectKey[]> {
+  if (isPrivate) return [];
   const folder = folderIn(run, tree);
   // The manifest is kept: an earlier attempt may have written it, and the pointer may name it.
   const accepted = new Set<string>([inFolder(folder, MANIFEST), ...kept]);

@@ -5,7 +5,7 @@ import { limitWarnings } from '../../src/core/text-budget.js';
 import { followPointer } from '../../src/table/index.js';
 import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { readRunIfThere } from '../shared/documents.js';
+import { readRunIfThere } from '../shared/lake-staging.js';
 import { tableTask } from '../shared/table-task.js';
 
 /** Makes the table of a resource show what `latest.json` names, after a run or a rollback (docs/explanation/delta-tables.md). */

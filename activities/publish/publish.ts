@@ -1,10 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type {
-  Activities,
-  DeletesProblem,
-  PublishedRun,
-  PublishInput,
-} from '../../src/core/contract/index.js';
+import type { DeletesProblem, PublishedRun, PublishInput } from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
 import { summaryOf } from '../../src/lake/checks/result.js';
@@ -14,6 +9,7 @@ import { indexedObjects, inFolder, MANIFEST } from '../../src/lake/published/lay
 import {
   addLineBreaks,
   type ListIdentity,
+  type Manifest,
   type ManifestInput,
   type PublishedPart,
   previousRuns,
@@ -34,14 +30,12 @@ import {
 } from '../../src/lake/run/run-file.js';
 import type { Stage } from '../../src/lake/run/stage.js';
 import { nextCheckpoint, nextReadUpTo, windowGap } from '../../src/lake/run/watermark.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
+import { ALL_REMOVED, type ObjectStore } from '../../src/lake/store/index.js';
 import type { FixedTypes } from '../../src/table/index.js';
-import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
-import type { ActivityDeps } from '../shared/deps.js';
 import { displacedFailure } from '../shared/displacement.js';
-import { readDocument, readRunWith, readStages } from '../shared/documents.js';
 import { finalFailure } from '../shared/failures.js';
 import { folderIn } from '../shared/published-run.js';
+import { type RunAt, readRunWith, readStages, type Staging } from '../shared/staging.js';
 import { type CheckedCandidate, checkCandidate } from './check-candidate.js';
 import { findPublished, readFound } from './find-published.js';
 import { listStrays, writeManifest } from './folder.js';
@@ -55,45 +49,52 @@ const CHECKS_AT_ONCE = 16;
 const MAX_KEPT = 20;
 
 /** Verifies the row counts and the stored objects of a run, writes its manifests, and swaps the pointer. */
-export function createPublish(deps: ActivityDeps): Activities['worktrack.publish'] {
-  return (input) =>
-    withHeartbeat(async () => {
-      const { store } = deps.connection(input.connection);
-      const { meter } = deps;
-      const now = temporalClock();
-      // Each request takes a round trip, so they are sent together.
-      const documents = allDone([
-        readFound(store, input.resource),
-        readStages(store, input.stage),
-        readDocument<MergePlan>(store, input.plan),
-        inParallel(input.results, CHECKS_AT_ONCE, (key) => readDocument<BatchResult>(store, key)),
-      ]);
-      const [run, [found, stages, plan, results]] = await readRunWith(store, input, documents);
-      const done = await findPublished(store, run, found);
-      if (done !== null) return done;
-      const stage = stages.at(-1)!;
-      const { shifted, unproven, deletesProblems = null } = input;
-      // Catch-up readings have their own `updatedSince`; the manifest records that of the last reading of the list.
-      const list = stages.findLast(({ kind }) => kind !== 'catch-up')!;
-      const sum = addUp(
-        results.flatMap((result) => result.tasks),
-        {
-          fetched: stage.fetched,
-          duplicates: stage.duplicates,
-          quarantined: stage.quarantined,
-          before: run.before?.rows ?? 0,
-          tasks: plan.tasks.length,
-        },
-      );
-      if ('problem' in sum) throw inconsistentFailure(run, sum.problem);
-      const signal = Context.current().cancellationSignal;
-      const checkedTypes = await checkTableTypes(store, run, { plan, results, signal });
-      const checked = await checkCandidate(store, run, { plan, results, sum, meter, signal });
-      return publish(store, run, {
-        ...{ stage, list, shifted, unproven, deletesProblems },
-        ...{ plan, sum, now, checkedTypes, checked },
-      });
-    });
+export async function publishRun(
+  { deps, staging, clock: now }: RunAt,
+  input: PublishInput,
+  onSwap: () => void = () => {},
+): Promise<Publication> {
+  const { store } = staging;
+  const { meter } = deps;
+  // Each request takes a round trip, so they are sent together. A run in memory has read the pointer a moment ago.
+  const documents = allDone([
+    staging.isPrivate ? ('unchanged' as const) : readFound(store, input.resource),
+    readStages(staging, input.stage),
+    staging.read<MergePlan>(input.plan),
+    inParallel(input.results, CHECKS_AT_ONCE, (key) => staging.read<BatchResult>(key)),
+  ]);
+  const [run, [found, stages, plan, results]] = await readRunWith(staging, documents);
+  const done = found === 'unchanged' ? null : await findPublished(store, run, found);
+  if (done !== null) return { run: done, manifest: null };
+  const stage = stages.at(-1)!;
+  const { shifted, unproven, deletesProblems = null } = input;
+  // Catch-up readings have their own `updatedSince`; the manifest records that of the last reading of the list.
+  const list = stages.findLast(({ kind }) => kind !== 'catch-up')!;
+  const sum = addUp(
+    results.flatMap((result) => result.tasks),
+    {
+      fetched: stage.fetched,
+      duplicates: stage.duplicates,
+      quarantined: stage.quarantined,
+      before: run.before?.rows ?? 0,
+      tasks: plan.tasks.length,
+    },
+  );
+  if ('problem' in sum) throw inconsistentFailure(run, sum.problem);
+  const signal = Context.current().cancellationSignal;
+  const checkedTypes = await checkTableTypes(store, run, { plan, results, signal });
+  const checked = await checkCandidate(staging, run, { plan, results, sum, meter, signal });
+  return publish(staging, run, {
+    ...{ stage, list, shifted, unproven, deletesProblems },
+    ...{ plan, sum, now, checkedTypes, checked, onSwap },
+  });
+}
+
+/** What was published. */
+export interface Publication {
+  readonly run: PublishedRun;
+  /** The manifest of its snapshot; `null`: another attempt has published the run. */
+  readonly manifest: Manifest | null;
 }
 
 interface ToPublish extends Pick<PublishInput, 'shifted' | 'unproven'> {
@@ -106,23 +107,27 @@ interface ToPublish extends Pick<PublishInput, 'shifted' | 'unproven'> {
   readonly plan: MergePlan;
   readonly sum: AddedUp;
   readonly now: () => number;
+  /** Called before the swap is sent. */
+  readonly onSwap: () => void;
   /** Types of the table that the values were checked against. */
   readonly checkedTypes: FixedTypes | null;
   /** `null`: the resource has no checks. */
   readonly checked: CheckedCandidate | null;
 }
 
-async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Promise<PublishedRun> {
+async function publish(staging: Staging, run: RunFile, found: ToPublish): Promise<Publication> {
+  const { store } = staging;
   const { resource, runId, connection, baseUrl } = run;
-  const parts = await checkedParts(store, run, found);
+  const parts = await checkedParts(staging, run, found);
   const notListed = await notListedSince(store, run, found, parts.snapshot);
   const common = manifestFields(run, found, { changes: parts.changes, notListed });
   const { checkpoint, counts, warnings, deletes } = common;
   // A replaced attempt stops here.
   Context.current().cancellationSignal.throwIfAborted();
   // Stray parts are removed before the manifest marks the folder as complete.
-  const { refused, said } = await store.remove(parts.strays);
+  const { refused, said } = parts.strays.length === 0 ? ALL_REMOVED : await store.remove(parts.strays);
   if (refused > 0) throw strayFailure(run, refused, said);
+  // From here on, a cancellation changes nothing.
   const changes = await writeManifest(store, run, {
     ...{ ...common, tree: 'changes', parts: parts.changes },
     publishedAt: found.now(),
@@ -133,6 +138,7 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
     ...{ ...common, tree: 'snapshot', parts: parts.snapshot },
     publishedAt: Date.parse(publishedAt),
   });
+  found.onSwap();
   const swapped = await swapPointer(
     store,
     {
@@ -146,10 +152,10 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
   );
   if (swapped.outcome === 'lost') {
     const done = await findPublished(store, run, await readFound(store, resource.name));
-    if (done !== null) return done;
+    if (done !== null) return { run: done, manifest: null };
     throw displacedFailure({ connection, resource: resource.name, runId }, swapped.to);
   }
-  return {
+  const published: PublishedRun = {
     snapshot: snapshot.key,
     checkpoint: { updatedSince: checkpoint },
     counts,
@@ -159,19 +165,21 @@ async function publish(store: ObjectStore, run: RunFile, found: ToPublish): Prom
     ...(found.checked === null ? {} : { checks: summaryOf(found.checked.record.results) }),
     ...(run.rollback === null ? {} : { rolledBackFrom: run.before!.runId }),
   };
+  return { run: published, manifest: snapshot.manifest };
 }
 
 /** The parts of both manifests, after a check of their objects, and the objects that other attempts left. */
-async function checkedParts(store: ObjectStore, run: RunFile, { plan, sum, checked }: ToPublish) {
+async function checkedParts(staging: Staging, run: RunFile, { plan, sum, checked }: ToPublish) {
+  const { store } = staging;
   const snapshot = sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
   const changes = sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
   const [snapshotStrays, changeStrays, problems] = await allDone([
-    listStrays(store, run, 'snapshots', [
+    listStrays(staging, run, 'snapshots', [
       ...snapshot.flatMap((part) => indexedObjects(part.key)),
       ...(checked?.objects ?? []),
     ]),
     listStrays(
-      store,
+      staging,
       run,
       'changes',
       changes.flatMap((part) => indexedObjects(part.key)),

@@ -10,8 +10,8 @@ import type { RollbackTarget, RunFile } from '../../src/lake/run/run-file.js';
 import { firstStage, type StagedChunk, toExtractResult } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { readUpToOf } from '../shared/base-snapshot.js';
-import { stagedKey, writeDocument } from '../shared/documents.js';
 import { finalFailure } from '../shared/failures.js';
+import type { Staging } from '../shared/staging.js';
 
 const CHECKS_AT_ONCE = 16;
 /** Number of runs that an error lists. */
@@ -58,7 +58,7 @@ export async function readTarget(
 }
 
 /** Stages the rows of the target as a complete reading of the list, without copying them. */
-export async function stageTarget(store: ObjectStore, ref: RunRef, run: RunFile): Promise<ExtractResult> {
+export async function stageTarget(staging: Staging, run: RunFile): Promise<ExtractResult> {
   const { parts, columns } = run.rollback!;
   const chunks = parts.map(
     ({ key, rows, bytes, rawBytes, first, last, sha256, indexCrc32 }): StagedChunk => ({
@@ -69,9 +69,8 @@ export async function stageTarget(store: ObjectStore, ref: RunRef, run: RunFile)
   );
   const fetched = parts.reduce((sum, { rows }) => sum + rows, 0);
   const stage = { ...firstStage(run, null), chunks, fetched, done: true };
-  const key = stagedKey(ref, 'target.json');
   // Each attempt writes the same text.
-  await writeDocument(store, key, stage);
+  const key = await staging.write('target.json', stage);
   return toExtractResult(key, stage);
 }
 

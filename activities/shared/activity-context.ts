@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, Context } from '@temporalio/activity';
-import { finalFailure, toFailure } from './failures.js';
+import { finalFailure } from './failures.js';
 import { storeLimitOf } from './store-limit.js';
 
 export const HEARTBEAT_MS = 1000;
@@ -8,11 +8,13 @@ export const HEARTBEAT_MS = 1000;
 /**
  * Temporal's clock, in milliseconds since 1970: the time at which Temporal scheduled this attempt, plus the time elapsed
  * since. This machine's clock may be days off, so only its monotonic timer is used.
+ *
+ * @param measure another timer, milliseconds
  */
-export function temporalClock(): () => number {
+export function temporalClock(measure: () => number = () => performance.now()): () => number {
   const { currentAttemptScheduledTimestampMs: scheduledAt } = Context.current().info;
-  const begunAt = performance.now();
-  return () => Math.round(scheduledAt + performance.now() - begunAt);
+  const begunAt = measure();
+  return () => Math.round(scheduledAt + measure() - begunAt);
 }
 
 /**
@@ -61,27 +63,17 @@ export class ActivityAge {
 }
 
 /**
- * Turns a transient failure into a final one if `giveUpAfterMs` would have elapsed before the next attempt starts. For
- * activities that are scheduled before their workflow knows the configuration.
+ * The final failure if the next attempt of a transient one would start too late, otherwise the failure itself. For the activity
+ * that its workflow schedules before it knows the configuration.
  *
- * @param giveUpAfterMs is called only when the work fails
+ * @param ageMs time since the run began
  */
-export async function withGiveUpAfter<T>(giveUpAfterMs: () => number, work: () => Promise<T>): Promise<T> {
-  const age = new ActivityAge();
-  try {
-    return await work();
-  } catch (error) {
-    throw finalIfLate(toFailure(error), age, giveUpAfterMs);
-  }
-}
-
-/** The final failure if the next attempt of a transient one would start too late, otherwise the failure itself. */
-export function finalIfLate(failure: unknown, age: ActivityAge, giveUpAfterMs: () => number): unknown {
+export function finalIfLate(failure: unknown, ageMs: number, giveUpAfterMs: () => number): unknown {
   if (!(failure instanceof ApplicationFailure) || failure.nonRetryable) return failure;
   const { type } = failure;
   // A refusal that is retried seems to be a limit.
   if (type !== 'Transient' && type !== 'Refused') return failure;
   const wait = Number(failure.nextRetryDelay ?? 0);
-  if (age.ms + wait < giveUpAfterMs()) return failure;
+  if (ageMs + wait < giveUpAfterMs()) return failure;
   return finalFailure(type, `gave up: ${failure.message}`, failure.details?.[0] as object | undefined);
 }

@@ -5,16 +5,17 @@ import { parseRunDate } from '../../src/core/run-id.js';
 import { readPointer } from '../../src/lake/published/pointer.js';
 import { isSameWriter } from '../../src/lake/run/fence.js';
 import type { ActivityDeps } from './deps.js';
-import { readRunIfThere } from './documents.js';
 import { finalFailure } from './failures.js';
+import { readRunIfThere } from './lake-staging.js';
 
-/** The failure of a run that another mirror has displaced by publishing its own run. */
+/** The failure of a run that another mirror has displaced by publishing its own run. Its detail tells it from the fence's. */
 export function displacedFailure({ resource, runId }: RunRef, to: RunId | null): ApplicationFailure {
   const what = to === null ? 'latest.json was removed' : `another mirror published run ${to}`;
   return finalFailure(
     'Displaced',
     `${resource}: ${what} while run ${runId} was in progress, so this run was not published. ` +
       'If this mirror is the one that should write to the lake, run `worktrack export --adopt`.',
+    { isOvertaken: true },
   );
 }
 

@@ -2,7 +2,7 @@ import type { ObjectKey } from '../../src/core/brands.js';
 import { dateOf, runFolder, type Tree } from '../../src/lake/published/layout.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 
-/** The fields of a run file that say where its folders are. A short run has no run file. */
+/** The fields of a run file that say where its folders are. A run in memory has no run file. */
 export interface RunPlace extends Pick<RunFile, 'nominalStart' | 'runId'> {
   readonly resource: Pick<RunFile['resource'], 'name'>;
 }

@@ -1,5 +1,5 @@
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
-import type { ShortSweep, Writer } from '../../src/core/contract/index.js';
+import type { RunSweep, Writer } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import type { RetentionSettings } from '../../src/core/settings.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
@@ -36,7 +36,7 @@ export interface SweepTask {
   readonly settings: RetentionSettings;
   /** Milliseconds since 1970, by Temporal's clock. */
   readonly now: number;
-  readonly scope: ShortSweep['scope'];
+  readonly scope: RunSweep['scope'];
   readonly signal: AbortSignal;
 }
 

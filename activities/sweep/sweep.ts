@@ -16,7 +16,7 @@ const NOTHING: Swept = {
 };
 
 /**
- * Removes the garbage of a resource after a run in separate steps, or an hour after a purge. It passes the fence first, so a
+ * Removes the garbage of a resource after a run in the lake, or an hour after a purge. It passes the fence first, so a
  * displaced mirror removes nothing.
  */
 export function createSweep(deps: ActivityDeps): Activities['worktrack.sweep'] {

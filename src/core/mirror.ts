@@ -44,8 +44,5 @@ export function sweepWarning(message: string): string {
   return `sweep: what earlier runs left could not be removed; a later run does it. ${message}`;
 }
 
-/** After these attempts of a short run, the separate steps take over. */
-export const MAX_SHORT_ATTEMPTS = 3;
-
 /** Maximum rereads of a shifting list within one run (docs/explanation/guarantees.md#full-reads). */
 export const MAX_REREADS = 2;

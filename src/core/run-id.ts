@@ -82,16 +82,12 @@ export function newRunId(startedAt: number, after: RunId | null, random: string)
 }
 
 /**
- * The ids of the attempts of a short run. Each attempt has its own id, so that a delayed request of one attempt never
- * touches an object of another (docs/internals/recovery.md#writes). The first attempt has the id of the run.
+ * The id of an attempt that does a whole run in memory. Each attempt has its own id, so that a delayed request of one attempt
+ * never touches an object of another (docs/internals/recovery.md#writes). It has the second of its request.
  *
- * @param attempts number of ids, from 1
+ * @param request the run id that the request would have in the lake
+ * @param random a text that starts with eight hexadecimal digits
  */
-export function attemptRunIds(runId: RunId, attempts: number): RunId[] {
-  const digits = runId.length - 8;
-  const first = Number.parseInt(runId.slice(digits), 16);
-  return Array.from({ length: attempts }, (_, at) => {
-    const hex = ((first + at) % 2 ** 32).toString(16).padStart(8, '0');
-    return `${runId.slice(0, digits)}${hex}` as RunId;
-  });
+export function attemptRunId(request: RunId, random: string): RunId {
+  return `${secondOf(request)}-${random.slice(0, 8)}` as RunId;
 }

@@ -3,13 +3,12 @@ import { DefaultLogger } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
 import type { RunId, UtcSeconds } from '../../src/core/brands.js';
 import type { Activities, PublishedRun } from '../../src/core/contract/index.js';
+import type { Steps } from '../../src/core/phases/phase-steps.js';
+import { runPhases } from '../../src/core/phases/run-phases.js';
 import { newRunId } from '../../src/core/run-id.js';
 import type { Settings } from '../../src/core/settings.js';
 import { openConnections } from '../../src/temporal/worker/connections.js';
-import { detectDeletes } from '../../workflows/mirror/detect-deletes.js';
-import { Extraction, type LongActivities } from '../../workflows/mirror/extraction.js';
-import { mergeStaged } from '../../workflows/mirror/merge-steps.js';
-import { mergeSettled } from '../../workflows/mirror/reread.js';
+import { IN_LAKE } from './manual-mirror.js';
 import { newWriter } from './writer.js';
 
 /** A failed activity is part of a test. */
@@ -22,8 +21,8 @@ export interface DirectRun {
 }
 
 /**
- * A mirror without Temporal: the steps of the workflow and its activities, one attempt each, in this process. For tests that
- * need hundreds of runs.
+ * A mirror without Temporal: a run in the lake, with one attempt of each activity, in this process. For tests that need
+ * hundreds of runs.
  */
 export class DirectMirror {
   readonly #connections;
@@ -57,59 +56,57 @@ export class DirectMirror {
     const now = this.now();
     const runId = newRunId(now, this.#runId, Math.random().toString(16).slice(2, 10).padEnd(8, '0'));
     const ref = { connection: this.#connection, resource: this.resource, runId };
-    const activities = this.#activities();
-    const prepared = await activities['worktrack.prepareRun']({
-      ...ref,
-      ...{
-        mode: full ? 'full' : 'increment',
-        reconcile,
-        adopt: false,
-        allowDeletes,
-        since: null,
-        rollbackTo: null,
-        resumable: null,
+    const done = await this.#call(
+      'worktrack.run',
+      {
+        ...ref,
+        ...{
+          mode: full ? 'full' : 'increment',
+          reconcile,
+          adopt: false,
+          allowDeletes,
+          since: null,
+          rollbackTo: null,
+          resumable: null,
+        },
+        ...{ checkpoint: this.#checkpoint, publishedRunId: this.#runId, writer: this.#writer },
+        ...{ displaced: false, startedAt: now, nominalStart: now, pageSize: null, hookedTo: null },
       },
-      ...{ checkpoint: this.#checkpoint, publishedRunId: this.#runId, writer: this.#writer },
-      ...{ displaced: false, startedAt: now, nominalStart: now },
-    });
-    const extraction = new Extraction(ref, activities, { staged: null, pageSize: null }, () => {});
-    await extraction.read('list');
-    const proxies = { long: activities, work: activities, allowDeletes };
-    const deletes = prepared.reconcile ? await detectDeletes(ref, prepared, proxies, extraction) : null;
-    const { merged, shifted } = await mergeSettled(extraction, (pass) => {
-      const gone = deletes?.gone ?? null;
-      return mergeStaged(ref, activities, { pass, stage: extraction.stage, gone, allowDeletes });
-    });
-    const published = await activities['worktrack.publish']({
-      ...{ ...ref, stage: extraction.stage, plan: merged.plan, results: merged.results, shifted },
-      unproven: deletes?.unproven ?? 0,
-      ...(deletes === null ? {} : { deletesProblems: deletes.problems }),
-    });
+      IN_LAKE,
+    );
+    if (done.kind !== 'spilled') throw new Error('the run was published in memory');
+    const options = { prepared: done.prepared, pageSize: null, allowDeletes };
+    const { publish } = await runPhases(this.#steps, ref, options);
+    const published = await this.#call('worktrack.publish', publish);
     this.#runId = runId;
     this.#checkpoint = published.checkpoint;
     return published;
   }
 
-  /** The activities as a workflow calls them. */
-  #activities(): LongActivities {
-    const activities = createActivities(this.#connections);
-    const call = (name: keyof Activities, input: unknown): Promise<unknown> => {
-      const scheduled = {
-        scheduledTimestampMs: this.now() - this.elapsed,
-        currentAttemptScheduledTimestampMs: this.now(),
-      };
-      const activity = activities[name] as (given: unknown) => Promise<unknown>;
-      const environment = new MockActivityEnvironment({ attempt: 1, ...scheduled }, { logger: QUIET });
-      return environment.run(activity, input) as Promise<unknown>;
+  get #steps(): Steps {
+    return {
+      extractPages: (input) => this.#call('worktrack.extractPages', input),
+      findAbsent: (input) => this.#call('worktrack.findAbsent', input),
+      confirmDeletes: (input) => this.#call('worktrack.confirmDeletes', input),
+      planMerge: (input) => this.#call('worktrack.planMerge', input),
+      mergeParts: (input) => this.#call('worktrack.mergeParts', input),
     };
-    const proxies = Object.keys(activities).map((key) => {
-      const name = key as keyof Activities;
-      const proxy = Object.assign((input: unknown) => call(name, input), {
-        executeWithOptions: (_options: object, [input]: readonly unknown[]) => call(name, input),
-      });
-      return [name, proxy];
-    });
-    return Object.fromEntries(proxies) as LongActivities;
+  }
+
+  #call<N extends keyof Activities>(
+    name: N,
+    input: Parameters<Activities[N]>[0],
+    attempt = 1,
+  ): Promise<Awaited<ReturnType<Activities[N]>>> {
+    const scheduled = {
+      scheduledTimestampMs: this.now() - this.elapsed,
+      currentAttemptScheduledTimestampMs: this.now(),
+    };
+    const activity = createActivities(this.#connections)[name] as (
+      given: Parameters<Activities[N]>[0],
+    ) => Promise<Awaited<ReturnType<Activities[N]>>>;
+    const environment = new MockActivityEnvironment({ attempt, ...scheduled }, { logger: QUIET });
+    return environment.run(activity, input);
   }
 
   close(): Promise<void> {

@@ -62,6 +62,8 @@ export interface FaultyS3 {
   clear(): void;
   /** Requests since the last call, such as `PUT /bucket/key`. */
   takeRequests(): string[];
+  /** Of the requests since the last call, the most that were sent one after the other: each after the end of the one before. */
+  takeLongestChain(): number;
   close(): Promise<void>;
 }
 
@@ -71,6 +73,7 @@ export interface FaultyS3 {
  */
 export async function startFaultyS3(target: S3Access): Promise<FaultyS3> {
   let requests: string[] = [];
+  let times: { readonly began: number; ended: number }[] = [];
   let rules: { rule: S3FaultRule; hits: number; left: number; skip: number }[] = [];
   const { hostname, port } = new URL(target.endpoint);
   const own = new S3Client(s3ClientConfig(target));
@@ -98,6 +101,11 @@ export async function startFaultyS3(target: S3Access): Promise<FaultyS3> {
 
   const server = createServer((incoming, outgoing) => {
     requests.push(`${incoming.method} ${incoming.url}`);
+    const time = { began: performance.now(), ended: Number.POSITIVE_INFINITY };
+    times.push(time);
+    outgoing.on('finish', () => {
+      time.ended = performance.now();
+    });
     // Only the short bodies of POST requests are read before the fault is chosen.
     if (incoming.method !== 'POST') return answer(incoming, outgoing, null);
     buffered(incoming).then(
@@ -135,6 +143,16 @@ export async function startFaultyS3(target: S3Access): Promise<FaultyS3> {
       const taken = requests;
       requests = [];
       return taken;
+    },
+    takeLongestChain() {
+      const taken = times.sort((a, b) => a.began - b.began);
+      times = [];
+      const lengths: number[] = [];
+      for (const [at, { began }] of taken.entries()) {
+        const before = taken.slice(0, at).flatMap(({ ended }, n) => (ended <= began ? [lengths[n]!] : []));
+        lengths.push(1 + Math.max(0, ...before));
+      }
+      return Math.max(0, ...lengths);
     },
     async close() {
       const closed = once(server, 'close');

@@ -8,7 +8,9 @@ import { DefaultLogger } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
 import { parseSettings } from '../../src/config/index.js';
 import type { RunId, UtcSeconds } from '../../src/core/brands.js';
-import type { Activities, ExtractResult, PublishedRun, RunRef } from '../../src/core/contract/index.js';
+import type { Activities, PublishedRun, RunInput, RunRef } from '../../src/core/contract/index.js';
+import type { Steps } from '../../src/core/phases/phase-steps.js';
+import { runPhases } from '../../src/core/phases/run-phases.js';
 import { newestId as newestOf, newRunId } from '../../src/core/run-id.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
 import { type PublishedSnapshot, readPublished } from '../../src/lake/published/read-published.js';
@@ -20,6 +22,7 @@ import {
   startSimulator,
 } from '../../src/simulator/index.js';
 import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
+import { IN_LAKE } from './manual-mirror.js';
 import { newWriter } from './writer.js';
 
 type Input<N extends keyof Activities> = Parameters<Activities[N]>[0];
@@ -41,13 +44,13 @@ export interface RunOptions {
   readonly adopt?: boolean;
   /** Who accepts failed checks. */
   readonly acceptChecks?: string;
-  /** Whether the run may be a short one. Default: it may. */
-  readonly short?: boolean;
+  /** Whether the run may be in memory. Default: it may. */
+  readonly inMemory?: boolean;
 }
 
 const SILENT = new DefaultLogger('ERROR', () => {});
 
-export type Ended = PublishedRun & { readonly runId: RunId; readonly short: boolean };
+export type Ended = PublishedRun & { readonly runId: RunId; readonly inMemory: boolean };
 
 /**
  * A mirror in this process: the real activities in the order in which the workflow requests them, a real simulator and a
@@ -70,7 +73,6 @@ export class InProcessMirror {
   newestId: RunId | null = null;
   /** Number of runs that took over pages of a failed run. */
   resumed = 0;
-  #isAbandoned = false;
   #resumable: RunId | null = null;
   checkpoint: { readonly updatedSince: UtcSeconds } | null = null;
 
@@ -106,118 +108,85 @@ ${connection}`;
     await before.close();
   }
 
-  /** A run from its beginning to its end, as short as it can be. @throws the failure that ended it */
-  async run({ allowDeletes = false, short = true, ...request }: RunOptions = {}): Promise<Ended> {
+  /** A run from its beginning to its end, in memory as far as it fits. @throws the failure that ended it */
+  async run({ allowDeletes = false, inMemory = true, ...request }: RunOptions = {}): Promise<Ended> {
     const { full = false, reconcile = allowDeletes, adopt = false, acceptChecks } = request;
-    const input = this.#preparation({
+    const input = this.#input({
       mode: full || reconcile ? 'full' : 'increment',
       reconcile,
       adopt,
       allowDeletes,
       ...(acceptChecks === undefined ? {} : { acceptChecks }),
     });
-    const mayBeShort =
-      short && this.#resumable === null && this.published !== null && input.mode === 'increment' && !adopt;
-    const done = mayBeShort ? await this.#shortRun(input) : null;
-    const ended = done ?? (await this.#steps(input, allowDeletes))!;
+    return this.#noted(await this.#whole(input, inMemory ? 1 : IN_LAKE));
+  }
+
+  #noted(ended: Ended): Ended {
     this.published = ended.runId;
     this.checkpoint = ended.checkpoint;
+    this.#resumable = null;
     return ended;
   }
 
-  async #shortRun(input: Input<'worktrack.prepareRun'>): Promise<Ended | null> {
-    const result = await this.step('worktrack.shortRun', { ...input, pageSize: null });
-    if (result.kind === 'handed-over') return null;
-    return { ...result.run, runId: result.runId, short: true };
+  async #whole(input: RunInput, attempt: number): Promise<Ended> {
+    const { connection, resource, runId, pageSize, allowDeletes } = input;
+    const ref: RunRef = { connection, resource, runId };
+    const done = await this.step('worktrack.run', input, attempt);
+    let ended: Ended;
+    let table: boolean;
+    if (done.kind === 'published') {
+      ended = { ...done.run, runId: done.runId, inMemory: true };
+      table = done.table;
+    } else {
+      const { prepared } = done;
+      if (prepared.resumed !== null) this.resumed++;
+      const { publish } = await runPhases(this.#steps, ref, { prepared, pageSize, allowDeletes });
+      const published = await this.step('worktrack.publish', publish);
+      ended = { ...published, runId: published.runId ?? runId, inMemory: false };
+      table = prepared.table;
+    }
+    if (table) {
+      const { warnings } = await this.step('worktrack.followTable', { ...ref, runId: ended.runId });
+      if (warnings.length > 0) throw new Error(warnings.join('\n'));
+    }
+    return ended;
   }
 
   /** Begins a run that fails once it has read the list. The next run may take over its pages. */
   async abandon(): Promise<void> {
-    this.#isAbandoned = true;
-    const request = { mode: 'full', reconcile: false, adopt: false, allowDeletes: false } as const;
-    await this.#steps(this.#preparation(request), false);
+    const input = this.#input({ mode: 'full', reconcile: false, adopt: false, allowDeletes: false });
+    const done = await this.step('worktrack.run', input, IN_LAKE);
+    if (done.kind !== 'spilled') throw new Error('the run was published');
+    const { connection, resource, runId, pageSize, allowDeletes } = input;
+    const stop = new Error('the run fails');
+    const steps: Steps = { ...this.#steps, planMerge: () => Promise.reject(stop) };
+    const options = { prepared: done.prepared, pageSize, allowDeletes };
+    await runPhases(steps, { connection, resource, runId }, options).catch((error: unknown) => {
+      if (error !== stop) throw error;
+    });
+    this.#resumable = runId;
   }
 
-  async #steps(input: Input<'worktrack.prepareRun'>, allowDeletes: boolean): Promise<Ended | null> {
-    const { connection, resource, runId } = input;
-    const ref: RunRef = { connection, resource, runId };
-    const prepared = await this.step('worktrack.prepareRun', input);
-    let last: ExtractResult | null = prepared.rollback ?? prepared.resumed?.extracted ?? null;
-    let call = 0;
-    let number = 0;
-    const read = async (kind: 'list' | 'catch-up'): Promise<number> => {
-      const reading = { number: number++, kind };
-      if (reading.number === 0 && prepared.resumed !== null && last?.done === true) return 0;
-      do {
-        const after = last?.stage ?? null;
-        last = await this.step('worktrack.extractPages', {
-          ...{ ...ref, call: call++, after, pageSize: null, read: reading },
-        });
-      } while (!last.done);
-      return reading.number;
+  get #steps(): Steps {
+    return {
+      extractPages: (input) => this.step('worktrack.extractPages', input),
+      findAbsent: (input) => this.step('worktrack.findAbsent', input),
+      confirmDeletes: (input) => this.step('worktrack.confirmDeletes', input),
+      planMerge: (input) => this.step('worktrack.planMerge', input),
+      mergeParts: (input) => this.step('worktrack.mergeParts', input),
     };
-    if (prepared.rollback === null) await read('list');
-    if (this.#isAbandoned) {
-      this.#isAbandoned = false;
-      this.#resumable = runId;
-      return null;
-    }
-    if (prepared.resumed !== null && !prepared.reconcile) {
-      this.resumed++;
-      await read('catch-up');
-    }
-    this.#resumable = null;
-    let gone: Input<'worktrack.planMerge'>['gone'] = null;
-    if (prepared.reconcile) {
-      await read('catch-up');
-      const first = await this.step('worktrack.findAbsent', {
-        ...{ ...ref, stage: last!.stage, sinceRead: 0, among: null, allowDeletes },
-      });
-      if (first.count > 0) {
-        const sinceRead = await read('list');
-        await read('catch-up');
-        const among = first.keys;
-        const second = await this.step('worktrack.findAbsent', {
-          ...{ ...ref, stage: last!.stage, sinceRead, among, allowDeletes },
-        });
-        if (second.count > 0) gone = second.keys;
-      }
-    }
-    const { stage } = last!;
-    const { plan, batches } = await this.step('worktrack.planMerge', {
-      ...{ ...ref, stage, pass: 0, gone, allowDeletes },
-    });
-    const results = [];
-    for (let batch = 0; batch < batches; batch++)
-      results.push((await this.step('worktrack.mergeParts', { ...ref, plan, pass: 0, batch })).result);
-    const published = await this.step('worktrack.publish', {
-      ...{ ...ref, stage, plan, results, shifted: false, unproven: 0 },
-    });
-    if (prepared.table) {
-      const { warnings } = await this.step('worktrack.followTable', ref);
-      if (warnings.length > 0) throw new Error(warnings.join('\n'));
-    }
-    return { ...published, runId, short: false };
   }
 
   /** A run until its swap. @returns the step that sends it, as often as it is called */
   async merged(): Promise<{ readonly ref: RunRef; publish(): Promise<PublishedRun> }> {
-    const request = { mode: 'increment', reconcile: false, adopt: false, allowDeletes: false } as const;
-    const input = this.#preparation(request);
-    const { connection, resource, runId } = input;
+    const input = this.#input({ mode: 'increment', reconcile: false, adopt: false, allowDeletes: false });
+    const { connection, resource, runId, pageSize, allowDeletes } = input;
     const ref: RunRef = { connection, resource, runId };
-    await this.step('worktrack.prepareRun', input);
-    const { stage } = await this.step('worktrack.extractPages', {
-      ...{ ...ref, call: 0, after: null, pageSize: null, read: { number: 0, kind: 'list' } },
-    });
-    const { plan, batches } = await this.step('worktrack.planMerge', {
-      ...{ ...ref, stage, pass: 0, gone: null, allowDeletes: false },
-    });
-    const results: Input<'worktrack.publish'>['results'][number][] = [];
-    for (let batch = 0; batch < batches; batch++)
-      results.push((await this.step('worktrack.mergeParts', { ...ref, plan, pass: 0, batch })).result);
-    const publish = () =>
-      this.step('worktrack.publish', { ...ref, stage, plan, results, shifted: false, unproven: 0 });
+    const done = await this.step('worktrack.run', input, IN_LAKE);
+    if (done.kind !== 'spilled') throw new Error('the run was published');
+    const options = { prepared: done.prepared, pageSize, allowDeletes };
+    const ready = await runPhases(this.#steps, ref, options);
+    const publish = () => this.step('worktrack.publish', ready.publish);
     return { ref, publish };
   }
 
@@ -239,24 +208,17 @@ ${connection}`;
   /** Publishes the rows of an earlier run. */
   async rollBack(to: RunId): Promise<Ended> {
     const request = { mode: 'increment', reconcile: false, adopt: false, allowDeletes: true } as const;
-    const input = { ...this.#preparation(request), rollbackTo: to };
-    const ended = (await this.#steps(input, true))!;
-    this.published = ended.runId;
-    this.checkpoint = ended.checkpoint;
-    return ended;
+    return this.#noted(await this.#whole({ ...this.#input(request), rollbackTo: to }, 1));
   }
 
-  #preparation(
-    request: Pick<
-      Input<'worktrack.prepareRun'>,
-      'mode' | 'reconcile' | 'adopt' | 'allowDeletes' | 'acceptChecks'
-    >,
-  ): Input<'worktrack.prepareRun'> {
+  #input(
+    request: Pick<RunInput, 'mode' | 'reconcile' | 'adopt' | 'allowDeletes' | 'acceptChecks'>,
+  ): RunInput {
     const fenced = this.#fenced();
     const { checkpoint, clock } = this;
     return {
       ...{ ...fenced, ...request, since: null, rollbackTo: null, checkpoint, resumable: this.#resumable },
-      ...{ startedAt: clock, nominalStart: clock },
+      ...{ startedAt: clock, nominalStart: clock, pageSize: null, hookedTo: null },
     };
   }
 
@@ -277,9 +239,9 @@ ${connection}`;
     return this.#connections.connection('acme').settings;
   }
 
-  async step<N extends keyof Activities>(name: N, input: Input<N>): Promise<Output<N>> {
+  async step<N extends keyof Activities>(name: N, input: Input<N>, attempt = 1): Promise<Output<N>> {
     const environment = new MockActivityEnvironment(
-      { scheduledTimestampMs: this.clock, currentAttemptScheduledTimestampMs: this.clock },
+      { attempt, scheduledTimestampMs: this.clock, currentAttemptScheduledTimestampMs: this.clock },
       { logger: SILENT },
     );
     const activity = createActivities(this.#connections)[name] as (given: Input<N>) => Promise<Output<N>>;

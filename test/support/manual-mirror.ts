@@ -1,16 +1,15 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createActivities } from '../../activities/index.js';
 import type { RunId, UtcSeconds } from '../../src/core/brands.js';
-import type { Activities, PublishedRun, RunRef } from '../../src/core/contract/index.js';
-import { attemptRunIds, newRunId } from '../../src/core/run-id.js';
+import type { Activities, PreparedRun, PublishedRun, RunRef } from '../../src/core/contract/index.js';
+import { newRunId } from '../../src/core/run-id.js';
 import type { Settings } from '../../src/core/settings.js';
 import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
 import type { LateRequest, LateRequests } from './late-requests.js';
 import { newWriter } from './writer.js';
 
 type Name =
-  | 'worktrack.shortRun'
-  | 'worktrack.prepareRun'
+  | 'worktrack.run'
   | 'worktrack.extractPages'
   | 'worktrack.planMerge'
   | 'worktrack.mergeParts'
@@ -20,6 +19,9 @@ type Name =
   | 'worktrack.purgeRecord';
 type Input<N extends Name> = Parameters<Activities[N]>[0];
 type Output<N extends Name> = Awaited<ReturnType<Activities[N]>>;
+
+/** After so many attempts of its activity, a run begins in the lake. */
+export const IN_LAKE = 4;
 
 /** An activity whose first attempt loses the network while one of its writes is in flight. */
 export interface Loss {
@@ -54,6 +56,7 @@ export class ManualMirror {
   #loss: Loss | null = null;
   #lost: Lost = { late: null, writes: 0 };
   #leaving: Promise<unknown>[] = [];
+  #firstAttempt = 1;
   /** Temporal's clock, milliseconds since 1970. */
   clock = Date.now();
   published: RunId | null = null;
@@ -86,17 +89,15 @@ export class ManualMirror {
     return this.#lost;
   }
 
-  /** A run from its beginning to its end. Returns what was published. */
-  async run(input: Partial<Input<'worktrack.prepareRun'>> = {}): Promise<PublishedRun & { runId: RunId }> {
+  /** A run in the lake, from its beginning to its end. Returns what was published. */
+  async run(input: Partial<Input<'worktrack.run'>> = {}): Promise<PublishedRun & { runId: RunId }> {
     const published = await this.publish(input);
     await this.sweep();
     return published;
   }
 
   /** A run without its sweep. */
-  async publish(
-    input: Partial<Input<'worktrack.prepareRun'>> = {},
-  ): Promise<PublishedRun & { runId: RunId }> {
+  async publish(input: Partial<Input<'worktrack.run'>> = {}): Promise<PublishedRun & { runId: RunId }> {
     const { ref, results, stage, plan } = await this.merge(input);
     const published = await this.step('worktrack.publish', {
       ...{ ...ref, stage, plan, results },
@@ -107,32 +108,40 @@ export class ManualMirror {
     return { ...published, runId: ref.runId };
   }
 
-  /** The sweep after a run in separate steps, or by the timer after a purge. */
+  /** The sweep after a run in the lake, or by the timer after a purge. */
   async sweep(): Promise<Output<'worktrack.sweep'>> {
     const { replaced, purged: before } = this;
     this.replaced = [];
     return this.step('worktrack.sweep', { ...this.ref(), ...this.#fence(), replaced, before });
   }
 
-  /** A run in one activity, with its sweep; `null` if it handed over. */
-  async shortRun(ref: RunRef = this.ref()): Promise<(PublishedRun & { runId: RunId }) | null> {
+  /** A run in one activity, with its sweep; `null` if it has spilled. */
+  async inMemory(ref: RunRef = this.ref()): Promise<(PublishedRun & { runId: RunId }) | null> {
     const sweep = { before: this.purged, ended: [], scope: 'all' } as const;
-    const input = { ...this.#preparation(ref), pageSize: null, sweep };
-    const short = await this.step('worktrack.shortRun', input);
-    const ids = attemptRunIds(ref.runId, short.attempt);
-    const isPublished = short.kind === 'published';
-    const left = isPublished ? ids.filter((id) => id !== short.runId) : ids.slice(0, -1);
-    this.replaced = left;
-    if (!isPublished) return null;
-    this.published = short.runId;
-    this.checkpoint = short.run.checkpoint;
-    // An earlier attempt published the run, and may have ended before its sweep.
-    if (short.pageSize === null) await this.sweep();
+    const done = await this.step('worktrack.run', { ...this.#input(ref), sweep });
+    if (done.kind === 'spilled') return null;
+    this.published = done.runId;
+    this.checkpoint = done.run.checkpoint;
+    this.replaced = [ref.runId];
+    // Another attempt published the run, and may have ended before its sweep.
+    if (done.swept === 'to do') await this.sweep();
     this.replaced = [];
-    return { ...short.run, runId: short.runId };
+    return { ...done.run, runId: done.runId };
   }
 
-  #preparation(ref: RunRef): Input<'worktrack.prepareRun'> {
+  /** Begins a run in the lake. */
+  async #prepare(input: Input<'worktrack.run'>): Promise<PreparedRun> {
+    this.#firstAttempt = IN_LAKE;
+    try {
+      const done = await this.step('worktrack.run', input);
+      if (done.kind !== 'spilled') throw new Error('the run was published in memory');
+      return done.prepared;
+    } finally {
+      this.#firstAttempt = 1;
+    }
+  }
+
+  #input(ref: RunRef): Input<'worktrack.run'> {
     const { checkpoint } = this;
     return {
       ...ref,
@@ -145,6 +154,8 @@ export class ManualMirror {
         rollbackTo: null,
         checkpoint,
         resumable: null,
+        pageSize: null,
+        hookedTo: null,
       },
       ...this.#fence(),
       ...{ startedAt: this.clock, nominalStart: this.clock },
@@ -152,8 +163,8 @@ export class ManualMirror {
   }
 
   /** A run until it could be published. */
-  async merge(input: Partial<Input<'worktrack.prepareRun'>> = {}, ref: RunRef = this.ref()) {
-    const prepared = await this.step('worktrack.prepareRun', { ...this.#preparation(ref), ...input });
+  async merge(input: Partial<Input<'worktrack.run'>> = {}, ref: RunRef = this.ref()) {
+    const prepared = await this.#prepare({ ...this.#input(ref), ...input });
     const read = async () =>
       this.step('worktrack.extractPages', {
         ...ref,
@@ -205,13 +216,14 @@ export class ManualMirror {
   /** Runs one activity: the attempt that loses the network, if any, and the attempt that replaces it. */
   async step<N extends Name>(name: N, input: Input<N>): Promise<Output<N>> {
     const loss = this.#loss?.activity === name ? this.#loss : null;
-    if (loss === null) return this.#attempt(name, input, this.#direct, 1).done;
+    const attempt = this.#firstAttempt;
+    if (loss === null) return this.#attempt(name, input, this.#direct, attempt).done;
     this.#loss = null;
     const { write } = loss;
     const held = this.#proxy.hold(({ number, url }) =>
       typeof write === 'number' ? number === write : write.test(decodeURIComponent(url)),
     );
-    const first = this.#attempt(name, input, this.#cut, 1);
+    const first = this.#attempt(name, input, this.#cut, attempt);
     first.done.catch(() => {});
     const late = await Promise.race([held, first.done.then(() => null)]);
     if (late === null) {
@@ -223,7 +235,7 @@ export class ManualMirror {
     first.cancel();
     this.#leaving.push(first.done.catch(() => {}));
     if (loss.outcome === 'fails') throw new Error('the network is lost');
-    return this.#attempt(name, input, this.#direct, 2).done;
+    return this.#attempt(name, input, this.#direct, attempt + 1).done;
   }
 
   #attempt<N extends Name>(name: N, input: Input<N>, deps: Connections, attempt: number) {

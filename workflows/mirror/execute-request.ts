@@ -1,4 +1,5 @@
 import { CancellationScope, log, proxyActivities } from '@temporalio/workflow';
+import type { RunId } from '../../src/core/brands.js';
 import type {
   ActiveRun,
   Activities,
@@ -14,8 +15,9 @@ import { ALL_REMOVED, removalWarning } from '../../src/core/removal.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf, workOf } from '../shared/priority.js';
+import { fenced } from './mirror-writer.js';
 import { hookedToOf, startOnPublished } from './on-published.js';
-import { fenced, type RunResult, runOnce } from './run-steps.js';
+import { type RunResult, runOnce } from './run-once.js';
 import { afterPurge, afterSweep, endedRuns, sweep } from './sweep.js';
 
 /** The table step has its own limits: its failure does not fail the run, and the next step of the mirror catches up. */
@@ -40,8 +42,8 @@ export interface Mirror {
   readonly onState: (changes: Partial<MirrorState>) => void;
   /** Called at every step, so that queries show it. */
   readonly onChange: (active: ActiveRun) => void;
-  /** Called before a swap may be sent. If the run fails from here on, it may still be published. */
-  readonly onSent: () => void;
+  /** Called when the run continues in the lake, and before it may send its swap: it may then be published although it fails. */
+  readonly onLake: (reached: 'staged' | 'sent') => void;
 }
 
 /** Runs one request to its end. Throws the error that ended it. */
@@ -64,10 +66,13 @@ async function run(
   active: ActiveRun,
   mirror: Mirror,
 ): Promise<RunReport> {
-  const result = await runOnce(mirror.state, request, active, {
-    onPrepared: (prepared) => mirror.onState({ hookedTo: hookedToOf(mirror.state(), prepared) }),
+  const result = await runOnce(mirror.state(), request, active, {
+    onPrepared: (prepared) => {
+      mirror.onLake('staged');
+      mirror.onState({ hookedTo: hookedToOf(mirror.state(), prepared) });
+    },
     onChange: mirror.onChange,
-    onSent: mirror.onSent,
+    onSent: () => mirror.onLake('sent'),
   });
   const before = mirror.state();
   const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize } = result;
@@ -95,7 +100,7 @@ async function run(
   const run = { resource, outcome: 'published', runId, rows, counts, snapshot } as const;
   const report = { ...run, warnings: all, deletes, ...checks, ...rollbackOf(request, result) };
   const hookWarnings = await startOnPublished(result.onPublished, runId, mirror);
-  const { known, found } = await sweepAfter(result, work, mirror);
+  const { known, found } = await sweepAfter(result, active.runId, work, mirror);
   // The sweep has tried again what an earlier one could not remove.
   const left = all.filter((warning) => warning !== known);
   return { ...report, warnings: limitWarnings([...left, ...hookWarnings, ...found]), error: null };
@@ -110,25 +115,26 @@ export function nominalStartOf(
 }
 
 /**
- * Sweeps after a published run, unless a short run has done it or none is due.
+ * Sweeps after a published run, unless its activity has done it or none is due.
  *
  * @returns `known`: the warning of an earlier sweep, if this one has tried again; `found`: those of this one
  */
 async function sweepAfter(
-  { runId, replaced, sweep: done }: RunResult,
+  { runId, swept }: RunResult,
+  requested: RunId,
   work: 'manual' | 'background',
   mirror: Mirror,
 ): Promise<{ readonly known: string | null; readonly found: readonly string[] }> {
   const known = removalWarning(mirror.state().sweepAt?.refused ?? ALL_REMOVED);
-  if (done === null) return { known: null, found: [] };
-  if (done === 'to do') {
-    const ended = [...replaced, ...endedRuns(mirror.state())].filter((id) => id !== runId);
+  if (swept === null) return { known: null, found: [] };
+  if (swept === 'to do') {
+    const ended = [requested, ...endedRuns(mirror.state())].filter((id) => id !== runId);
     const { changes, warnings } = await sweep(mirror.state(), { runId, replaced: ended, work });
     mirror.onState(changes);
     return { known, found: warnings };
   }
-  mirror.onState(afterSweep(mirror.state(), done, Date.now()));
-  const warning = removalWarning(done.refused);
+  mirror.onState(afterSweep(mirror.state(), swept, Date.now()));
+  const warning = removalWarning(swept.refused);
   return { known, found: warning === null ? [] : [warning] };
 }
 

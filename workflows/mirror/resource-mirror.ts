@@ -25,7 +25,7 @@ import { idProblem, mirrorRequestProblem } from '../../src/core/signals.js';
 import { limitReport } from '../../src/core/text-budget.js';
 import { reportAlerts } from '../shared/alerts.js';
 import { mirrorDetails, showDetails } from '../shared/details.js';
-import { failedReport, mayResume, newerIdOf, toRunError } from '../shared/failures.js';
+import { failedReport, isOvertaken, mayResume, newerIdOf, toRunError } from '../shared/failures.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import {
   mirrorStatus,
@@ -37,9 +37,9 @@ import {
 } from '../shared/messages.js';
 import { handleChecked, wellFormed } from '../shared/signals.js';
 import { executeRequest, nominalStartOf } from './execute-request.js';
+import { writer } from './mirror-writer.js';
 import { alertedBy, answerOf, type Batch, enqueue, isFull, nextBatch, remember } from './queue.js';
 import { countRun } from './run-ended.js';
-import { writer } from './run-steps.js';
 import { discardRun, sweep, untilSweep } from './sweep.js';
 import { checkSyncInput, syncRequest } from './sync-request.js';
 
@@ -228,14 +228,14 @@ class ResourceMirror {
       mode: request.kind === 'run' ? request.mode : request.kind === 'rollback' ? 'rollback' : 'increment',
     };
     this.#setActive(prepared);
-    let mayBePublished = false;
+    let inLake: 'no' | 'staged' | 'sent' = 'no';
     try {
       return await executeRequest(request, prepared, {
         state: () => this.#state,
         onState: (changes) => this.#change(changes),
         onChange: (active) => this.#setActive(active),
-        onSent: () => {
-          mayBePublished = true;
+        onLake: (reached) => {
+          inLake = reached;
         },
       });
     } catch (error) {
@@ -244,7 +244,7 @@ class ResourceMirror {
       const failed = this.#active ?? prepared;
       if (request.kind !== 'purge')
         await this.#afterFailedRun(failed, error, {
-          mayBePublished,
+          inLake,
           nominalStart: nominalStartOf(request, prepared),
         });
       return failedReport(this.#state.resource, failed.runId, error);
@@ -252,28 +252,27 @@ class ResourceMirror {
   }
 
   /**
-   * Removes at once what a failed run wrote, unless its swap may still arrive: then its folders stay until another run is
-   * published, whose sweep removes them before it answers. Pages from which the next run may resume stay as well.
+   * Removes at once what a failed run has in the lake, unless its swap may still arrive: then its folders stay until another
+   * run is published, whose sweep removes them before it answers. Pages from which the next run may resume stay as well. A run
+   * in memory has done it itself.
    */
   async #afterFailedRun(
     failed: ActiveRun,
     error: unknown,
-    { mayBePublished, nominalStart }: { readonly mayBePublished: boolean; readonly nominalStart: number },
+    { inLake, nominalStart }: { readonly inLake: 'no' | 'staged' | 'sent'; readonly nominalStart: number },
   ): Promise<void> {
     const { type } = toRunError(error);
-    const resumable = this.#resumableAfter(failed, error);
+    const own = mayResume(error, failed) ? failed.runId : null;
+    // An activity that would have taken over the pages of an earlier run has taken over none.
+    const resumable = inLake === 'no' ? (this.#state.resumable ?? own) : own;
     // These failures show that the run's swap was not sent, or is lost.
     const isLost = type === 'Displaced' || type === 'Check';
-    const hasWritten = failed.phase !== 'begin';
     const staging = resumable === failed.runId ? 'kept' : 'removed';
     const isStagedOnly = failed.phase === 'extract' && staging === 'kept';
-    if (hasWritten && !isStagedOnly && (!mayBePublished || isLost))
+    if (inLake !== 'no' && !isStagedOnly && (inLake === 'staged' || isLost))
       await this.#discard({ runId: failed.runId, nominalStart, staging });
-    this.#change({
-      // Once another mirror has published instead, this one stays displaced until it publishes again.
-      displaced: this.#state.displaced || (type === 'Displaced' && failed.phase !== 'begin'),
-      resumable,
-    });
+    // Once another mirror has published instead, this one stays displaced until it publishes again.
+    this.#change({ displaced: this.#state.displaced || isOvertaken(error), resumable });
   }
 
   /** Sweeps once more an hour after a purge, because late requests may have restored the purged row. */
@@ -284,12 +283,6 @@ class ResourceMirror {
       ...{ runId: before, replaced: [], work: 'background' },
     });
     this.#change(changes);
-  }
-
-  #resumableAfter(run: ActiveRun, error: unknown): MirrorState['resumable'] {
-    // A run that failed before it read a page does not affect the pages of an earlier run.
-    if (run.phase === 'begin') return this.#state.resumable;
-    return mayResume(error, run) ? run.runId : null;
   }
 
   /** Never rejects: the next published run removes what is left. */

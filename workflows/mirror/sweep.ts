@@ -4,17 +4,16 @@ import type {
   Activities,
   DiscardRunInput,
   MirrorState,
-  ShortSweep,
+  RunSweep,
   SweepInput,
   Swept,
 } from '../../src/core/contract/index.js';
 import { HOUR_MS } from '../../src/core/duration.js';
-import { MAX_SHORT_ATTEMPTS, sweepWarning } from '../../src/core/mirror.js';
+import { sweepWarning } from '../../src/core/mirror.js';
 import { removalWarning } from '../../src/core/removal.js';
-import { attemptRunIds } from '../../src/core/run-id.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf } from '../shared/priority.js';
-import { writer } from './run-steps.js';
+import { writer } from './mirror-writer.js';
 
 /** Less than a day, so that a run that starts a little earlier than the day before still sweeps. */
 const EVERY_MS = 20 * HOUR_MS;
@@ -40,24 +39,32 @@ const DISCARD = {
   retry: { initialInterval: '1 second', maximumInterval: '10 seconds', maximumAttempts: 3 },
 } as const;
 
-/** The sweep that a short run makes itself; `null`: none is due. @param now milliseconds since 1970 */
-export function shortSweep(state: MirrorState, now: number): ShortSweep | null {
+/**
+ * The sweep that the activity of a whole run makes; `null`: none is due. Plain increments sweep once a day, all other runs
+ * always.
+ *
+ * @param now milliseconds since 1970
+ */
+export function sweepOfRun(state: MirrorState, isPlain: boolean, now: number): RunSweep | null {
   const { sweepAt } = state;
   const isDue = sweepAt === null || sweepAt.at <= now;
   const ended = endedRuns(state);
   const hasFailed = ended.length > 0;
-  if (!isDue && !hasFailed) return null;
+  if (isPlain && !isDue && !hasFailed) return null;
   const before = isDue ? (sweepAt?.before ?? null) : null;
-  return { before, ended, scope: hasFailed || before !== null ? 'all' : 'published' };
+  // What was before a new mirror, it does not know.
+  const isFirst = sweepAt === null && state.published === null;
+  const isAll = !isPlain || isFirst || hasFailed || before !== null;
+  return { before, ended, scope: isAll ? 'all' : 'published' };
 }
 
 /**
- * The last run and its attempts, if it was not published. The next published run has begun after its end, so it can no longer
+ * The last run, if it was not published. The next published run has begun after its end, so it can no longer
  * be published then. A store shows whole seconds, so its times may not tell the two runs apart.
  */
 export function endedRuns({ lastRun }: Pick<MirrorState, 'lastRun'>): RunId[] {
   if (lastRun === null || lastRun.outcome === 'published' || lastRun.runId === null) return [];
-  return attemptRunIds(lastRun.runId, MAX_SHORT_ATTEMPTS);
+  return [lastRun.runId];
 }
 
 /**
@@ -90,7 +97,7 @@ export function untilSweep({ sweepAt }: MirrorState, now: number): number | null
 }
 
 /**
- * Sweeps after a published run in separate steps, or after a purge. Never throws: the next run repeats a sweep that failed.
+ * Sweeps after a published run in the lake, or after a purge. Never throws: the next run repeats a sweep that failed.
  *
  * @returns the changed state, and a warning for the report
  */

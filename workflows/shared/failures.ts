@@ -47,6 +47,14 @@ function lastAttempt({ failure }: TimeoutFailure): RunError | null {
   return { type: runErrorType(cause.applicationFailureInfo?.type), message: `gave up: ${cause.message}` };
 }
 
+/** Whether the run lost its swap to another mirror. Otherwise a displaced mirror has stopped at the fence. */
+export function isOvertaken(error: unknown): boolean {
+  const failure = innermost(error);
+  if (!(failure instanceof ApplicationFailure)) return false;
+  const [detail] = (failure.details ?? []) as { readonly isOvertaken?: boolean }[];
+  return detail?.isOvertaken === true;
+}
+
 /** Unwraps activity failures and timeouts. The error of the last attempt says more than the timeout. */
 function innermost(error: unknown): unknown {
   let found = error;

@@ -13,8 +13,7 @@ import { syncRequest } from '../mirror/sync-request.js';
 
 /** The first activity of a run, by name, and the kind of request that leads to it. */
 const FIRST_ACTIVITY: Readonly<Partial<Record<string, MirrorRequest['kind']>>> = {
-  'worktrack.shortRun': 'run',
-  'worktrack.prepareRun': 'run',
+  'worktrack.run': 'run',
   'worktrack.purgeRecord': 'purge',
 } satisfies Partial<Record<keyof Activities, MirrorRequest['kind']>>;
 

@@ -14,15 +14,13 @@ import type {
   MergePartsInput,
   MergePlanned,
   PlanMergeInput,
-  PreparedRun,
-  PrepareRunInput,
   PublishedRun,
   PublishInput,
   PurgeRecordInput,
   RecordPurged,
+  RunDone,
+  RunInput,
   RunRef,
-  ShortRun,
-  ShortRunInput,
   SweepInput,
   Swept,
   TableFollowed,
@@ -32,8 +30,7 @@ import type { WriteBackActivities } from './write-back.js';
 /** Activities by registered name. The prefix avoids clashes with other activities of the same worker. */
 export interface Activities extends WriteBackActivities {
   'worktrack.planExport'(input: ExportInput): Promise<ExportPlan>;
-  'worktrack.shortRun'(input: ShortRunInput): Promise<ShortRun>;
-  'worktrack.prepareRun'(input: PrepareRunInput): Promise<PreparedRun>;
+  'worktrack.run'(input: RunInput): Promise<RunDone>;
   'worktrack.extractPages'(input: ExtractInput): Promise<ExtractResult>;
   'worktrack.findAbsent'(input: FindAbsentInput): Promise<AbsentRecords>;
   'worktrack.confirmDeletes'(input: ConfirmDeletesInput): Promise<ConfirmedDeletes>;

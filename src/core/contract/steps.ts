@@ -216,7 +216,7 @@ export interface PublishInput extends RunRef {
 }
 
 export interface PublishedRun {
-  /** The run that was published, if it is an earlier attempt with its own id. */
+  /** The run that was published, if it is another attempt with its own id. */
   readonly runId?: RunId;
   readonly snapshot: ObjectKey;
   readonly checkpoint: { readonly updatedSince: UtcSeconds };
@@ -230,33 +230,39 @@ export interface PublishedRun {
   readonly rolledBackFrom?: RunId;
 }
 
-/** A whole run in one activity, if it has little to do (docs/explanation/how-it-works.md#short-runs). */
-export interface ShortRunInput extends PrepareRunInput {
+/** A whole run in one activity, as far as it fits into memory (docs/explanation/how-it-works.md#one-activity). */
+export interface RunInput extends PrepareRunInput {
   readonly pageSize: (LearnedPageSize & { readonly runs: number }) | null;
+  /** As in the mirror's state. */
+  readonly hookedTo: RunId | 'beginning' | null;
   /** The sweep that the run makes after it is published. Absent: none is due. */
-  readonly sweep?: ShortSweep;
+  readonly sweep?: RunSweep;
 }
 
-/** The result of a short run. `attempt`: the attempt that gave it, from 1. */
-export type ShortRun =
-  /** Nothing is published, and the separate steps do the run. This attempt has written nothing. */
-  | { readonly kind: 'handed-over'; readonly attempt: number; readonly reason: string }
+/** How the activity of a whole run ended. */
+export type RunDone =
+  /** The run is too large, or has to wait: it continues in the lake, under the run id of the input. */
+  | { readonly kind: 'spilled'; readonly prepared: PreparedRun }
   | {
       readonly kind: 'published';
-      readonly attempt: number;
+      /** This attempt's own run id, or that of an earlier attempt that published the run. */
       readonly runId: RunId;
       readonly run: PublishedRun;
-      /** Page sizes in rows: the configured one and the one in use; `null` if an earlier attempt published the run. */
+      /** As in `PreparedRun`. */
+      readonly table: boolean;
+      /** As in `PreparedRun`. */
+      readonly onPublished: OnPublishedTarget | null;
+      /** Page sizes in rows: the configured one and the one in use; `null` if the run does not show what the service accepts. */
       readonly pageSize: { readonly configured: number; readonly used: number } | null;
-      /** The sweep after the run. Absent: there was none, or it failed; or an earlier attempt published the run. */
-      readonly swept?: Pick<ShortSweep, 'before'> & Pick<Swept, 'isDone' | 'refused'>;
+      /** The sweep after the run; `null`: none was due, or it failed. `to do`: it has to follow. */
+      readonly swept: 'to do' | (Pick<RunSweep, 'before'> & Pick<Swept, 'isDone' | 'refused'>) | null;
     };
 
-/** The sweep that a short run makes. */
-export interface ShortSweep {
+/** The sweep that the activity of a whole run makes. */
+export interface RunSweep {
   /** As in `SweepInput`. */
   readonly before: RunId | null;
-  /** The last run and its attempts, if it failed: it can no longer be published after this one. */
+  /** The last run, if it failed: it can no longer be published after this one. */
   readonly ended: readonly RunId[];
   /** `published`: only the trees of published runs, because nothing else can have garbage. `all`: also `_staging/`. */
   readonly scope: 'published' | 'all';
@@ -264,7 +270,7 @@ export interface ShortSweep {
 
 /** A sweep of a resource (docs/internals/recovery.md#sweep), after a run or a purge. */
 export interface SweepInput extends Fenced {
-  /** Earlier attempts of the published run, and the run that failed before it: they can no longer be published. */
+  /** The run that failed before the published one, and ids of the published run's request that were not published. */
   readonly replaced: readonly RunId[];
   /** Run id of a purge: no object of an unpublished run that began before it may remain. `null`: there was none. */
   readonly before: RunId | null;

@@ -70,7 +70,7 @@ const COPIES_PER_BATCH = 200;
  * Splits a merge into key ranges: the ranges of the base snapshot's parts, or quantiles of the fetched keys if there is
  * none. Ids are mostly ordered by time, so the changes of one night are in few ranges, and all other parts are copied.
  */
-export async function planMerge(
+export async function planTasks(
   input: PlanInput,
 ): Promise<Pick<MergePlan, 'tasks' | 'batches' | 'hasBefore'>> {
   const parts = input.before.filter((part) => part.rows > 0);

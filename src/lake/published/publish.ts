@@ -14,7 +14,7 @@ type Swapped =
   /** The pointer names another run. */
   | { readonly outcome: 'lost'; readonly to: RunId };
 
-/** The most swaps after unclear or spurious answers. The pointer is read before each swap and after the last. */
+/** The most swaps after unclear or spurious answers. The pointer is read after each of them. */
 const TRIES = 5;
 
 /**
@@ -31,13 +31,7 @@ export async function swapPointer(
 ): Promise<Swapped> {
   const key = pointerKey(pointer.resource);
   let unclear: unknown = null;
-  for (let tries = 0; ; tries++) {
-    const found = await store.readIfExists(key);
-    const there = found === null ? null : decodePointer(found.body);
-    if (there?.runId === pointer.runId) return { outcome: 'published' };
-    const version: Expected = found === null ? 'absent' : { etag: found.etag };
-    if (!sameVersion(version, expected)) return { outcome: 'lost', to: there?.runId ?? ('nothing' as RunId) };
-    if (tries === TRIES) throw unclear ?? conditionRefused(store, key);
+  for (let tries = 1; ; tries++) {
     try {
       const result: SwapResult = await store.swap(key, encodePointer(pointer), expected);
       if (result.outcome === 'written') return { outcome: 'published' };
@@ -45,6 +39,12 @@ export async function swapPointer(
       if (!(error instanceof StoreUnclearError)) throw error;
       unclear = error;
     }
+    const found = await store.readIfExists(key);
+    const there = found === null ? null : decodePointer(found.body);
+    if (there?.runId === pointer.runId) return { outcome: 'published' };
+    const version: Expected = found === null ? 'absent' : { etag: found.etag };
+    if (!sameVersion(version, expected)) return { outcome: 'lost', to: there?.runId ?? ('nothing' as RunId) };
+    if (tries === TRIES) throw unclear ?? conditionRefused(store, key);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
-import { beganAfter, isRunId } from '../../core/run-id.js';
+import { beganAfter, haveSameRequest, isRunId } from '../../core/run-id.js';
 import type { RetentionSettings } from '../../core/settings.js';
 import { RUN_FILE } from '../run/run-file.js';
 import type { ListedObject } from '../store/port.js';
@@ -41,7 +41,7 @@ export interface SweepFacts {
   readonly recorded: ReadonlyMap<ObjectKey, Recorded>;
   /** Runs whose snapshots are kept, whatever their age. */
   readonly keep: readonly RunId[];
-  /** Earlier attempts of the head, and the run that failed before it: they can no longer be published. */
+  /** The run that failed before the head, and the id of the head's request: they can no longer be published. */
   readonly replaced: readonly RunId[];
   /** A purge: no object of an unpublished run that began before it may remain. `null`: there is none. */
   readonly before: RunId | null;
@@ -166,7 +166,7 @@ export function unknownComplete(input: Omit<SweepFacts, 'recorded'>): ObjectKey[
  * out.
  *
  * - A folder of a run that is not on the chain and can never be published: all of it was written before the head's run began,
- *   or it belongs to an earlier attempt of the head, or to a run that began before a purge.
+ *   or it belongs to another attempt of the head or of the run that failed before it, or to a run that began before a purge.
  * - But nothing that may have been published: if the chain could not be read to its end, no such folder is removed. If it
  *   could, a folder stays if it is older than the oldest run of the chain, because that is what is left after `latest.json` was
  *   lost; unless the run's staging folder shows that it did not end, and, if the folder is complete, this mirror wrote it.
@@ -184,7 +184,7 @@ export function planSweep(input: SweepFacts): SweepPlan {
   );
   const isGarbage = ({ runId, newest, objects }: RunFolder): boolean => {
     if (marks.published.has(runId) || !isDoomed(runId, newest)) return false;
-    if (replaced.includes(runId)) return true;
+    if (replaced.some((ended) => haveSameRequest(ended, runId))) return true;
     if (!marks.isWhole) return false;
     const manifest = manifestOf(objects);
     if (manifest === undefined) return begun.has(runId) || earliest(objects) >= chainBegan;
@@ -222,8 +222,12 @@ export function doomed(
   const { before, replaced } = input;
   const began = headBegan(input);
   const ended = new Set<string>(replaced);
+  // Attempts of a request in memory have ids of their own. A store shows whole seconds, so their times may equal the head's.
+  const hasEnded = (run: string): boolean =>
+    isRunId(run) && [input.head, ...replaced].some((id) => haveSameRequest(id, run));
   return (run, newest) => {
     if (ended.has(run)) return true;
+    if (newest <= began && hasEnded(run)) return true;
     // Whether a run began before a purge is known by its id alone: a swap of a later one may still arrive.
     if (before !== null && isRunId(run)) return !beganAfter(run, before);
     return newest < began;

@@ -1,4 +1,4 @@
-import type { Cursor, ObjectKey, UtcSeconds } from '../../core/brands.js';
+import type { Cursor, ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type { ExtractResult, ListRead } from '../../core/contract/index.js';
 import type { FullRead } from '../published/manifest.js';
 import type { SortKey } from '../rows/row.js';
@@ -20,6 +20,8 @@ export interface StagedChunk {
   readonly columns: number;
   /** Number of the chain of pages that contained its rows; absent for rows of a rollback's target. */
   readonly chain?: number;
+  /** The run id in its rows; absent for rows of a rollback's target. A run that takes them over gives them its own. */
+  readonly runId?: RunId;
   /** Number of rows dropped because a newer row of this chunk, or of the chunks merged into it, has the same key; absent for none. */
   readonly repeated?: number;
   /** CRC-32 of its block index. */

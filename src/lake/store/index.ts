@@ -1,9 +1,8 @@
 export { ALL_REMOVED, addRemovals, type Removal, removalWarning } from '../../core/removal.js';
-export { AttemptStore, realStore } from './attempt-store.js';
-export { HandOver } from './errors/hand-over.js';
 export { ObjectNotFoundError } from './errors/object-not-found-error.js';
 export { StoreError, type StoreErrorKind } from './errors/store-error.js';
 export { StoreUnclearError } from './errors/store-unclear-error.js';
+export { HeldStore } from './held-store.js';
 export { toObjectKey } from './key.js';
 export { openStore } from './open.js';
 export type {

@@ -16,7 +16,7 @@ export interface AttemptFailure {
 }
 
 /** Activities that read a list. Their heartbeats have the details `ExtractHeartbeat`. */
-export const READING: readonly string[] = ['worktrack.extractPages', 'worktrack.shortRun'];
+export const READING: readonly string[] = ['worktrack.extractPages', 'worktrack.run'];
 
 /** `PENDING_ACTIVITY_STATE_STARTED`: a worker is executing the attempt. */
 const STARTED = 2;

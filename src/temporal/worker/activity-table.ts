@@ -13,8 +13,7 @@ interface ActivityFacts {
 /** What a worker knows about each activity of this package. */
 const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
   'worktrack.planExport': { phase: 'plan' },
-  'worktrack.shortRun': { phase: 'begin' },
-  'worktrack.prepareRun': { phase: 'begin', step: 'first' },
+  'worktrack.run': { phase: 'begin', step: 'first' },
   'worktrack.extractPages': { phase: 'extract', step: 'middle' },
   'worktrack.findAbsent': { phase: 'extract', step: 'middle' },
   'worktrack.confirmDeletes': { phase: 'extract', step: 'middle' },

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ActivityDeps, OpenConnection } from '../../../activities/index.js';
 import { selectConnection } from '../../config/index.js';
 import { ConfigurationError } from '../../core/configuration-error.js';
+import type { RunDone } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
 import { type Meter, NO_METER } from '../../core/metrics.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
@@ -97,7 +98,7 @@ export function openConnections(
       if (id !== null && (step === 'first' || step === 'middle')) ofRuns.set(id, used);
       try {
         const result = await running.run(used, work);
-        if (id !== null && step === 'last') ofRuns.delete(id);
+        if (id !== null && (step === 'last' || isOver(result))) ofRuns.delete(id);
         return result;
       } finally {
         used.at = Date.now();
@@ -146,4 +147,9 @@ function configured(settings: Settings, name: string): ConnectionSettings {
       remedy: `Add it to the worker's file, and reload the worker (kill -HUP ${process.pid}) or restart it.`,
     },
   );
+}
+
+/** Whether the first activity of a run has done all of it. */
+function isOver(result: unknown): boolean {
+  return (result as Partial<RunDone> | null | undefined)?.kind === 'published';
 }

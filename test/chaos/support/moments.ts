@@ -1,8 +1,12 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A point in a run at which processes are killed. */
-export const MOMENTS = ['start', 'extract', 'merge', 'publish', 'after'] as const;
+/**
+ * A point in a run at which processes are killed. A run stages in the lake only once it has spilled; see `SPILLED`.
+ */
+export const MOMENTS = ['start', 'extract', 'merge', 'parts', 'publish', 'after'] as const;
+/** Moments of a run in the lake. */
+export const SPILLED: readonly string[] = ['extract', 'merge'];
 /** The same for a run that merges its chunks into longer runs while it reads. */
 export const LONG_MOMENTS = ['longer run', 'longer run is staged', 'merge'] as const;
 export type Moment = (typeof MOMENTS)[number] | (typeof LONG_MOMENTS)[number];
@@ -46,6 +50,7 @@ export class RunWatch {
       return false;
     }
     const fresh = (await this.#runs()).filter(({ run }) => !this.#known.has(run));
+    if (moment === 'parts') return fresh.length > 0;
     for (const { run, date } of fresh) {
       const folder = join(this.#folder, this.#resource, 'changes', date, `run=${run}`);
       if (!(await list(folder)).includes('_datapackage.json')) continue;

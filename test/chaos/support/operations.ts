@@ -1,6 +1,6 @@
 import type { Random } from '../../support/random.js';
 import { purge, rollback, takeOver } from './amendments.js';
-import { LONG_MOMENTS, MOMENTS, type Moment, RunWatch } from './moments.js';
+import { LONG_MOMENTS, MOMENTS, type Moment, RunWatch, SPILLED } from './moments.js';
 import { published } from './published.js';
 import type { World } from './world.js';
 import { calendarWriteBack, timeEntriesWriteBack } from './write-backs.js';
@@ -12,8 +12,8 @@ export interface Operation {
   readonly moments: readonly string[];
   /** Whether the lake has all records of the service afterwards. */
   readonly mirrorsAll: boolean;
-  /** Chooses the details of the operation. Starts nothing. */
-  prepare(world: World, random: Random): Promise<PreparedOperation>;
+  /** Chooses the details of the operation, which is to reach the moment. Starts nothing. */
+  prepare(world: World, random: Random, moment: string): Promise<PreparedOperation>;
 }
 
 /** A chosen operation that can be run. */
@@ -49,6 +49,15 @@ export function exportAll(world: World): Promise<void> {
   return published(world, 'exportWorkflow', {});
 }
 
+/** Of the runs that are not killed in the lake. */
+const SPILLED_SHARE = 0.2;
+
+/** Lets the service demand a wait for the second page, for which no run stays in memory. */
+async function letWait(world: World, resource: string): Promise<void> {
+  const fault = { kind: 'status', status: 429, retryAfter: 6 };
+  await world.control('POST', 'faults', { match: { resource, page: 1 }, remaining: 1, fault });
+}
+
 /** An operation that reads the service. `checkMirrored` checks its result. */
 function mirroring(
   name: string,
@@ -60,9 +69,11 @@ function mirroring(
     name,
     moments,
     mirrorsAll: true,
-    async prepare(world, random) {
-      const watch = new RunWatch(world.lakeFolder, random.pick(world.resources));
+    async prepare(world, random, moment) {
+      const resource = random.pick(world.resources);
+      const watch = new RunWatch(world.lakeFolder, resource);
       await watch.begin();
+      if (SPILLED.includes(moment) || random.share() < SPILLED_SHARE) await letWait(world, resource);
       return {
         run: () => published(world, workflow, input),
         reached: (moment) => watch.reached(moment as Moment),

@@ -53,7 +53,7 @@ export function describePlan({ operation, ends, moment }: Plan): string {
  * @returns whether the operation was in progress when the processes were killed
  */
 export async function carryOut(plan: Plan, world: World, random: Random): Promise<boolean> {
-  const undertaking = await plan.operation.prepare(world, random);
+  const undertaking = await plan.operation.prepare(world, random, plan.moment);
   let over = false;
   const running = undertaking.run().finally(() => {
     over = true;

@@ -19,7 +19,7 @@ const PLANS: readonly Pick<Plan, 'operation' | 'moment' | 'ends'>[] = [
     ],
   },
   {
-    // A short run stages nothing, so only a longer one has this moment.
+    // A run in memory stages nothing, so only a longer one has this moment.
     operation: operation('full export'),
     moment: 'extract',
     ends: [

@@ -84,7 +84,7 @@ const anotherRun = async ({ mirror, change }: LateWorld): Promise<void> => {
 
 describe('a late write of a replaced attempt', () => {
   it.each([
-    'worktrack.prepareRun',
+    'worktrack.run',
     'worktrack.extractPages',
     'worktrack.planMerge',
     'worktrack.mergeParts',
@@ -94,13 +94,13 @@ describe('a late write of a replaced attempt', () => {
     expect(await everyWriteLate(activity, { act: anotherRun })).toBeGreaterThan(0);
   });
 
-  it.each([2, 0])('does no harm in a short run with %i changed rows', async (changed) => {
+  it.each([2, 0])('does no harm in a run in memory with %i changed rows', async (changed) => {
     const act = async ({ mirror, change }: LateWorld): Promise<void> => {
       if (changed > 0) change();
-      expect(await mirror.shortRun()).not.toBeNull();
+      expect(await mirror.inMemory()).not.toBeNull();
     };
     // Those of the probe of the store, and seven objects.
-    expect(await everyWriteLate('worktrack.shortRun', { act, untilSweep: true })).toBeGreaterThanOrEqual(7);
+    expect(await everyWriteLate('worktrack.run', { act, untilSweep: true })).toBeGreaterThanOrEqual(7);
   });
 
   it('does no harm in the first run of a resource: worktrack.mergeParts and worktrack.publish', async () => {
@@ -115,7 +115,7 @@ describe('a late write of a replaced attempt', () => {
     }
   });
 
-  it.each(['worktrack.prepareRun', 'worktrack.mergeParts', 'worktrack.publish'] as const)(
+  it.each(['worktrack.run', 'worktrack.mergeParts', 'worktrack.publish'] as const)(
     'does no harm in a rollback: %s',
     async (activity) => {
       const before = async (world: LateWorld): Promise<void> => {

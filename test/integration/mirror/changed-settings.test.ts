@@ -137,7 +137,7 @@ describe(`settings that change (seed ${SEED}, ${ROUNDS} rounds)`, () => {
       for (let n = 0; n < 24; n++) admin.create(path, { ...texts.record(), ...dateOf(path, admin.now()) });
     let settings = PLAIN;
     const log: string[] = [];
-    const seen = { restated: 0, unrestored: 0, full: 0, short: 0, refused: 0, rolledBack: 0, computed: 0 };
+    const seen = { restated: 0, unrestored: 0, full: 0, inMemory: 0, refused: 0, rolledBack: 0, computed: 0 };
     await world.check(await world.run(settings), settings);
     const runs: Ended['runId'][] = [mirror.published!];
     for (let round = 0; round < ROUNDS; round++) {
@@ -166,7 +166,7 @@ describe(`settings that change (seed ${SEED}, ${ROUNDS} rounds)`, () => {
         seen.unrestored += manifest.counts.unrestored ?? 0;
         if (manifest.mode === 'full') seen.full++;
         else if (manifest.counts.restated > 0) seen.computed++;
-        if (ended.short) seen.short++;
+        if (ended.inMemory) seen.inMemory++;
       } catch (error) {
         throw new Error(`${log.slice(-6).join('\n')}\n${(error as Error).message}`, { cause: error });
       }
@@ -205,7 +205,7 @@ describe('A change of settings', () => {
     await use({ mask: { email: 'hash' } });
     const run = await mirror.run();
     expect((await mirror.current()).manifest.mode).toBe('increment');
-    expect(run).toMatchObject({ short: true, counts: { restated: 10, inserted: 0, updated: 0 } });
+    expect(run).toMatchObject({ inMemory: true, counts: { restated: 10, inserted: 0, updated: 0 } });
     expect(run.warnings).toEqual([
       'settings: things hides "email" from now on, but earlier snapshots and change logs still hold the clear values; ' +
         'snapshots are removed after 30 days, change logs are kept',

@@ -52,7 +52,7 @@ describe('checks before publish', () => {
   afterAll(() => stack?.stop());
 
   it.each([
-    ['a short run', []],
+    ['a run in memory', []],
     ['a full run', ['--full']],
   ])('stop %s: exit code 1, and nothing of it is published', async (_, options) => {
     const before = await readPointer(stack.store, 'tasks');

@@ -57,15 +57,14 @@ describe('snapshots that expire on quiet nights', () => {
     return { activities: (await activities()).slice(before), requests, dates, warnings };
   }
 
-  it('are removed by the short run itself, with three requests to the store more', async () => {
+  it('are removed by the run itself, with three requests to the store more', async () => {
     await start();
     const removed: string[] = [];
     for (let at = 0; at < 12; at++) {
       const { activities, requests, dates } = await night();
       expect(dates.length).toBe(Math.min(at + 1, RETENTION_DAYS));
-      // The first run takes the separate steps.
       if (at === 0) continue;
-      expect(activities).toEqual(['worktrack.shortRun']);
+      expect(activities).toEqual(['worktrack.run']);
       // The organization is checked once a minute, with up to six requests for each connection.
       const own = requests.filter((one) => !one.includes('/projects/'));
       const isExpiring = at >= RETENTION_DAYS;
@@ -87,7 +86,7 @@ describe('snapshots that expire on quiet nights', () => {
     const listing = { method: 'GET', path: /prefix=[^&]*tasks(%2F|\/)(&|$)/, remaining: 1 } as const;
     s3.add({ ...listing, fault: { kind: 'status', status: 403, code: 'AccessDenied' } });
     const listed = await night();
-    expect(listed.activities).toEqual(['worktrack.shortRun']);
+    expect(listed.activities).toEqual(['worktrack.run']);
     expect(listed.warnings).toContain('sweep: what earlier runs left could not be removed');
     expect(listed.dates).toHaveLength(RETENTION_DAYS + 1);
 
@@ -98,14 +97,14 @@ describe('snapshots that expire on quiet nights', () => {
     s3.add({ method: 'DELETE', fault: { kind: 'status', status: 403, code: 'AccessDenied' } });
     const refused = await night();
     s3.clear();
-    expect(refused.activities).toEqual(['worktrack.shortRun']);
+    expect(refused.activities).toEqual(['worktrack.run']);
     expect(refused.warnings).toMatch(/refused to remove \d+ objects/);
     expect(refused.dates).toHaveLength(RETENTION_DAYS + 2);
     for await (const { key } of stack.store.list(`${RESOURCE}/snapshots/${refused.dates[0]}/`))
       expect(key).not.toContain('_datapackage.json');
 
     const last = await night();
-    expect(last.activities).toEqual(['worktrack.shortRun']);
+    expect(last.activities).toEqual(['worktrack.run']);
     expect(last.warnings).toBe('');
     expect(last.dates).toHaveLength(RETENTION_DAYS);
   }, 300_000);

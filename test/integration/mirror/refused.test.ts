@@ -40,7 +40,9 @@ describe('a refusal by the service', () => {
       const history = await stack.temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
       expect(historyText(history)).not.toContain(SECRET);
     }
-    for (const file of await readdir(stack.lakeFolder, { recursive: true, withFileTypes: true })) {
+    // A run that is refused at its first page writes nothing.
+    const files = await readdir(stack.lakeFolder, { recursive: true, withFileTypes: true }).catch(() => []);
+    for (const file of files) {
       if (file.isFile())
         expect(await readFile(join(file.parentPath, file.name), 'latin1')).not.toContain(SECRET);
     }

@@ -101,7 +101,7 @@ describe('the sweep after an export', () => {
     await nextSecond();
 
     stack.simulator.admin.touch('projects', { count: 2, pick: 'spread' });
-    // A short run would not sweep again on the same day.
+    // A run in memory would not sweep again on the same day.
     const result = await stack.export({ full: true });
     expect(result.outcome).toBe('published');
 

@@ -29,7 +29,6 @@ describe('the activities of exports', () => {
       fault: { kind: 'status', status: 402 },
     });
     await stack.startWorker();
-    // The first night takes all steps, the second one a short run.
     for (const _ of [1, 2]) expect((await stack.export()).outcome).toBe('refused');
     const limits = new Map<string, number>();
     for await (const { workflowId, runId } of stack.workflows()) {
@@ -47,15 +46,7 @@ describe('the activities of exports', () => {
         );
       }
     }
-    const names = [
-      'planExport',
-      'shortRun',
-      'prepareRun',
-      'publish',
-      'startOnPublished',
-      'reportAlerts',
-      'notify',
-    ];
+    const names = ['planExport', 'run', 'publish', 'startOnPublished', 'reportAlerts', 'notify'];
     for (const name of names) expect(limits.get(`worktrack.${name}`), name).toBeGreaterThanOrEqual(HOUR_S);
     for (const [name, limit] of limits) expect(limit, name).toBeGreaterThanOrEqual(HOUR_S);
   });

@@ -21,7 +21,7 @@ it('records exports and increments', async () => {
   await mirror('runs');
 });
 
-it('records short runs, one that is handed over, and one after a failed run', async () => {
+it('records runs in memory, one that goes on in the lake, and one after a failed run', async () => {
   await started({ resources: '[projects]', yaml: '    sync: { pageSize: 15 }\n' });
   await stack.export();
   stack.simulator.admin.advance(60 * 60_000);
@@ -29,6 +29,11 @@ it('records short runs, one that is handed over, and one after a failed run', as
   stack.simulator.admin.touch('projects', { count: 2, pick: 'spread' });
   await exported('short');
   stack.simulator.admin.touch('projects', { count: 20, pick: 'spread' });
+  stack.simulator.admin.faults.add({
+    match: { resource: 'projects', page: 1 },
+    remaining: 1,
+    fault: { kind: 'status', status: 429, retryAfter: 6 },
+  });
   await stack.export();
   stack.simulator.admin.faults.add({
     match: { resource: 'projects' },
@@ -37,7 +42,7 @@ it('records short runs, one that is handed over, and one after a failed run', as
   await stack.export();
   stack.simulator.admin.faults.clear();
   await stack.export();
-  await mirror('short-runs');
+  await mirror('spilled');
 });
 
 it('records runs that wait for the next second', async () => {

@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/activity';
 import { expect, it } from 'vitest';
 import type { ActivityDeps } from '../../../activities/shared/deps.js';
 import { reportDisplacement } from '../../../activities/shared/displacement.js';
-import { readRun } from '../../../activities/shared/documents.js';
+import { LakeStaging } from '../../../activities/shared/lake-staging.js';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import type { RunRef } from '../../../src/core/contract/index.js';
 import { pointerKey } from '../../../src/lake/published/layout.js';
@@ -39,7 +39,7 @@ it.each([
     contentType: 'application/json',
   });
   const deps = { connection: () => ({ store: lake.store }) } as unknown as ActivityDeps;
-  const activity = reportDisplacement(deps, (ref: RunRef) => readRun(lake.store, ref));
+  const activity = reportDisplacement(deps, (ref: RunRef) => new LakeStaging(lake.store, ref, 1).run());
 
   const error = await activity(RUN).catch((failure: unknown) => failure);
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { mergeSlice } from '../../../activities/extract/longer-runs.js';
+import { LakeStaging } from '../../../activities/shared/lake-staging.js';
 import type { ExtractInput } from '../../../src/core/contract/index.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import { toChunk } from '../../../src/lake/chunk/write.js';
@@ -45,8 +46,9 @@ async function chunk(chain: number, rows: readonly string[], more: Partial<Stage
 function merged(chunks: readonly StagedChunk[], chain: number, to = chunks.length) {
   const input = { resource: 'tasks', runId: NEW_RUN, call: 3 } as unknown as ExtractInput;
   const { signal: stop } = new AbortController();
+  const staging = new LakeStaging(lake.store, input, 1);
   const stage = { ...firstStage(run, 1), chunks, chain, columns: COLUMNS, duplicates: 10 };
-  return mergeSlice({ store: lake.store, run, input, stop, draining: () => false }, stage, { from: 0, to });
+  return mergeSlice({ staging, run, input, stop, draining: () => false }, stage, { from: 0, to });
 }
 
 async function rowsOf({ key }: StagedChunk): Promise<string[]> {

@@ -1,8 +1,10 @@
+import { Context } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { createExtractPages } from '../../../activities/extract/extract-pages.js';
+import { extractPages } from '../../../activities/extract/extract-pages.js';
+import { temporalClock } from '../../../activities/shared/activity-context.js';
 import type { ActivityDeps, OpenConnection } from '../../../activities/shared/deps.js';
-import { stagedKey, writeRun } from '../../../activities/shared/documents.js';
 import { withFailures } from '../../../activities/shared/failures.js';
+import { fixRun, LakeStaging, stagedKey } from '../../../activities/shared/lake-staging.js';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExtractInput, ExtractResult, ListRead } from '../../../src/core/contract/index.js';
 import { NO_METER } from '../../../src/core/metrics.js';
@@ -116,7 +118,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     shapes: [shapeOf(profileOf(), null)],
     ...options.run,
   } as unknown as RunFile;
-  await writeRun(store, ref, run);
+  await fixRun(store, run);
   const settings = { masking: null } as unknown as OpenConnection['settings'];
   const random = () => 0;
   const connection = { settings, store, client: client(url, { random }) };
@@ -128,7 +130,10 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     draining: () => pages >= drainAt,
     meter: NO_METER,
   };
-  const extract = withFailures(createExtractPages(deps));
+  const extract = withFailures((input: ExtractInput) => {
+    const staging = new LakeStaging(store, ref, Context.current().info.attempt);
+    return extractPages({ deps, connection, staging, clock: temporalClock(() => deps.now()) }, input);
+  });
   const read = options.read ?? { number: 0, kind: 'list' };
   let result = null as ExtractResult | null;
   for (let call = 0; ; call++) {

@@ -3,6 +3,7 @@ import type { FetchedPage } from '../../../activities/extract/page-chain.js';
 import { PageReader } from '../../../activities/extract/page-reader.js';
 import { runSpace } from '../../../activities/extract/run-space.js';
 import { Stager } from '../../../activities/extract/stager.js';
+import { LakeStaging } from '../../../activities/shared/lake-staging.js';
 import { type Cursor, toByteString } from '../../../src/core/brands.js';
 import type { ExtractInput } from '../../../src/core/contract/index.js';
 import { firstStage } from '../../../src/lake/run/stage.js';
@@ -22,7 +23,7 @@ async function staged(pages: readonly (readonly string[])[]) {
   const reader = new PageReader(run, []);
   const first = firstStage(run, 1);
   const stager = new Stager(
-    { store: lake.store, run, input, attempt: 1, reader, now: Date.now, onStaged: () => {} },
+    { staging: new LakeStaging(lake.store, input, 1), run, input, reader, now: Date.now, onStaged: () => {} },
     first,
     null,
   );

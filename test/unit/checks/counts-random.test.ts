@@ -239,7 +239,7 @@ describe(`the counts of checks (seed ${SEED})`, () => {
               ),
               '    sync: { overlap: 1s }',
             );
-          const { short, warnings } = await mirror.run(reconcile ? { reconcile } : {});
+          const { inMemory, warnings } = await mirror.run(reconcile ? { reconcile } : {});
           const { manifest } = await mirror.current();
           const rows = (name: string) => manifest.checks!.find((one) => one.name === name)!.rows;
           const found = {
@@ -268,7 +268,7 @@ describe(`the counts of checks (seed ${SEED})`, () => {
             ]);
           } else expect(rows('rows of run')).toBe(all.length);
           expect(warnings.filter((text) => text.startsWith('check: ')).length).toBeGreaterThan(0);
-          expect(typeof short).toBe('boolean');
+          expect(typeof inMemory).toBe('boolean');
           // Every row is read and counted again, apart from what the runs have added and subtracted.
           const verified = await verifyResource(mirror.store, mirror.settings, 'tasks');
           expect(verified.problems).toEqual([]);

@@ -134,7 +134,7 @@ async function act(world: World, who: number, kind: Kind): Promise<void> {
       const id = random.pick(mirror.simulator.admin.records('tasks').map(idOf));
       mirror.simulator.admin.remove('tasks', [id]);
       await mirror.purge(id);
-    } else ended = (await mirror.run({ adopt: adopts, short: random.below(2) === 0 })).runId;
+    } else ended = (await mirror.run({ adopt: adopts, inMemory: random.below(2) === 0 })).runId;
   } catch (error) {
     if (!(error instanceof ApplicationFailure) || error.type !== 'Displaced') throw error;
     expect(mayWrite, error.message).toBe(false);

@@ -139,7 +139,7 @@ async function twoNights({ mirror, log, seen, reconcileEvery }: World): Promise<
   for (const at of [0, 1]) {
     mirror.clock += DAY;
     admin.advance(DAY);
-    const run = await mirror.run(at === 0 ? {} : { short: true });
+    const run = await mirror.run(at === 0 ? {} : { inMemory: true });
     log.push(`run ${run.runId} ${JSON.stringify(run.counts)} ${run.warnings.join('; ')}`);
     const listed = new Map(admin.records('tasks', 'listed').map((text) => [idOf(text), text]));
     const { rows } = await readSnapshot(mirror.store, 'tasks');

@@ -18,11 +18,11 @@ describe('the connections of a worker after a reload', () => {
 
   it('stay the same for a run in progress, and are new for the next run', async () => {
     connections = openConnections(settingsWith(OLD));
-    expect(await pageSize('worktrack.prepareRun', run('a'))).toBe(100);
+    expect(await pageSize('worktrack.run', run('a'))).toBe(100);
     connections.replace(settingsWith(NEW));
     expect(await pageSize('worktrack.extractPages', run('a'))).toBe(100);
     expect(await pageSize('worktrack.planExport', { connection: 'acme' })).toBe(200);
-    expect(await pageSize('worktrack.prepareRun', run('b'))).toBe(200);
+    expect(await pageSize('worktrack.run', run('b'))).toBe(200);
     expect(await pageSize('worktrack.sweep', run('a'))).toBe(100);
     // The run has ended; only a new one could have this id.
     expect(await pageSize('worktrack.extractPages', run('a'))).toBe(200);
@@ -30,9 +30,9 @@ describe('the connections of a worker after a reload', () => {
 
   it('are new for each attempt of a run that could not begin', async () => {
     connections = openConnections(settingsWith(OLD));
-    expect(await pageSize('worktrack.prepareRun', run('a'))).toBe(100);
+    expect(await pageSize('worktrack.run', run('a'))).toBe(100);
     connections.replace(settingsWith(NEW));
-    expect(await pageSize('worktrack.prepareRun', run('a'))).toBe(200);
+    expect(await pageSize('worktrack.run', run('a'))).toBe(200);
   });
 
   it('stay the same during an activity that belongs to no run', async () => {
@@ -59,7 +59,7 @@ describe('the connections of a worker after a reload', () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     try {
       connections = openConnections(settingsWith(OLD));
-      for (const id of ['waits', 'ended']) await pageSize('worktrack.prepareRun', run(id));
+      for (const id of ['waits', 'ended']) await pageSize('worktrack.run', run(id));
       connections.replace(settingsWith(NEW));
       vi.advanceTimersByTime(23 * 3_600_000);
       expect(await pageSize('worktrack.extractPages', run('waits'))).toBe(100);

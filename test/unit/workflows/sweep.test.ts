@@ -4,13 +4,13 @@ import type { MirrorState, RunReport, SweepDue } from '../../../src/core/contrac
 import { HOUR_MS } from '../../../src/core/duration.js';
 import { newMirror } from '../../../src/core/mirror.js';
 import { ALL_REMOVED } from '../../../src/core/removal.js';
-import { afterPurge, afterSweep, shortSweep, untilSweep } from '../../../workflows/mirror/sweep.js';
+import { afterPurge, afterSweep, sweepOfRun, untilSweep } from '../../../workflows/mirror/sweep.js';
 
 const NOW = Date.parse('2026-11-21T02:00:00Z');
 const PURGE = '20261121T010000Z-00000001' as RunId;
 const LATER = '20261121T013000Z-00000002' as RunId;
-/** The failed run, and its further attempts. */
-const ENDED = [LATER, '20261121T013000Z-00000003', '20261121T013000Z-00000004'];
+/** The failed run. */
+const ENDED = [LATER];
 const DONE = { isDone: true, refused: ALL_REMOVED } as const;
 const REFUSED = { refused: 2, said: '403 AccessDenied' };
 
@@ -21,24 +21,28 @@ function state(sweepAt: SweepDue | null, outcome: RunReport['outcome'] | null = 
 
 const due = (at: number, before: RunId | null = null): SweepDue => ({ at, before, refused: null });
 
-describe('a short run', () => {
+describe('the activity of a whole run', () => {
   it('sweeps if that is due, and else only after a failed run', () => {
-    expect(shortSweep(state(null), NOW)).toEqual({ before: null, ended: [], scope: 'published' });
-    expect(shortSweep(state(due(NOW)), NOW)).toEqual({ before: null, ended: [], scope: 'published' });
-    expect(shortSweep(state(due(NOW + 1)), NOW)).toBeNull();
-    expect(shortSweep(state(due(NOW + 1), null), NOW)).toBeNull();
+    expect(sweepOfRun(state(null), true, NOW)).toEqual({ before: null, ended: [], scope: 'all' });
+    expect(sweepOfRun(state(due(NOW)), true, NOW)).toEqual({ before: null, ended: [], scope: 'published' });
+    expect(sweepOfRun(state(due(NOW + 1)), true, NOW)).toBeNull();
+    expect(sweepOfRun(state(due(NOW + 1), null), true, NOW)).toBeNull();
     for (const outcome of ['failed', 'refused', 'cancelled'] as const)
-      expect(shortSweep(state(due(NOW + 1), outcome), NOW)).toEqual({
+      expect(sweepOfRun(state(due(NOW + 1), outcome), true, NOW)).toEqual({
         before: null,
         ended: ENDED,
         scope: 'all',
       });
   });
 
+  it('always sweeps if it is no plain increment', () => {
+    expect(sweepOfRun(state(due(NOW + 1)), false, NOW)).toEqual({ before: null, ended: [], scope: 'all' });
+  });
+
   it('makes the sweep that a purge requires, but not too early', () => {
-    expect(shortSweep(state(due(NOW, PURGE)), NOW)).toEqual({ before: PURGE, ended: [], scope: 'all' });
-    expect(shortSweep(state(due(NOW + 1, PURGE)), NOW)).toBeNull();
-    expect(shortSweep(state(due(NOW + 1, PURGE), 'failed'), NOW)).toEqual({
+    expect(sweepOfRun(state(due(NOW, PURGE)), true, NOW)).toEqual({ before: PURGE, ended: [], scope: 'all' });
+    expect(sweepOfRun(state(due(NOW + 1, PURGE)), true, NOW)).toBeNull();
+    expect(sweepOfRun(state(due(NOW + 1, PURGE), 'failed'), true, NOW)).toEqual({
       before: null,
       ended: ENDED,
       scope: 'all',

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../../src/core/brands.js';
 import { byKey, inRange } from '../../../../src/lake/merge/keys.js';
-import { type MergeTask, type PlanInput, planMerge } from '../../../../src/lake/merge/plan.js';
+import { type MergeTask, type PlanInput, planTasks } from '../../../../src/lake/merge/plan.js';
 import type { KeyRange } from '../../../../src/lake/merge/source.js';
 import type { Block } from '../../../../src/lake/part/index-file.js';
 import type { PublishedPart } from '../../../../src/lake/published/manifest.js';
@@ -45,7 +45,7 @@ function partOf(keys: readonly number[], at: number): PublishedPart {
 }
 
 interface Planned {
-  readonly plan: Awaited<ReturnType<typeof planMerge>>;
+  readonly plan: Awaited<ReturnType<typeof planTasks>>;
   /** Blocks whose keys were read. */
   readonly looked: number;
 }
@@ -90,7 +90,7 @@ async function planOf(given: Given): Promise<Planned> {
       return blockKeys[chunk]![block]!.map(keyOf);
     },
   };
-  return { plan: await planMerge(input), looked };
+  return { plan: await planTasks(input), looked };
 }
 
 const keySet = (maxLength: number, minLength = 0) =>

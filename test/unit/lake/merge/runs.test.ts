@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { mergeSlice } from '../../../../activities/extract/longer-runs.js';
 import { mergeTask } from '../../../../activities/merge/task.js';
+import { LakeStaging } from '../../../../activities/shared/lake-staging.js';
 import type { ByteString, Cells, ObjectKey, RunId } from '../../../../src/core/brands.js';
 import type { ExtractInput } from '../../../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../../../src/core/settings.js';
@@ -12,7 +13,7 @@ import { RowWriter } from '../../../../src/lake/chunk/row-writer.js';
 import { writeChunk } from '../../../../src/lake/chunk/write.js';
 import { maxOverlap } from '../../../../src/lake/merge/keys.js';
 import { zeroCounts } from '../../../../src/lake/merge/merge.js';
-import { type MergePlan, planMerge, type TaskResult } from '../../../../src/lake/merge/plan.js';
+import { type MergePlan, planTasks, type TaskResult } from '../../../../src/lake/merge/plan.js';
 import { framingOf, framingOfChunk } from '../../../../src/lake/part/framing.js';
 import { indexKey } from '../../../../src/lake/part/index-file.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
@@ -200,7 +201,8 @@ class Mirror {
     const read = { ...run, sync: { pageSize: 1 } } as RunFile;
     const stage = { ...firstStage(read, 1), columns: columns.toColumns(), chunks, duplicates };
     if (chunks.length === 0) return stage;
-    const options = { store: lake.store, run, input, stop, draining: () => false };
+    const staging = new LakeStaging(lake.store, input, 1);
+    const options = { staging, run, input, stop, draining: () => false };
     const merged = await mergeSlice(options, stage, { from: 0, to: chunks.length });
     expect(maxOverlap(merged.chunks)).toBe(1);
     return { chunks: [...merged.chunks], duplicates: merged.duplicates };
@@ -223,7 +225,7 @@ class Mirror {
       chunks,
       lastChain: 0,
       gone: null,
-      ...(await planMerge({
+      ...(await planTasks({
         before: this.before?.parts ?? [],
         chunks,
         blocks,
@@ -244,10 +246,19 @@ class Mirror {
     if (task.kind === 'merge') {
       const keys = gone.map((id) => bytes(id) as SortKey);
       const signal = new AbortController().signal;
+      const ref = { resource: run.resource.name, runId: run.runId };
       return {
         task: at,
         ...(await mergeTask({
-          ...{ store: lake.store, run, plan, task, gone: keys, token: '00000000', signal },
+          ...{
+            staging: new LakeStaging(lake.store, ref, 1),
+            run,
+            plan,
+            task,
+            gone: keys,
+            token: '00000000',
+            signal,
+          },
           signs: { repeated: 0, found: 0 },
         })),
       };

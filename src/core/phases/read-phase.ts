@@ -1,11 +1,8 @@
-import type { ActivityInterfaceFor } from '@temporalio/workflow';
-import type { ObjectKey } from '../../src/core/brands.js';
-import type { Activities, ExtractResult, ListRead, RunRef } from '../../src/core/contract/index.js';
+import type { ObjectKey } from '../brands.js';
+import type { ExtractResult, ListRead, RunRef } from '../contract/index.js';
+import type { Steps } from './phase-steps.js';
 
-/** The activities as a workflow calls them. */
-export type LongActivities = ActivityInterfaceFor<Activities>;
-
-/** The starting point of an extraction. */
+/** The starting point of a reading. */
 interface Start {
   /** What is already staged, for example by an earlier failed run; `null`: nothing. */
   readonly staged: ExtractResult | null;
@@ -13,8 +10,8 @@ interface Start {
   readonly pageSize: number | null;
 }
 
-/** The sequential reads of one run. Each continues from the stage document that the previous one wrote. */
-export class Extraction {
+/** The phase that reads the list. Each reading of a run continues from the stage document that the one before it wrote. */
+export class Reading {
   #last: ExtractResult | null;
   #calls = 0;
   #reads = 0;
@@ -22,7 +19,7 @@ export class Extraction {
 
   constructor(
     private readonly ref: RunRef,
-    private readonly activities: LongActivities,
+    private readonly steps: Steps,
     private readonly start: Start,
     private readonly onProgress: (extracted: ExtractResult) => void,
   ) {
@@ -36,20 +33,18 @@ export class Extraction {
     // A resumed run may already have staged the whole list.
     let done = read.number === 0 && this.#last?.done === true;
     while (!done) {
-      this.#last = await this.activities['worktrack.extractPages'].executeWithOptions(
+      const from =
+        this.#calls === 0 ? '' : `, from page ${this.#last?.pages ?? 0}, ${this.#last?.rows ?? 0} rows`;
+      this.#last = await this.steps.extractPages(
         {
-          summary: `${this.ref.resource}: ${kind}${this.#calls === 0 ? '' : `, from page ${this.#last?.pages ?? 0}`}`,
+          ...this.ref,
+          call: this.#calls++,
+          after: this.#last?.stage ?? null,
+          pageSize: this.#last?.pageSize ?? this.start.pageSize,
+          read,
+          ...(this.#last?.words === undefined ? {} : { words: this.#last.words }),
         },
-        [
-          {
-            ...this.ref,
-            call: this.#calls++,
-            after: this.#last?.stage ?? null,
-            pageSize: this.#last?.pageSize ?? this.start.pageSize,
-            read,
-            ...(this.#last?.words === undefined ? {} : { words: this.#last.words }),
-          },
-        ],
+        `${kind}${from}`,
       );
       this.onProgress(this.#last);
       done = this.#last.done;
@@ -74,6 +69,11 @@ export class Extraction {
 
   get pageSize(): number {
     return this.#result.pageSize;
+  }
+
+  /** Rows that the readings have returned. */
+  get rows(): number {
+    return this.#result.rows;
   }
 
   get #result(): ExtractResult {

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { attemptRunIds } from '../../../src/core/run-id.js';
+import type { RunId } from '../../../src/core/brands.js';
+import { haveSameRequest } from '../../../src/core/run-id.js';
 import { RunChain } from '../../../src/lake/published/chain.js';
 import type { LateRequest } from '../../support/late-requests.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
-import type { Lost } from '../../support/manual-mirror.js';
 import { readPointer } from '../../support/snapshot.js';
 import { nextSecond } from '../../support/stack.js';
 
@@ -17,7 +17,7 @@ const BEFORE = [
   /snapshots\/.*_datapackage/,
 ];
 
-describe('an attempt of a short run that is replaced', () => {
+describe('an attempt that does a run in memory and is replaced', () => {
   let world: LateWorld;
   afterEach(() => world?.stop());
 
@@ -28,15 +28,6 @@ describe('an attempt of a short run that is replaced', () => {
     return runs;
   }
 
-  /** The attempt that replaces the lost one hands over, because the list does not end. */
-  function loseSwapAndHandOver(): Lost {
-    const { mirror, simulator } = world;
-    const onLost = (): void => {
-      simulator.admin.faults.add({ match: { resource: RESOURCE }, fault: { kind: 'empty-page' } });
-    };
-    return mirror.lose({ activity: 'worktrack.shortRun', write: SWAP, onLost });
-  }
-
   it('is found by the next attempt if it has published its run', async () => {
     world = await startLateWorld();
     const { mirror } = world;
@@ -44,10 +35,10 @@ describe('an attempt of a short run that is replaced', () => {
     world.change();
     const ref = mirror.ref();
     const onLost = (late: LateRequest) => late.deliver();
-    const lost = mirror.lose({ activity: 'worktrack.shortRun', write: SWAP, onLost });
-    const published = await mirror.shortRun(ref);
+    const lost = mirror.lose({ activity: 'worktrack.run', write: SWAP, onLost });
+    const published = await mirror.inMemory(ref);
     expect(lost.late).not.toBeNull();
-    expect(published?.runId).toBe(ref.runId);
+    expect(haveSameRequest(published!.runId, ref.runId)).toBe(true);
     await mirror.settle();
     await world.check();
     expect(await chain()).toHaveLength(2);
@@ -64,66 +55,71 @@ describe('an attempt of a short run that is replaced', () => {
     for (const write of BEFORE) {
       world.change();
       const ref = mirror.ref();
-      const lost = mirror.lose({ activity: 'worktrack.shortRun', write });
-      const published = await mirror.shortRun(ref);
+      const lost = mirror.lose({ activity: 'worktrack.run', write });
+      const published = await mirror.inMemory(ref);
       expect(lost.late).not.toBeNull();
-      expect(published?.runId).toBe(attemptRunIds(ref.runId, 2)[1]);
+      expect(published).not.toBeNull();
       await mirror.settle();
       await world.check();
       await world.checkTidy();
     }
   });
 
-  /** A short run whose swap is lost, and whose next attempt hands over. */
-  async function handedOverWithLostSwap() {
+  /** A run in memory whose swap is lost, and that fails. */
+  async function failedWithLostSwap() {
     world = await startLateWorld();
-    const { mirror, simulator } = world;
+    const { mirror } = world;
     await mirror.run();
     world.change();
     const ref = mirror.ref();
-    const lost = loseSwapAndHandOver();
-    expect(await mirror.shortRun(ref)).toBeNull();
-    simulator.admin.faults.clear();
+    const lost = mirror.lose({ activity: 'worktrack.run', write: SWAP, outcome: 'fails' });
+    await expect(mirror.inMemory(ref)).rejects.toThrow('the network is lost');
     await mirror.settle();
     return { mirror, ref, lost };
   }
 
-  it('is accepted by the separate steps if its swap arrives while they work', async () => {
-    const { mirror, ref, lost } = await handedOverWithLostSwap();
-    expect(mirror.replaced).toEqual([ref.runId]);
-    const next = { ...ref, runId: attemptRunIds(ref.runId, 3)[2]! };
-    const merged = await mirror.merge({}, next);
+  /** The run id in `latest.json`, which has to be that of an attempt at this request. */
+  async function publishedBy(request: RunId): Promise<RunId> {
+    const { runId } = await readPointer(world.mirror.store, RESOURCE);
+    expect(haveSameRequest(runId as RunId, request)).toBe(true);
+    expect(runId).not.toBe(request);
+    return runId as RunId;
+  }
+
+  it('is accepted by the same run in the lake if its swap arrives while that works', async () => {
+    const { mirror, ref, lost } = await failedWithLostSwap();
+    const { stage, plan, results } = await mirror.merge({}, ref);
     await lost.late!.deliver();
-    const { stage, plan, results } = merged;
-    const input = { ...next, stage, plan, results, shifted: false, unproven: 0 };
-    expect((await mirror.step('worktrack.publish', input)).runId).toBe(ref.runId);
-    mirror.published = ref.runId;
-    mirror.replaced = [next.runId];
+    const runId = await publishedBy(ref.runId);
+    const input = { ...ref, stage, plan, results, shifted: false, unproven: 0 };
+    expect((await mirror.step('worktrack.publish', input)).runId).toBe(runId);
+    mirror.published = runId;
+    mirror.replaced = [ref.runId];
     world.change();
     await mirror.run();
     await world.check();
     await world.checkTidy();
   });
 
-  it('is not mistaken for another mirror if an object of the separate steps is gone', async () => {
-    const { mirror, ref, lost } = await handedOverWithLostSwap();
-    const next = { ...ref, runId: attemptRunIds(ref.runId, 3)[2]! };
-    const { stage, plan, results } = await mirror.merge({}, next);
+  it('is not mistaken for another mirror if an object of the run in the lake is gone', async () => {
+    const { mirror, ref, lost } = await failedWithLostSwap();
+    const { stage, plan, results } = await mirror.merge({}, ref);
     await lost.late!.deliver();
     await mirror.store.remove(results);
-    const input = { ...next, stage, plan, results, shifted: false, unproven: 0 };
+    const input = { ...ref, stage, plan, results, shifted: false, unproven: 0 };
     await expect(mirror.step('worktrack.publish', input)).rejects.toMatchObject({ type: 'Lake' });
   });
 
   it('fails the run of a later request if its swap arrives while that run works', async () => {
-    const { mirror, ref, lost } = await handedOverWithLostSwap();
+    const { mirror, ref, lost } = await failedWithLostSwap();
     const { results, stage, plan, ref: later } = await mirror.merge();
     await lost.late!.deliver();
+    const runId = await publishedBy(ref.runId);
     const input = { ...later, stage, plan, results, shifted: false, unproven: 0 };
     await expect(mirror.step('worktrack.publish', input)).rejects.toMatchObject({
       type: 'Transient',
       nonRetryable: true,
-      message: expect.stringContaining(`run ${ref.runId} of an earlier request was published`),
+      message: expect.stringContaining(`run ${runId} of an earlier request was published`),
     });
     await nextSecond();
     world.change();
@@ -132,13 +128,43 @@ describe('an attempt of a short run that is replaced', () => {
     await world.checkTidy();
   });
 
-  it('is accepted by the fence of the separate steps if its swap has arrived before', async () => {
-    const { mirror, ref, lost } = await handedOverWithLostSwap();
+  it('is accepted by the fence of the next run if its swap has arrived before', async () => {
+    const { mirror, ref, lost } = await failedWithLostSwap();
     await lost.late!.deliver();
-    expect((await readPointer(mirror.store, RESOURCE)).runId).toBe(ref.runId);
+    const runId = await publishedBy(ref.runId);
     world.change();
     await mirror.run();
-    expect(await chain()).toContain(ref.runId);
+    expect(await chain()).toContain(runId);
+    await world.check();
+    await world.checkTidy();
+  });
+
+  it('keeps what it has written if it is cancelled after its swap was sent', async () => {
+    const { ref, lost } = await failedWithLostSwap();
+    await lost.late!.deliver();
+    await publishedBy(ref.runId);
+    await world.check();
+  });
+
+  it('goes on from what another attempt has spilled', async () => {
+    world = await startLateWorld();
+    const { mirror } = world;
+    await mirror.run();
+    world.change();
+    const ref = mirror.ref();
+    const { stage, plan, results } = await mirror.merge({}, ref);
+    const lost = mirror.lose({ activity: 'worktrack.run', write: 0 });
+    // The next attempt finds the run in the lake, so it writes nothing.
+    expect(await mirror.inMemory(ref)).toBeNull();
+    expect(lost.late).not.toBeNull();
+    await mirror.settle();
+    const input = { ...ref, stage, plan, results, shifted: false, unproven: 0 };
+    const published = await mirror.step('worktrack.publish', input);
+    expect(published.runId).toBeUndefined();
+    Object.assign(mirror, { published: ref.runId, checkpoint: published.checkpoint });
+    await nextSecond();
+    world.change();
+    await mirror.run();
     await world.check();
     await world.checkTidy();
   });
@@ -156,7 +182,7 @@ describe('an attempt of a short run that is replaced', () => {
         match: { resource: RESOURCE },
         fault: { kind: 'status', status: 429, retryAfter: hours * 3600 },
       });
-      await expect(mirror.shortRun()).rejects.toMatchObject({
+      await expect(mirror.inMemory()).rejects.toMatchObject({
         type: 'Transient',
         nonRetryable,
         message: nonRetryable ? expect.stringContaining('(6h), so the run ends now') : expect.any(String),
@@ -164,7 +190,7 @@ describe('an attempt of a short run that is replaced', () => {
     },
   );
 
-  it('that is displaced by another mirror stops, and the separate steps report it', async () => {
+  it('stops if it is displaced by another mirror', async () => {
     world = await startLateWorld();
     const { mirror } = world;
     await mirror.run();
@@ -172,8 +198,7 @@ describe('an attempt of a short run that is replaced', () => {
     for (let n = 0; n < 4; n++) other.ref();
     world.change();
     await other.run();
-    expect(await mirror.shortRun()).toBeNull();
-    await expect(mirror.run()).rejects.toThrow('another mirror has written');
+    await expect(mirror.inMemory()).rejects.toThrow('another mirror has written');
     await world.check();
   });
 });

@@ -1,6 +1,7 @@
-import type { ObjectKey } from '../../src/core/brands.js';
-import type { DeletesProblem, PreparedRun, RunRef } from '../../src/core/contract/index.js';
-import type { Extraction, LongActivities } from './extraction.js';
+import type { ObjectKey } from '../brands.js';
+import type { DeletesProblem, PreparedRun, RunRef } from '../contract/index.js';
+import type { Steps } from './phase-steps.js';
+import type { Reading } from './read-phase.js';
 
 /** Deletes among the records that the list no longer shows. */
 export interface DetectedDeletes {
@@ -12,16 +13,9 @@ export interface DetectedDeletes {
   readonly problems: readonly DeletesProblem[];
 }
 
-interface Proxies {
-  /** Activities that call the service. They end within `retries.giveUpAfter`. */
-  readonly long: LongActivities;
-  /** Activities that only use the lake. */
-  readonly work: LongActivities;
-}
-
 /**
- * Detects which records of the snapshot the service has deleted (docs/explanation/guarantees.md#deletes). A list that shifts
- * under its cursor can hide a record, so a single absence proves nothing. Each pass is followed by a catch-up read. A
+ * The phase that settles which records of the snapshot the service has deleted (docs/explanation/guarantees.md#deletes). A
+ * list that shifts under its cursor can hide a record, so a single absence proves nothing. Each pass is followed by a catch-up read. A
  * record that is absent after that is read by id, or must be absent from a second pass too. The second pass runs only if
  * the first one found absent records.
  *
@@ -30,26 +24,26 @@ interface Proxies {
 export async function detectDeletes(
   ref: RunRef,
   { proof, hasWindow }: Pick<PreparedRun, 'proof' | 'hasWindow'>,
-  { long, work, allowDeletes }: Proxies & { readonly allowDeletes: boolean },
-  extraction: Extraction,
+  { steps, allowDeletes }: { readonly steps: Steps; readonly allowDeletes: boolean },
+  reading: Reading,
 ): Promise<DetectedDeletes> {
   const problems: DeletesProblem[] = [];
   const nothing = { gone: null, unproven: 0, problems };
-  await extraction.read('catch-up');
-  const first = { ...ref, stage: extraction.stage, sinceRead: 0, among: null, allowDeletes };
-  if (extraction.isBlank) {
+  await reading.read('catch-up');
+  const first = { ...ref, stage: reading.stage, sinceRead: 0, among: null, allowDeletes };
+  if (reading.isBlank) {
     // A proxy may have dropped the body of the list.
-    const { count } = await work['worktrack.findAbsent']({ ...first, allowDeletes: true });
+    const { count } = await steps.findAbsent({ ...first, allowDeletes: true });
     if (count > 0) problems.push({ kind: 'empty-list', rows: count });
     return nothing;
   }
-  const absent = await work['worktrack.findAbsent'](first);
+  const absent = await steps.findAbsent(first);
   if (absent.problem) problems.push(absent.problem);
   if (absent.count === 0) return nothing;
   const isEmpty = absent.listIsEmpty === true && !allowDeletes;
   if (proof === 'by-id') {
-    const { stage } = extraction;
-    const asked = await long['worktrack.confirmDeletes']({ ...ref, among: absent.keys, stage, allowDeletes });
+    const { stage } = reading;
+    const asked = await steps.confirmDeletes({ ...ref, among: absent.keys, stage, allowDeletes });
     const { keys, count, unproven, works } = asked;
     if (works) return { gone: count === 0 ? null : keys, unproven, problems };
     if (!isEmpty) problems.push({ kind: 'endpoint' });
@@ -58,12 +52,12 @@ export async function detectDeletes(
   }
   if (isEmpty) problems.push({ kind: 'empty-list', rows: absent.count });
   if (isEmpty) return nothing;
-  const sinceRead = await extraction.read('list');
-  await extraction.read('catch-up');
-  if (extraction.isBlank) return nothing;
-  const { stage } = extraction;
+  const sinceRead = await reading.read('list');
+  await reading.read('catch-up');
+  if (reading.isBlank) return nothing;
+  const { stage } = reading;
   const second = { ...ref, stage, sinceRead, among: absent.keys, allowDeletes };
-  const gone = await work['worktrack.findAbsent'](second);
+  const gone = await steps.findAbsent(second);
   if (gone.listIsEmpty === true && !allowDeletes) {
     problems.push({ kind: 'empty-list', rows: gone.count });
     return nothing;

@@ -3,7 +3,7 @@ import { rebuildIndex } from '../../src/lake/part/rebuild-index.js';
 import type { PublishedPart } from '../../src/lake/published/manifest.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import { crc32, crc32ToHex } from '../../src/lake/store/crc32.js';
-import type { AttemptStore } from '../../src/lake/store/index.js';
+import type { HeldStore } from '../../src/lake/store/index.js';
 
 /** A larger part is copied within the store, and its index is read, in bytes as stored. */
 const MAX_BYTES = 256 * 1024;
@@ -14,7 +14,7 @@ const MAX_BYTES = 256 * 1024;
  *
  * @throws DamagedError if the part does not match its manifest
  */
-export async function holdBasePart(store: AttemptStore, run: RunFile, part: PublishedPart): Promise<void> {
+export async function holdBasePart(store: HeldStore, run: RunFile, part: PublishedPart): Promise<void> {
   if (part.bytes > MAX_BYTES || part.rows === 0 || part.indexCrc32 === undefined) return;
   const { csv, key } = run.before!.profile;
   store.hold(part.key, await store.read(part.key));

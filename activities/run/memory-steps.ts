@@ -1,0 +1,117 @@
+import type {
+  AbsentRecords,
+  ConfirmDeletesInput,
+  ConfirmedDeletes,
+  ExtractInput,
+  ExtractResult,
+  FindAbsentInput,
+  MergedParts,
+  MergePartsInput,
+  MergePlanned,
+  PlanMergeInput,
+} from '../../src/core/contract/index.js';
+import type { Steps } from '../../src/core/phases/phase-steps.js';
+import type { MergePlan } from '../../src/lake/merge/plan.js';
+import type { SortKey } from '../../src/lake/rows/row.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import { confirmDeletes } from '../deletes/confirm-deletes.js';
+import { findAbsentRecords } from '../deletes/detect-deletes.js';
+import { extractPages } from '../extract/extract-pages.js';
+import { mergeParts } from '../merge/parts.js';
+import { planMerge } from '../merge/plan.js';
+import { withHeartbeat } from '../shared/activity-context.js';
+import type { MemoryStaging } from '../shared/memory-staging.js';
+import type { RunAt } from '../shared/staging.js';
+import { holdBasePart } from './base-part.js';
+
+/** Parts that a merge in memory reads, in bytes as stored. */
+const MAX_MERGED_BYTES = 4 * 1024 * 1024;
+/** Parts that it copies within the store. */
+const MAX_COPIED_BYTES = 64 * 1024 * 1024;
+/** Records that are asked for by id while the run is in memory. */
+const MAX_ASKED = 20;
+
+/** Thrown when the run leaves the memory. It is no error: nothing has failed. */
+export class Spill {
+  constructor(readonly reason: string) {}
+}
+
+/** The steps of a run in memory. Each throws `Spill` if the run is to continue in the lake. */
+export class MemorySteps implements Steps {
+  readonly #at: RunAt;
+  readonly #staging: MemoryStaging;
+  readonly #run: RunFile;
+  #holdsBase = false;
+  #hasWritten = false;
+
+  constructor(at: RunAt & { readonly staging: MemoryStaging }, run: RunFile) {
+    this.#at = at;
+    this.#staging = at.staging;
+    this.#run = run;
+  }
+
+  /** Whether the merge has begun to write parts. */
+  get hasWritten(): boolean {
+    return this.#hasWritten;
+  }
+
+  async extractPages(input: ExtractInput): Promise<ExtractResult> {
+    // It sends its own heartbeats, with details.
+    const result = await extractPages(this.#at, input);
+    if (!result.done) throw new Spill('the list is longer, or the service lets it wait');
+    return result;
+  }
+
+  async findAbsent(input: FindAbsentInput): Promise<AbsentRecords> {
+    await this.#begin();
+    return withHeartbeat(() => findAbsentRecords(this.#at, input));
+  }
+
+  async confirmDeletes(input: ConfirmDeletesInput): Promise<ConfirmedDeletes> {
+    await this.#begin();
+    const among = await this.#staging.read<SortKey[]>(input.among);
+    if (among.length > MAX_ASKED) throw new Spill('many records have to be asked for by id');
+    return withHeartbeat(() => confirmDeletes(this.#at, input));
+  }
+
+  async planMerge(input: PlanMergeInput): Promise<MergePlanned> {
+    await this.#begin();
+    return withHeartbeat(async () => {
+      const planned = await planMerge(this.#at, input);
+      this.#check(await this.#staging.read<MergePlan>(planned.plan));
+      return planned;
+    });
+  }
+
+  mergeParts(input: MergePartsInput): Promise<MergedParts> {
+    return withHeartbeat(async () => {
+      this.#hasWritten = true;
+      await this.#staging.startWriting();
+      return mergeParts(this.#at, input);
+    });
+  }
+
+  /** Reads a small base snapshot once for all steps. */
+  async #begin(): Promise<void> {
+    if (this.#staging.isFull(0)) throw new Spill('its rows are too old or too many');
+    const parts = this.#run.before?.parts ?? [];
+    if (this.#holdsBase || parts.length !== 1) return;
+    this.#holdsBase = true;
+    await withHeartbeat(() => holdBasePart(this.#staging.store, this.#run, parts[0]!));
+  }
+
+  #check({ batches, tasks, chunks }: MergePlan): void {
+    if (batches.length > 1) throw new Spill('the merge has several batches');
+    let merged = 0;
+    let copied = 0;
+    for (const task of tasks) {
+      if (task.kind === 'carry') copied += task.part.bytes;
+      else {
+        merged += task.before?.bytes ?? 0;
+        // The parts of a rollback's target.
+        for (const at of task.chunks) if (chunks[at]!.runId === undefined) merged += chunks[at]!.bytes;
+      }
+    }
+    if (merged > MAX_MERGED_BYTES || copied > MAX_COPIED_BYTES) throw new Spill('the snapshot is large');
+  }
+}

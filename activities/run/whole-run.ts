@@ -1,0 +1,197 @@
+import { randomBytes } from 'node:crypto';
+import { ApplicationFailure, Context } from '@temporalio/activity';
+import type { PublishedRun, RunDone, RunInput, RunRef, RunSweep } from '../../src/core/contract/index.js';
+import { errorMessage } from '../../src/core/errors.js';
+import { sweepWarning } from '../../src/core/mirror.js';
+import { runPhases } from '../../src/core/phases/run-phases.js';
+import { attemptRunId } from '../../src/core/run-id.js';
+import type { Manifest } from '../../src/lake/published/manifest.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import { prepareRun, toPrepared } from '../prepare-run/prepare-run.js';
+import { recordPublished } from '../publish/metrics.js';
+import { publishRun } from '../publish/publish.js';
+import { finalIfLate, temporalClock, withHeartbeat } from '../shared/activity-context.js';
+import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
+import { toFailure } from '../shared/failures.js';
+import { fixRun, LakeStaging, readRunIfThere } from '../shared/lake-staging.js';
+import { MemoryStaging } from '../shared/memory-staging.js';
+import { folderIn } from '../shared/published-run.js';
+import { removeFolder } from '../shared/remove-folders.js';
+import { sweepResource } from '../sweep/sweep-resource.js';
+import { MemorySteps, Spill } from './memory-steps.js';
+
+/** After so many attempts that a worker did not survive, the run begins in the lake: perhaps it is what killed them. */
+const MAX_MEMORY_ATTEMPTS = 3;
+
+/**
+ * Does a whole run in memory (docs/explanation/how-it-works.md#one-activity): it prepares, reads, settles, merges, publishes,
+ * and sweeps if that is due. A run that turns out to be large, or has to wait, spills: what it holds goes to the lake, and the
+ * workflow requests an activity for each further phase.
+ *
+ * Each attempt has its own run id, so all its objects have their own names, and it writes nothing before its merge. It never
+ * resumes: a later attempt starts afresh, unless an earlier one has published its run, or has spilled it.
+ */
+export async function wholeRun(deps: ActivityDeps, input: RunInput): Promise<RunDone> {
+  const connection = deps.connection(input.connection);
+  const clock = temporalClock();
+  const { giveUpAfterMs } = connection.settings.retries;
+  try {
+    return await attemptRun(deps, connection, input, clock);
+  } catch (error) {
+    throw finalIfLate(toFailure(error), clock() - input.startedAt, () => giveUpAfterMs);
+  }
+}
+
+async function attemptRun(
+  deps: ActivityDeps,
+  connection: OpenConnection,
+  input: RunInput,
+  clock: () => number,
+): Promise<RunDone> {
+  const { attempt } = Context.current().info;
+  const { store, settings } = connection;
+  const prepared = await withHeartbeat(async () => {
+    // The first attempt finds it when it spills.
+    const there = attempt > 1 ? await readRunIfThere(store, input) : null;
+    if (there !== null) return { kind: 'spilled' } as const;
+    const found = await prepareRun(connection, input, { now: clock(), origin: deps.origin });
+    if (found.kind === 'published' || !beginsInLake(found.run, input, attempt)) return found;
+    await fixRun(store, found.run);
+    return { kind: 'spilled' } as const;
+  });
+  if (prepared.kind === 'spilled') return spilled(connection, input);
+  if (prepared.kind === 'published') {
+    const { runId } = prepared.run;
+    // It may have ended before its sweep.
+    const rest = { table: settings.tables !== null, onPublished: settings.onPublished };
+    return { kind: 'published', runId, run: prepared.run, ...rest, pageSize: null, swept: 'to do' };
+  }
+  const run = { ...prepared.run, runId: attemptRunId(input.runId, randomBytes(4).toString('hex')) };
+  const staging = new MemoryStaging(store, run, input.runId);
+  try {
+    return await runInMemory({ deps, connection, input, run, staging, clock });
+  } finally {
+    staging.close();
+  }
+}
+
+/**
+ * Whether a run is in the lake from the beginning: if it takes over staged pages, if the mirror must first note where the
+ * workflows of `onPublished` begin, or if several attempts have died.
+ */
+function beginsInLake({ resumed, onPublished }: RunFile, { hookedTo }: RunInput, attempt: number): boolean {
+  const isNewHook = onPublished !== null && hookedTo === null;
+  return resumed !== null || isNewHook || attempt > MAX_MEMORY_ATTEMPTS;
+}
+
+/** The run as it is in the lake, whichever attempt has spilled it. */
+async function spilled({ store }: OpenConnection, input: RunRef): Promise<RunDone> {
+  return withHeartbeat(async () => {
+    const staging = new LakeStaging(store, input, Context.current().info.attempt);
+    return { kind: 'spilled', prepared: await toPrepared(staging, await staging.run()) };
+  });
+}
+
+interface InMemory {
+  readonly deps: ActivityDeps;
+  readonly connection: OpenConnection;
+  readonly input: RunInput;
+  readonly run: RunFile;
+  readonly staging: MemoryStaging;
+  readonly clock: () => number;
+}
+
+async function runInMemory(at: InMemory): Promise<RunDone> {
+  const { connection, input, run, staging } = at;
+  const steps = new MemorySteps(at, run);
+  let swap: 'not sent' | 'sent' = 'not sent';
+  try {
+    const prepared = await withHeartbeat(() => toPrepared(staging, run));
+    const { pageSize, allowDeletes } = input;
+    const ready = await runPhases(steps, refOf(input), { prepared, pageSize, allowDeletes });
+    const { run: published, manifest } = await withHeartbeat(() =>
+      publishRun(at, ready.publish, () => {
+        swap = 'sent';
+      }),
+    );
+    recordPublished(at.deps, input, published);
+    const { table, onPublished } = prepared;
+    const done = { kind: 'published', run: published, table, onPublished } as const;
+    // A delayed attempt has published the run instead.
+    if (manifest === null)
+      return { ...done, runId: published.runId ?? run.runId, pageSize: null, swept: 'to do' };
+    return {
+      ...done,
+      runId: run.runId,
+      pageSize: ready.pageSize,
+      ...(await follow(at, published, manifest)),
+    };
+  } catch (error) {
+    if (error instanceof Spill) {
+      Context.current().log.info('the run continues in the lake', { reason: error.reason });
+      await withHeartbeat(() => staging.spill());
+      return spilled(connection, input);
+    }
+    // If its swap may still arrive, the sweep of the next published run removes what is left.
+    await afterFailure(at, steps.hasWritten && swap === 'not sent', error);
+    throw error;
+  }
+}
+
+function refOf({ connection, resource, runId }: RunInput): RunRef {
+  return { connection, resource, runId };
+}
+
+/** Failures that lie outside of what was read: the next attempt, or the next run, continues from it. */
+const KEPT: readonly (string | null | undefined)[] = ['Refused', 'Transient', 'Configuration'];
+
+/** Spills what the failure leaves useful; otherwise removes what the attempt has written, if its swap was not sent. */
+async function afterFailure(
+  { connection: { store }, run, staging }: InMemory,
+  mayRemove: boolean,
+  error: unknown,
+): Promise<void> {
+  const isCancelled = Context.current().cancellationSignal.aborted;
+  const failure = toFailure(error);
+  const isFinal = failure instanceof ApplicationFailure && failure.nonRetryable === true;
+  const mayContinue = failure instanceof ApplicationFailure && (!isFinal || KEPT.includes(failure.type));
+  try {
+    if (!isCancelled && mayContinue && !staging.isEmpty) await withHeartbeat(() => staging.spill());
+    if (!mayRemove || !(isCancelled || isFinal)) return;
+    // Its own, because that of the activity may be aborted.
+    const { signal } = new AbortController();
+    for (const tree of ['snapshots', 'changes'] as const)
+      await removeFolder(store, folderIn(run, tree), signal);
+  } catch (problem) {
+    Context.current().log.warn('what the failed attempt held could not be saved or removed', {
+      error: errorMessage(problem),
+    });
+  }
+}
+
+/** What follows the swap. It never fails the run. With a table, the sweep has to wait until the table has followed. */
+async function follow(
+  { connection, input, run }: InMemory,
+  published: PublishedRun,
+  manifest: Manifest,
+): Promise<Pick<Extract<RunDone, { kind: 'published' }>, 'run' | 'swept'>> {
+  if (run.tables !== null) return { run: published, swept: 'to do' };
+  return withHeartbeat(async () => {
+    const { info, cancellationSignal: signal, log } = Context.current();
+    const again: RunSweep = { before: null, ended: [], scope: 'all' };
+    const task = info.attempt > 1 ? { ...again, ...input.sweep, scope: 'all' as const } : input.sweep;
+    if (task === undefined) return { run: published, swept: null };
+    try {
+      const { isDone, refused } = await sweepResource(connection.store, {
+        ...{ resource: input.resource, writer: input.writer, head: manifest, scope: task.scope },
+        ...{ before: task.before, replaced: [input.runId, ...task.ended], now: published.publishedAt },
+        ...{ settings: run.retention, signal },
+      });
+      return { run: published, swept: { before: task.before, isDone, refused } };
+    } catch (error) {
+      const message = errorMessage(error);
+      log.warn('the sweep failed; the next one repeats it', { error: message });
+      return { run: { ...published, warnings: [...published.warnings, sweepWarning(message)] }, swept: null };
+    }
+  });
+}

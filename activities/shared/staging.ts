@@ -1,0 +1,65 @@
+import type { ObjectKey } from '../../src/core/brands.js';
+import type { RunFile } from '../../src/lake/run/run-file.js';
+import type { Stage } from '../../src/lake/run/stage.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import type { ActivityDeps, OpenConnection } from './deps.js';
+
+/**
+ * What a run has staged: documents, and objects with rows. It is in memory (`MemoryStaging`) or in the run's staging folder in
+ * the lake (`LakeStaging`). The phases of a run are the same with both (docs/explanation/how-it-works.md#one-activity).
+ */
+export interface Staging {
+  /** The lake, apart from staged objects: these are where the staging keeps them. */
+  readonly store: ObjectStore;
+  /** Part of the names of what this attempt stages. */
+  readonly attempt: number;
+  /** Whether the run id is this attempt's own, so that no other attempt has objects in the run's folders. */
+  readonly isPrivate: boolean;
+  /** The run's settings. @throws a final failure when they are gone */
+  run(): Promise<RunFile>;
+  /** The key of a staged object or document with this name. */
+  key(name: string): ObjectKey;
+  /** Stages a document. Returns its key. */
+  write(name: string, document: object): Promise<ObjectKey>;
+  read<T>(key: ObjectKey): Promise<T>;
+  readIfExists<T>(name: string): Promise<T | null>;
+  /** The key of the last document whose name begins so; `null`: there is none. */
+  last(prefix: string): Promise<ObjectKey | null>;
+  /** Whether reading must end, because the staging takes no more. @param buffered bytes of rows that are not staged yet */
+  isFull(buffered: number): boolean;
+  /** Whether a wait until this time is too long for it, milliseconds since 1970. */
+  isTooLong(until: number): boolean;
+}
+
+/** What a phase of a run works with. */
+export interface RunAt {
+  readonly deps: ActivityDeps;
+  readonly connection: OpenConnection;
+  readonly staging: Staging;
+  /**
+   * Temporal's clock, milliseconds since 1970. It counts from the start of the attempt, so that it never goes back between
+   * the phases of one activity.
+   */
+  readonly clock: () => number;
+}
+
+/**
+ * Reads the run's settings while other documents are being read, because each request takes a round trip.
+ *
+ * @throws as `Staging.run`, also when the other documents cannot be read because the folder is missing
+ */
+export async function readRunWith<T>(staging: Staging, rest: Promise<T>): Promise<[run: RunFile, rest: T]> {
+  rest.catch(() => {});
+  return [await staging.run(), await rest];
+}
+
+/** Reads a stage and the stages of all earlier calls, oldest first. */
+export async function readStages(staging: Pick<Staging, 'read'>, last: ObjectKey): Promise<Stage[]> {
+  const stages: Stage[] = [];
+  for (let key: ObjectKey | null = last; key !== null; ) {
+    const stage: Stage = await staging.read<Stage>(key);
+    stages.unshift(stage);
+    key = stage.previous;
+  }
+  return stages;
+}

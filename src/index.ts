@@ -95,7 +95,7 @@ export {
   renderDdl,
   type Statement,
   unreadableViews,
-} from './lake/ddl/ddl.js';
+} from './lake/ddl/statements.js';
 export { LakeLayoutError } from './lake/published/layout-version.js';
 export type { Manifest, PublishedPart } from './lake/published/manifest.js';
 export type { Pointer } from './lake/published/pointer.js';
@@ -122,9 +122,9 @@ export {
   toObjectKey,
 } from './lake/store/index.js';
 export type { EarlierRuns } from './lake/verify/earlier-runs.js';
-export type { VerifyOptions, VerifyReport } from './lake/verify/verify.js';
+export type { VerifyOptions, VerifyReport } from './lake/verify/verify-lake.js';
 export { createReport, type FigureGroup, type ReportRequest } from './report/index.js';
-export { verifyResource } from './table/verify-resource.js';
+export { verifyResource } from './table/verify-table.js';
 export {
   type ClientConnectOptions,
   type ConnectOptions,

@@ -1,9 +1,9 @@
 /** Installs, starts and stops real servers for the demo, `export --local` and the tests. */
 
+export { findExecutable, pathFolders } from './commands/executables.js';
+export { runCommand } from './commands/run-command.js';
 export { ServerEnvironmentError } from './environment-error.js';
 export { cacheRoot, temporaryFolder } from './install/cache.js';
-export { runCommand } from './install/command.js';
-export { findExecutable, pathFolders } from './install/executables.js';
 export { ServerInstallError } from './install/install-error.js';
 export { serverSpec } from './install/kinds.js';
 export { resolveServer } from './install/resolve.js';

@@ -6,8 +6,8 @@ import { cellDecoder } from '../lake/rows/escaping.js';
 import { type Column, META_COLUMNS } from '../lake/rows/schema.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { TableError, type Unfit, unfitMessage } from './errors.js';
-import type { FixedTypes } from './rules/columns.js';
 import { type Encoder, encoderOf } from './rules/encode.js';
+import type { FixedTypes } from './rules/table-columns.js';
 
 export interface ValuesToCheck {
   readonly resource: string;

@@ -7,10 +7,10 @@ import { type Base, commitState, type TableTask } from './commit-state.js';
 import { TableError, type Unfit, unfitWarning } from './errors.js';
 import { isUpgraded, upgradedText } from './log/actions.js';
 import { forgetEarlierVersions, listSizes, maintainTable, writeCheckpoint } from './log/maintain.js';
-import { tablePrefix } from './log/names.js';
+import { tablePrefix } from './log/paths.js';
 import { readDamagedTable, type Table } from './log/read-table.js';
-import { pendingStates } from './pending.js';
 import { holdsParts, readSnapshot } from './published-snapshot.js';
+import { pendingStates } from './states-to-commit.js';
 
 export interface Followed {
   /** The newest version; -1 if nothing is published, so that there is no table. */

@@ -4,7 +4,7 @@ import { folderOf } from '../lake/published/layout.js';
 import { decodeManifest, type Manifest } from '../lake/published/manifest.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { PART_TAG } from './log/actions.js';
-import type { TableState } from './log/state.js';
+import type { TableState } from './log/table-state.js';
 
 /** A manifest, and which version of it: a purge replaces the manifests of published runs. */
 export interface PublishedSnapshot {

@@ -1,6 +1,6 @@
 import type { ObjectStore } from '../lake/store/index.js';
 import { readTable } from './log/read-table.js';
-import { decodeSchema, type TableColumn } from './rules/columns.js';
+import { decodeSchema, type TableColumn } from './rules/table-columns.js';
 
 /**
  * The columns of a table as its newest version has them, in its order. A column whose name is not valid in Delta has

@@ -4,6 +4,6 @@ export {
   type SendNotice,
   type WebhookHandler,
   type WebhookHandlerOptions,
-} from './handler.js';
+} from './handle-request.js';
+export { startWebhookServer, type WebhookServer, type WebhookServerOptions } from './http-server.js';
 export type { WebhookLog } from './log.js';
-export { startWebhookServer, type WebhookServer, type WebhookServerOptions } from './server.js';

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { SecretReader } from '../api/index.js';
 import { errorMessage } from '../core/errors.js';
 import type { ConnectionSettings, SignatureSettings, WebhookSettings } from '../core/settings.js';
-import { type Answer, refusal, unavailable } from './answer.js';
 import type { NoticeRules } from './notice.js';
+import { type Answer, refusal, unavailable } from './receiver-response.js';
 import { type SignatureFailure, signatureFailure } from './signature.js';
 
 const FAILURE_TEXTS: Readonly<Record<SignatureFailure, string>> = {

@@ -5,7 +5,7 @@ import { parseSettings } from '../../src/config/index.js';
 import type { ExportResult } from '../../src/core/contract/index.js';
 import { RunChain } from '../../src/lake/published/chain.js';
 import { openStore } from '../../src/lake/store/index.js';
-import { verifySnapshot } from '../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../src/lake/verify/verify-lake.js';
 import { idOf } from '../support/mirrored.js';
 import { assertRowEquals } from '../support/oracle.js';
 import { startWorkerProcess } from '../support/processes.js';

@@ -1,5 +1,5 @@
-import { ddlStatements, unreadableViews } from '../../src/lake/ddl/ddl.js';
 import { chName, hiveName, sqlName, viewName } from '../../src/lake/ddl/quote.js';
+import { ddlStatements, unreadableViews } from '../../src/lake/ddl/statements.js';
 import { META_COLUMNS } from '../../src/lake/rows/schema.js';
 import { registerStatements } from '../../src/table/index.js';
 import { isSameCell } from '../support/oracle.js';

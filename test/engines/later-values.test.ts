@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { RunId } from '../../src/core/brands.js';
 import { Format } from '../../src/core/value-facts.js';
-import { ddlStatements } from '../../src/lake/ddl/ddl.js';
+import { ddlStatements } from '../../src/lake/ddl/statements.js';
 import { folderOf } from '../../src/lake/published/layout.js';
 import { decodeManifest } from '../../src/lake/published/manifest.js';
 import { type Column, typeBits } from '../../src/lake/rows/schema.js';

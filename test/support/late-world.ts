@@ -6,7 +6,7 @@ import type { ObjectKey } from '../../src/core/brands.js';
 import { RunChain } from '../../src/lake/published/chain.js';
 import { folderOf, indexedObjects, nameOf } from '../../src/lake/published/layout.js';
 import { decodeManifest } from '../../src/lake/published/manifest.js';
-import { verifySnapshot } from '../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../src/lake/verify/verify-lake.js';
 import { ensureBucket } from '../../src/servers/index.js';
 import {
   DEMO_KEY,

@@ -1,8 +1,8 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { findExecutable, pathFolders, whyNotExecutable } from '../../src/servers/commands/executables.js';
+import { runCommand } from '../../src/servers/commands/run-command.js';
 import { type Environment, usableHome } from '../../src/servers/install/cache.js';
-import { runCommand } from '../../src/servers/install/command.js';
-import { findExecutable, pathFolders, whyNotExecutable } from '../../src/servers/install/executables.js';
 import type { BuildInstaller, InstallContext } from '../../src/servers/install/install-context.js';
 import type { ServerSpec } from '../../src/servers/install/kinds.js';
 

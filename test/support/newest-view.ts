@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import { ddlStatements } from '../../src/lake/ddl/ddl.js';
+import { ddlStatements } from '../../src/lake/ddl/statements.js';
 import { readPublished } from '../../src/lake/published/read-published.js';
 import { Duck } from './duckdb.js';
 import { type ReadTree, readSnapshot } from './snapshot.js';

@@ -1,8 +1,8 @@
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { ProjectFile, ProjectOwner } from '../../lake/dbt/file.js';
 import { DBT_ADAPTERS, type DbtAdapterName, dbtProject } from '../../lake/dbt/project.js';
-import { clashingResources, unreadableViews } from '../../lake/ddl/ddl.js';
-import type { PublishedResource } from '../../lake/ddl/sources.js';
+import type { PublishedResource } from '../../lake/ddl/published-sources.js';
+import { clashingResources, unreadableViews } from '../../lake/ddl/statements.js';
 import { EXIT, type ExitCode } from '../shared/exit-code.js';
 import { withLake } from '../shared/open-lake.js';
 import type { GlobalOptions } from '../shared/options.js';

@@ -1,6 +1,12 @@
 import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
-import { type DdlInput, DIALECTS, type Dialect, ddlStatements, unreadableViews } from '../../lake/ddl/ddl.js';
+import {
+  type DdlInput,
+  DIALECTS,
+  type Dialect,
+  ddlStatements,
+  unreadableViews,
+} from '../../lake/ddl/statements.js';
 import type { PublishedSnapshot } from '../../lake/published/read-published.js';
 import type { DeltaDialect } from '../../table/index.js';
 import { withLake } from '../shared/open-lake.js';

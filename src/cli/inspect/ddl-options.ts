@@ -1,4 +1,4 @@
-import type { Numbers, Statement } from '../../lake/ddl/ddl.js';
+import type { Numbers, Statement } from '../../lake/ddl/statements.js';
 import type { DeltaDialect } from '../../table/index.js';
 import type { SeveralOptions } from '../shared/options.js';
 

@@ -1,6 +1,6 @@
 import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { clashingResources, clashingTables, renderDdl, type Statement } from '../../lake/ddl/ddl.js';
+import { clashingResources, clashingTables, renderDdl, type Statement } from '../../lake/ddl/statements.js';
 import {
   type ConnectionSummary,
   connectionLines,

@@ -4,7 +4,7 @@ import { summaryOf, summaryText } from '../../lake/checks/result.js';
 import { pointerKey } from '../../lake/published/layout.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 import type { EarlierRuns } from '../../lake/verify/earlier-runs.js';
-import type { VerifyReport } from '../../lake/verify/verify.js';
+import type { VerifyReport } from '../../lake/verify/verify-lake.js';
 import { verifyResource } from '../../table/index.js';
 import { printEnded } from '../shared/connection-lines.js';
 import { eachConnection } from '../shared/each-connection.js';

@@ -1,5 +1,5 @@
 import type { ResourceSettings } from '../../core/settings.js';
-import type { PublishedResource } from '../../lake/ddl/sources.js';
+import type { PublishedResource } from '../../lake/ddl/published-sources.js';
 import { findMissingChangeLogs } from '../../lake/published/change-logs.js';
 import type { PublishedSnapshot } from '../../lake/published/read-published.js';
 import { SnapshotNotFoundError } from '../../lake/published/snapshot-not-found-error.js';

@@ -1,7 +1,7 @@
 import type { CheckSettings } from '../../core/settings.js';
 import { columnOf } from '../checks/row-meter.js';
-import type { Engine } from '../ddl/table.js';
-import type { DbtResource, ModelColumn } from './resource.js';
+import type { Engine } from '../ddl/engine.js';
+import type { DbtResource, ModelColumn } from './dbt-resource.js';
 
 /** The tests of a resource's checks: of its model, and of columns of the model. */
 export interface CheckTests {

@@ -1,8 +1,8 @@
-import { renamed } from '../ddl/kinds.js';
-import type { Engine } from '../ddl/table.js';
-import { misfitCounts, NEXT_RUN, typed } from '../ddl/views.js';
+import { renamed } from '../ddl/column-kinds.js';
+import type { Engine } from '../ddl/engine.js';
+import { misfitCounts, NEXT_RUN, typed } from '../ddl/text-and-typed-views.js';
+import type { DbtResource } from './dbt-resource.js';
 import { jinja } from './escape.js';
-import type { DbtResource } from './resource.js';
 
 /** What the models need of an engine, beside its statements. */
 export interface ModelEngine {

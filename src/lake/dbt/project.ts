@@ -1,16 +1,14 @@
 import type { LakeSettings } from '../../core/settings.js';
+import type { PublishedResource } from '../ddl/published-sources.js';
 import { viewName } from '../ddl/quote.js';
-import type { PublishedResource } from '../ddl/sources.js';
-import type { DbtAdapter } from './adapter.js';
-import { athenaAdapter } from './athena.js';
 import { CHECK_MACROS } from './checks.js';
-import { duckdbAdapter } from './duckdb.js';
+import { dbtResource } from './dbt-resource.js';
+import type { DbtAdapter } from './engines.js';
+import { athenaAdapter, duckdbAdapter } from './engines.js';
 import { toYaml } from './escape.js';
 import type { ProjectFile } from './file.js';
 import { historyModel, stagingModel, typesTest } from './models.js';
-import { propertiesOf } from './properties.js';
-import { relationsOf } from './relations.js';
-import { dbtResource } from './resource.js';
+import { propertiesOf, relationsOf } from './properties.js';
 
 export const DBT_ADAPTERS = ['duckdb', 'athena'] as const;
 export type DbtAdapterName = (typeof DBT_ADAPTERS)[number];

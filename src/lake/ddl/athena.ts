@@ -1,9 +1,9 @@
 import { plainLower } from './aliases.js';
-import { type ExactCast, failingCase } from './exact.js';
-import type { TableColumn, TypedKind } from './kinds.js';
+import type { TableColumn, TypedKind } from './column-kinds.js';
+import type { Engine, Statement, TableSource } from './engine.js';
+import { type ExactCast, failingCase } from './engine.js';
 import { hiveName, hiveString, sqlName, sqlString } from './quote.js';
-import type { Engine, Statement, TableSource } from './table.js';
-import { textAbout } from './views.js';
+import { textAbout } from './text-and-typed-views.js';
 
 /** Statements for Athena: external tables with text columns in Hive's syntax, and views in Trino's syntax. */
 export const athena: Engine = {

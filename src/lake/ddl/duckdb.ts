@@ -2,11 +2,11 @@ import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../../core/settings.js';
 import { framingOf } from '../part/framing.js';
 import { printable } from './aliases.js';
-import { failingCase } from './exact.js';
-import type { TableColumn, TypedKind } from './kinds.js';
+import type { TableColumn, TypedKind } from './column-kinds.js';
+import type { Engine, Statement, TableSource } from './engine.js';
+import { failingCase } from './engine.js';
 import { sqlName, sqlString } from './quote.js';
-import type { Engine, Statement, TableSource } from './table.js';
-import { misfitCounts, textAbout } from './views.js';
+import { misfitCounts, textAbout } from './text-and-typed-views.js';
 
 /** Longest row that DuckDB accepts, in bytes. Its default of 2 MB is too small for a long description. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;

@@ -1,10 +1,10 @@
 import type { LakeSettings } from '../../core/settings.js';
 import { printable } from './aliases.js';
-import { failingCase } from './exact.js';
-import type { TableColumn, TypedKind } from './kinds.js';
+import type { TableColumn, TypedKind } from './column-kinds.js';
+import type { Engine, Statement, TableSource } from './engine.js';
+import { failingCase } from './engine.js';
 import { hiveName, hiveString } from './quote.js';
-import type { Engine, Statement, TableSource } from './table.js';
-import { textAbout } from './views.js';
+import { textAbout } from './text-and-typed-views.js';
 
 /** The text that Spark reads as null. With Spark's default, '', a quoted empty string would also become null. */
 const NULL_TEXT = '\u0001worktrack-null\u0001';

@@ -1,7 +1,7 @@
 import { athena, type FileTable, hiveText, trinoCast, trinoFailure } from './athena.js';
-import { failingCase } from './exact.js';
+import type { Engine, Statement } from './engine.js';
+import { failingCase } from './engine.js';
 import { sqlName, sqlString } from './quote.js';
-import type { Engine, Statement } from './table.js';
 
 /**
  * Statements for Trino with a Hive catalog. The catalog needs `hive.recursive-directories=true`, because the change logs of

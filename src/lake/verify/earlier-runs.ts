@@ -5,8 +5,8 @@ import { pointerKey } from '../published/layout.js';
 import type { Pointer } from '../published/pointer.js';
 import { listRuns, manifestOf } from '../published/run-folders.js';
 import { type ObjectStore, StoreError } from '../store/index.js';
+import { type NamedManifest, readNamedManifest, readParts } from './one-run.js';
 import { isOutage } from './read-body.js';
-import { type NamedManifest, readNamedManifest, readParts } from './run.js';
 import type { TreeOptions } from './tree.js';
 
 /** Earlier runs whose snapshots still exist, newest first. */

@@ -6,9 +6,9 @@ import type { PublishedPart } from '../published/manifest.js';
 import { headerRow } from '../rows/header.js';
 import { META_COLUMNS } from '../rows/schema.js';
 import type { ObjectStore } from '../store/index.js';
-import type { CheckedManifest } from './documents.js';
-import type { Problem } from './findings.js';
+import type { CheckedManifest } from './document-checks.js';
 import { type PartRules, type ReadPart, verifyPart } from './part.js';
+import type { Problem } from './problem-list.js';
 
 export interface TreeOptions {
   readonly index: PartRules['index'];

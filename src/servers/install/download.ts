@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Dispatcher, EnvHttpProxyAgent, fetch } from 'undici';
 import { errorMessage } from '../../core/errors.js';
-import { runCommand } from './command.js';
+import { runCommand } from '../commands/run-command.js';
 import type { InstallContext } from './install-context.js';
 import type { ServerSpec } from './kinds.js';
 import { digestFromList, type ReleaseArchive, releaseArchive } from './releases.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { findExecutable, pathFolders } from '../commands/executables.js';
+import { runCommand } from '../commands/run-command.js';
 import { type Environment, usableHome } from './cache.js';
-import { runCommand } from './command.js';
-import { findExecutable, pathFolders } from './executables.js';
 import type { BuildInstaller, InstallContext } from './install-context.js';
 
 /** A command that `go install` can build. */

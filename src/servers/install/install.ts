@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { withFileLock } from '../../core/file-lock.js';
 import type { ProcessIdentity } from '../../core/process-identity.js';
 import { makeFolder, systemCause } from '../../core/system-error.js';
-import { whyNotRunning } from '../start/probe.js';
 import { cachedExecutable, type Environment, versionFolder } from './cache.js';
 import { downloadRelease } from './download.js';
 import type { Installer } from './install-context.js';
 import type { FailedAttempt } from './install-error.js';
 import type { ServerSpec } from './kinds.js';
+import { whyNotRunning } from './probe-executable.js';
 
 /** The installers of a server in the order of the attempts. With `WORKTRACK_OFFLINE=1`, there is no download. */
 export function installers({ installer }: ServerSpec, env: Environment): Installer[] {

@@ -2,14 +2,14 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { MINUTE_MS } from '../../core/duration.js';
 import { systemCause } from '../../core/system-error.js';
+import { findExecutable, pathFolders, whyNotExecutable } from '../commands/executables.js';
+import { runCommand } from '../commands/run-command.js';
 import { ServerEnvironmentError } from '../environment-error.js';
-import { whyNotRunning } from '../start/probe.js';
 import { cachedExecutable, cacheRoot, type Environment, usableHome } from './cache.js';
-import { runCommand } from './command.js';
-import { findExecutable, pathFolders, whyNotExecutable } from './executables.js';
 import { install, installers } from './install.js';
 import { type FailedAttempt, ServerInstallError } from './install-error.js';
 import { type ServerKind, type ServerSpec, serverSpec } from './kinds.js';
+import { whyNotRunning } from './probe-executable.js';
 import { type ProgressOutput, startProgress } from './progress.js';
 import { releaseArchive } from './releases.js';
 

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolderSync } from '../../core/system-error.js';
+import { killWithHost } from '../commands/run-command.js';
 import type { Environment } from '../install/cache.js';
-import { killWithHost } from './host-exit.js';
 import { parentDeathPrefix } from './parent-death.js';
 
 export interface ServerCommand {

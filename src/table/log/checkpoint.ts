@@ -2,7 +2,7 @@ import type { SchemaElement } from 'hyparquet';
 import { parseStored } from '../../core/stored-json.js';
 import { parquetLibrary } from '../parquet/library.js';
 import type { Action } from './actions.js';
-import type { TableState } from './state.js';
+import type { TableState } from './table-state.js';
 
 /** Commits between two checkpoints. A reader then reads one checkpoint and at most this many commits. */
 export const CHECKPOINT_EVERY = 10;

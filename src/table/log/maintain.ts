@@ -8,6 +8,7 @@ import {
   hintOf,
   versionIn,
 } from './checkpoint.js';
+import { garbage, keptSince, type LogObject, outdatedLog } from './log-retention.js';
 import {
   checkpointKey,
   commitKey,
@@ -15,9 +16,8 @@ import {
   lastCheckpointKey,
   tablePrefix,
   versionOfDataFile,
-} from './names.js';
+} from './paths.js';
 import type { Table } from './read-table.js';
-import { garbage, keptSince, type LogObject, outdatedLog } from './retention.js';
 
 export interface MaintenanceInput {
   readonly resource: string;

@@ -3,9 +3,9 @@ import { DamagedError, damagedObject } from '../../lake/damaged-error.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { type Action, decodeCommit, isUpgraded, type Protocol } from './actions.js';
 import { type CheckpointHint, decodeCheckpoint, hintOf, versionIn } from './checkpoint.js';
-import { checkpointKey, commitKey, lastCheckpointKey, logPrefix, parseLogName } from './names.js';
-import type { LogObject } from './retention.js';
-import { type Shown, shownBy, TableState } from './state.js';
+import type { LogObject } from './log-retention.js';
+import { checkpointKey, commitKey, lastCheckpointKey, logPrefix, parseLogName } from './paths.js';
+import { type Shown, shownBy, TableState } from './table-state.js';
 
 const READS_AT_ONCE = 8;
 

@@ -1,12 +1,19 @@
 import { gzipSync } from 'node:zlib';
+import type { SchemaElement } from 'hyparquet';
 import type { ColumnSource, ParquetWriter } from 'hyparquet-writer';
 import type { ByteString } from '../../core/brands.js';
 import type { CsvSettings } from '../../core/settings.js';
 import { RowSplitter, readRow } from '../../lake/rows/csv.js';
 import { cellDecoder, type Escaping } from '../../lake/rows/escaping.js';
-import type { ColumnType } from '../rules/column-type.js';
-import { ColumnWriter, type PartColumn } from './column-writer.js';
-import { parquetElement } from './elements.js';
+import {
+  type ColumnType,
+  decimalOf,
+  joinTypes,
+  typeOfValue,
+  typeOfValues,
+  type ValueClass,
+} from '../rules/column-type.js';
+import { type Encoder, encoderOf, type ParquetValue } from '../rules/encode.js';
 import type { ParquetLibrary } from './library.js';
 
 /** CSV text of one row group, in bytes. It bounds the memory of a conversion. */
@@ -41,7 +48,7 @@ export interface Converted {
 /** The values of a row as text; `null` for an empty cell. */
 type Row = readonly (ByteString | null)[];
 
-export interface ConversionEvents {
+interface ConversionEvents {
   /** Called once, before the first bytes. */
   readonly onTypes: (types: readonly ColumnType[]) => void;
   readonly onBytes: (bytes: Uint8Array<ArrayBuffer>) => void;
@@ -167,5 +174,117 @@ export class PartConverter {
     const { buffer, index } = this.#bytes;
     this.#events.onBytes(new Uint8Array(buffer.slice(0, index)));
     this.#bytes.index = 0;
+  }
+}
+
+/** A column of a part, in the order of the header. */
+interface PartColumn {
+  /** Name in the table. */
+  readonly alias: string;
+  readonly kind: ValueClass;
+  /** Type to begin with. */
+  readonly type: ColumnType;
+  /** Whether the configuration sets the type. */
+  readonly fixed: boolean;
+}
+
+/** A column while its part is converted: its type, and how many values do not fit it. */
+class ColumnWriter {
+  readonly column: PartColumn;
+  /** Number of values that do not fit the type of the configuration. */
+  unfit = 0;
+  #type: ColumnType;
+  #encode: Encoder;
+  /** Numbers of a column without a type yet. Together, they can have a narrower type than the join of their types. */
+  #numbers: string[] = [];
+
+  constructor(column: PartColumn) {
+    this.column = column;
+    this.#type = column.type;
+    this.#encode = this.#encoder();
+  }
+
+  get type(): ColumnType {
+    return this.#type;
+  }
+
+  /**
+   * The values of this column in a row group.
+   *
+   * @param at position of the column in the rows
+   * @returns null if the type, which the configuration does not set, is too narrow for a value
+   */
+  encode(rows: readonly (readonly (ByteString | null)[])[], at: number): (ParquetValue | null)[] | null {
+    const values: (ParquetValue | null)[] = new Array(rows.length);
+    for (let row = 0; row < rows.length; row++) {
+      const cell = rows[row]![at]!;
+      const value = cell === null ? null : this.#encode(cell);
+      if (value === undefined) {
+        if (!this.column.fixed) return null;
+        this.unfit++;
+      }
+      values[row] = value ?? null;
+    }
+    return values;
+  }
+
+  /** Widens the type so that it holds the value, or keeps the value until {@link decide}. */
+  learn(cell: ByteString | null): void {
+    if (cell === null || this.column.fixed || this.#type === 'string') return;
+    if (this.#type !== 'empty' && this.#encode(cell) !== undefined) return;
+    const { kind } = this.column;
+    if (this.#type === 'empty' && kind === 'number') this.#numbers.push(cell);
+    else this.#widen(typeOfValue(kind, cell));
+  }
+
+  /** Derives the type from the values that were kept. */
+  decide(): void {
+    this.#widen(typeOfValues(this.column.kind, this.#numbers));
+    this.#numbers = [];
+  }
+
+  #widen(type: ColumnType): void {
+    this.#type = joinTypes(this.#type, type);
+    this.#encode = this.#encoder();
+  }
+
+  #encoder(): Encoder {
+    return encoderOf(this.#type, this.column.fixed ? 'all' : 'common');
+  }
+}
+
+/** Precision up to which a decimal fits into 64 bits. */
+const LONG_PRECISION = 18;
+const LARGE_DECIMAL_BYTES = 16;
+
+/** The Parquet field of a column (PROTOCOL.md, "Delta Data Type to Parquet Type Mappings"). */
+function parquetElement(name: string, type: ColumnType): SchemaElement {
+  const field = { name, repetition_type: 'OPTIONAL' } as const;
+  switch (type) {
+    case 'boolean':
+      return { ...field, type: 'BOOLEAN' };
+    case 'long':
+      return { ...field, type: 'INT64' };
+    case 'double':
+      return { ...field, type: 'DOUBLE' };
+    case 'date':
+      return { ...field, type: 'INT32', converted_type: 'DATE', logical_type: { type: 'DATE' } };
+    case 'timestamp':
+      return {
+        ...{ ...field, type: 'INT64', converted_type: 'TIMESTAMP_MICROS' },
+        logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
+      };
+    case 'string':
+    case 'empty':
+      return { ...field, type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } };
+    default: {
+      const { precision, scale } = decimalOf(type)!;
+      const stored =
+        precision <= LONG_PRECISION
+          ? ({ type: 'INT64' } as const)
+          : ({ type: 'FIXED_LEN_BYTE_ARRAY', type_length: LARGE_DECIMAL_BYTES } as const);
+      const logical = { type: 'DECIMAL', precision, scale } as const;
+      return { ...field, ...stored, converted_type: 'DECIMAL', precision, scale, logical_type: logical };
+    }
   }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadSettings } from '../../../src/config/index.js';
 import { openStore } from '../../../src/lake/store/index.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { writeFolderConfig } from '../../support/folder-config.js';
 import { expectMirrored } from '../../support/mirrored.js';
 import { seededRandom } from '../../support/random.js';

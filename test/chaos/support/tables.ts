@@ -6,7 +6,7 @@ import { RunChain } from '../../../src/lake/published/chain.js';
 import { checkTable } from '../../../src/table/index.js';
 import { decodeCommit } from '../../../src/table/log/actions.js';
 import { listSizes } from '../../../src/table/log/maintain.js';
-import { commitKey } from '../../../src/table/log/names.js';
+import { commitKey } from '../../../src/table/log/paths.js';
 import { readTable } from '../../../src/table/log/read-table.js';
 import { readPointer } from '../../support/snapshot.js';
 import type { World } from './world.js';

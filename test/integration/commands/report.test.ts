@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ExportResult, exportWorkflowId } from '../../../src/core/contract/index.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { runCommand } from '../../support/processes.js';
 import { readPointer, runsIn } from '../../support/snapshot.js';
 import { resultOf, type Stack, startStack, until } from '../../support/stack.js';

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { indexKey } from '../../../src/lake/part/index-file.js';
 import { readManifest } from '../../../src/lake/published/manifest.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { expectMirrored } from '../../support/mirrored.js';
 import { runCommand, startWorkerProcess } from '../../support/processes.js';
 import { readPointer } from '../../support/snapshot.js';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
 import { readPublished } from '../../../src/lake/published/read-published.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { readNewestView } from '../../support/newest-view.js';
 import { type Stack, startStack } from '../../support/stack.js';
 

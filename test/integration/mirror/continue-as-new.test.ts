@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { holdAnswer } from '../../support/hold.js';
 import { mirrorOf, mirrorStatus } from '../../support/mirror-requests.js';
 import { runRequest } from '../../support/run-request.js';

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { checkTable } from '../../../src/table/index.js';
 import { CHECKPOINT_EVERY } from '../../../src/table/log/checkpoint.js';
-import { checkpointKey, commitKey, lastCheckpointKey } from '../../../src/table/log/names.js';
+import { checkpointKey, commitKey, lastCheckpointKey } from '../../../src/table/log/paths.js';
 import { type DuckDbDelta, deltaQuery, startDuckDbDelta } from '../../support/duckdb-delta.js';
 import { expectTable } from '../../support/expect-table.js';
 import { idOf } from '../../support/mirrored.js';

@@ -8,7 +8,7 @@ import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { checkTable, followPointer, type TableTask } from '../../../src/table/index.js';
 import { decodeCommit } from '../../../src/table/log/actions.js';
 import { listSizes } from '../../../src/table/log/maintain.js';
-import { commitKey, dataKey } from '../../../src/table/log/names.js';
+import { commitKey, dataKey } from '../../../src/table/log/paths.js';
 import { readTable } from '../../../src/table/log/read-table.js';
 import { expectTable, readTableOf } from '../../support/expect-table.js';
 import { type Stack, startStack } from '../../support/stack.js';

@@ -1,6 +1,6 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { type FaultyS3, startFaultyS3 } from '../../support/faulty-s3.js';
 import { expectMirrored } from '../../support/mirrored.js';
 import { sharedS3 } from '../../support/shared-s3.js';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { resolveServer, startTemporalDevServer, type TemporalDevServer } from '../../../src/servers/index.js';
 import { holdAnswer } from '../../support/hold.js';
 import { expectMirrored } from '../../support/mirrored.js';

@@ -6,7 +6,7 @@ import { parseRunDate } from '../../../src/core/run-id.js';
 import { pointerKey } from '../../../src/lake/published/layout.js';
 import { encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
 import { readSnapshotAt } from '../../../src/lake/published/read-published.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { holdAnswer } from '../../support/hold.js';
 import { runRequest } from '../../support/run-request.js';
 import { readPointer, readSnapshot, runsIn } from '../../support/snapshot.js';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
 import type { Settings } from '../../../src/core/settings.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { startSimulator } from '../../../src/simulator/index.js';
 import { expectMirrored } from '../../support/mirrored.js';
 import { readPointer } from '../../support/snapshot.js';

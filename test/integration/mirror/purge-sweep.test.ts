@@ -2,7 +2,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { folderOf, nameOf } from '../../../src/lake/published/layout.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { startPurge } from '../../../src/temporal/client/start.js';
 import { idOf } from '../../support/mirrored.js';
 import { readPointer } from '../../support/snapshot.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { manifestChecksums } from '../../../src/lake/published/checksums.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { holdAnswer } from '../../support/hold.js';
 import { mirrorStatus } from '../../support/mirror-requests.js';
 import { runCommand, startOnTerminal, startWorkerProcess } from '../../support/processes.js';

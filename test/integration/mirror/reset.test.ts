@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { idOf } from '../../support/mirrored.js';
 import { readPointer } from '../../support/snapshot.js';
 import { type Stack, startStack, until } from '../../support/stack.js';

@@ -5,7 +5,7 @@ import { encodeReplacement, manifestChecksums } from '../../../src/lake/publishe
 import { folderOf, inFolder, MANIFEST, pointerKey } from '../../../src/lake/published/layout.js';
 import { encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { startPurge } from '../../../src/temporal/client/start.js';
 import { readNewestView } from '../../support/newest-view.js';
 import { startWorkerProcess } from '../../support/processes.js';

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExportResult, MirrorStatus } from '../../../src/core/contract/index.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { startRollback } from '../../../src/temporal/client/start.js';
 import { expectMirrored } from '../../support/mirrored.js';
 import { readNewestView } from '../../support/newest-view.js';

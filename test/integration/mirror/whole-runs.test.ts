@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { RunChain } from '../../../src/lake/published/chain.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { type FaultyS3, startFaultyS3 } from '../../support/faulty-s3.js';
 import { expectMirrored } from '../../support/mirrored.js';
 import { startWorkerProcess } from '../../support/processes.js';

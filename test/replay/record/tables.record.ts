@@ -1,5 +1,5 @@
 import { it } from 'vitest';
-import { commitKey } from '../../../src/table/log/names.js';
+import { commitKey } from '../../../src/table/log/paths.js';
 import { ran, record, stack, started } from './recorder.js';
 
 it('records a table that follows runs, a rollback and a purge, and a step that fails', async () => {

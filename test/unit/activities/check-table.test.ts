@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkTableCanBePurged } from '../../../activities/purge/check-table.js';
 import type { TableSettings } from '../../../src/core/settings.js';
-import { commitKey } from '../../../src/table/log/names.js';
+import { commitKey } from '../../../src/table/log/paths.js';
 import { temporaryLake } from '../lake/data-plane.js';
 
 const tables: TableSettings = { format: 'delta', types: {}, badValues: 'stop' };

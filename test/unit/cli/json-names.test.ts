@@ -4,7 +4,7 @@ import { statusJson } from '../../../src/cli/inspect/status-lines.js';
 import { jsonOf } from '../../../src/cli/inspect/verify.js';
 import { printEnded } from '../../../src/cli/shared/connection-lines.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
-import type { VerifyReport } from '../../../src/lake/verify/verify.js';
+import type { VerifyReport } from '../../../src/lake/verify/verify-lake.js';
 import { pageAt } from '../../support/docs.js';
 import { resourceStatus } from './support.js';
 

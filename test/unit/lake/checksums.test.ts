@@ -16,7 +16,7 @@ import { decodePointer, encodePointer } from '../../../src/lake/published/pointe
 import { recountRows, replaceParts } from '../../../src/lake/published/purge.js';
 import { readPublished, readSnapshotAt } from '../../../src/lake/published/read-published.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { seededRandom } from '../../support/random.js';
 import { type PublishedRun, publishRun } from './published.js';
 

@@ -16,7 +16,7 @@ import {
   ddlStatements,
   renderDdl,
   unreadableViews,
-} from '../../../src/lake/ddl/ddl.js';
+} from '../../../src/lake/ddl/statements.js';
 import { folderOf, pointerKey } from '../../../src/lake/published/layout.js';
 import { decodeManifest } from '../../../src/lake/published/manifest.js';
 import { encodePointer } from '../../../src/lake/published/pointer.js';

@@ -13,7 +13,7 @@ import { pointerKey } from '../../../src/lake/published/layout.js';
 import { RowSplitter } from '../../../src/lake/rows/csv.js';
 import { crc32, crc32ToHex } from '../../../src/lake/store/crc32.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { type PublishedRun, publishRun } from './published.js';
 
 const RUN = '20261121T020000Z-1a2b3c4d' as RunId;

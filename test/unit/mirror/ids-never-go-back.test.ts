@@ -4,7 +4,7 @@ import type { RunId } from '../../../src/core/brands.js';
 import { newRunId } from '../../../src/core/run-id.js';
 import { RunChain } from '../../../src/lake/published/chain.js';
 import { pointerKey } from '../../../src/lake/published/layout.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { folderOf, pointerKey } from '../../../src/lake/published/layout.js';
-import { verifySnapshot } from '../../../src/lake/verify/verify.js';
+import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';

@@ -3,13 +3,13 @@ import type { ObjectKey } from '../../../src/core/brands.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import type { Manifest } from '../../../src/lake/published/manifest.js';
 import { typeBits } from '../../../src/lake/rows/schema.js';
-import { writeSnapshotFiles } from '../../../src/table/data-files.js';
+import { writeSnapshotFiles } from '../../../src/table/commit-state.js';
 import { listSizes } from '../../../src/table/log/maintain.js';
-import { dataFileName, dataKey } from '../../../src/table/log/names.js';
-import { TableState } from '../../../src/table/log/state.js';
+import { dataFileName, dataKey } from '../../../src/table/log/paths.js';
+import { TableState } from '../../../src/table/log/table-state.js';
 import { parquetLibrary } from '../../../src/table/parquet/library.js';
 import { PartConverter } from '../../../src/table/parquet/part-converter.js';
-import { type FixedTypes, nextColumns } from '../../../src/table/rules/columns.js';
+import { type FixedTypes, nextColumns } from '../../../src/table/rules/table-columns.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { CSV } from '../lake/published.js';
 

@@ -21,7 +21,7 @@ import {
 } from '../../../src/table/index.js';
 import { type Action, decodeCommit, encodeCommit } from '../../../src/table/log/actions.js';
 import { checkpointActions, encodeCheckpoint } from '../../../src/table/log/checkpoint.js';
-import { checkpointKey, commitKey } from '../../../src/table/log/names.js';
+import { checkpointKey, commitKey } from '../../../src/table/log/paths.js';
 import { readTable } from '../../../src/table/log/read-table.js';
 import { WRITER } from '../../support/writer.js';
 import { temporaryLake } from '../lake/data-plane.js';

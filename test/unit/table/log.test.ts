@@ -9,9 +9,9 @@ import {
   PROTOCOL,
 } from '../../../src/table/log/actions.js';
 import { checkpointActions, decodeCheckpoint, encodeCheckpoint } from '../../../src/table/log/checkpoint.js';
-import { dataFileName, dataFileStem, parseLogName, versionOfDataFile } from '../../../src/table/log/names.js';
-import { garbage, keptSince, outdatedLog } from '../../../src/table/log/retention.js';
-import { shownParameters, TableState, txnVersion } from '../../../src/table/log/state.js';
+import { garbage, keptSince, outdatedLog } from '../../../src/table/log/log-retention.js';
+import { dataFileName, dataFileStem, parseLogName, versionOfDataFile } from '../../../src/table/log/paths.js';
+import { shownParameters, TableState, txnVersion } from '../../../src/table/log/table-state.js';
 
 const DAY = 24 * 60 * 60_000;
 const RUN = '20261121T020000Z-1a2b3c4d' as RunId;

@@ -9,9 +9,9 @@ import {
   dataFileName,
   dataKey,
   lastCheckpointKey,
-} from '../../../src/table/log/names.js';
+} from '../../../src/table/log/paths.js';
 import { readTable } from '../../../src/table/log/read-table.js';
-import { TableState } from '../../../src/table/log/state.js';
+import { TableState } from '../../../src/table/log/table-state.js';
 import { temporaryLake } from '../lake/data-plane.js';
 
 const path = (version: number, part: string) =>

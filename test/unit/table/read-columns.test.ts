@@ -3,9 +3,9 @@ import { noFacts } from '../../../src/core/value-facts.js';
 import { readTableColumns } from '../../../src/table/index.js';
 import { type Action, encodeCommit } from '../../../src/table/log/actions.js';
 import { checkpointActions, encodeCheckpoint } from '../../../src/table/log/checkpoint.js';
-import { checkpointKey, commitKey } from '../../../src/table/log/names.js';
-import { TableState } from '../../../src/table/log/state.js';
-import { encodeSchema, nextColumns } from '../../../src/table/rules/columns.js';
+import { checkpointKey, commitKey } from '../../../src/table/log/paths.js';
+import { TableState } from '../../../src/table/log/table-state.js';
+import { encodeSchema, nextColumns } from '../../../src/table/rules/table-columns.js';
 import { temporaryLake } from '../lake/data-plane.js';
 
 const NAMES = ['id', 'due date', 'ID', ''];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LakeSettings } from '../../../src/core/settings.js';
-import { renderDdl } from '../../../src/lake/ddl/ddl.js';
+import { renderDdl } from '../../../src/lake/ddl/statements.js';
 import { DELTA_DIALECTS, type DeltaDialect, registerStatements } from '../../../src/table/index.js';
 
 const AWS: LakeSettings = { url: 's3://company-lake/worktrack', region: 'eu-central-1' };

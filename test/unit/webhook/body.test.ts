@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { BodyReader, type ReadBody } from '../../../src/webhook/body.js';
+import { BodyReader, type ReadBody } from '../../../src/webhook/handle-request.js';
 
 /** A server that reads bodies of up to 900 bytes and holds at most 1,000 bytes in total. */
 async function start() {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { ObjectKey, RunId, UtcSeconds } from '../../../../src/core/brands.js';
 import { type DbtProjectInput, dbtProject } from '../../../../src/lake/dbt/project.js';
-import type { PublishedResource } from '../../../../src/lake/ddl/sources.js';
+import type { PublishedResource } from '../../../../src/lake/ddl/published-sources.js';
 import type { Manifest } from '../../../../src/lake/published/manifest.js';
 import { type Column, typeBits } from '../../../../src/lake/rows/schema.js';
 import { WRITER } from '../../../support/writer.js';

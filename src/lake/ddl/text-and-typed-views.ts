@@ -1,8 +1,8 @@
 import { columnName, META_COLUMNS } from '../rows/schema.js';
 import { columnAliases } from './aliases.js';
-import { type ExactCast, exactCast, exactColumns } from './exact.js';
-import { renamed, type TableColumn, tableColumns } from './kinds.js';
-import type { Engine, Statement, TableSource } from './table.js';
+import { renamed, type TableColumn, tableColumns } from './column-kinds.js';
+import type { Engine, Statement, TableSource } from './engine.js';
+import { type ExactCast, exactCast, exactColumns } from './engine.js';
 
 /** Names that no column has: they are reserved in every dialect. */
 const ROW_NUMBER = '_worktrack_row';

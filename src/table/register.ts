@@ -1,22 +1,16 @@
 import { fileURLToPath } from 'node:url';
-import type { LakeSettings } from '../../core/settings.js';
-import { s3Address } from '../../lake/ddl/clickhouse.js';
-import { duckdbSetup } from '../../lake/ddl/duckdb.js';
-import {
-  chName,
-  chString,
-  hiveName,
-  hiveString,
-  sqlName,
-  sqlString,
-  viewName,
-} from '../../lake/ddl/quote.js';
-import { sparkSetup } from '../../lake/ddl/spark.js';
-import type { Statement } from '../../lake/ddl/table.js';
-import { tablePrefix } from '../log/names.js';
-import type { DeltaDialect } from './statements.js';
+import type { LakeSettings } from '../core/settings.js';
+import { s3Address } from '../lake/ddl/clickhouse.js';
+import { renamed } from '../lake/ddl/column-kinds.js';
+import { duckdbSetup } from '../lake/ddl/duckdb.js';
+import type { Statement } from '../lake/ddl/engine.js';
+import { chName, chString, hiveName, hiveString, sqlName, sqlString, viewName } from '../lake/ddl/quote.js';
+import { sparkSetup } from '../lake/ddl/spark.js';
+import { DIALECTS } from '../lake/ddl/statements.js';
+import { tablePrefix } from './log/paths.js';
+import type { TableColumn } from './rules/table-columns.js';
 
-export interface TableToRegister {
+interface TableToRegister {
   readonly lake: LakeSettings;
   readonly resource: string;
   /** Name that needs no quotes. */
@@ -166,7 +160,7 @@ const bigquery: RegisterEngine = {
 };
 
 /** A record over all dialects, so that a new one cannot be forgotten. */
-export const REGISTER: Readonly<Record<DeltaDialect, RegisterEngine>> = {
+const REGISTER: Readonly<Record<DeltaDialect, RegisterEngine>> = {
   ...{ duckdb, athena, trino, spark, clickhouse, databricks, snowflake, bigquery },
 };
 
@@ -183,4 +177,52 @@ function urlOf({ lake, resource }: TableToRegister): string {
 function pathOf(table: TableToRegister): string {
   const url = urlOf(table);
   return url.startsWith('file:') ? fileURLToPath(url) : url;
+}
+
+/** Engines for whose Delta reader statements can be printed: those of the CSV files, and engines that read only tables. */
+export const DELTA_DIALECTS = [...DIALECTS, 'databricks', 'snowflake', 'bigquery'] as const;
+export type DeltaDialect = (typeof DELTA_DIALECTS)[number];
+
+export interface RegisterInput {
+  readonly dialect: DeltaDialect;
+  readonly lake: LakeSettings;
+  readonly resource: string;
+  /** Name of the table, before it is made plain. Default: the resource. */
+  readonly table?: string | undefined;
+  /** Columns of the table, as `readTableColumns` returns them. */
+  readonly columns: readonly Pick<TableColumn, 'name' | 'alias'>[];
+}
+
+/**
+ * The statement that registers the Delta table of a resource in a query engine, and what a session or account needs first.
+ * It names neither a run nor a column, so it is run once (docs/how-to/delta-tables.md).
+ *
+ * @throws RangeError if the engine cannot read the lake
+ * @example
+ * const columns = await readTableColumns(store, 'tasks');
+ * const statements = registerStatements({ dialect: 'duckdb', lake, resource: 'tasks', columns });
+ */
+export function registerStatements({
+  dialect,
+  lake,
+  resource,
+  table = resource,
+  columns,
+}: RegisterInput): Statement[] {
+  const engine = REGISTER[dialect];
+  if (engine.onlyS3 !== undefined && !lake.url.startsWith('s3://'))
+    throw new RangeError(
+      `${engine.onlyS3} reads tables only from S3, and the lake is ${lake.url}. Use the dialect duckdb, spark or clickhouse`,
+    );
+  if (engine.onlyAws !== undefined && lake.endpoint !== undefined)
+    throw new RangeError(
+      `${engine.onlyAws} reads tables only from Amazon S3, and the lake is at ${lake.endpoint}. Use another dialect`,
+    );
+  const registered: TableToRegister = { lake, resource, name: viewName(table) };
+  const { sql, query } = engine.register(registered);
+  const about = [
+    `${resource}: the Delta table, registered once. Query it with: ${query}`,
+    ...renamed(columns),
+  ];
+  return [...engine.setup(registered), { kind: 'define', about, sql }];
 }

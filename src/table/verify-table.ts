@@ -1,11 +1,13 @@
+import type { ConnectionSettings } from '../core/settings.js';
 import { DamagedError, NEXT_EXPORT } from '../lake/damaged-error.js';
 import { type Pointer, readPointer } from '../lake/published/pointer.js';
 import type { ObjectStore } from '../lake/store/index.js';
+import { type VerifyOptions, type VerifyReport, verifySnapshot } from '../lake/verify/verify-lake.js';
 import { isUpgraded, rowsOf, upgradedText } from './log/actions.js';
 import { listSizes } from './log/maintain.js';
-import { dataKey, tablePrefix } from './log/names.js';
+import { dataKey, tablePrefix } from './log/paths.js';
 import { readDamagedTable, readTable } from './log/read-table.js';
-import type { TableState } from './log/state.js';
+import type { TableState } from './log/table-state.js';
 import { readSnapshot } from './published-snapshot.js';
 
 /**
@@ -20,13 +22,13 @@ export async function checkTable(store: ObjectStore, resource: string): Promise<
 }
 
 /** A problem of a table, and what repairs it: the next export, the same purge again, or a person who removes the folder. */
-export interface TableProblem {
+interface TableProblem {
   readonly text: string;
   readonly repairedBy: 'export' | 'purge' | 'removal';
 }
 
 /** As `checkTable`, with what repairs each problem. */
-export async function findTableProblems(store: ObjectStore, resource: string): Promise<TableProblem[]> {
+async function findTableProblems(store: ObjectStore, resource: string): Promise<TableProblem[]> {
   try {
     const first = await readBoth(store, resource);
     const both = first === null || isShown(first) ? first : await readBoth(store, resource);
@@ -120,4 +122,56 @@ function fileProblems(
     const what = bytes === undefined ? 'is missing' : `has ${bytes} bytes instead of ${size}`;
     return [`${dataKey(resource, path)}, which version ${version} of the table names, ${what}`];
   });
+}
+
+/**
+ * Rereads the published data of a resource and checks every hash, count and key, and the table if the connection has
+ * tables. It lists every damaged object, and changes nothing (docs/explanation/guarantees.md#verification).
+ *
+ * @throws StoreError if the store is unavailable, which says nothing about the data
+ * @example
+ * const { ok, problems, recovery } = await verifyResource(store, connection, 'tasks');
+ * if (!ok) console.error([...problems, ...recovery].join('\n'));
+ */
+export async function verifyResource(
+  store: ObjectStore,
+  {
+    tables,
+    resources = [],
+  }: Pick<ConnectionSettings, 'tables'> & Partial<Pick<ConnectionSettings, 'resources'>>,
+  resource: string,
+  options: VerifyOptions = {},
+): Promise<VerifyReport> {
+  const checks = resources.find(({ name }) => name === resource)?.checks;
+  const report = await verifySnapshot(store, resource, { checks, ...options });
+  const found = tables === null ? [] : await findTableProblems(store, resource);
+  if (found.length === 0) return report;
+  const problems = [...report.problems, ...found.map(({ text }) => text)];
+  const recovery = [...report.recovery, ...recoveryOfTable(resource, found, report)];
+  return { ...report, ok: false, problems, recovery };
+}
+
+/** Says only what is true: the next export repairs a table that it can write, from a snapshot that it can read. */
+function recoveryOfTable(
+  resource: string,
+  found: readonly TableProblem[],
+  { earlier }: Pick<VerifyReport, 'earlier'>,
+): string[] {
+  const isOf = (by: TableProblem['repairedBy']): boolean => found.some(({ repairedBy }) => repairedBy === by);
+  if (isOf('removal'))
+    return [
+      `remove the folder ${tablePrefix(resource)}; the next export then writes a new table: worktrack export`,
+    ];
+  return [
+    ...(isOf('purge')
+      ? [`repeat the purge of the record: worktrack purge --resource ${resource} --key KEY`]
+      : []),
+    ...(isOf('export')
+      ? [
+          earlier === null
+            ? 'the next export repairs the table: worktrack export'
+            : 'once the snapshot is intact again, the next export repairs the table: worktrack export',
+        ]
+      : []),
+  ];
 }

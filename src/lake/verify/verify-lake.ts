@@ -3,13 +3,13 @@ import type { CheckSettings } from '../../core/settings.js';
 import type { CheckResult } from '../checks/result.js';
 import { findMissingChangeLogs } from '../published/change-logs.js';
 import { pointerKey, treePrefix } from '../published/layout.js';
+import type { Pointer } from '../published/pointer.js';
+import { purgedRows } from '../published/purge.js';
 import type { ObjectStore } from '../store/index.js';
-import { type CheckedManifest, checkPointer } from './documents.js';
+import { type CheckedManifest, checkPointer } from './document-checks.js';
 import { type EarlierRuns, verifyEarlierRuns } from './earlier-runs.js';
-import type { Problem } from './findings.js';
-import { isIndex, recoverySteps } from './recovery.js';
-import { readDocument, readNamedManifest, readParts } from './run.js';
-import { checkTotals } from './sums.js';
+import { readDocument, readNamedManifest, readParts } from './one-run.js';
+import type { Problem } from './problem-list.js';
 import type { TreeOptions } from './tree.js';
 
 export interface VerifyOptions {
@@ -126,4 +126,128 @@ function toReportFields(problems: readonly Problem[]): Pick<VerifyReport, 'probl
     problems: problems.map(({ text }) => text),
     damaged: [...new Set(problems.map(({ key }) => key))],
   };
+}
+
+const FROM_BACKUP = 'from a backup or an earlier version of the object';
+
+/**
+ * How to recover from damaged objects: one or two sentences for each kind of damage.
+ *
+ * @param damaged keys of the objects
+ * @param earlier `null` if the snapshot is intact
+ */
+function recoverySteps(
+  resource: string,
+  damaged: readonly ObjectKey[],
+  earlier: EarlierRuns | null,
+): string[] {
+  const steps: string[] = [];
+  const count = (test: (key: ObjectKey) => boolean): number => damaged.filter(test).length;
+  if (count((key) => key === pointerKey(resource)) > 0) {
+    steps.push(
+      `Restore ${pointerKey(resource)} ${FROM_BACKUP}. Until then, exports of ${resource} cannot run.`,
+    );
+  }
+  if (count(isIndex) > 0) {
+    steps.push('The next export rebuilds a block index from its part. No data is lost.');
+  }
+  if (count((key) => key.startsWith(`${resource}/changes/`)) > 0) {
+    steps.push(
+      `Restore the objects below ${resource}/changes/ ${FROM_BACKUP}. Exports and the snapshot do not need them. Without them, ` +
+        `the views ${resource}_changes and ${resource}_newest lack rows.`,
+    );
+  }
+  if (earlier !== null) {
+    const [newest] = earlier.intact;
+    steps.push(
+      newest === undefined
+        ? `Restore the objects below ${resource}/snapshots/ ${FROM_BACKUP}. No earlier run is intact.`
+        : `Restore the objects below ${resource}/snapshots/ ${FROM_BACKUP}, or roll back to an intact run with ` +
+            `\`worktrack rollback --resource ${resource} --to ${newest}\` and run \`worktrack export --resource ${resource}\`.`,
+    );
+  }
+  return steps;
+}
+
+/** Whether an object is a block index, which can be rebuilt from its part. */
+function isIndex(key: ObjectKey): boolean {
+  return key.endsWith('.index.json');
+}
+
+export interface Published {
+  readonly pointerKey: ObjectKey;
+  readonly pointer: Pointer;
+  readonly snapshot: CheckedManifest;
+  /** `null` if the pointer names none or it cannot be read. */
+  readonly changes: CheckedManifest | null;
+}
+
+/** Checks that counts and shared fields of pointer and manifests agree (docs/explanation/guarantees.md#verification). Returns the problems. */
+function checkTotals({ pointerKey, pointer, snapshot, changes }: Published): Problem[] {
+  const { counts } = snapshot;
+  const at = pointer.snapshot;
+  const known = counts.unchanged + counts.inserted + counts.updated + counts.duplicates;
+  const changed = counts.inserted + counts.updated + counts.deleted + counts.restated;
+  const checks: [where: ObjectKey, what: string, left: number, right: number][] = [
+    [pointerKey, 'rows of the pointer and rows of the manifest', pointer.rows, counts.rows],
+    [at, 'rows of the parts and rows', sumRows(snapshot), counts.rows],
+    [at, 'rows fetched and unchanged + inserted + updated + duplicates', counts.fetched, known],
+  ];
+  if (changes !== null) {
+    const where = pointer.changes!;
+    checks.push([
+      where,
+      'rows of the change log and inserted + updated + deleted + restated',
+      sumRows(changes) + purgedRows(changes),
+      changed,
+    ]);
+    for (const name of Object.keys(counts) as (keyof typeof counts)[]) {
+      checks.push([
+        where,
+        `"${name}" of the change log and of the snapshot`,
+        changes.counts[name] ?? 0,
+        counts[name] ?? 0,
+      ]);
+    }
+  }
+  const problems = checks
+    .filter(([, , left, right]) => left !== right)
+    .map(([key, what, left, right]) => ({
+      key,
+      text: `${key} does not add up: ${what}: ${left} and ${right}`,
+    }));
+  problems.push(...sharedFields({ pointerKey, pointer, snapshot, changes }));
+  const { runId, previousRunId } = snapshot;
+  // Run ids of the same second have no order.
+  if (previousRunId === runId || (previousRunId !== null && startOf(previousRunId) > startOf(runId))) {
+    problems.push({ key: at, text: `${at} names a previous run that is not older: ${previousRunId}` });
+  }
+  return problems;
+}
+
+/** Checks the fields that must be equal in several documents. */
+function sharedFields({ pointerKey, pointer, snapshot, changes }: Published): Problem[] {
+  const problems: Problem[] = [];
+  for (const name of ['publishedAt', 'checkpoint', 'connection', 'baseUrl'] as const) {
+    const [left, right] = [JSON.stringify(pointer[name]), JSON.stringify(snapshot[name])];
+    if (left !== right) {
+      const text = `${pointerKey}: "${name}" of the pointer and of the snapshot: ${left} and ${right}`;
+      problems.push({ key: pointerKey, text });
+    }
+  }
+  if (changes === null) return problems;
+  const key = pointer.changes!;
+  for (const name of new Set([...Object.keys(snapshot.shared), ...Object.keys(changes.shared)])) {
+    if (JSON.stringify(snapshot.shared[name]) !== JSON.stringify(changes.shared[name]))
+      problems.push({ key, text: `${key}: "${name}" of the change log differs from the snapshot` });
+  }
+  return problems;
+}
+
+function sumRows({ parts }: Pick<CheckedManifest, 'parts'>): number {
+  return parts.reduce((sum, part) => sum + part.rows, 0);
+}
+
+function startOf(runId: RunId): string {
+  return runId.slice(0, 16);
 }

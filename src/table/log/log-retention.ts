@@ -1,5 +1,5 @@
-import { versionOfDataFile } from './names.js';
-import type { TableState } from './state.js';
+import { versionOfDataFile } from './paths.js';
+import type { TableState } from './table-state.js';
 
 /** Readers of a version that was just replaced finish within this time, ms. */
 const READER_GRACE_MS = 24 * 60 * 60_000;

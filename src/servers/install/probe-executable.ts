@@ -1,8 +1,8 @@
 import { errorMessage } from '../../core/errors.js';
-import type { Environment } from '../install/cache.js';
-import { runCommand } from '../install/command.js';
-import { whyNotExecutable } from '../install/executables.js';
-import type { ServerSpec } from '../install/kinds.js';
+import { whyNotExecutable } from '../commands/executables.js';
+import { runCommand } from '../commands/run-command.js';
+import type { Environment } from './cache.js';
+import type { ServerSpec } from './kinds.js';
 
 const probeTimeoutMs = 30_000;
 

@@ -1,7 +1,7 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import type { ObjectStore } from '../store/index.js';
-import { type CheckedManifest, checkManifest, type Decoded } from './documents.js';
-import type { Problem } from './findings.js';
+import { type CheckedManifest, checkManifest, type Decoded } from './document-checks.js';
+import type { Problem } from './problem-list.js';
 import { readBody } from './read-body.js';
 import { inTransit, type ReadTree, type TreeOptions, verifyTree } from './tree.js';
 

@@ -4,15 +4,21 @@ import { addLineBreaks, type Manifest } from '../published/manifest.js';
 import { athena } from './athena.js';
 import { clickhouse } from './clickhouse.js';
 import { duckdb, duckdbSetup } from './duckdb.js';
+import type { Engine, Statement, TableSource } from './engine.js';
+import {
+  baseName,
+  checkLineBreaks,
+  logSource,
+  type PublishedResource,
+  runSource,
+} from './published-sources.js';
 import { viewName } from './quote.js';
-import { baseName, checkLineBreaks, logSource, type PublishedResource, runSource } from './sources.js';
 import { spark, sparkSetup } from './spark.js';
-import type { Engine, Statement, TableSource } from './table.js';
+import { viewsOf } from './text-and-typed-views.js';
 import { trino } from './trino.js';
-import { viewsOf } from './views.js';
 
-export type { Numbers } from './kinds.js';
-export type { Statement } from './table.js';
+export type { Numbers } from './column-kinds.js';
+export type { Statement } from './engine.js';
 
 export const DIALECTS = ['duckdb', 'athena', 'trino', 'spark', 'clickhouse'] as const;
 export type Dialect = (typeof DIALECTS)[number];

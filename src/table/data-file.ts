@@ -1,3 +1,5 @@
+import type { ObjectKey } from '../core/brands.js';
+import { parseStored } from '../core/stored-json.js';
 import { VERSION } from '../core/version.js';
 import { damagedObject } from '../lake/damaged-error.js';
 import type { Manifest, PublishedPart } from '../lake/published/manifest.js';
@@ -6,12 +8,13 @@ import { META_COLUMNS } from '../lake/rows/schema.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import type { Unfit } from './errors.js';
 import { type AddFile, PART_TAG } from './log/actions.js';
-import { dataFileName, dataFileStem, dataKey } from './log/names.js';
-import type { TableState } from './log/state.js';
+import { dataFileName, dataFileStem, dataKey } from './log/paths.js';
+import type { TableState } from './log/table-state.js';
 import { convertPart } from './parquet/convert-part.js';
-import { readFileTypes } from './parquet/file-types.js';
+import { parquetLibrary } from './parquet/library.js';
+import { TYPES_KEY, UNFIT_KEY } from './parquet/part-converter.js';
 import { type ColumnType, joinTypes, valueClass } from './rules/column-type.js';
-import { sameTypes, type TableColumn } from './rules/columns.js';
+import { sameTypes, type TableColumn } from './rules/table-columns.js';
 
 export interface FilesInput {
   readonly store: ObjectStore;
@@ -142,4 +145,31 @@ function widened(
   return columns.map((column) =>
     column.fixed ? column : { ...column, type: joinTypes(column.type, found.get(column.name) ?? 'empty') },
   );
+}
+
+/** What the footer of a data file says of its columns, in the order of the part. */
+interface FileTypes {
+  readonly types: readonly ColumnType[];
+  /** Number of values that do not fit; `null` for a column whose type the configuration did not set. */
+  readonly unfit: readonly (number | null)[];
+}
+
+/** The types of the columns of a data file that this connector wrote, from its footer; `null` for another file. */
+async function readFileTypes(
+  store: ObjectStore,
+  { key, bytes }: { readonly key: ObjectKey; readonly bytes: number },
+  signal: AbortSignal,
+): Promise<FileTypes | null> {
+  const { reader } = await parquetLibrary();
+  const metadata = await reader.parquetMetadataAsync({
+    byteLength: bytes,
+    slice: async (start, end = bytes) => {
+      const piece = await store.read(key, { range: { offset: start, length: end - start }, signal });
+      return piece.buffer.slice(piece.byteOffset, piece.byteOffset + piece.byteLength) as ArrayBuffer;
+    },
+  });
+  const found = new Map(metadata.key_value_metadata?.map(({ key: name, value }) => [name, value]));
+  const [types, unfit] = [found.get(TYPES_KEY), found.get(UNFIT_KEY)];
+  if (types === undefined || unfit === undefined) return null;
+  return { types: parseStored(types) as ColumnType[], unfit: parseStored(unfit) as (number | null)[] };
 }

@@ -3,9 +3,9 @@ import type { CheckSettings, DeletePolicy, LakeSettings } from '../../core/setti
 import { folderOf, pointerKey } from '../published/layout.js';
 import { addLineBreaks, type Manifest } from '../published/manifest.js';
 import type { Pointer } from '../published/pointer.js';
-import type { Numbers } from './kinds.js';
+import type { Numbers } from './column-kinds.js';
+import type { Engine, TableSource } from './engine.js';
 import { viewName } from './quote.js';
-import type { Engine, TableSource } from './table.js';
 
 /** A published resource, as statements describe it. */
 export interface PublishedResource {

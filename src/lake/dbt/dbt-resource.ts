@@ -1,10 +1,10 @@
 import type { CheckSettings } from '../../core/settings.js';
 import { columnAliases } from '../ddl/aliases.js';
-import type { TableColumn } from '../ddl/kinds.js';
+import type { TableColumn } from '../ddl/column-kinds.js';
+import type { Engine, TableSource } from '../ddl/engine.js';
+import { logSource, type PublishedResource } from '../ddl/published-sources.js';
 import { viewName } from '../ddl/quote.js';
-import { logSource, type PublishedResource } from '../ddl/sources.js';
-import type { Engine, TableSource } from '../ddl/table.js';
-import { columnsOf, keyColumns } from '../ddl/views.js';
+import { columnsOf, keyColumns } from '../ddl/text-and-typed-views.js';
 
 /** Columns that the history model adds. A field of the same name gets an alias. */
 export const HISTORY_COLUMNS = ['valid_from', 'valid_to', 'is_current', 'is_deleted'] as const;

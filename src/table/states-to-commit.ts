@@ -5,7 +5,7 @@ import { sha256Of } from '../lake/published/checksums.js';
 import type { Pointer } from '../lake/published/pointer.js';
 import { listDates, listRuns, manifestOf } from '../lake/published/run-folders.js';
 import type { ObjectStore } from '../lake/store/index.js';
-import type { ShownState, TableState } from './log/state.js';
+import type { ShownState, TableState } from './log/table-state.js';
 
 /** A published state that the table does not show yet. */
 export interface PendingState extends ShownState {

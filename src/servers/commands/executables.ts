@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import type { Environment } from './cache.js';
+import type { Environment } from '../../core/home-folder.js';
 
 /** The reason why a path cannot be executed, or null if it can. */
 export async function whyNotExecutable(path: string): Promise<string | null> {

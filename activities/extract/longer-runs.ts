@@ -43,7 +43,7 @@ interface Longer extends StagedPosition {
 
 /**
  * Merges chunks into longer runs after a reading of the list that has staged many chunks that overlap. Otherwise each task
- * of the run's merge would open all of them (docs/explanation/how-it-works.md#longer-runs). Each merge ends with a stage
+ * of the run's merge would open all of them (docs/explanation/how-it-works.md#compaction). Each merge ends with a stage
  * document, from which a later attempt or call continues. If the time of the activity ends, or the store refuses to store
  * the runs, the chunks stay as they are, which changes no result.
  *

@@ -24,8 +24,8 @@ import { MemorySteps, Spill } from './memory-steps.js';
 const MAX_MEMORY_ATTEMPTS = 3;
 
 /**
- * Does a whole run in memory (docs/explanation/how-it-works.md#one-activity): it prepares, reads, settles, merges, publishes,
- * and sweeps if that is due. A run that turns out to be large, or has to wait, spills: what it holds goes to the lake, and the
+ * Performs a whole run in memory (docs/explanation/how-it-works.md#in-memory-or-in-the-lake): it prepares, reads, settles,
+ * merges, publishes, and sweeps if that is due. A run that turns out to be large, or has to wait, spills: what it holds goes to the lake, and the
  * workflow requests an activity for each further phase.
  *
  * Each attempt has its own run id, so all its objects have their own names, and it writes nothing before its merge. It never

@@ -6,7 +6,8 @@ import type { ActivityDeps, OpenConnection } from './deps.js';
 
 /**
  * What a run has staged: documents, and objects with rows. It is in memory (`MemoryStaging`) or in the run's staging folder in
- * the lake (`LakeStaging`). The phases of a run are the same with both (docs/explanation/how-it-works.md#one-activity).
+ * the lake (`LakeStaging`). The phases of a run are the same with both
+ * (docs/explanation/how-it-works.md#in-memory-or-in-the-lake).
  */
 export interface Staging {
   /** The lake, apart from staged objects: these are where the staging keeps them. */

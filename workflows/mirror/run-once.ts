@@ -89,7 +89,7 @@ function inputOf(
 
 /**
  * One run of one resource: in one activity if it fits into memory, otherwise with an activity for each further phase
- * (docs/explanation/how-it-works.md#one-activity). Throws the error that ended it.
+ * (docs/explanation/how-it-works.md#in-memory-or-in-the-lake). Throws the error that ended it.
  */
 export async function runOnce(
   state: MirrorState,

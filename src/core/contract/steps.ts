@@ -230,7 +230,7 @@ export interface PublishedRun {
   readonly rolledBackFrom?: RunId;
 }
 
-/** A whole run in one activity, as far as it fits into memory (docs/explanation/how-it-works.md#one-activity). */
+/** A whole run in one activity, as far as it fits into memory (docs/explanation/how-it-works.md#in-memory-or-in-the-lake). */
 export interface RunInput extends PrepareRunInput {
   readonly pageSize: (LearnedPageSize & { readonly runs: number }) | null;
   /** As in the mirror's state. */

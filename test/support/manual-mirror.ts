@@ -2,7 +2,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { createActivities } from '../../activities/index.js';
 import type { RunId, UtcSeconds } from '../../src/core/brands.js';
 import type { Activities, PreparedRun, PublishedRun, RunRef } from '../../src/core/contract/index.js';
-import { newRunId } from '../../src/core/run-id.js';
+import { newestId, newRunId } from '../../src/core/run-id.js';
 import type { Settings } from '../../src/core/settings.js';
 import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
 import type { LateRequest, LateRequests } from './late-requests.js';
@@ -198,10 +198,11 @@ export class ManualMirror {
     return purged;
   }
 
-  /** Each request gets a different second, as in a mirror. */
+  /** Each request gets a different second, and ids never go back, as in a mirror. */
   ref(): RunRef {
     this.clock += 1000;
-    const runId = newRunId(this.clock, null, Math.random().toString(16).slice(2).padEnd(8, '0'));
+    const known = newestId([this.published, this.purged]);
+    const runId = newRunId(this.clock, known, Math.random().toString(16).slice(2).padEnd(8, '0'));
     return { connection: this.#connection, resource: this.#resource, runId };
   }
 

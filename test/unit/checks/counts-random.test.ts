@@ -267,7 +267,10 @@ describe(`the counts of checks (seed ${SEED})`, () => {
               shared(read.map(({ label }) => label)),
             ]);
           } else expect(rows('rows of run')).toBe(all.length);
-          expect(warnings.filter((text) => text.startsWith('check: ')).length).toBeGreaterThan(0);
+          // A night may also bring no row that a check minds.
+          const { nulls, labels, states, amounts } = expected(all, now);
+          if (nulls + labels + states + amounts > 0)
+            expect(warnings.filter((text) => text.startsWith('check: ')).length).toBeGreaterThan(0);
           expect(typeof inMemory).toBe('boolean');
           // Every row is read and counted again, apart from what the runs have added and subtracted.
           const verified = await verifyResource(mirror.store, mirror.settings, 'tasks');

@@ -30,7 +30,7 @@ import { createWriteResults } from './write-back/write-results.js';
 
 export type { ActivityDeps, OpenConnection } from './shared/deps.js';
 
-/** All activities, by the names under which workflows schedule them. */
+/** All activities, by the names that workflows schedule them under. */
 export function createActivities(deps: ActivityDeps): Activities {
   const ofRun = <Input extends RunRef, Output>(activity: (input: Input) => Promise<Output>) =>
     reportDisplacement(deps, withFailures(activity));

@@ -1,6 +1,6 @@
 /**
  * Runs the examples in a clone: `npm run examples`. Starts a simulated service, a Temporal server and the worker of
- * `embed-plugin`, with a lake in a temporary folder, and runs one example after the other.
+ * `embed-plugin`, with a lake in a temporary folder, and runs examples in turn.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -14,7 +14,7 @@ export type ScheduleFacts =
   | {
       readonly state: 'active';
       readonly createdAt: number;
-      /** The last time at which a run should have started by now; `null`: there was none since the last change. */
+      /** The last time when a run should have started by now; `null`: there was none since the last change. */
       readonly dueAt: number | null;
       /** When the newest run started; `null`: none has. */
       readonly startedAt: number | null;
@@ -22,7 +22,7 @@ export type ScheduleFacts =
       readonly longestGapMs: number | null;
     };
 
-/** Periods in which due times are looked for, until there are enough. The server lists 1,000 of them at most. */
+/** Periods that are searched for due times, until there are enough. The server lists 1,000 of them at most. */
 const PERIODS_MS = [35 * DAY_MS, 400 * DAY_MS, 1500 * DAY_MS];
 
 /** Describes the Schedule of a connection. Never throws: without an answer, nothing is known. */
@@ -54,7 +54,7 @@ function needsNoSchedule({ on, maxAgeMs }: ConnectionSettings['notify'][number])
 }
 
 function newestStart({ info }: ScheduleDescription): number | null {
-  // Nominal times; a manual start has the time at which it was requested.
+  // Nominal times; a manual start has the time when it was requested.
   const times = info.recentActions.map(({ scheduledAt }) => scheduledAt.getTime());
   return times.length === 0 ? null : Math.max(...times);
 }

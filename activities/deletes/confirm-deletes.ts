@@ -55,7 +55,7 @@ export async function confirmDeletes(
   const control = await askControls(ask, listed);
   const rest = { unproven: unproven + before.open.length, works: true };
   if (control instanceof TransientError) {
-    // A limit ends within the time for which words are believed.
+    // A limit ends while words are still believed.
     if (seemsRefused(control) && age.ms >= MAX_WORDS_MS) return finish([], { unproven: 0, works: false });
     if (age.ms + (control.retryAfterMs ?? 0) < SHARE_OF_TIME * giveUpAfterMs) throw control;
     return finish(gone, rest);

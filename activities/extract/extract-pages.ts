@@ -32,7 +32,7 @@ const MAX_CALL_MS = 20 * MINUTE_MS;
  * Continues from the last staged position and reads and stages pages until the list or the call ends
  * (docs/explanation/how-it-works.md#one-run). The next page is requested before the current one is converted. When the
  * worker shuts down, the call ends early with what it has read, and another worker runs the next call. The call that ends
- * the reading may merge what is staged into longer runs. If that takes long, it ends with `done: false`, and the next call
+ * the reading may merge what is staged into larger chunks. If that takes long, it ends with `done: false`, and the next call
  * continues.
  */
 export async function extractPages(

@@ -19,7 +19,7 @@ import { type ActivityAge, SHARE_OF_TIME } from '../shared/activity-context.js';
 import { readStages, type Staging } from '../shared/staging.js';
 import { longerStageName, type StagedPosition } from './position.js';
 
-/** A longer run is staged in pieces of this size, so that a merge of one key range opens only a few of them. */
+/** A merged chunk is staged in pieces of this size, so that a merge of one key range opens only a few of them. */
 const PIECE_BYTES = 14 * 1024 * 1024;
 /** Larger than usual, because the plan of the run's merge keeps the index of all blocks in memory. */
 const BLOCK_BYTES = 128 * 1024;
@@ -42,9 +42,9 @@ interface Longer extends StagedPosition {
 }
 
 /**
- * Merges chunks into longer runs after a reading of the list that has staged many chunks that overlap. Otherwise each task
+ * Merges chunks into larger ones after a reading of the list that has staged many chunks that overlap. Otherwise each task
  * of the run's merge would open all of them (docs/explanation/how-it-works.md#compaction). Each merge ends with a stage
- * document, from which a later attempt or call continues. If the time of the activity ends, or the store refuses to store
+ * document, where a later attempt or call continues. If the time of the activity ends, or the store refuses to store
  * the runs, the chunks stay as they are, which changes no result.
  *
  * @param at the end of the reading
@@ -105,7 +105,7 @@ interface MergeOptions extends Pick<LongerRunsOptions, 'staging' | 'run' | 'inpu
   readonly stop: AbortSignal;
 }
 
-/** Merges a slice of the chunks by key; the newest row wins. Returns the stage with the longer run in their place. */
+/** Merges a slice of the chunks by key; the newest row wins. Returns the stage with the merged chunk in their place. */
 export async function mergeSlice(options: MergeOptions, stage: Stage, { from, to }: Slice): Promise<Stage> {
   const before = stage.chunks.slice(from, to);
   const after = await mergeChunks(options, before, stage);

@@ -34,7 +34,7 @@ export function stageName(call: number, attempt: number, sequence: number): stri
 /** Greater than every sequence number of a stage that reading has written, so that `lastStaged` finds the later one. */
 const LONGER_SEQUENCE = 900_000;
 
-/** Name of the stage after a merge into a longer run. @param merged number of merges of this attempt before it */
+/** Name of the stage after a merge of chunks. @param merged number of merges of this attempt before it */
 export function longerStageName(call: number, attempt: number, merged: number): string {
   return stageName(call, attempt, LONGER_SEQUENCE + merged);
 }

@@ -1,6 +1,6 @@
 /**
  * The memory that long runs of unordered rows may take in this process, whatever the number of extractions. An extraction
- * that gets none stages shorter runs, which costs a merge more time but changes no result.
+ * that gets none stages smaller chunks, which costs a merge more time but changes no result.
  */
 export class RunSpace {
   #left: number;

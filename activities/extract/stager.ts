@@ -24,12 +24,12 @@ import { isFar } from './store-rate.js';
 /** Rows in order are staged when their response bodies reach this size in bytes. It bounds the memory of an extraction. */
 const CHUNK_BODY_BYTES = 4 * 1024 * 1024;
 /**
- * Rows out of order are staged in longer runs, where this process has space for them: a merge then interleaves fewer runs.
+ * Rows out of order are staged in larger chunks, where this process has space for them: a merge then interleaves fewer.
  * This size is that of the rows; the buffer has room for a page more.
  */
 const RUN_BYTES = 14 * 1024 * 1024;
 const RUN_SPACE_BYTES = 16 * 1024 * 1024;
-/** A row takes some hundred bytes beside its text, so short rows end a run earlier. */
+/** A row takes some hundred bytes in addition to its text, so short rows end a chunk earlier. */
 const RUN_ROWS = 200_000;
 /** Rows are also staged after this time: a killed worker loses no more reading than this (docs/explanation/how-it-works.md#one-run). */
 const CHUNK_MS = 5000;
@@ -56,7 +56,7 @@ interface Buffered {
 
 /**
  * Collects pages and stages them in the background, one chunk at a time. After each chunk it writes a stage document with
- * the position that the chunks reach. A chunk that no stage document names does not count.
+ * the position that the chunks reach. A chunk that is in no stage document does not count.
  */
 export class Stager {
   readonly #options: StagerOptions;

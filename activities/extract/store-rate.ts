@@ -1,6 +1,6 @@
 /** The rate of a near store, in bytes per second. */
 const NEAR_BYTES_PER_SECOND = 8 * 1024 * 1024;
-/** A smaller chunk does not show the rate of a store: its upload is over before the store has answered once. */
+/** A smaller chunk does not show the rate of a store: its upload ends before the store has answered once. */
 const RATED_BYTES = 2 * 1024 * 1024;
 
 /**

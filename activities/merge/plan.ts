@@ -85,7 +85,7 @@ function equalParts(before: readonly PublishedPart[], chunks: readonly StagedChu
   return new Set(before.map(({ sha256 }) => sha256).filter((hash) => target.has(hash)));
 }
 
-/** Columns in which rows of the base snapshot hold masks, whatever today's settings say of the column. */
+/** Columns where rows of the base snapshot hold masks, whatever today's settings say of the column. */
 function leftMasks({ before, resource }: RunFile, columns: readonly Column[]): string[] {
   if (before === null) return [];
   return columnsWithMasks(before.shapes, shapeOf(resource, null), { columns, key: resource.key });

@@ -43,7 +43,7 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
   const { store, run, columns, range, before, chunks, signal } = input;
   const { resource } = run;
   const fingerprint = profileFingerprint(resource);
-  // The overlapping chunks and the base snapshot hold one batch each, beside those that are read ahead.
+  // The overlapping chunks and the base snapshot hold one batch each, in addition to those that are read ahead.
   const overlap = Math.max(1, maxOverlap(chunks));
   const held = overlap + 1 + READ_AHEAD;
   const batchBytes = Math.min(MAX_READ_BYTES, (input.bufferBytes ?? BUFFER_BYTES) / held);
@@ -89,7 +89,7 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
       const { key, chain, runId } = chunk;
       const index = await readIndexOf(store, run, chunk, signal);
       const isLast = chain !== undefined && chain === input.lastChain;
-      // Rows that a failed run has staged, or an attempt with an id of its own.
+      // Rows that a failed run has staged, or an attempt with its own id.
       const isForeign = runId !== undefined && runId !== run.runId;
       return open(age, key, index, run.rollback ?? today, framingOfRead(run, key), { isLast, isForeign });
     },

@@ -20,7 +20,7 @@ import { finalFailure } from '../shared/failures.js';
 const MAX_REQUESTS = 10;
 /** A smaller number of unknown projects proves nothing: all of them may have been deleted. */
 const MIN_UNKNOWN = 5;
-/** Transient failures after which no further record is requested. */
+/** After this many transient failures, no further record is requested. */
 const MAX_FAILURES = 3;
 /** Attempts at a check that gets no answer. */
 const MAX_ATTEMPTS = 3;
@@ -29,7 +29,7 @@ const MAX_ATTEMPTS = 3;
  * Detects an API key of another organization before anything is merged (docs/explanation/guarantees.md#organization-check).
  * The key decides which organization's data the service returns, and no response names the organization. So several
  * projects of the lake are requested by id. If the service knows none of them, they belong to another organization. Any
- * other answer proves nothing, because the spec does not define the status of a deleted or forbidden record.
+ * other answer proves nothing, because the API does not define the status of a deleted or forbidden record.
  *
  * @param attempt the attempt of the activity, from 1
  * @param movedFrom the previous address of the service, if it has changed

@@ -14,7 +14,7 @@ type ReadRequest = Pick<
   'connection' | 'baseUrl' | 'resource' | 'mode' | 'updatedSince' | 'checkpoint' | 'before'
 >;
 
-/** The staged pages of a failed run, and the time from which they were read. */
+/** The staged pages of a failed run, and the time that they were read from. */
 interface Resumable {
   readonly resumed: NonNullable<RunFile['resumed']>;
   readonly readSince: number;

@@ -134,7 +134,7 @@ async function removeCandidate(store: ObjectStore, run: RunFile, signal: AbortSi
     await removeFolder(store, folderIn(run, tree), signal);
 }
 
-/** Results that a message names in full; of the others, it has the names. */
+/** Results that a message describes in full; of the others, it lists the names. */
 const MOST_SHOWN = 4;
 const MAX_NAMES_BYTES = 500;
 

@@ -72,7 +72,7 @@ function overtakenFailure({ resource, runId }: RunFile, by: RunId): Error {
 }
 
 /**
- * Finds what an earlier attempt of a request has published under an id of its own: `latest.json` names it.
+ * Finds what an earlier attempt of a request has published under its own id: `latest.json` names it.
  *
  * @param request the request's run id, and who requests it
  * @returns `null` if none did

@@ -8,7 +8,7 @@ import type { ActivityDeps } from '../shared/deps.js';
 import { readRunIfThere } from '../shared/lake-staging.js';
 import { tableTask } from '../shared/table-task.js';
 
-/** Makes the table of a resource show what `latest.json` names, after a run or a rollback (docs/explanation/delta-tables.md). */
+/** Makes the table of a resource show the snapshot in `latest.json`, after a run or a rollback (docs/explanation/delta-tables.md). */
 export function createFollowTable(deps: ActivityDeps): Activities['worktrack.followTable'] {
   return (input) =>
     withHeartbeat(async () => {

@@ -272,7 +272,7 @@ function isIncompleteRead({ shifted, stage, list }: ToPublish): boolean {
   return shifted || (stage.isBlank && list.updatedSince === null);
 }
 
-/** What the manifest says about a rollback: it is over when a complete full read has followed. */
+/** What the manifest says about a rollback: it ends with the next complete full read. */
 function rolledBackAfter(run: RunFile, isIncomplete: boolean): RolledBack | null {
   const { runId, resource, nominalStart, mode, before, rollback } = run;
   const earlier = before?.rolledBack ?? null;

@@ -29,7 +29,7 @@ import type { ActivityDeps } from '../shared/deps.js';
 const INVALID_ARGUMENT = 3;
 
 /**
- * Starts the user's workflow for each run of the chain after the last one for which it was started, oldest first. The id
+ * Starts the user's workflow for each run of the chain after the last one that it was started for, oldest first. The id
  * of the workflow contains the run. A workflow with this id that runs is used, and one that has ended is not started
  * again, so that a repeated attempt has no effect (docs/internals/fencing.md).
  *

@@ -6,7 +6,7 @@ import { storeLimitOf } from './store-limit.js';
 export const HEARTBEAT_MS = 1000;
 
 /**
- * Temporal's clock, in milliseconds since 1970: the time at which Temporal scheduled this attempt, plus the time elapsed
+ * Temporal's clock, in milliseconds since 1970: the time when Temporal scheduled this attempt, plus the time elapsed
  * since. This machine's clock may be days off, so only its monotonic timer is used.
  *
  * @param measure another timer, milliseconds

@@ -12,14 +12,14 @@ import { toByteString } from '../../src/core/brands.js';
 /** The service's answer to a request for one record by its id. */
 type RecordAnswer = 'found' | 'gone' | 'unclear';
 
-/** The record's own text, in which its id is looked for; absent: any 2xx means that the service knows the record. */
+/** The record's own text, where its id is looked for; absent: any 2xx means that the service knows the record. */
 interface ExpectedId {
   /** The key field. */
   readonly field: string;
 }
 
 /**
- * Requests one record. The spec does not define the status of a deleted record. So an answer that is neither the record
+ * Requests one record. The API does not define the status of a deleted record. So an answer that is neither the record
  * nor 404 or 410 is `unclear`: it proves nothing and does not end the run.
  *
  * @param expected if given, a 2xx counts only if its body is this record: some services answer every path with a page
@@ -51,7 +51,7 @@ export function isWebPage({ reason }: TransientError): boolean {
 
 /**
  * Whether a service refuses the request by its status, and only a page or words make it look like a limit or a firewall. An
- * endpoint that the API key may not use answers so for ever, while the list works.
+ * endpoint that the API key may not use answers so forever, while the list works.
  */
 export function seemsRefused({ refusal, evidence }: TransientError): boolean {
   return refusal !== null && (evidence === 'challenge' || evidence === 'words');

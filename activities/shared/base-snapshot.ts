@@ -65,7 +65,7 @@ async function readFoundPointer(store: ObjectStore, resource: string): Promise<F
  * Checks that the id of a run or purge is later than those in the pointer that it is based on. Otherwise a clock is behind, or
  * the mirror was reset to an earlier point and repeats an id; objects of that id may be published.
  *
- * @throws a final failure, with which the mirror takes a later id
+ * @throws a final failure; the mirror then takes a later id
  */
 export function checkIsNewId(
   { pointer: { runId: head, amendedBy } }: FoundPointer,
@@ -80,7 +80,7 @@ export function checkIsNewId(
   );
 }
 
-/** Reads the manifest of the snapshot that the pointer names. @throws a final failure `Lake` when it is missing */
+/** Reads the manifest of the snapshot in the pointer. @throws a final failure `Lake` when it is missing */
 export async function readSnapshot(
   store: ObjectStore,
   { snapshot, manifests }: Pick<Pointer, 'snapshot'> & Partial<Pick<Pointer, 'manifests'>>,

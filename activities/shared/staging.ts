@@ -47,7 +47,7 @@ export interface RunAt {
 /**
  * Reads the run's settings while other documents are being read, because each request takes a round trip.
  *
- * @throws as `Staging.run`, also when the other documents cannot be read because the folder is missing
+ * @throws as `Staging.run`, even when the other documents cannot be read because the folder is missing
  */
 export async function readRunWith<T>(staging: Staging, rest: Promise<T>): Promise<[run: RunFile, rest: T]> {
   rest.catch(() => {});

@@ -3,7 +3,7 @@ import type { StepHeartbeat, StoreLimitNote } from '../../src/core/contract/inde
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { type StoreLimit, storeLimits } from '../../src/lake/store/index.js';
 
-/** A limit is over if no request has met one for this long. */
+/** A limit has ended if no request has met one for this long. */
 const OVER_AFTER_MS = MINUTE_MS;
 
 interface Seen extends StoreLimitNote {

@@ -27,7 +27,7 @@ export interface SweepTask {
   readonly resource: string;
   /** This mirror. */
   readonly writer: Writer;
-  /** A manifest of the run that `latest.json` names. */
+  /** A manifest of the run in `latest.json`. */
   readonly head: Pick<Manifest, 'runId' | 'publishedAt' | 'previousRuns' | 'leftBehind' | 'rolledBack'>;
   /** As in `SweepFacts`. */
   readonly replaced: readonly RunId[];

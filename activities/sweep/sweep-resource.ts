@@ -91,7 +91,7 @@ async function removeKeys(
 }
 
 /**
- * Parts and indexes that the manifest does not name, and that no manifest can name any more: they were written before the
+ * Parts and indexes that are not in the manifest, and that no manifest can list any more: they were written before the
  * head's run began, or, after a purge, by no later purge. The manifest is read after the listing.
  */
 async function listStrays(
@@ -107,7 +107,7 @@ async function listStrays(
   const named = new Set<string>(manifest.parts.flatMap(({ key }) => indexedObjects(key)));
   const isStray = (key: ObjectKey): boolean => {
     const name = nameOf(key);
-    // The purge has removed the hashes that the manifest names.
+    // The purge has removed the hashes in the manifest.
     if (isHashesName(name))
       return before !== null && (manifest.purged !== undefined || !hashes.includes(name));
     return isPartName(name) && !named.has(key);

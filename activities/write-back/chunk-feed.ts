@@ -16,7 +16,7 @@ export interface SendAttemptOptions {
   readonly turn: Turn;
   /** Makes the log names of this attempt unique. */
   readonly token: string;
-  /** Milliseconds since 1970 after which the attempt starts no further row. */
+  /** The attempt starts no further row after this time, in milliseconds since 1970. */
   readonly endBefore: number;
 }
 

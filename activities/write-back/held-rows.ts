@@ -1,4 +1,4 @@
-/** Refused rows in a row after which the attempt checks whether the service refuses every row. */
+/** After this many refused rows in a row, the attempt checks whether the service refuses every row. */
 export const MAX_HELD = 8;
 /** Rows that are tried for this check, spread over the rest of the input. */
 export const MAX_PROBES = 12;

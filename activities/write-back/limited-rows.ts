@@ -48,7 +48,7 @@ export class LimitedRows<Row> {
     if (over >= 0) this.#nextNew = now + Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** over);
   }
 
-  /** The service refuses a row. @param order the order of events in which the refusal arrives */
+  /** The service refuses a row. @param order the order of events when the refusal arrives */
   refused(row: Row, order: number): void {
     if (!this.#refused.has(row)) this.#refused.set(row, { first: order, waits: 0 });
   }

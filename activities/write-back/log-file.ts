@@ -26,7 +26,7 @@ export class LogFile {
     this.#key = key;
   }
 
-  /** @throws StoreError, also if another writer has used the name */
+  /** @throws StoreError, even if another writer has used the name */
   async write(log: ChunkLog): Promise<void> {
     const body = encodeSealed(log);
     for (let tries = 1; ; tries++) {

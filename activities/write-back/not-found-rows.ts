@@ -1,7 +1,7 @@
 import type { RowReceipt } from '../../src/write-back/index.js';
 import type { RowTask } from './open-chunk.js';
 
-/** Rows answered with 404 or 405, with no other answer, after which the endpoint counts as missing. */
+/** Rows answered with 404 or 405, with no other answer, until the endpoint counts as missing. */
 const MAX_NOT_FOUND = 20;
 
 interface NotFoundRow {

@@ -155,6 +155,6 @@ export interface RowTask {
   readonly row: ChunkRow;
   /** Whether it may have been sent before without a known outcome. */
   readonly before: SentBefore;
-  /** Milliseconds since 1970 after which it must not be sent: the service may have forgotten its idempotency key. */
+  /** It must not be sent after this time, in milliseconds since 1970: the service may have forgotten its idempotency key. */
   readonly notAfter: number;
 }

@@ -42,7 +42,7 @@ import {
 } from './stored-plans.js';
 
 /**
- * Reads the input of a batch and decides which rows are sent, with which idempotency key and body. Nothing is sent here,
+ * Reads the input of a batch and decides which rows are sent, and their idempotency keys and bodies. Nothing is sent here,
  * and any error in the input ends the batch. If the last plan has the same input, it is reused.
  */
 export function createPlanWriteBack(deps: ActivityDeps): Activities['worktrack.planWriteBack'] {

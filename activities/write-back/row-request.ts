@@ -128,7 +128,7 @@ function notSent(error: unknown, before: SentBefore): RequestOutcome {
   return { kind: 'unsent', stop: isTransient ? null : error };
 }
 
-/** Statuses with which a service also says that it still processes the earlier request, and how long it may, ms. */
+/** Statuses that can also mean that the service still processes the earlier request, and how long it may, ms. */
 const IN_PROGRESS: readonly number[] = [409, 423];
 const MAX_PROGRESS_MS = 15 * MINUTE_MS;
 

@@ -9,7 +9,7 @@ import { type RequestOutcome, sendRowRequest } from './row-request.js';
 import { Signal } from './signal.js';
 import { endpointMissing, stopFailure, unsettledFailure } from './stop-failures.js';
 
-/** Consecutive failed rows after which the attempt ends, so that Temporal retries it after a pause. */
+/** After this many consecutive failed rows, the attempt ends, so that Temporal retries it after a pause. */
 const MAX_CONSECUTIVE_FAILURES = 16;
 /** Longest time that requests in flight get to finish when an attempt ends, ms. */
 const GRACE_MS = 5_000;
@@ -45,7 +45,7 @@ export class SendAttempt {
   readonly settled = new Map<RowOutcome, number>();
   /** Rows with an outcome, over all attempts. */
   rows: number;
-  /** Milliseconds since 1970 until which the service has asked the connector to wait. */
+  /** The time that the service has asked the connector to wait for, in milliseconds since 1970. */
   waitingUntil: number | null = null;
 
   constructor(options: SendOptions) {
@@ -142,7 +142,7 @@ export class SendAttempt {
     this.#grace ??= setTimeout(() => this.#abort.abort(), Math.min(GRACE_MS, giveUpAfterMs / 4));
   }
 
-  /** Sends rows one after the other, until there are no more or the attempt must end. */
+  /** Sends rows in turn, until there are no more or the attempt must end. */
   async #sendRows(): Promise<void> {
     for (;;) {
       const task = await this.#next();

@@ -53,7 +53,7 @@ export function createSendRows(deps: ActivityDeps): Activities['worktrack.sendRo
   };
 }
 
-/** From the last heartbeat of the attempt that this one replaces, also if the limit had ended. @param given without one */
+/** From the last heartbeat of the attempt that this one replaces, even if the limit had ended. @param given without one */
 function limitedBefore(heartbeat: unknown, given: number | null): number | null {
   const last = (heartbeat as SendHeartbeat | undefined)?.limitedSince;
   return last === undefined ? given : last;

@@ -59,7 +59,7 @@ export async function readStoredPlans(store: ObjectStore, batchId: string): Prom
   return plans;
 }
 
-/** The input of a plan, with the URL of the service. Its connection has the name with which the batch began. */
+/** The input of a plan, with the URL of the service. Its connection has the name that the batch began with. */
 export interface NamedBatch extends PlanWriteBackInput {
   readonly baseUrl: string;
 }

@@ -116,7 +116,7 @@ export async function readErrorText(
   }
 }
 
-/** Decodes a gzip body and returns `sink`, to which it adds each chunk as soon as it is decoded. @param end see `gzipDecoder` */
+/** Decodes a gzip body and returns `sink`, and adds each chunk to it as soon as it is decoded. @param end see `gzipDecoder` */
 async function decodeInto(
   sink: Buffer[],
   encoded: readonly Buffer[],

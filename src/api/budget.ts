@@ -90,7 +90,7 @@ export class RateBudget {
     return Math.max(0, untilMs - this.#now());
   }
 
-  /** A lease that is due at once; `null`: wait with `acquire`. It costs less than that, and most requests get one. */
+  /** A lease that is due now; `null`: wait with `acquire`. It costs less than that, and most requests get one. */
   tryAcquire(): Lease | null {
     if (this.#queue.length > 0 || !this.#hasRoom()) return null;
     const now = this.#now();

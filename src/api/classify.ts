@@ -13,7 +13,7 @@ import {
 export type StatusClass = 'success' | 'redirect' | 'refused' | 'transient' | 'not-found' | 'rejected';
 
 /**
- * Classifies a status (docs/explanation/guarantees.md#errors; the spec leaves the codes open). Order of precedence: a
+ * Classifies a status (docs/explanation/guarantees.md#errors; the API leaves the codes open). Order of precedence: a
  * single status in the mapping, the rule for 404, a class in the mapping such as `'5xx'`, the defaults. At each level
  * `refused` comes before `transient`.
  */

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 /**
  * What a classification rests on: the status; a header that says when to come back or that a limit is used up; the words
- * of the response, which are weak evidence; a page with which a proxy or firewall tests for a browser.
+ * of the response, which are weak evidence; a page of a proxy or firewall that tests for a browser.
  */
 export type Evidence = 'status' | 'header' | 'words' | 'challenge';
 

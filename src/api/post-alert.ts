@@ -15,7 +15,7 @@ interface Posting {
   readonly connection: ConnectionSettings;
   readonly target: NotifyTarget;
   readonly message: AlertMessage;
-  /** All connections that the message names; their API keys are redacted. */
+  /** All connections in the message; their API keys are redacted. */
   readonly named: readonly ConnectionSettings[];
   readonly signal?: AbortSignal | undefined;
 }

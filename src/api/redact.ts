@@ -11,7 +11,7 @@ const BEARER = /\bBearer(?:\s|%20|[+:=])+(?![+:=]|%20|\[redacted\])[^\s"'<>,;\\)
 const MIN_BASE64_CHARS = 8;
 
 /**
- * Creates a function that replaces each secret in a text, in every form in which a service or proxy may echo it:
+ * Creates a function that replaces each secret in a text, in every form that a service or proxy may echo it in:
  * verbatim, JSON-escaped, percent-encoded (also partly or twice), as HTML entities, and in Base64 (both alphabets, also
  * inside a longer encoded text). It also replaces every token after `Bearer`, known or not.
  */

@@ -12,7 +12,7 @@ const ERRORS: readonly string[] = ['error', 'errors', 'fault', 'exception'];
 const RESULTS: readonly string[] = ['success', 'ok', 'status'];
 const NO_ERROR = /^\s*(?:0|null|none|ok|success)?\s*$/i;
 const FAILURE = /^(?:false|"(?:error|errors|fail|failed|failure)"|[45]\d\d)$/i;
-/** Texts beside `"data": null` that report no error. */
+/** Texts next to `"data": null` that report no error. */
 const GOOD_NEWS = /^(?:ok|success\w*|done|no (?:data|content|records?|results?|changes?)\b.*)\W*$/i;
 
 /** Whether a member of a response's body can say that the request failed. */
@@ -25,7 +25,7 @@ export function reportsFailure(name: string, value: string): boolean {
   return ERRORS.includes(name) ? !isNothing(value) : FAILURE.test(value);
 }
 
-/** Whether a member holds no error. Some services send an object with a code of 0 and no text beside every list. */
+/** Whether a member holds no error. Some services send an object with a code of 0 and no text next to every list. */
 function isNothing(json: string): boolean {
   try {
     return holdsNothing(JSON.parse(json));

@@ -46,7 +46,7 @@ export interface Operation {
   readonly body: string | null;
   /** Most attempts; undefined: the client's setting. */
   readonly attempts: number | undefined;
-  /** Milliseconds since the epoch after which no attempt begins. */
+  /** No attempt begins after this time, in milliseconds since the epoch. */
   readonly notAfter: number | undefined;
   /** Called each time just before the request is handed to a connection. */
   readonly onSend: (() => void) | undefined;
@@ -286,7 +286,7 @@ function withRecordRedaction(redact: Redactor, records: readonly string[]): Reda
 
 /**
 /**
- * The longest time for which one response holds the requests of the whole connection. The list that got it waits as long
+ * The longest time that one response holds the requests of the whole connection. The list that got it waits as long
  * as it says. The others ask for themselves after that, because the wait may be odd, or about that list only.
  */
 const MAX_HOLD_MS = MINUTE_MS;

@@ -89,7 +89,7 @@ export interface SendRequest extends Waitable {
   readonly onRefused?: (() => void) | undefined;
   /** Whether an earlier call may have sent this record. Default: `never`. */
   readonly before?: SentBefore | undefined;
-  /** Milliseconds since the epoch after which no attempt begins, because the service may have forgotten the key. */
+  /** No attempt begins after this time, in milliseconds since the epoch, because the service may have forgotten the key. */
   readonly notAfter?: number | undefined;
 }
 

@@ -4,7 +4,7 @@ import { WorktrackError } from '../core/errors.js';
 import { isLoopback } from '../core/notify-url.js';
 import { isUtcSeconds } from '../core/utc-time.js';
 
-/** The base path of the spec, including the version. */
+/** The base path of the API, including the version. */
 const API_PATH = '/api/public/v2';
 
 /** The request cannot be written as a URL or header, so it was not sent. */

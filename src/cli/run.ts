@@ -10,7 +10,7 @@ import { output, writeStderrSync } from './shared/output.js';
 const HOSTS: readonly string[] = ['worker', 'replay', 'demo', 'simulator'];
 
 /**
- * Runs the command that the arguments name, and ends the process with its exit code.
+ * Runs the command in the arguments, and ends the process with its exit code.
  *
  * @param separate loads this module from its own file; absent: this is that file, and not the bundle of the commands
  */

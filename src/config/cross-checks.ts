@@ -12,7 +12,7 @@ import { checkWebhook } from './webhook-checks.js';
 
 /**
  * Checks the rules that compare two parts of the file. They read the raw tree and skip parts that are invalid, so that
- * a mistake elsewhere does not hide them: all problems are reported at once.
+ * a mistake elsewhere does not hide them: all problems are reported together.
  */
 export function crossCheck(tree: unknown): RawProblem[] {
   const connections = get(tree, 'connections');

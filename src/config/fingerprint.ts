@@ -7,7 +7,7 @@ import type { ConnectionSettings } from '../core/settings.js';
  */
 export type ConfigDigest = Readonly<Record<string, string>>;
 
-/** The keys in which two configurations of a connection differ. */
+/** The keys that differ between two configurations of a connection. */
 export interface ConfigDifference {
   /** Resources that only the first one has. */
   readonly added: readonly string[];

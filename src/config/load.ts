@@ -17,7 +17,7 @@ export interface LoadOptions {
 }
 
 /**
- * Finds and reads the configuration: `file`, else `$WORKTRACK_CONFIG`, else the first of `CONFIG_FILES` in `cwd`.
+ * Finds and reads the configuration: `file`, or `$WORKTRACK_CONFIG`, or the first of `CONFIG_FILES` in `cwd`.
  *
  * @throws ConfigurationError if there is no file or it cannot be read; SettingsError if it has problems.
  * @example

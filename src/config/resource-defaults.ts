@@ -1,14 +1,14 @@
 import { DAY_MS } from '../core/duration.js';
 import type { ResourceSettings } from '../core/settings.js';
 
-/** The resources in the spec, mirrored if the file names none. */
+/** The resources in the API, mirrored if the file names none. */
 export const DEFAULT_RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries'];
 
 type NameDefaults = Pick<ResourceSettings, 'key' | 'windowMs' | 'fetchById'>;
 
 const USUAL: NameDefaults = { key: ['id'], windowMs: null, fetchById: false };
 
-/** From the spec: windows of 90 days, the compound key of calendar entries, and fetch by id for projects only. */
+/** From the API: windows of 90 days, the compound key of calendar entries, and fetch by id for projects only. */
 const BY_NAME: ReadonlyMap<string, NameDefaults> = new Map([
   ['projects', { ...USUAL, fetchById: true }],
   ['time-entries', { ...USUAL, windowMs: 90 * DAY_MS }],

@@ -59,7 +59,7 @@ export const listen = parsedString(LISTEN, readListen, (value) =>
   typeof value === 'number' ? `. Did you mean "127.0.0.1:${value}"?` : '',
 );
 
-/** `none`: the service does not sign notices. The spec does not show whether it does. */
+/** `none`: the service does not sign notices. The API does not show whether it does. */
 const unsigned = z.literal('none').transform(() => null);
 
 const HANDSHAKES = ['secret', 'challenge', 'token', 'probe'] as const;

@@ -5,7 +5,7 @@ import { didYouMean } from '../core/suggest.js';
 /**
  * The connection with this name; without a name, the only connection.
  *
- * @throws ConfigurationError that lists the names.
+ * @throws ConfigurationError that lists all names.
  * @example
  * const connection = selectConnection(settings, 'acme');
  * const store = openStore(connection.lake);

@@ -6,7 +6,7 @@ const BASE_URL = 'an http or https URL such as https://tracker.example.com, with
 const ENDPOINT = 'an http or https URL such as http://127.0.0.1:9000, without a query or fragment';
 
 /**
- * Parses `{base_url}` of the spec: the service's host and the path before `/api/public/v2`, without a trailing slash.
+ * Parses `{base_url}` of the API: the service's host and the path before `/api/public/v2`, without a trailing slash.
  *
  * @throws RangeError with a message for the user that does not repeat credentials.
  */

@@ -1,6 +1,6 @@
 import { HOUR_MS, MINUTE_MS } from './duration.js';
 
-/** The age from which data is stale, ms: a nightly run and two hours, as in the alert `WorktrackDataTooOld`. */
+/** The largest age of data that is not stale, ms: a nightly run and two hours, as in the alert `WorktrackDataTooOld`. */
 export const DEFAULT_MAX_AGE_MS = 26 * HOUR_MS;
 
 /** From which age data is stale, and when it is judged. */

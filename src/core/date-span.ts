@@ -15,7 +15,7 @@ const LATEST_ZONE_MS = 12 * HOUR_MS;
 const MIN_EPOCH = Date.UTC(1990, 0) / 1000;
 const MAX_EPOCH = Date.UTC(2100, 0) / 1000;
 
-/** A JSON number, of which a service may also write the digits as a string. */
+/** A JSON number. A service may also write its digits as a string. */
 const NUMBER = /^\d+(?:\.\d+)?(?:[eE]\+?\d+)?$/;
 
 const DAY = /^(?<year>\d{4})(?:(?<dash>-?)(?<month>\d\d)\k<dash>(?<day>\d\d)|-(?<ordinal>\d{3}))$/;

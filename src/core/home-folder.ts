@@ -7,7 +7,7 @@ import { dirname, isAbsolute, join, parse, resolve } from 'node:path';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The folder of caches that the variables name: `WORKTRACK_CACHE`, else `$XDG_CACHE_HOME/temporal-worktrack`, else
+ * The folder of caches, from the variables: `WORKTRACK_CACHE`, or `$XDG_CACHE_HOME/temporal-worktrack`, or
  * `~/.cache/temporal-worktrack`. An empty variable counts as unset.
  *
  * @returns `null` if none of them can be used: HOME is unset or `/`, or nothing can be created there

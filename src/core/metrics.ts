@@ -123,7 +123,7 @@ export interface Meter {
   record(metric: MetricKey, value: number, labels: MetricLabels): void;
 }
 
-/** The sink through which workflows record metrics. */
+/** The sink that records the metrics of workflows. */
 export type MetricSinks = {
   readonly worktrackMetrics: {
     record(metric: MetricKey, value: number, labels: MetricLabels): void;

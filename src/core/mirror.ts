@@ -21,7 +21,7 @@ export function runSpec(
   };
 }
 
-/** The state of a mirror before its first run. */
+/** A mirror's state before its first run. */
 export function newMirror(connection: string, resource: string): MirrorState {
   return {
     connection,

@@ -1,5 +1,5 @@
 /**
- * The rules by which change notices of one resource lead to runs. A notice is a hint: a run that starts after it satisfies
+ * The rules that turn change notices of one resource into runs. A notice is a hint: a run that starts after it satisfies
  * it, and a run that started before does not. Pure: the workflow sandbox imports this file. Times are milliseconds since
  * 1970.
  */
@@ -10,7 +10,7 @@ export const QUIET_MS = 5_000;
 /** The oldest pending notice waits at most this long for a quiet period. */
 export const MAX_WAIT_MS = 30_000;
 
-/** Events at which the workflow that collects notices continues as new. */
+/** After this many events, the workflow that collects notices continues as new. */
 export const NOTICE_EVENTS = 1_000;
 /**
  * At this many events the workers must be down: the workflow has not seen the signals since `NOTICE_EVENTS`. The run that
@@ -62,7 +62,7 @@ export function runRequested(state: NoticesState, plan: ExportPlan, now: number)
  * start of the run, while the mirror served other requests. A failed run is not requested again: the mirror has already
  * retried for the configured time, and the next scheduled run reads the same changes.
  *
- * @param startedAfter a time before which the published run did not start; `null` for a run that was not published
+ * @param startedAfter the published run did not start before this time; `null` for a run that was not published
  */
 export function requestedRunEnded(
   state: NoticesState,

@@ -37,7 +37,7 @@ export function storeAddress({ url, endpoint, region, forcePathStyle }: LakeSett
   const bucket = new URL(url).hostname;
   if (endpoint === undefined) return `https://${bucket}.s3.${region ?? 'us-east-1'}.amazonaws.com`;
   const { protocol, host, hostname } = new URL(endpoint);
-  // As the SDK does, also without `forcePathStyle`: an address of digits has no subdomains.
+  // As the SDK does, even without `forcePathStyle`: an address of digits has no subdomains.
   const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0;
   return forcePathStyle === true || isAddress ? `${protocol}//${host}` : `${protocol}//${bucket}.${host}`;
 }

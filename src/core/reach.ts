@@ -26,7 +26,7 @@ export interface ReachOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Measures how long a server has been out of reach without interruption. */
+/** Measures how long a server has been unreachable without interruption. */
 export class OutageTimer {
   #since: number | null = null;
   readonly #what: string;
@@ -63,7 +63,7 @@ export class OutageTimer {
 }
 
 /**
- * Repeats `attempt` every second until it succeeds, or fails with an error that does not mean "out of reach".
+ * Repeats `attempt` every second until it succeeds, or fails with an error that does not mean "unreachable".
  *
  * @throws OutOfReachError when there is no answer for `timeoutMs`
  */

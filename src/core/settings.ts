@@ -32,7 +32,7 @@ export interface LakeSettings {
   readonly expectedBucketOwner?: string | undefined;
 }
 
-/** Storage classes of S3 whose objects can be read at once. */
+/** Storage classes of S3 whose objects can be read immediately. */
 export const STORAGE_CLASSES = [
   'STANDARD',
   'STANDARD_IA',
@@ -163,7 +163,7 @@ export interface RetentionSettings {
   readonly keepPerDay: 'last' | 'all';
 }
 
-/** Tables beside the snapshots (docs/explanation/delta-tables.md). */
+/** Tables next to the snapshots (docs/explanation/delta-tables.md). */
 export interface TableSettings {
   readonly format: 'delta';
   /** Types of columns, by resource and name in the header, such as `double` or `decimal(18,2)`. */
@@ -211,7 +211,7 @@ export interface TokenSettings {
   readonly secret: SecretRef;
 }
 
-/** How the receiver authenticates a notice. The spec does not show the service's method. */
+/** How the receiver authenticates a notice. The API does not show the service's method. */
 export type SignatureSettings = HmacSettings | TokenSettings;
 
 /**
@@ -250,7 +250,7 @@ export interface NotifyTarget {
   readonly maxAgeMs: number | null;
 }
 
-/** Where an upsert of a calendar entry puts `source` and `sourceKey`. The spec leaves this open (docs/reference/configuration.md). */
+/** Where an upsert of a calendar entry puts `source` and `sourceKey`. The API leaves this open (docs/reference/configuration.md). */
 type UpsertStyle = 'put-path' | 'put-body' | 'post-body';
 
 /** By resource. Default of a path: the path of the mirrored resource with the same name. */
@@ -265,15 +265,15 @@ export interface SuccessRule {
 export interface WriteBackSettings {
   readonly 'time-entries': SuccessRule & { readonly path: string };
   readonly 'calendar-entries': SuccessRule & { readonly path: string; readonly style: UpsertStyle };
-  /** How long the service is assumed to remember an idempotency key. The spec does not say. */
+  /** How long the service is assumed to remember an idempotency key. The API does not say. */
   readonly unknownAfterMs: number;
-  /** Whether receipts use `csv.escapeFormulas`, by resource: the setting of the mirrored resource, else of the connection. */
+  /** Whether receipts use `csv.escapeFormulas`, by resource: the setting of the mirrored resource, or of the connection. */
   readonly escapeFormulas: Readonly<Record<'time-entries' | 'calendar-entries', boolean>>;
 }
 
 export interface ConnectionSettings {
   readonly name: string;
-  /** `{base_url}` of the spec, without a trailing slash and without `/api/public/v2`. */
+  /** `{base_url}` of the API, without a trailing slash and without `/api/public/v2`. */
   readonly baseUrl: string;
   readonly apiKey: SecretRef;
   readonly lake: LakeSettings;

@@ -3,7 +3,7 @@
  * the history, and a handler that throws stops its workflow at the same event in every attempt. Pure: the workflow sandbox
  * imports this file.
  *
- * Each function returns `null` for a well-formed argument, else one line that names the field and the expected value. The
+ * Each function returns `null` for a well-formed argument, otherwise one line that names the field and the expected value. The
  * line never quotes the actual value, which may contain the key of a record.
  */
 import { ALERT_EVENTS } from './alerts/events.js';

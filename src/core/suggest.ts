@@ -30,7 +30,7 @@ function simplify(name: string): string {
   return name.toLowerCase().replace(/[-_ .]/g, '');
 }
 
-/** Optimal string alignment distance: Levenshtein distance in which swapping two adjacent letters counts as one edit. */
+/** Optimal string alignment distance: Levenshtein distance that counts swapping two adjacent letters as one edit. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, i) => i);

@@ -1,7 +1,7 @@
 import { readIsoTime } from './utc-time.js';
 
 /**
- * What is known about all values of a column, beside their JSON types. A query engine can give a column an exact type only if
+ * What is known about all values of a column, in addition to their JSON types. A query engine can give a column an exact type only if
  * every value fits it (docs/reference/lake.md#manifests). Facts are only ever added, so merging two records keeps both.
  */
 export interface ValueFacts {

@@ -34,7 +34,7 @@ interface Step {
 const UPLOAD_TIMEOUT_MS = MINUTE_MS;
 
 /**
- * Performs the operations of a run on probe objects below `_staging/`: write, read, list, copy, upload in parts, conditional
+ * Performs the operations of a run on probe objects under `_staging/`: write, read, list, copy, upload in parts, conditional
  * write, delete. Leaves nothing behind, unless the store refuses to remove it.
  *
  * @param timeoutMs time limit of one step

@@ -6,7 +6,7 @@ import type { RequestPage } from './service.js';
 
 /**
  * Requests a page of the configured size, and halves the size while the service rejects it, as a run does
- * (docs/explanation/guarantees.md#page-size): the spec gives no bounds.
+ * (docs/explanation/guarantees.md#page-size): the API gives no bounds.
  *
  * @param echoedForOne the `page.limit` that the service returned for a request of one record
  */

@@ -3,7 +3,7 @@ import { grpcProxyFor, type ProxyServer, proxyFor, storeAddress } from '../core/
 import type { ConnectionSettings } from '../core/settings.js';
 import { type Finding, ok, problem } from './finding.js';
 
-/** Says through which proxy the service and the store of a connection are reached. Nothing without a proxy. */
+/** States the proxy that leads to the service and the store of a connection. Nothing without a proxy. */
 export function proxyFindings({ baseUrl, lake }: ConnectionSettings): Finding[] {
   const store = lake.url.startsWith('s3:') ? [found('the store', () => proxyFor(storeAddress(lake)))] : [];
   return [found('the service', () => proxyFor(baseUrl)), ...store].flat();

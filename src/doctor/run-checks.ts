@@ -26,7 +26,7 @@ interface DoctorInput {
 
 /**
  * Checks everything a run depends on, connections in parallel; a failed check does not stop the others. Reads one record of each
- * resource and one page, and writes a few small objects below `_staging/` of each lake, which it removes again.
+ * resource and one page, and writes a few small objects under `_staging/` of each lake, which it removes again.
  */
 export async function runChecks({
   connections,

@@ -58,14 +58,14 @@ export class JsonScanner {
 
   /**
    * Call it after the value: only white space may follow. It also rejects control characters inside strings (RFC 8259
-   * section 7). It checks the whole text at once, because a check for each string would be slower.
+   * section 7). It checks the whole text in one call, because a check for each string would be slower.
    */
   end(): void {
     if (this.peek() !== -1) this.fail('unexpected text after the end of the value');
     this.checkControls(0, 0);
   }
 
-  /** Rejects control characters inside strings since the offset `start`, at which `breaks` was `breaksBefore`. */
+  /** Rejects control characters inside strings since the offset `start`, where `breaks` was `breaksBefore`. */
   checkControls(start: number, breaksBefore: number): void {
     const read = this.text.slice(start, this.pos) as ByteString;
     if (countControls(read) === this.breaks - breaksBefore) return;

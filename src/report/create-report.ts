@@ -27,7 +27,7 @@ export interface ReportRequest {
   readonly runId: RunId | null;
   /** Milliseconds since 1970. */
   readonly madeAt: number;
-  /** The age from which data is stale, in milliseconds. Default: 26 hours. */
+  /** The largest age of data that is not stale, in milliseconds. Default: 26 hours. */
   readonly maxAgeMs?: number;
   /** Charts of what the rows contain. Without them, the page has no record data. */
   readonly figures?: FigureGroup | undefined;

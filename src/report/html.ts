@@ -11,7 +11,7 @@ import { count, time } from './text.js';
 const MAX_SECTIONS = 50;
 /** With fewer resources, every section is open. */
 const MANY_SECTIONS = 5;
-/** Maximum number of connections that a note names. */
+/** Maximum number of connections in a note. */
 const MAX_NAMED = 5;
 
 /**

@@ -44,7 +44,7 @@ export type Coverage = 'complete' | 'published' | 'no-temporal' | 'no-worker';
 
 export interface ResourceReport {
   readonly resource: string;
-  /** The time at which the resource's age is judged, in milliseconds since 1970. */
+  /** The time when the resource's age is judged, in milliseconds since 1970. */
   readonly at: number;
   readonly verdict: Verdict;
   /** Published runs, newest first, at most `REPORTED_RUNS`; empty if nothing is published, or it cannot be read. */
@@ -65,7 +65,7 @@ export interface ReportedRun {
   readonly pages: number;
   readonly columns: number;
   readonly gap: Gap | null;
-  /** Whether this is the first run of the lake, in which every row is inserted. */
+  /** Whether this is the first run of the lake, which inserts every row. */
   readonly isFirst: boolean;
   readonly warnings: readonly string[];
   /** What is known about deletes of the resource. */
@@ -91,11 +91,11 @@ export interface ResourceReportOptions {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly unpublished?: readonly UnpublishedRun[];
-  /** The age from which data is stale, in milliseconds. Default: 26 hours. */
+  /** The largest age of data that is not stale, in milliseconds. Default: 26 hours. */
   readonly maxAgeMs?: number | undefined;
   /** Why the lake cannot be read. */
   readonly problem?: string;
-  /** The connection of another name or URL to which the lake belongs, and what to do. */
+  /** The connection of another name or URL that owns the lake, and what to do. */
   readonly owner?: string;
   /** What `status` says. Default: judged from these runs. */
   readonly verdict?: Verdict | undefined;

@@ -1,6 +1,6 @@
 import { REPORTED_RUNS, type ReportedRun, type ResourceReport, type UnpublishedRun } from './model.js';
 
-/** One place on the time axis of a resource's charts: a run, or a time in which a run should have been published. */
+/** One place on the time axis of a resource's charts: a run, or a time when a run should have been published. */
 export type Slot =
   | { readonly kind: 'published'; readonly at: number; readonly run: ReportedRun }
   | { readonly kind: 'failed'; readonly at: number; readonly run: UnpublishedRun }

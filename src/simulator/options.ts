@@ -10,7 +10,7 @@ export const DEMO_ORGANIZATION = 'acme';
 
 /** Options that can be changed while the simulator runs (`admin.configure`, `POST /__control/options`). */
 export interface TunableOptions {
-  /** Page size without `limit`, and the maximum. The spec defines neither. Default 100 and 1000. */
+  /** Page size without `limit`, and the maximum. The API defines neither. Default 100 and 1000. */
   pageDefault: number;
   pageMax: number;
   /** What happens to a `limit` above the maximum: `clamp` (default) uses the maximum, `refuse` responds with 400. */
@@ -28,7 +28,7 @@ export interface TunableOptions {
   visibilityLagMs: number;
   /** Length of the window of lists, in days. Default 90 (spec, "Limits"). */
   windowDays: number;
-  /** Resources with GET by id. The spec defines it only for projects. Default `['projects']`. */
+  /** Resources with GET by id. The API defines it only for projects. Default `['projects']`. */
   fetchById: readonly string[] | 'all';
   /** How long an idempotency key is stored (service clock, ms). Default: forever. */
   idempotencyRetentionMs: number;
@@ -36,7 +36,7 @@ export interface TunableOptions {
   repeatStatus: 200 | 201;
   /** Response to an idempotency key that is reused with another body: the original response (default), or 422. */
   reusedKey: 'original' | 'refuse';
-  /** Statuses of refusals. The spec does not define them. Defaults 401, 403, 402. */
+  /** Statuses of refusals. The API does not define them. Defaults 401, 403, 402. */
   statuses: { badKey: number; missingGrant: number; noApiPlan: number };
   /** Whether error messages contain the Authorization header. Default false. */
   echoAuthorization: boolean;
@@ -58,7 +58,7 @@ export interface SimulatorOptions extends Partial<TunableOptions> {
   /** Additional list resources. */
   readonly resources?: readonly ResourceDefinition[];
   /**
-   * `generic` (default): rows with much variety, for tests. `worded`: the same with sentences of their own as names and
+   * `generic` (default): rows with much variety, for tests. `worded`: the same with separate sentences as names and
    * descriptions, which compress like those of people. `realistic`: rows as a small agency would have them, with work
    * on weekdays and no awkward values.
    */
@@ -67,7 +67,7 @@ export interface SimulatorOptions extends Partial<TunableOptions> {
   readonly awkward?: boolean;
   /** One of this many seeded rows is awkward. Default 20. */
   readonly awkwardEvery?: number;
-  /** Time at which the service's clock is stopped, ms since 1970. Default: the clock runs. */
+  /** The service's clock is stopped at this time, ms since 1970. Default: the clock runs. */
   readonly now?: number;
   /** Default: the demo key. */
   readonly keys?: readonly ApiKey[];

@@ -50,7 +50,7 @@ export interface TableTask {
 
 const HOUR_MS = 60 * 60_000;
 
-/** The version on which a commit builds. */
+/** The version that a commit builds on. */
 export interface Base {
   readonly state: TableState;
   /** Sizes of the table's objects, by path. */

@@ -24,7 +24,7 @@ export interface Followed {
 const MAX_CONFLICTS = 20;
 
 /**
- * Makes the table show what `latest.json` names, one version per published run (docs/explanation/delta-tables.md). Data files
+ * Makes the table show the snapshot in `latest.json`, one version per published run (docs/explanation/delta-tables.md). Data files
  * are stored and checked before the commit that names them. The commit is one conditional write, so of two writers one
  * succeeds; the other reads the table again. The call can be interrupted and repeated at any point.
  *

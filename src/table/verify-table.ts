@@ -11,7 +11,7 @@ import type { TableState } from './log/table-state.js';
 import { readSnapshot } from './published-snapshot.js';
 
 /**
- * Checks that the newest version of a table shows what `latest.json` names, has its number of rows, and names files that
+ * Checks that the newest version of a table shows the snapshot in `latest.json`, has its number of rows, and names files that
  * exist with their size. It reads the log and a listing, not the files. A run publishes before its table follows, so a
  * table that does not show the run yet is read a second time.
  *

@@ -43,7 +43,7 @@ export interface WebhookHandler {
   readonly handle: RequestListener;
   /** Reads every secret once. @throws ConfigurationError for one that cannot be read */
   checkSecrets(): Promise<void>;
-  /** Logs the count of the notices that no line of the log has shown yet. Call it after the server has closed. */
+  /** Logs the count of the notices that are not yet in the log. Call it after the server has closed. */
   close(): void;
 }
 
@@ -168,8 +168,8 @@ class Handler {
   }
 
   /**
-   * Reads and authenticates a notice. It is separate from the wait for Temporal, during which the body must not stay in
-   * memory. A handshake need not be signed. One that also names resources is a notice, too, and must be signed as one:
+   * Reads and authenticates a notice. It is separate from the wait for Temporal: meanwhile, the body must not stay in
+   * memory. A handshake need not be signed. One that also contains resources is a notice, too, and must be signed as one:
    * no notice may be lost because it looks like a handshake.
    *
    * @returns `null` if the sender has disconnected

@@ -11,7 +11,7 @@ const TOKEN_PARAMETER = 'validationtoken';
 const CHALLENGE_PARAMETERS: readonly string[] = ['challenge', 'hub.challenge'];
 const SECRET_HEADER = 'x-hook-secret';
 
-/** A request with which a service checks the URL before it registers a webhook. */
+/** A request of a service that checks the URL before it registers a webhook. */
 export interface Handshake {
   readonly kind: HandshakeKind;
   readonly answer: Answer;

@@ -8,7 +8,7 @@ export interface WebhookLog {
 
 const EVERY_MS = MINUTE_MS;
 
-/** Logs each warning at once, then at most once a minute with the number of repetitions, because many senders may fail. */
+/** Logs each warning immediately, then at most once a minute with the number of repetitions, because many senders may fail. */
 export class WarningLog {
   readonly #log: WebhookLog;
   readonly #now: () => number;
@@ -45,7 +45,7 @@ interface Accepted {
 }
 
 /**
- * Counts accepted notices, and logs the counts of each connection: the first notice at once, then at most one line a
+ * Counts accepted notices, and logs the counts of each connection: the first notice immediately, then at most one line a
  * minute, and what is left at the end.
  */
 export class NoticeCounter {

@@ -7,8 +7,8 @@ export interface NoticeRules extends Pick<WebhookSettings, 'resource' | 'kinds'>
 }
 
 /**
- * The resources that a notice names, in the order of the configuration; empty if `kinds` maps it to no resource. A notice
- * with several events names the resources of all of them. A notice is only a hint and the spec does not define its format,
+ * The resources in a notice, in the order of the configuration; empty if `kinds` maps it to no resource. A notice
+ * with several events names the resources of all of them. A notice is only a hint and the API does not define its format,
  * so nothing is an error.
  *
  * @returns `null` if the notice, or one of its events, names no known resource; it then concerns all resources

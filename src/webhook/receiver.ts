@@ -42,7 +42,7 @@ export class Receiver {
   }
 
   /**
-   * Reads the secret once. A service with the handshake `secret` shows it only when the webhook is registered, for which
+   * Reads the secret once. A service with the handshake `secret` shows it only when the webhook is registered; for that,
    * this receiver must run. A missing file is then a warning, because it is read again for each notice.
    *
    * @throws ConfigurationError when the secret cannot be read

@@ -16,7 +16,7 @@ export async function readBatch(
 }
 
 /**
- * A batch keeps the name of the connection with which it began, because the idempotency keys of its rows depend on it. A
+ * A batch keeps the name of the connection that it began with, because the idempotency keys of its rows depend on it. A
  * connection that was renamed since then, which the same service shows, continues it.
  *
  * @throws InputError if the batch with this id was started with other settings

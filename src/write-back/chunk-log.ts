@@ -40,12 +40,12 @@ export type LoggedRow =
 /** The state of a row according to the logs of all attempts. */
 export interface RowState {
   readonly receipt: RowReceipt | null;
-  /** The earliest time at which it may have been sent without a known outcome; `null` if it was not. */
+  /** The earliest time when it may have been sent without a known outcome; `null` if it was not. */
   readonly sentAt: number | null;
   /** Status and message of the last response. */
   readonly status: number | null;
   readonly message: string | null;
-  /** The run in which a complete response left the outcome unknown; `null` if there was none. */
+  /** The run whose complete response left the outcome unknown; `null` if there was none. */
   readonly unclearIn: string | null;
   /** A refusal that has not become an outcome; `null` if there is none. */
   readonly held: HeldRefusal | null;

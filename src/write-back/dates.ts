@@ -112,7 +112,7 @@ export class DateReader {
   }
 
   /**
-   * The offset of the zone, in minutes, if it does not change within a day of this time; else `null`. It is kept by day,
+   * The offset of the zone, in minutes, if it does not change within a day of this time; otherwise `null`. It is kept by day,
    * because asking for an offset costs more than everything else.
    */
   #steadyOffset(localMs: number): number | null {

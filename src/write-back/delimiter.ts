@@ -30,7 +30,7 @@ export function sepLine(line: string): string | null {
 }
 
 /**
- * Finds the delimiter of a CSV in its beginning: in a `sep=` line, else in the header, outside of quotes. A header without
+ * Finds the delimiter of a CSV in its beginning: in a `sep=` line, or in the header, outside of quotes. A header without
  * any delimiter has one column.
  *
  * @param more a further delimiter, that of the lake

@@ -7,7 +7,7 @@ interface InputPosition {
   readonly column?: number | null;
 }
 
-/** What an error says beside its message. */
+/** What an error says in addition to its message. */
 interface InputErrorDetails {
   /** The text of a cell. */
   readonly value?: string;

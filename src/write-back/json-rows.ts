@@ -145,7 +145,7 @@ class ExportedRows {
     const known = this.#indexes.get(name);
     if (known !== undefined) return known;
     const { types, reading } = this.#context;
-    // Each name is a header of its own, so that a name cannot be repeated.
+    // Each name is a separate header, so that a name cannot be repeated.
     const [column] = inputColumns([name], line, types, { ...reading, escaped: NOT_ESCAPED });
     noteDropped([column!], this.#context.facts);
     const at = this.columns.push(column!) - 1;

@@ -3,7 +3,7 @@ import type { InputFormat } from '../core/contract/write-back.js';
 import { textHash } from './identity.js';
 import { InputError } from './input-error.js';
 
-/** The objects of a batch in the lake (docs/reference/lake.md). Objects below `_batch/` are internal. */
+/** The objects of a batch in the lake (docs/reference/lake.md). Objects under `_batch/` are internal. */
 
 const key = (text: string): ObjectKey => text as ObjectKey;
 

@@ -7,7 +7,7 @@ import { readSealedLines, sealLine } from './sealed.js';
 /** `batch.json`: the settings of all runs of a batch. */
 export interface BatchFile {
   readonly layout: 1;
-  /** The connection with which the batch began. The rows' idempotency keys contain it, even if it is renamed later. */
+  /** The connection that the batch began with. The rows' idempotency keys contain it, even if it is renamed later. */
   readonly connection: string;
   readonly baseUrl: string;
   readonly resource: WritableResource;

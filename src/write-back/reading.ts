@@ -26,7 +26,7 @@ export class InputFacts {
   blankLines = 0;
   /** Rows of an export that are deleted in the service (`_deleted_at`). They are not rows. */
   deletedRows = 0;
-  /** Cells in which a decimal comma or a group mark was replaced. */
+  /** Cells whose decimal comma or group mark was replaced. */
   decimalCommas = 0;
   /** Cells that were converted by a date format. */
   dates = 0;

@@ -3,7 +3,7 @@ import type { ObjectStore } from '../lake/store/index.js';
 import type { HeldRefusal } from './chunk-log.js';
 import { decodeSealed } from './sealed.js';
 
-/** A text with which the service refused rows that have no outcome. */
+/** The service's text for refused rows that have no outcome. */
 export interface RefusalText {
   readonly status: number | null;
   readonly message: string | null;

@@ -15,7 +15,7 @@ import type { InputSource } from './source.js';
 export interface ReadingOptions {
   /** `,` `;` `tab` or `|`. Default: found in the header. */
   readonly delimiter?: string | undefined;
-  /** Name in the WHATWG Encoding Standard, such as `windows-1252`. Default: a byte order mark decides, else UTF-8. */
+  /** Name in the WHATWG Encoding Standard, such as `windows-1252`. Default: a byte order mark decides, otherwise UTF-8. */
   readonly encoding?: string | undefined;
   /** Whether the numbers of a CSV have a decimal comma. */
   readonly decimalComma?: boolean | undefined;

@@ -19,7 +19,7 @@ export interface WriteContext {
   readonly pair: PlannedRow['pair'];
 }
 
-/** The members in which services put the record that they return. */
+/** The members that services put the returned record in. */
 const ENVELOPES = ['data', 'result', 'record'] as const;
 /** How deep envelopes may be nested. */
 const MAX_ENVELOPES = 4;
@@ -61,7 +61,7 @@ export function judgeResponse(body: ByteString, facts: ResponseFacts, context: W
   return unclear(` without a record: it has no id (writeBack.${resource}.idField is ${rule.idField})`);
 }
 
-/** Statuses with which an upsert without a body counts. */
+/** Statuses of an upsert without a body that count as written. */
 const EMPTY_UPSERT: readonly number[] = [200, 201, 204];
 
 /** The JSON value of a body; `null` for plain text. */
@@ -126,7 +126,7 @@ function isFalse(value: JsonValue): boolean {
   return value.kind === 'false';
 }
 
-/** The id of the innermost level that has one: an envelope can have an id of its own, such as that of the request. */
+/** The id of the innermost level that has one: an envelope can have another id, such as that of the request. */
 function idIn(levels: readonly JsonValue[], idField: string): string | null {
   for (const level of levels.toReversed()) {
     const found = idField.startsWith('/') ? valueAtPointer(level, idField) : memberOf(level, idField);

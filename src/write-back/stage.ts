@@ -39,7 +39,7 @@ export async function copyInput(
   return { connection, resource, batchId, input: key, format, reading, keyColumn };
 }
 
-/** The results of a checked input if all of its rows already have a final outcome; else `null`. */
+/** The results of a checked input if all of its rows already have a final outcome; otherwise `null`. */
 export function alreadyWritten(
   store: ObjectStore,
   input: CheckedInput,

@@ -22,7 +22,7 @@ export function isFinal(
   return complete && (policy !== 'again' || found === 0);
 }
 
-/** A batch in which every row of an input has a final outcome. */
+/** A batch that has a final outcome for every row of an input. */
 export interface WrittenBatch {
   /** When the last run of the batch wrote its results, milliseconds since 1970. */
   readonly at: number;

@@ -1,4 +1,4 @@
-// What checks before publish cost: increments of 0.1 % with and without eight checks, and the first reading of all parts.
+// What checks before publish cost: increments of 0.1% with and without eight checks, and the first reading of all parts.
 //
 //   npm run bench:checks [-- --rows 2000000 --rounds 5]
 import { readFile, writeFile } from 'node:fs/promises';

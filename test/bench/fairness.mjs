@@ -1,9 +1,9 @@
 // How much a connection that loads many rows slows down the nightly run of another connection in the same worker (Linux).
 //
-//   npm run bench:fairness [-- --rows 10000000 --nights 7 --limit 2 --timeout 1800]
+//   npm run bench:fairness [-- --rows 10000000 --runs 7 --limit 2 --timeout 1800]
 //
-// A night is an increment of a resource of a single page, in which ten rows have changed. It is measured alone, and then
-// again and again while the other connection loads its rows for the first time. Ends with 1 if the median night takes more
+// A run is an increment of a resource of a single page with ten changed rows. It is measured alone, and then
+// again and again while the other connection loads its rows for the first time. Ends with 1 if the median run takes more
 // than `--limit` times as long as alone, or if the load does not end within `--timeout` seconds.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -58,7 +58,7 @@ try {
     loading = false;
   });
   const together = [];
-  // A night that outlasts the load did not run beside it.
+  // A run that outlasts the load did not run next to it.
   while (loading) {
     const seconds = await night();
     if (loading) together.push(seconds);

@@ -1,9 +1,9 @@
-// Many connections of small resources: a first night and quiet nights, on a default Temporal dev server (Linux).
+// Many connections of small resources: a first run and runs without changes, on a default Temporal dev server (Linux).
 //
-//   npm run bench:fleet [-- --connections 100 --resources 7 --rows 50 --workers 1,2 --nights 2 --changes 0 --jitter 0]
+//   npm run bench:fleet [-- --connections 100 --resources 7 --rows 50 --workers 1,2 --runs 2 --changes 0 --jitter 0]
 //     [--cached 100] [--database memory]
 //
-// All exports of a night start at once, as Schedules without jitter start them. With `--jitter`, those of a quiet night
+// All exports of a run start immediately, as Schedules without jitter start them. With `--jitter`, those of a run without changes
 // start evenly over that many seconds. Time is from the first start to the last end. CPU is that of the workers and of the
 // Temporal server; events are those of the exports and of the mirrors. The service and the S3 server run on the same cores.
 import { execFile } from 'node:child_process';
@@ -21,9 +21,9 @@ const { values } = parseArgs({
     rows: { type: 'string', default: '50' },
     workers: { type: 'string', default: '1,2' },
     nights: { type: 'string', default: '2' },
-    /** Changed rows of each resource before each night. */
+    /** Changed rows of each resource before each run. */
     changes: { type: 'string', default: '0' },
-    /** Time over which the exports of a quiet night start, s. */
+    /** The exports of a run without changes start within this time, s. */
     jitter: { type: 'string', default: '0' },
     /** Workflows that a worker caches; default: that of the worker. */
     cached: { type: 'string' },

@@ -1,12 +1,12 @@
 // Speed, side by side with a bare loop, in one run on real servers (Linux).
 //
 //   npm run bench [-- --sizes 5000,200000,2000000 --orders updatedAt,-updatedAt,random,id --data worded --rounds 3
-//     --skip nights,open,dlt,store,latency,scale,write-back --open-rows 20000 --write-back-rows 10000 --tables]
+//     --skip runs,open,dlt,store,latency,scale,write-back --open-rows 20000 --write-back-rows 10000 --tables]
 //
-// `--orders` are the orders of the list by which the service returns its records; `-updatedAt` is descending. Rows have
+// `--orders` are the orders that the service lists its records in; `-updatedAt` is descending. Rows have
 // different sentences as texts (`--data worded`), or a few phrases that compress better (`--data generic`). `--tables`
-// also writes Delta tables. The first lines printed for each size are the worst case. Then each other point that the spec
-// leaves open varies at `--open-rows` rows, also beside dlt, which is installed from PyPI at its first use.
+// also writes Delta tables. The first lines printed for each size are the worst case. Then each other point that the API
+// leaves open varies at `--open-rows` rows, also next to dlt, which is installed from PyPI at its first use.
 //
 // What it prints are medians. What it compares alternates, and a ratio is the median of those of each round. CPU is that of
 // our own processes: the worker's, and the bare loop's. Time is from asking for the export to the answer that it is
@@ -50,14 +50,14 @@ const skip = new Set(values.skip.split(','));
 const RESOURCE = 'time-entries';
 /** Rows of the export that warms a process up. */
 const WARM_UP = 5000;
-/** Between two of the nights, which follow one another at once. */
+/** Between two of the runs, which follow one another immediately. */
 const OVERLAP_S = 1;
 /** About what a request to a store in the same region takes. */
 const STORE_LATENCY_MS = 30;
 /** A large resource is measured less often. */
 const LARGE = 1_000_000;
 
-/** Changes between two nights: name, share of the rows, and which. */
+/** Changes between two runs: name, share of the rows, and which. */
 const NIGHTS = [
   ['newest 0.1 %', 0.001, 'newest'],
   ['spread 0.1 %', 0.001, 'spread'],
@@ -199,7 +199,7 @@ async function counted(service, measure) {
   return { ...(await measure()), requests: (await service.requests()) - before };
 }
 
-/** A small resource and a store as far away as S3 is: what is asked one after the other decides. */
+/** A small resource and a store as far away as S3 is: what is asked in turn decides. */
 async function slowStore(rows) {
   const service = await startService({ [RESOURCE]: rows, tasks: WARM_UP });
   const way = await startSlowWay(stage.s3.endpoint, STORE_LATENCY_MS);
@@ -293,7 +293,7 @@ async function scale() {
   }
 }
 
-/** Creates with receipts against a loop that posts one row after the other and keeps none. */
+/** Creates with receipts against a loop that posts rows in turn and keeps none. */
 async function writeBack(rows) {
   const service = await startService({ tasks: WARM_UP });
   title(`write-back of ${count(rows)} rows, median of ${values.rounds} rounds`);

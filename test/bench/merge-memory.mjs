@@ -1,4 +1,4 @@
-// Peak memory of a worker that merges a night's changes into a large snapshot, on real servers (Linux).
+// A worker's peak memory while it merges a run's changes into a large snapshot, on real servers (Linux).
 //
 //   npm run bench:memory [-- rows ...]
 //

@@ -1,4 +1,4 @@
-// First full exports under each point that the spec leaves open, beside a bare loop and dlt.
+// First full exports under each point that the API leaves open, next to a bare loop and dlt.
 import { bareLoop, DLT_VERSION, dlt } from './peers.mjs';
 import { count, print, say, title } from './print.mjs';
 import { startSlowWay } from './slow-store.mjs';

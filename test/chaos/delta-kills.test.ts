@@ -13,7 +13,7 @@ const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 20);
 const GIVE_UP_MS = (5 + 2 * ROUNDS) * 60_000;
 const MOMENT_WITHIN_MS = 120_000;
 const DAY_MS = 24 * 60 * 60_000;
-/** The share of rounds in which a second writer follows the pointer at the same time. */
+/** The share of rounds where a second writer follows the pointer at the same time. */
 const RACE = 0.5;
 
 describe(`a worker that is killed while a table follows the pointer (seed ${SEED}, ${ROUNDS} rounds)`, () => {

@@ -17,7 +17,7 @@ const SEED = Number(process.env.WORKTRACK_SEED);
 const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 20);
 const CONNECTIONS = 20;
 const RESOURCES = ['tasks', 'projects'] as const;
-/** Time after the start of all exports within which a worker is killed. */
+/** A worker is killed within this time after the start of all exports. */
 const KILL_WITHIN_MS = 4000;
 
 describe(`a fleet of ${CONNECTIONS} connections on two workers (seed ${SEED}, ${ROUNDS} rounds)`, () => {

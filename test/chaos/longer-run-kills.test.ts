@@ -10,10 +10,10 @@ const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 20);
 const GIVE_UP_MS = (5 + ROUNDS) * 60_000;
 const PEACE_EVERY = 5;
 const PAGE_SIZE = 20;
-/** Each page is larger than a part, so each is a chunk that overlaps all others, and some are merged into a longer run. */
+/** Each page is larger than a part, so each is a chunk that overlaps all others, and some are merged into a larger chunk. */
 const ROWS = 67 * PAGE_SIZE;
 
-describe(`processes that are killed while chunks are merged into longer runs (seed ${SEED}, ${ROUNDS} rounds)`, () => {
+describe(`processes that are killed while chunks are merged into larger ones (seed ${SEED}, ${ROUNDS} rounds)`, () => {
   let world: World;
   afterEach(() => world?.stop());
 

@@ -78,7 +78,7 @@ export async function compareCsv({ engine, session, lake, step }: Step, cells: C
   for (const [at, suffix] of suffixes.entries())
     compare(results[at]!, expected, cells, {
       label: `${resource}${suffix}, step ${step + 1}`,
-      // With escaped line breaks, the header is escaped, too. Manifest and comments have the original names.
+      // With escaped line breaks, the header is escaped, too. Manifest and comments show the original names.
       header: expected.tree.header,
       cell: (row, name) => row[name] ?? null,
       isText: () => suffix.endsWith('_text'),

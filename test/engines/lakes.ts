@@ -107,7 +107,7 @@ async function record(spec: LakeSpec, folder: string, rows: number): Promise<Rec
     for (const take of stepsOf(stack, spec)) {
       await take();
       const to = join(copies, String(steps.length));
-      // Unlike Node's copy, it copies extended attributes, in which the S3 server keeps metadata.
+      // Unlike Node's copy, it copies extended attributes, where the S3 server keeps metadata.
       await run('sh', ['-c', 'mkdir -p "$1" && cp -a "$0/." "$1"', stack.lakeFolder, to]);
       const published = await readPublished(stack.store, resource);
       const tree = await readSnapshot(stack.store, resource);

@@ -110,7 +110,7 @@ function usedCommands(root) {
   };
 }
 
-/** The SDK as ES modules, from which unused commands can be left out. */
+/** The SDK as ES modules. Unused commands can be left out of them. */
 function sdkEntry(root) {
   const manifest = createRequire(path.join(root, 'package.json')).resolve('@aws-sdk/client-s3/package.json');
   const { module } = JSON.parse(readFileSync(manifest, 'utf8'));

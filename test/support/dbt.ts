@@ -112,7 +112,7 @@ export async function compareHistory(dbt: Dbt, history: HistoryToCompare): Promi
 export interface AthenaCheck {
   /** Number of compiled queries, which a parser of Athena's SQL has parsed. */
   readonly compiled: number;
-  /** The statements with which dbt creates the sources, parsed too. */
+  /** The statements that create the sources for dbt, parsed too. */
   readonly sent: readonly string[];
 }
 

@@ -41,11 +41,11 @@ export interface ShellRun {
   printed(): string;
 }
 
-/** A folder in which a reader types what the pages say. */
+/** A folder where a reader types what the pages say. */
 export interface DocsWorld {
   readonly folder: string;
   shell(text: string, env?: NodeJS.ProcessEnv): ShellRun;
-  /** Writes the configuration that a page shows, else that of `FIRST_PAGE`, for the stack's service and store. */
+  /** Writes the configuration that a page shows, or that of `FIRST_PAGE`, for the stack's service and store. */
   writeConfig(name: string, wanted: WantedConfig): Promise<string>;
 }
 

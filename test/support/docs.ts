@@ -123,7 +123,7 @@ export function anchorsOf({ text }: Page): string[] {
   );
 }
 
-/** The command that the words name, the options that it knows and the words that are left. */
+/** The command in the words, the options that it knows and the words that are left. */
 export function commandOf(words: readonly string[]): { command: Command; rest: readonly string[] } {
   let command = createProgram(() => {});
   let rest = words;

@@ -62,7 +62,7 @@ export interface FaultyS3 {
   clear(): void;
   /** Requests since the last call, such as `PUT /bucket/key`. */
   takeRequests(): string[];
-  /** Of the requests since the last call, the most that were sent one after the other: each after the end of the one before. */
+  /** Of the requests since the last call, the longest chain: each sent after the end of the one before. */
   takeLongestChain(): number;
   close(): Promise<void>;
 }

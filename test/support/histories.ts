@@ -8,7 +8,7 @@ export function signalsNamed(name: string, { events }: History): NonNullable<His
   );
 }
 
-/** The newest history of a workflow and those from which it continued as new, oldest first. */
+/** The newest history of a workflow and those that it continued as new from, oldest first. */
 export async function historiesOf(client: Client, workflowId: string, runId?: string): Promise<History[]> {
   const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
   const earlier = history.events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId;

@@ -42,7 +42,7 @@ export interface RunOptions {
   readonly reconcile?: boolean;
   readonly allowDeletes?: boolean;
   readonly adopt?: boolean;
-  /** Who accepts failed checks. */
+  /** The user who accepts failed checks. */
   readonly acceptChecks?: string;
   /** Whether the run may be in memory. Default: it may. */
   readonly inMemory?: boolean;
@@ -53,7 +53,7 @@ const SILENT = new DefaultLogger('ERROR', () => {});
 export type Ended = PublishedRun & { readonly runId: RunId; readonly inMemory: boolean };
 
 /**
- * A mirror in this process: the real activities in the order in which the workflow requests them, a real simulator and a
+ * A mirror in this process: the real activities in the order that the workflow requests them, a real simulator and a
  * lake in a folder, but no Temporal, so that hundreds of runs take seconds.
  */
 export class InProcessMirror {

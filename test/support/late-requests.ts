@@ -7,7 +7,7 @@ export interface WriteRequest {
   readonly method: string;
   /** Path and query. */
   readonly url: string;
-  /** Number among the writes since the proxy was told to hold one, from 0. */
+  /** Number among the writes since the proxy was asked to hold one, from 0. */
   readonly number: number;
 }
 

@@ -39,7 +39,7 @@ export interface ServiceRules {
   endpoint: Endpoint;
   /** Whether the key may list: without, the list is empty with 200, as some services answer. */
   mayList: boolean;
-  /** Number of requests by id after which the endpoint is gone, as while a new version of a service is installed. */
+  /** Number of requests by id until the endpoint is gone, as while a new version of a service is installed. */
   byIdUntil?: number;
   /** Whether an empty list is answered with 204, or so by a proxy. */
   noContent?: boolean;

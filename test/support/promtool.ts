@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Prometheus's promtool: `PROMTOOL`, else on `PATH`, else in the cache (`promtool-<version>/promtool`); `null` if there is
+ * Prometheus's promtool: `PROMTOOL`, or on `PATH`, or in the cache (`promtool-<version>/promtool`); `null` if there is
  * none. To install it: `go install -tags remove_all_sd github.com/prometheus/prometheus/cmd/promtool@v0.316.0`.
  */
 export function findPromtool(): string | null {

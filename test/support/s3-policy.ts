@@ -34,7 +34,7 @@ export interface PolicyProxy {
   readonly url: string;
   /** Until there is one, everything is allowed and nothing recorded. */
   enforce(policy: Policy): void;
-  /** Rejects every request for which `problem` returns a message, as a Deny statement of a bucket policy does. */
+  /** Rejects every request if `problem` returns a message, as a Deny statement of a bucket policy does. */
   demand(problem: Demand): void;
   /** Actions that requests needed and the policy allowed. */
   readonly used: ReadonlySet<string>;

@@ -81,7 +81,7 @@ export interface Stack {
   ): Promise<{ stop(): Promise<void> }>;
   /** Starts an export and waits for its end; a failed one gives its result too. */
   export(input?: Partial<ExportInput>): Promise<ExportResult>;
-  /** The events of a workflow, those of earlier histories first, from which it continued as new. */
+  /** The events of a workflow, those of earlier histories, which it continued as new from, first. */
   history(workflowId: string): Promise<History>;
   /** All workflows of this stack; others in the namespace may have memos that our converter cannot read. */
   workflows(): AsyncIterable<WorkflowExecutionInfo>;

@@ -36,7 +36,7 @@ export const TEST_SERVER: ServerSpec = {
 };
 
 /**
- * The options with which `TestWorkflowEnvironment.createTimeSkipping` starts and stops an installed executable. An
+ * The options for `TestWorkflowEnvironment.createTimeSkipping` to start and stop an installed executable. An
  * environment created from a running server does not skip time.
  */
 export function timeSkippingOptions(executable: string): {

@@ -21,7 +21,7 @@ import { handleChecked } from '../shared/signals.js';
 import { SharedTimer } from './shared-timer.js';
 
 /**
- * A mirror that is only busy answers later, and needs no second request. When a thousand connections start at once, that
+ * A mirror that is only busy answers later, and needs no second request. When a thousand connections start together, that
  * can take most of an hour, and repeated requests would make it longer.
  */
 const FIRST_RESEND_MS = HOUR_MS;

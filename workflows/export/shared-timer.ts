@@ -2,7 +2,7 @@ import { CancellationScope, condition } from '@temporalio/workflow';
 
 /** One timer for several waits. Each timer takes two events of a history, and is billed as an action. */
 export class SharedTimer {
-  /** The times until which there are waits, milliseconds since 1970. */
+  /** The ends of the waits, milliseconds since 1970. */
   readonly #ends = new Set<{ readonly at: number }>();
   #isRunning = false;
 
@@ -24,7 +24,7 @@ export class SharedTimer {
     }
   }
 
-  /** Lets a timer run for the earliest end. If that wait is over before, the timer stays, and may fire for nothing. */
+  /** Lets a timer run for the earliest end. If that wait ends earlier, the timer stays, and may fire for nothing. */
   async #run(): Promise<void> {
     this.#isRunning = true;
     while (this.#ends.size > 0) {

@@ -106,7 +106,7 @@ async function run(
   return { ...report, warnings: limitWarnings([...left, ...hookWarnings, ...found]), error: null };
 }
 
-/** Determines the `dt=` of a run. A rollback has the day on which it begins. */
+/** Determines the `dt=` of a run. A rollback has the day when it begins. */
 export function nominalStartOf(
   request: RunRequest | RollbackRequest,
   { startedAt }: Pick<ActiveRun, 'startedAt'>,

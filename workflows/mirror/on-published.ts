@@ -25,14 +25,14 @@ const START = {
   summary: 'start the workflow of onPublished',
 } as const;
 
-/** Reads and changes the state of the mirror. */
+/** Reads and changes the mirror's state. */
 interface StateAccess {
   readonly state: () => MirrorState;
   readonly onState: (changes: Partial<MirrorState>) => void;
 }
 
 /**
- * Where the workflows of `onPublished` begin. A new mirror, or a newly configured workflow, begins after the run on which the
+ * Where the workflows of `onPublished` begin. A new mirror, or a newly configured workflow, begins after the run that the
  * current run is based. This is in the state before the run is published, so that the run gets its workflow even if its
  * result is lost.
  */
@@ -44,7 +44,7 @@ export function hookedToOf(
 }
 
 /**
- * Starts the user's workflow of `onPublished` for each run of the chain after the last one for which it was started. An
+ * Starts the user's workflow of `onPublished` for each run of the chain after the last one that it was started for. An
  * activity starts it, because a child workflow would put its result into the mirror's history. The start never fails the
  * run: the next published run starts the workflows that could not be started. The workflow id contains the run, and the
  * server rejects a second start, so each run has one workflow.

@@ -16,7 +16,7 @@ export interface Batch {
 
 /** Bytes of the waiting requests, about. Temporal refuses a state of 2 MiB. */
 const MAX_WAITING_BYTES = 512 * 1024;
-/** Bytes of a request beside its ids and its key, about. */
+/** Bytes of a request in addition to its ids and its key, about. */
 const REQUEST_BYTES = 400;
 
 /** Whether no further request may wait. One that waits already can be repeated. */
@@ -76,7 +76,7 @@ function specOf(request: MirrorRequest): string {
   return JSON.stringify({ ...run, nominalStart: 0 });
 }
 
-/** Who reports the run of a batch for alerts: a sender, if one of them does. */
+/** The reporter of a batch's run for alerts: a sender, if one of them does. */
 export function alertedBy(batch: readonly MirrorRequest[]): 'sender' | 'mirror' {
   return batch.some((one) => one.kind === 'run' && one.alertedBy === 'sender') ? 'sender' : 'mirror';
 }

@@ -43,7 +43,7 @@ import { countRun } from './run-ended.js';
 import { discardRun, sweep, untilSweep } from './sweep.js';
 import { checkSyncInput, syncRequest } from './sync-request.js';
 
-/** Events of three quiet nights. */
+/** Events of three runs without changes. */
 const SHORT_HISTORY_EVENTS = 50;
 
 /**
@@ -150,7 +150,7 @@ class ResourceMirror {
   }
 
   /**
-   * Whether the history is long enough to continue as new. Each night replays it on a worker with more mirrors than it caches, so
+   * Whether the history is long enough to continue as new. Each run replays it on a worker with more mirrors than it caches, so
    * it is short if no request waits; the trace of one would end here.
    */
   #mustContinue(): boolean {
@@ -252,8 +252,8 @@ class ResourceMirror {
   }
 
   /**
-   * Removes at once what a failed run has in the lake, unless its swap may still arrive: then its folders stay until another
-   * run is published, whose sweep removes them before it answers. Pages from which the next run may resume stay as well. A run
+   * Immediately removes what a failed run has in the lake, unless its swap may still arrive: then its folders stay until another
+   * run is published, whose sweep removes them before it answers. Pages where the next run may resume stay too. A run
    * in memory has done it itself.
    */
   async #afterFailedRun(

@@ -24,7 +24,7 @@ const PLAN = {
   retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
 } as const;
 
-/** A run id has the second in which the run started, or the next one if that is taken; ms. */
+/** A run id has the second when the run started, or the next one if that is taken; ms. */
 const MAX_RUN_ID_DELAY_MS = 1_000;
 
 /**
@@ -117,7 +117,7 @@ function mustContinue(): boolean {
 }
 
 /**
- * A time before which a published run did not start; `null` for a run that was not published.
+ * A published run did not start before this time; `null` for a run that was not published.
  *
  * @param requestedAt milliseconds since 1970
  */

@@ -3,7 +3,7 @@ import type { ExportResult } from '../../src/core/contract/index.js';
 import type { WriteBackResult } from '../../src/core/contract/write-back.js';
 
 /**
- * The result inside the failure of a child workflow that ran an export, backfill, rollback or purge. A workflow in which
+ * The result inside the failure of a child workflow that ran an export, backfill, rollback or purge. A workflow where
  * a resource fails throws, and its failure has the outcome of every resource.
  *
  * @throws the error itself if it has no such result, for example a cancellation

@@ -1,7 +1,7 @@
 import { setCurrentDetails } from '@temporalio/workflow';
 import type { ExportProgress, MirrorStatus, RunReport } from '../../src/core/contract/index.js';
 
-/** Shows Markdown beside the workflow in Temporal's UI. It adds no event to the history. */
+/** Shows Markdown next to the workflow in Temporal's UI. It adds no event to the history. */
 export function showDetails(markdown: string): void {
   setCurrentDetails(markdown);
 }

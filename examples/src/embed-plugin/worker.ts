@@ -9,7 +9,7 @@ import * as announcing from '../export-from-workflow/activities.js';
 import { createWarehouseActivities } from '../on-published/activities.js';
 import { connectWorker, taskQueue } from './connect.js';
 
-// Reads $WORKTRACK_CONFIG, else worktrack.yaml in the working directory.
+// Reads $WORKTRACK_CONFIG, or worktrack.yaml in the working directory.
 const settings = loadSettings({ env: process.env, cwd: process.cwd() });
 const { connection, namespace } = await connectWorker();
 const worker = await Worker.create({

@@ -12,8 +12,8 @@ export interface Loaded {
 }
 
 /**
- * The workflow that `onPublished` names in `worktrack.yaml`. It starts once for each published run, with the report of
- * the run. It waits, so that the runs of the other resources of the night can end first.
+ * The workflow in `onPublished` of `worktrack.yaml`. It starts once for each published run, with the report of
+ * the run. It waits, so that the runs of the other resources can end first.
  */
 export async function loadWarehouse({ connection, report }: OnPublishedInput): Promise<Loaded> {
   const { resource, runId, snapshot } = report;

@@ -6,7 +6,7 @@ interface BrokenPromiseErrorOptions extends ServiceErrorOptions {
   readonly row?: number | null | undefined;
 }
 
-/** A well-formed response that violates the spec, such as a list without `data`. A retry does not help. */
+/** A well-formed response that violates the API, such as a list without `data`. A retry does not help. */
 export class BrokenPromiseError extends ServiceError {
   readonly code: ErrorCode = 'SERVICE_BROKEN_PROMISE';
   override readonly kind = 'broken-promise';

@@ -51,7 +51,7 @@ export class TransientError extends ServiceError {
     this.patience = options.patience ?? 'long';
   }
 
-  /** With a shorter patience, the requests of this process were all that could help. */
+  /** With a shorter time limit, the requests of this process were all that could help. */
   override get retryable(): boolean {
     return this.patience === 'long';
   }

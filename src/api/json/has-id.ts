@@ -5,7 +5,7 @@ const OPEN_OBJECT = 0x7b;
 const QUOTE = 0x22;
 
 /**
- * Whether a body is the record with this id: as it is, or as a member such as `data`, because the spec does not show an envelope
+ * Whether a body is the record with this id: as it is, or as a member such as `data`, because the API does not show an envelope
  * of a single record. A service may answer any path with 200 and something else.
  *
  * @param field the key field

@@ -54,7 +54,7 @@ export function readListPage(body: ByteString, options: PageOptions): ListEnvelo
  * It yields after every few records, so that the caller can let the event loop run during a large page.
  *
  * @throws SyntaxError if the text is not JSON (a truncated response, an error page). The caller can retry.
- * @throws BrokenPromiseError if it is JSON, but not the list envelope of the spec
+ * @throws BrokenPromiseError if it is JSON, but not the list envelope of docs/service-api.md
  * @throws ReportedError if the body reports an error
  */
 export function* scanListPage(
@@ -168,7 +168,7 @@ function readCursor(scanner: JsonScanner, code: number): Cursor | null {
     scanner.word('null');
     return null;
   }
-  // The spec requires a string, but a number that is sent back as written also continues the list.
+  // The API (docs/service-api.md) requires a string, but a number that is sent back as written also continues the list.
   if (code === 0x2d || (code >= 0x30 && code <= 0x39)) return scanner.number() as string as Cursor;
   return rejectEnvelope(scanner.text, '"page.nextCursor" is neither a string nor null');
 }

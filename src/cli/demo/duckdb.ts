@@ -35,7 +35,7 @@ interface NodeApi {
 }
 
 /**
- * Finds DuckDB: the command on PATH, else the npm package beside this one, else the npm package in the cache folder, into
+ * Finds DuckDB: the command on PATH, or the npm package next to this one, or the npm package in the cache folder, into
  * which it is installed if necessary.
  *
  * @param note shows what takes time

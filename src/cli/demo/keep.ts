@@ -16,7 +16,7 @@ export async function keepServers(servers: DemoServers, folder: string): Promise
   return local.failed;
 }
 
-/** The variables with which other commands find the servers. The credentials are those of the demo's own S3 server. */
+/** The variables that other commands find the servers with. The credentials are those of the demo's own S3 server. */
 function environment({ local, configFile }: DemoServers): string {
   const variables = {
     WORKTRACK_CONFIG: configFile,

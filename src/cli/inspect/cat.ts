@@ -49,7 +49,7 @@ function readLimit(text: string): number {
   return Number(text) || Number.POSITIVE_INFINITY;
 }
 
-/** Rows that are written at once. */
+/** Rows of one write. */
 const BATCH_ROWS = 500;
 
 /** The rows with one header. Cells are as stored, with the escapes of the configuration. */

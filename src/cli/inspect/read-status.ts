@@ -37,9 +37,9 @@ export async function openStatus(
 interface ConnectionStatusOptions {
   /** Only these resources; default: all. */
   readonly resource?: readonly string[] | undefined;
-  /** How long the lake may be out of reach. */
+  /** How long the lake may be unreachable. */
   readonly timeoutMs?: number | undefined;
-  /** The age from which data is stale. */
+  /** The largest age of data that is not stale. */
   readonly maxAgeMs: number;
 }
 

@@ -214,7 +214,7 @@ async function* once(text: string): AsyncGenerator<string> {
   yield text;
 }
 
-/** Opens a file with `$BROWSER`, else with the system's default. Prints a note if there is neither. */
+/** Opens a file with `$BROWSER`, or with the system's default. Prints a note if there is neither. */
 async function openInBrowser(file: string): Promise<void> {
   const url = pathToFileURL(resolve(file)).href;
   const [command, args] = opener(url);

@@ -2,7 +2,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ServerStartError, type TemporalDevServer } from '../../servers/index.js';
 
-/** The files that SQLite has beside a database. */
+/** The files that SQLite keeps next to a database. */
 const PARTS = ['', '-wal', '-shm', '-journal'];
 
 /**

@@ -4,7 +4,7 @@ import type { ExportResult, RunReport } from '../../core/contract/index.js';
 import { MINUTE_MS } from '../../core/duration.js';
 import { parseRunDate } from '../../core/run-id.js';
 
-/** A period in which no server and no worker of this folder ran; milliseconds since 1970. */
+/** A period when no server and no worker of this folder ran; milliseconds since 1970. */
 type Pause = readonly [from: number, to: number];
 
 const HEARTBEAT_MS = 5_000;
@@ -68,7 +68,7 @@ export class PauseLog {
 
 /**
  * Whether an export failed only because it was paused. A run gives up after `retries.giveUpAfter`, and the server counts
- * the pause, in which no attempt was possible.
+ * the pause, when no attempt was possible.
  *
  * @param startedAt start of the export, milliseconds since 1970
  * @param pausedSince total length of all pauses since a time, in milliseconds
@@ -95,7 +95,7 @@ export function failedByPause(
   }
 }
 
-/** Time limit for planning an export, in which the worker reads its configuration. */
+/** Time limit for planning an export; the worker reads its configuration meanwhile. */
 const PLAN_LIMIT_MS = 10 * MINUTE_MS;
 
 function read(file: string): { aliveAt: number | null; pauses: readonly Pause[] } {

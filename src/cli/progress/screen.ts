@@ -23,7 +23,7 @@ export interface ProgressItem {
   readonly below?: (width: number) => string[];
   /** The line without a terminal; `null`: there is nothing to say yet. */
   readonly plain: string | null;
-  /** Without a terminal, a line is written at once if this changes. */
+  /** Without a terminal, a line is written immediately if this changes. */
   readonly change: string;
   /** No further line follows. */
   readonly isFinal: boolean;

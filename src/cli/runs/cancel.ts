@@ -109,7 +109,7 @@ async function endOf(
   const worker = watchForWorker(temporal, taskQueue, output.note);
   try {
     for (;;) {
-      // Rejects if the workflow was cancelled or failed, and also if Temporal does not answer.
+      // Rejects if the workflow was cancelled or failed, or if Temporal does not answer.
       await handle.result().catch(() => {});
       const { status } = await reachTemporal(temporal, () => handle.describe());
       if (status.name === 'COMPLETED') return 'completed';

@@ -96,7 +96,7 @@ function inputOf(
   };
 }
 
-/** Who runs this command, such as `alice@laptop`. A container may have no name for its user. */
+/** The user of this command, such as `alice@laptop`. A container may have no name for its user. */
 function currentUser(): string {
   try {
     return `${userInfo().username}@${hostname()}`;

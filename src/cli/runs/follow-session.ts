@@ -34,7 +34,7 @@ export interface FollowedWork {
 
 /** The wait of a command for one or more workflows. They continue when it ends, unless they are cancelled. */
 export interface FollowSession extends Pick<ReachOptions, 'timeoutMs' | 'onOutage'> {
-  /** Aborts when the command must end: after Ctrl-C, `--timeout`, or if the lake stays out of reach. */
+  /** Aborts when the command must end: after Ctrl-C, `--timeout`, or if the lake stays unreachable. */
   readonly signal: AbortSignal;
   /** Whether the user has cancelled the workflows, so that no further one may start. */
   isCancelled(): boolean;
@@ -51,7 +51,7 @@ export interface FollowSession extends Pick<ReachOptions, 'timeoutMs' | 'onOutag
 
 /**
  * Handles Ctrl-C, the time limit and the lake while a command follows workflows. The first Ctrl-C leaves after three seconds,
- * a second one cancels the workflows instead, and a third one leaves at once.
+ * a second one cancels the workflows instead, and a third one leaves immediately.
  */
 export function openFollowSession(temporal: TemporalClient, work: FollowedWork): FollowSession {
   const { what, state = `The ${what} continues.`, kept, waitMs, connection } = work;
@@ -130,7 +130,7 @@ function withHint(error: unknown, hint: string): unknown {
   return error;
 }
 
-/** A longer timer of Node would end at once. */
+/** A longer timer of Node would end immediately. */
 const MAX_WAIT_MS = 24 * DAY_MS;
 
 /** How long a command waits for the runs that it starts. */
@@ -149,7 +149,7 @@ export function readWait({ timeout, wait }: WaitOptions): number | null {
   return ms;
 }
 
-/** Time without an answer after which a missing worker is reported, in milliseconds. */
+/** A missing worker is reported after this time without an answer, in milliseconds. */
 const SILENT_MS = 10_000;
 
 interface WorkerWatch {
@@ -184,7 +184,7 @@ export function watchForWorker(
   };
 }
 
-/** Whether a worker polls the task queue; also if the server does not answer, which other calls report. */
+/** Whether a worker polls the task queue; `true` if the server does not answer, which other calls report. */
 async function isPolled(temporal: TemporalClient, taskQueue: string): Promise<boolean> {
   return hasWorker(temporal, taskQueue).catch(() => true);
 }

@@ -36,7 +36,7 @@ interface Several<Options> {
   readonly what: 'export' | 'backfill';
   readonly options: Options;
   readonly connections: readonly ConnectionSettings[];
-  /** The resources that the command names. */
+  /** The resources in the command's arguments. */
   readonly resources: readonly string[] | undefined;
   /** The configuration file, to compare it with the workers'. */
   readonly source: string;

@@ -70,7 +70,7 @@ function rendered(rows: readonly Row[], width: number): string[] {
   return rows.flatMap(({ finding: { state }, text, below }, i) => {
     const head = heads[i]!;
     const line = `${head}${printable(text)}`;
-    // A text that does not fit beside its check starts below it.
+    // A text that does not fit next to its check starts on the line after it.
     const [first, more] =
       line.length <= width || width <= head.length ? [line, []] : [head.trimEnd(), wrapBelow(text, width)];
     return [paint(state, cut(first, width)), ...more, ...below.flatMap((one) => wrapBelow(one, width))];

@@ -72,7 +72,7 @@ interface Trial {
 /** A trial and its settings as YAML, empty if nothing needs to change. */
 type Pasted = Trial & { readonly yaml: string };
 
-/** Tries the services one after the other, unless their key or their address does not work. */
+/** Tries the services in turn, unless their key or their address does not work. */
 async function tryServices(
   connections: readonly ConnectionSettings[],
   checked: readonly ConnectionFinding[],

@@ -28,7 +28,7 @@ const STATES: Readonly<Partial<Record<ExitCode, string>>> = {
   [EXIT.detached]: 'not awaited',
 };
 
-/** The summary of a connection on which the command itself failed. @param message what happened and what to do next */
+/** The summary of a connection where the command itself failed. @param message what happened and what to do next */
 export function failedSummary(name: string, code: ExitCode, message: string): ConnectionSummary {
   const lines = message.split('\n');
   return { name, code, problem: true, state: STATES[code] ?? 'failed', detail: lines[0]!, lines };
@@ -53,7 +53,7 @@ export function connectionLines(
   return [...lines.map((line) => cut(line, width)), ...below, ...notes];
 }
 
-/** Connections that a note names. */
+/** Connections in a note. */
 const NAMED = 3;
 
 /** Each note once, with the connections that it is about. */
@@ -76,7 +76,7 @@ export function totalLine(summaries: readonly ConnectionSummary[]): string {
   return `${counted(summaries.length, 'connection')}: ${most.join(', ')}`;
 }
 
-/** The summaries of connections in their order. @param summary of a connection on which the command succeeded */
+/** The summaries of connections in their order. @param summary of a connection where the command succeeded */
 export function summariesOf<T>(
   ended: readonly Ended<T>[],
   summary: (result: T, connection: ConnectionSettings) => Omit<ConnectionSummary, 'name'>,
@@ -96,7 +96,7 @@ interface EndedFormat<T> {
 }
 
 /**
- * Prints the ends of a command on several connections, as lines or as one JSON object. A connection on which the command
+ * Prints the ends of a command on several connections, as lines or as one JSON object. A connection where the command
  * itself failed is `{ "name", "exitCode", "error" }`.
  *
  * @returns the worst exit code

@@ -6,7 +6,7 @@ import { reachTimeoutMs } from './options.js';
 
 /** Number of connections that a command works on at the same time. */
 export const PARALLEL_CONNECTIONS = 16;
-/** Once a server is out of reach, the others are tried for this long, so that one outage does not last for hours. */
+/** Once a server is unreachable, the others are tried for this long, so that one outage does not last for hours. */
 const LATER_TIMEOUT_MS = 5_000;
 
 /** The end of a command's work on one connection. */
@@ -18,8 +18,8 @@ export type Ended<T> =
  * Runs a command's work on each connection, with at most `PARALLEL_CONNECTIONS` at the same time. A connection that fails
  * does not stop the others. Results are in the order of the connections.
  *
- * @param work receives the time for which a server may be out of reach, in milliseconds
- * @param onEnd called with each end, in the order in which they end
+ * @param work receives how long a server may be unreachable, in milliseconds
+ * @param onEnd called with each end, in the order of the ends
  */
 export async function eachConnection<T>(
   connections: readonly ConnectionSettings[],

@@ -21,7 +21,7 @@ interface InterruptOptions {
 
 /**
  * The first Ctrl-C detaches after `windowMs`. A second one within this time cancels the run instead; a third one detaches
- * at once. SIGTERM and SIGHUP detach at once.
+ * immediately. SIGTERM and SIGHUP detach immediately.
  */
 export function listenForInterrupts(options: InterruptOptions): Interrupts {
   const source = options.source ?? process;
@@ -56,7 +56,7 @@ export function listenForInterrupts(options: InterruptOptions): Interrupts {
 }
 
 /**
- * For a command that serves until SIGTERM or Ctrl-C. A second signal ends the process at once.
+ * For a command that serves until SIGTERM or Ctrl-C. A second signal ends the process immediately.
  *
  * @param stopping what the command does after the first signal
  * @param ended what the second signal means for the work in progress

@@ -21,7 +21,7 @@ export interface OpenLake {
   retry<T>(attempt: () => Promise<T>): Promise<T>;
 }
 
-/** Runs a command's work with the lake, then closes it. @param timeoutMs how long the lake may be out of reach */
+/** Runs a command's work with the lake, then closes it. @param timeoutMs how long the lake may be unreachable */
 export async function withLake<T>(
   { lake }: ConnectionSettings,
   work: (lake: OpenLake) => Promise<T>,

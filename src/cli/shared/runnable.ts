@@ -24,7 +24,7 @@ export interface Started {
 
 /**
  * Changes the commands in a message to what the user can type: `worktrack` if it is on the user's `PATH` (a global
- * installation, the container image), else `npx worktrack`, `npx temporal-worktrack`, or `node` with the path of a clone.
+ * installation, the container image), or `npx worktrack`, `npx temporal-worktrack`, or `node` with the path of a clone.
  * It adds the options that the user gave to find the configuration and the servers. A message may come from a worker,
  * which cannot know how the user runs commands, so this happens where the message is printed.
  */
@@ -50,7 +50,7 @@ export function runnableHere(text: string): string {
   return runnable(text, { script, options: optionsHere(), env: process.env, cwd: workingFolder() });
 }
 
-/** The working directory, also if it has been removed. */
+/** The working directory, even if it has been removed. */
 function workingFolder(): string {
   try {
     return process.cwd();
@@ -74,7 +74,7 @@ const NAMES = Object.entries(COMMANDS)
 /** `worktrack export` and so on; not `temporal-worktrack export`, and no path. */
 const COMMAND = new RegExp(`(?<![\\w./-])worktrack (${NAMES})(?![\\w-])`, 'g');
 
-/** Options without which a command would use another configuration or other servers. */
+/** Options that decide which configuration and servers a command uses. */
 const PLACE = {
   config: '--config',
   address: '--address',
@@ -130,7 +130,7 @@ function isOnPath(real: string, env: Started['env']): boolean {
   const folders = (env.PATH ?? env.Path ?? '').split(delimiter).filter((one) => !NPM_FOLDER.test(one));
   return folders.some((folder) => {
     const file = join(folder, 'worktrack');
-    // On Windows, npm writes a script of its own, in the folder that contains the package.
+    // On Windows, npm writes its own script, in the folder that contains the package.
     if (existsSync(`${file}.cmd`)) return real.startsWith(realPath(folder) + sep);
     return realPath(file) === real;
   });

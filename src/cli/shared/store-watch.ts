@@ -13,13 +13,13 @@ const STALL_MS = 10_000;
 export interface StoreWatch {
   /** Call it with each new state of the work: its parts, each with the failure of its last attempt. */
   look(parts: readonly { readonly failure: AttemptFailure | null }[]): void;
-  /** Aborts with an OutOfReachError when the lake has been out of reach until the time limit. */
+  /** Aborts with an OutOfReachError when the lake has been unreachable until the time limit. */
   readonly signal: AbortSignal;
   close(): void;
 }
 
 /**
- * Probes the lake from this process while a run or a batch fails or makes no progress. The lake counts as out of reach
+ * Probes the lake from this process while a run or a batch fails or makes no progress. The lake counts as unreachable
  * only if neither the worker nor this command can reach it; a credentials error of this command does not count.
  */
 export function watchStore({ lake, resources }: ConnectionSettings, options: ReachOptions): StoreWatch {

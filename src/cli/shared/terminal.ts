@@ -1,4 +1,4 @@
-/** Width of a line on stdout or stderr: of the terminal, else `$COLUMNS`, else without a limit, for other programs. */
+/** Width of a line on stdout or stderr: of the terminal, or `$COLUMNS`, or without a limit, for other programs. */
 export function terminalWidth(
   stream: { readonly isTTY?: boolean; readonly columns?: number } = process.stdout,
   env: NodeJS.ProcessEnv = process.env,
@@ -7,7 +7,7 @@ export function terminalWidth(
   return sizeOf(env.COLUMNS) ?? Number.POSITIVE_INFINITY;
 }
 
-/** Number of lines of the screen: of the terminal, else `$LINES`, else 24. */
+/** Number of lines of the screen: of the terminal, or `$LINES`, or 24. */
 export function terminalHeight(
   stream: { readonly isTTY?: boolean; readonly rows?: number } = process.stdout,
   env: NodeJS.ProcessEnv = process.env,

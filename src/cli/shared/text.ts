@@ -85,7 +85,7 @@ export function wrap(text: string, width: number): string[] {
 
 /** A command, or another short text, between backticks. */
 const QUOTED = /`[^`]{1,300}`/g;
-/** Stands for a space at which a line is not broken. Messages have no control characters: they are escaped before. */
+/** Stands for a space that does not break a line. Messages have no control characters: they are escaped before. */
 const KEPT_SPACE = '\0';
 
 function broken(line: string, width: number): string[] {

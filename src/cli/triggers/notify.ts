@@ -63,7 +63,7 @@ export async function runNotify(options: NotifyOptions): Promise<ExitCode> {
   return failing.some(({ outcome }) => outcome === 'rejected') ? EXIT.failed : EXIT.usage;
 }
 
-/** An incident that an example has opened is resolved at once, so that it wakes no one. */
+/** An incident that an example has opened is resolved immediately, so that it wakes no one. */
 function examples(connection: string, { format }: NotifyTarget, event: AlertEvent): AlertMessage[] {
   const message = exampleAlert(connection, event, Date.now());
   if (format !== 'pagerduty') return [message];

@@ -13,7 +13,7 @@ export function appliedLines({ scheduleId, outcome, changes, nextRuns, watcher }
   ];
 }
 
-/** Warns of a night without a run because the time does not exist when daylight saving time begins. */
+/** Warns of a day without a run because the time does not exist when daylight saving time begins. */
 export function skippedNightLine({ timezone }: { timezone: string }, { date, time }: SkippedNight): string {
   return (
     `Warning: on ${date}, daylight saving time skips ${time} in ${timezone}, so no run starts that night. The next run ` +

@@ -58,7 +58,7 @@ export async function runReplay(files: readonly string[], options: ReplayCommand
   });
 }
 
-/** Reads all files before any is replayed, so that a wrong name fails early. @throws UsageError, ConfigurationError */
+/** Reads all files before any is replayed, so that a wrong path fails early. @throws UsageError, ConfigurationError */
 async function readAll(files: readonly string[]): Promise<RecordedHistory[]> {
   const histories: RecordedHistory[] = [];
   for (const file of files) {

@@ -134,7 +134,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   }
 }
 
-/** Connections that the greeting names, so that it fits on a terminal. */
+/** Connections in the greeting, so that it fits on a terminal. */
 const MAX_NAMED = 5;
 
 /** What the first line of the log says about this worker. */

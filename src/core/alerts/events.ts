@@ -44,7 +44,7 @@ export function isTrouble(kind: ProblemKind): boolean {
 export const FAILED_RUN: readonly ProblemKind[] = ['failure', 'check', 'deletes-held'];
 
 /**
- * The event under which a target hears of a problem; `null`: it does not. A run that a check or the delete limit has stopped
+ * The event that informs a target about a problem; `null`: none does. A run that a check or the delete limit has stopped
  * is also a failed run, so a target that does not have these events hears of it as `failure`.
  */
 export function eventFor(on: readonly AlertEvent[], kind: ProblemKind): ProblemKind | null {

@@ -1,5 +1,5 @@
 /**
- * The rules by which observations become messages (docs/how-to/alerts.md#when-messages-are-sent): a state, what was
+ * The rules that turn observations into messages (docs/how-to/alerts.md#when-messages-are-sent): a state, what was
  * observed, and the time give the messages that are due. Pure: the workflow sandbox imports this file. Times are
  * milliseconds since 1970.
  */
@@ -123,7 +123,7 @@ function observed(
       return { ...problem, ...(isReplaced ? { isReplaced } : {}), overAt: now };
     }
     left.delete(same);
-    // One that was over and comes back before its end was sent continues.
+    // One that had ended and comes back before its end was sent continues.
     const { overAt: _, isReplaced: __, only: ___, together: before, ...open } = problem;
     const isSame = mark === same.mark;
     return { ...open, ...textOf(same), ...togetherOf(isSame ? before : report.together?.id) };
@@ -200,7 +200,7 @@ export interface NextAlerts {
 /**
  * The messages that are due, at most one for each target.
  *
- * @param busy ids of targets to which a message is being sent; each gets its next one after that
+ * @param busy ids of targets whose message is being sent; each gets its next one after that
  */
 export function nextAlerts(state: AlertsState, now: number, busy: ReadonlySet<string>): NextAlerts {
   const due: DueAlert[] = [];
@@ -228,7 +228,7 @@ export function nextAlerts(state: AlertsState, now: number, busy: ReadonlySet<st
   return { due, checks, at: later.length === 0 ? null : Math.min(...later) };
 }
 
-/** Connections with problems, and those that are over. */
+/** Connections with problems, and those whose problems have ended. */
 type Entries = readonly (readonly [connection: string, entry: AlertsConnection])[];
 
 /** Until when a problem waits for the exports of the same command; 0 if it does not. */

@@ -61,7 +61,7 @@ function failureOf({ resource, outcome }: EndedRun, error: RunError | null): Fou
   return { kind, mark, text: text.startsWith(`${resource}: `) ? text.slice(resource.length + 2) : text };
 }
 
-/** The words with which warnings begin. Counts in warnings change every night, their subjects do not. */
+/** The first words of warnings. Counts in warnings change every night, their subjects do not. */
 function subjectsOf(warnings: readonly string[]): string {
   const subjects = warnings.map((warning) => /^[a-z][a-z -]{0,30}(?=:)/.exec(warning)?.[0] ?? 'other');
   return [...new Set(subjects)].sort().join(',');
@@ -116,7 +116,7 @@ export function observeAge(
   const problems = only.length === 0 ? [] : [{ kind: 'stale', mark: 'stale', text, only } as const];
   return {
     observation: { resource, covers: ['stale'], problems },
-    // The first millisecond at which the data is too old.
+    // The first millisecond when the data is too old.
     checkAt: later.length === 0 ? null : dataFrom + Math.min(...later) + 1,
   };
 }

@@ -90,7 +90,7 @@ function subjectOf({ event, resources, count }: AlertGroup): string {
   return count === 1 ? (resources[0] ?? '') : `${count} resources`;
 }
 
-/** What a line says: what is new, under its own title or beside a recovery; what is well again; what is not over. */
+/** What a line says: what is new, under its own title or next to a recovery; what is well again; what has not ended. */
 type LineForm = 'title' | 'beside' | 'over' | 'since' | 'still';
 
 function linesOf(groups: AlertGroups, form: LineForm): string[] {

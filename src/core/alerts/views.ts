@@ -8,7 +8,7 @@ export interface View {
   readonly event: ProblemKind;
   /** Whether the target has not heard of it. */
   readonly isNews: boolean;
-  /** Whether it is over, and the target has not heard of that. */
+  /** Whether it has ended, and the target does not know that. */
   readonly isOver: boolean;
   /** Whether the target has heard of the problem or an earlier state of it. */
   readonly isTold: boolean;
@@ -40,7 +40,7 @@ interface Incident {
   readonly all: readonly View[];
   readonly news: readonly View[];
   readonly isTold: boolean;
-  /** Whether all are over, and the target has not heard of that. */
+  /** Whether all have ended, and the target does not know that. */
   readonly isEnded: boolean;
 }
 
@@ -48,7 +48,7 @@ interface Incident {
 export interface Views {
   readonly news: readonly View[];
   readonly over: readonly View[];
-  /** Lasting problems that are not over and of which the target has heard. */
+  /** Lasting problems that have not ended and that the target knows about. */
   readonly known: readonly View[];
   /** Whether nothing is wrong but warnings. */
   readonly isWell: boolean;

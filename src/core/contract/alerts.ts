@@ -9,7 +9,7 @@ export interface FoundProblem {
   readonly text: string;
   /** Ids of the targets that it concerns. Absent: all. */
   readonly only?: readonly string[];
-  /** Of `behind`: the time at which a run was due, milliseconds since 1970. */
+  /** Of `behind`: the time when a run was due, milliseconds since 1970. */
   readonly dueAt?: number;
 }
 
@@ -55,7 +55,7 @@ export interface AlertReport {
   readonly isPaused?: true;
 }
 
-/** A problem, or one that is over and whose end some target has not heard of. Times are milliseconds since 1970. */
+/** A problem, or one that has ended without some target knowing it. Times are milliseconds since 1970. */
 export interface AlertProblem {
   readonly connection: string;
   readonly resource: string;

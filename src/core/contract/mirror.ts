@@ -18,7 +18,7 @@ export interface RunRequest extends Requested {
   readonly reconcile: boolean;
   readonly adopt: boolean;
   readonly allowDeletes: boolean;
-  /** Who accepts failed checks, so that the run is published in spite of them; absent: no one. */
+  /** The user who accepts failed checks, so that the run is published in spite of them; absent: no one. */
   readonly acceptChecks?: string;
   /** Start of an increment, instead of the checkpoint; `null`: the checkpoint. */
   readonly since: UtcSeconds | null;
@@ -128,7 +128,7 @@ export interface SweepDue {
   readonly refused: Removal | null;
 }
 
-/** The last published run, in the state of its mirror. */
+/** The last published run, in its mirror's state. */
 export interface PublishedState extends Published {
   /** Why the table does not show the run yet; `null`: it does, or there is no table. */
   readonly tableWarning: string | null;
@@ -151,7 +151,7 @@ export interface MirrorState {
   /** A failed run whose staged pages the next run may resume from; `null`: none. */
   readonly resumable: RunId | null;
   /**
-   * The last run of the chain for which the workflow of `onPublished` was started; `beginning`: the first run of the chain is
+   * The last run of the chain that the workflow of `onPublished` was started for; `beginning`: the first run of the chain is
    * the next. `null`: the configuration names no such workflow.
    */
   readonly hookedTo: RunId | 'beginning' | null;

@@ -22,7 +22,7 @@ export interface PublishedReport {
 }
 
 /**
- * The argument of the workflow that `onPublished` names.
+ * The argument of the workflow in `onPublished`.
  *
  * @example
  * export async function loadWarehouse({ connection, report }: OnPublishedInput): Promise<void> {
@@ -52,7 +52,7 @@ export interface StartOnPublishedInput extends OnPublishedTarget {
 }
 
 export interface StartedOnPublished {
-  /** The last run for which the workflow was started. Also the first detail of the activity's failure. */
+  /** The last run that the workflow was started for. Also the first detail of the activity's failure. */
   readonly hookedTo: RunId;
   readonly warnings: readonly string[];
 }

@@ -111,7 +111,7 @@ export interface ExportInput {
    * (docs/how-to/checks.md).
    */
   readonly acceptChecks?: string;
-  /** Exports of other connections with which this one shares its alerts (docs/how-to/alerts.md#when-messages-are-sent). */
+  /** Exports of other connections that share their alerts with this one (docs/how-to/alerts.md#when-messages-are-sent). */
   readonly together?: Together;
 }
 
@@ -145,7 +145,7 @@ export interface BackfillInput {
 export interface RollbackInput {
   readonly connection: string;
   readonly resource: string;
-  /** The id of a published run, earlier than the one that `latest.json` names, such as `20261121T020000Z-1a2b3c4d`. */
+  /** The id of a published run, earlier than the one in `latest.json`, such as `20261121T020000Z-1a2b3c4d`. */
   readonly to: string;
 }
 

@@ -42,7 +42,7 @@ export interface PrepareRunInput extends Fenced {
 }
 
 export interface PreparedRun {
-  /** The run that `latest.json` names; `null`: nothing is published. */
+  /** The run in `latest.json`; `null`: nothing is published. */
   readonly base: RunId | null;
   readonly mode: PublishedMode;
   /** Whether the run detects deletes: it then makes a catch-up read and looks for absent records. */
@@ -120,7 +120,7 @@ export interface ExtractHeartbeat extends StepHeartbeat {
   readonly stage: ObjectKey | null;
   readonly pages: number;
   readonly rows: number;
-  /** Time until which the service allows no request, milliseconds since 1970; `null`: none. */
+  /** The service allows no request before this time, milliseconds since 1970; `null`: any time. */
   readonly waitingUntil: number | null;
   /** As in the input, for the next attempt. Absent: as the input says. */
   readonly words?: WordsSpent;
@@ -282,7 +282,7 @@ export interface Swept {
   readonly folders: number;
   /** Folders in `_staging/`. */
   readonly staged: number;
-  /** Parts and indexes that no manifest names. */
+  /** Parts and indexes that are in no manifest. */
   readonly strays: number;
   readonly uploads: number;
   /** Whether nothing is left for the next sweep, apart from what the store refused to remove. */
@@ -298,7 +298,7 @@ export interface DiscardRunInput extends RunRef {
   readonly staging: 'kept' | 'removed';
 }
 
-/** The table of a resource shows what `latest.json` names. */
+/** The table of a resource shows the snapshot in `latest.json`. */
 export interface TableFollowed {
   /** The newest version of the table. */
   readonly version: number;
@@ -310,13 +310,13 @@ export interface PurgeRecordInput extends Fenced {
 }
 
 export interface RecordPurged {
-  /** The snapshot that `latest.json` names, with its new row count; `null`: nothing is published. */
+  /** The snapshot in `latest.json`, with its new row count; `null`: nothing is published. */
   readonly published: Published | null;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly purged: PurgeCounts;
 }
 
-/** The settings of an export, from the configuration of the worker. */
+/** The settings of an export, from the worker's configuration. */
 export interface ExportPlan {
   readonly resources: readonly string[];
   readonly giveUpAfterMs: number;

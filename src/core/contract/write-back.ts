@@ -40,7 +40,7 @@ export type WriteBackOutcome = 'written' | 'incomplete' | 'failed' | 'refused' |
  * out: UTF-8, commas, and cells as they are.
  */
 export interface InputReading {
-  /** Name in the WHATWG Encoding Standard; `null`: a byte order mark decides, else UTF-8. */
+  /** Name in the WHATWG Encoding Standard; `null`: a byte order mark decides, otherwise UTF-8. */
   readonly encoding: string | null;
   readonly delimiter: string;
   /** Whether cells of numbers have a decimal comma. */
@@ -177,7 +177,7 @@ interface SentRows {
 /** Heartbeat details of `sendRows`. */
 export interface SendHeartbeat {
   readonly rows: number;
-  /** Time until which the service allows no request, milliseconds since 1970; `null`: none. */
+  /** The service allows no request before this time, milliseconds since 1970; `null`: any time. */
   readonly waitingUntil: number | null;
   /** As in `SendRowsInput`. */
   readonly limitedSince: number | null;
@@ -185,7 +185,7 @@ export interface SendHeartbeat {
 
 interface WriteResultsInput extends BatchRef {
   readonly plan: ObjectKey;
-  /** As for `sendRows`. `null` also if the batch ended before its turn came. */
+  /** As for `sendRows`. `null` even if the batch ended before its turn came. */
   readonly turn: ObjectKey | null;
   /** As in `SendRowsInput`. */
   readonly run: string;
@@ -224,7 +224,7 @@ export interface LockState {
 export const WRITE_BACK_WORKFLOW = 'writeBackWorkflow';
 
 /**
- * A batch always has the same workflow id, so it never runs twice at once.
+ * A batch always has the same workflow id, so it never runs twice at the same time.
  *
  * @example
  * const input = await stageWriteBack(connection, { resource: 'time-entries', file: 'november.csv' });

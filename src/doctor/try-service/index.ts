@@ -23,12 +23,12 @@ export interface ServiceTrial {
 }
 
 /**
- * Tries what the spec leaves open with read-only requests: the largest page, `updatedSince` and its time zone, `cursor`, GET by id,
+ * Tries what the API leaves open with read-only requests: the largest page, `updatedSince` and its time zone, `cursor`, GET by id,
  * the field that dates a window, and what can prove a delete. About 50 requests per resource, and the whole list of one with a
  * window.
  *
  * @param timeoutMs time limit of one request
- * @param only the resources to try. Default: all that the configuration names
+ * @param only the resources to try. Default: all in the configuration
  */
 export async function tryService(
   connection: ConnectionSettings,

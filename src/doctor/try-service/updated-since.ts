@@ -32,7 +32,7 @@ const ZONE_STEP_MS = 15 * MINUTE_MS;
 const MAX_ZONE_MS = 14 * HOUR_MS;
 
 /**
- * Finds out whether the service honours `updatedSince`, and in which time zone it reads it. The list becomes empty for times after
+ * Finds out whether the service honours `updatedSince`, and the time zone that it reads it in. The list becomes empty for times after
  * the newest change. A search finds that time to half a minute; compared with the time in the record that changed last, it shows
  * the zone. About 25 requests.
  *
@@ -59,7 +59,7 @@ export async function tryUpdatedSince(probe: ResourceProbe, now: number): Promis
   return rejected() ?? { kind: 'honoured', zoneMs: zone?.zoneMs ?? null, field: zone?.field ?? null };
 }
 
-/** The latest time, as the service reads it, for which the list is not empty. */
+/** The latest time, as the service reads it, with a list that is not empty. */
 async function newestChange(isListed: (at: number) => Promise<boolean>, now: number): Promise<number> {
   let after = now + LATER_MS;
   let step = LATER_MS + HOUR_MS;

@@ -37,7 +37,7 @@ const LEAST_DAYS = 3;
 const MAX_TEXT_BYTES = 300;
 
 export interface JudgeOptions {
-  /** Who accepts failed checks; `null`: no one. */
+  /** The user who accepts failed checks; `null`: no one. */
   readonly acceptedBy: string | null;
   /** Whether a failed check stops the run. A rollback is not stopped. */
   readonly mayStop: boolean;

@@ -9,7 +9,7 @@ import type { HashRun } from './hash-merge.js';
 import { type CheckPlan, type Figures, knownFigures, type UniqueMeasure } from './plan.js';
 import { type RowForm, RowMeter } from './row-meter.js';
 
-/** What one task of a merge measured, beside the figures of its parts. */
+/** What one task of a merge measured, in addition to the figures of its parts. */
 export interface TaskChecks {
   /** Figures of the rows that the run read; `null`: no check looks at them. */
   readonly run: Figures | null;

@@ -11,7 +11,7 @@ import type { ModelEngine } from './models.js';
 
 /** How a source table is read, and how its age is measured; merged into its entry in the YAML file. */
 export interface SourceTable {
-  /** Expression for the time at which data was loaded. */
+  /** Expression for the time when data was loaded. */
   readonly loadedAt: string;
   /** Condition of the query that measures the age. */
   readonly filter?: string;

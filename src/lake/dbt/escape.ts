@@ -1,11 +1,11 @@
 import { stringify } from 'yaml';
 
-/** Escapes text so that Jinja, in which dbt writes models and settings, prints it unchanged. */
+/** Escapes text so that Jinja, the language of dbt's models and settings, prints it unchanged. */
 export function jinja(text: string): string {
   return text.replace(/\{(?=[{%#])/g, "{{ '{' }}");
 }
 
-/** Escapes text for Python's `string.Template`, with which dbt-duckdb formats the location of a source. */
+/** Escapes text for Python's `string.Template`, which dbt-duckdb formats the location of a source with. */
 export function pythonTemplate(text: string): string {
   return text.replaceAll('$', '$$$$');
 }

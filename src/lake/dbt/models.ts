@@ -4,10 +4,10 @@ import { misfitCounts, NEXT_RUN, typed } from '../ddl/text-and-typed-views.js';
 import type { DbtResource } from './dbt-resource.js';
 import { jinja } from './escape.js';
 
-/** What the models need of an engine, beside its statements. */
+/** What the models need of an engine, in addition to its statements. */
 export interface ModelEngine {
   readonly engine: Engine;
-  /** The time at which a run began, in UTC, from an expression for its id. */
+  /** The time when a run began, in UTC, from an expression for its id. */
   readonly runStart: (runId: string) => string;
 }
 
@@ -37,7 +37,7 @@ export function historyModel({ engine, runStart }: ModelEngine, resource: DbtRes
   ].join('');
 }
 
-/** The current rows: those of the snapshot that `latest.json` names. */
+/** The current rows: those of the snapshot in `latest.json`. */
 export function stagingModel({ engine }: ModelEngine, { columns, names, source }: DbtResource): string {
   const list = columns.map(({ model }) => `  ${engine.name(model)}`).join(',\n');
   const live = source.deletes === 'drop' ? ` AND NOT ${engine.name('is_deleted')}` : '';

@@ -93,7 +93,7 @@ export function selectText(source: TableSource, columns: readonly TableColumn[])
 }
 
 function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly TableColumn[]): string {
-  // Runs of the change log may differ in their compression, which the names of their files show.
+  // Runs of the change log may differ in their compression, which is visible in the names of their files.
   const parts =
     shape === 'log'
       ? `${pathIn(lake, folder)}/dt=*/run=*/part-*.csv*`

@@ -14,7 +14,7 @@ export interface PublishedResource {
   /** Name of the views without a suffix, before it is made plain. Default: the resource. */
   readonly view?: string | undefined;
   readonly pointer: Pointer;
-  /** Manifest of the snapshot that the pointer names. */
+  /** Manifest of the snapshot in the pointer. */
   readonly manifest: Manifest;
   /** Columns that the configuration masks. They have type text, whatever types were seen before. */
   readonly masked?: readonly string[] | undefined;

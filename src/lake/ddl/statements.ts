@@ -47,7 +47,7 @@ export interface DaySnapshot {
 }
 
 /**
- * Statements that read one resource of a lake, in the order in which to run them: `<resource>` and `<resource>_text`
+ * Statements that read one resource of a lake, in the order to run them: `<resource>` and `<resource>_text`
  * for the snapshot of the last run, `<resource>_on_2026_11_21` for each given day, `<resource>_changes` for all change logs,
  * and `<resource>_newest` for the newest row of each key in these. The first two name a run and must be generated again to
  * read a later one. The others must be generated again only when a column is added or the kind of its values changes.

@@ -1,10 +1,10 @@
 import type { StagedChunk } from '../run/stage.js';
 import { maxOverlap } from './keys.js';
 
-/** The most sorted runs that one merge interleaves. It bounds the memory and the open objects of a merge. */
+/** The most sorted chunks that one merge interleaves. It bounds the memory and the open objects of a merge. */
 export const MAX_OVERLAP = 64;
 
-/** The positions of the chunks that are merged into one longer run: `from` up to, but not including, `to`. */
+/** The positions of the chunks that are merged into one larger chunk: `from` up to, but not including, `to`. */
 export interface Slice {
   readonly from: number;
   readonly to: number;
@@ -46,7 +46,7 @@ export function nextSlice(chunks: readonly StagedChunk[], others: readonly Stage
   return best === null ? null : { from: best.from, to: best.to };
 }
 
-/** Divides the chunks into chains, and those into sorted runs. */
+/** Divides the chunks into chains, and those into sorted sequences. */
 function runsByChain(chunks: readonly StagedChunk[]): Run[][] {
   const chains: Run[][] = [];
   for (const [at, chunk] of chunks.entries()) {

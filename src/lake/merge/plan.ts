@@ -68,7 +68,7 @@ const COPIES_PER_BATCH = 200;
 
 /**
  * Splits a merge into key ranges: the ranges of the base snapshot's parts, or quantiles of the fetched keys if there is
- * none. Ids are mostly ordered by time, so the changes of one night are in few ranges, and all other parts are copied.
+ * none. Ids are mostly ordered by time, so the changes of one day are in few ranges, and all other parts are copied.
  */
 export async function planTasks(
   input: PlanInput,

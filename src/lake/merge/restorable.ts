@@ -61,7 +61,7 @@ export function restorable(
 interface Rules {
   /** Whether it shows in no cell, because a value is missing. */
   readonly always: boolean;
-  /** Columns in which a cell shows it. */
+  /** Columns where a cell shows it. */
   readonly checks: readonly { readonly at: number; readonly isLost: (cell: ByteString) => boolean }[];
   /** Positions of the columns that a new reading restores. */
   readonly open: ReadonlySet<number>;

@@ -13,7 +13,7 @@ export interface KeyRange {
 }
 
 interface SourceOptions {
-  /** 0 for the base snapshot. Staged chunks count from 1, in the order in which they were fetched. */
+  /** 0 for the base snapshot. Staged chunks count from 1, in the order they were fetched. */
   readonly age: number;
   /** Reader of the blocks that may have keys in the range (`blocksIn`), and of no others. */
   readonly reader: BlockReader;
@@ -27,7 +27,7 @@ interface SourceOptions {
 }
 
 /**
- * One sorted run of rows in a merge. Its position is either the start of an unopened block, which can be copied whole, or
+ * One sorted sequence of rows in a merge. Its position is either the start of an unopened block, which can be copied whole, or
  * a row of an open block. `key` is the next key; `null` at the end.
  */
 export class MergeSource {

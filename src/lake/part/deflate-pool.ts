@@ -1,6 +1,6 @@
 import { constants, createDeflateRaw, type DeflateRaw } from 'node:zlib';
 
-/** Level 5 output is within 2 % of the size of zlib's default level and takes three quarters of its time. */
+/** Level 5 output is within 2% of the size of zlib's default level and takes three quarters of its time. */
 const LEVEL = 5;
 /** Number of compressions at the same time: libuv has four threads by default. */
 const CONCURRENCY = 4;

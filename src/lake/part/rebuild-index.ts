@@ -113,7 +113,7 @@ interface Piece {
   readonly raw: Buffer;
 }
 
-/** The end of an empty stored block (RFC 1951), with which every compressed piece ends (`DeflatePool`). */
+/** The end of an empty stored block (RFC 1951), the end of every compressed piece (`DeflatePool`). */
 const PIECE_END = Buffer.from([0, 0, 0xff, 0xff]);
 /** An empty final block (RFC 1951). It completes the stream only after a whole piece. */
 const STREAM_END = Buffer.from([3, 0]);

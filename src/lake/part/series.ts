@@ -20,9 +20,9 @@ interface SeriesOptions extends PartOptions {
   readonly partKey: (n: number) => ObjectKey;
   /** The most parts. The last part takes all remaining rows. */
   readonly maxParts: number;
-  /** Size at which a part ends, in bytes before compression. */
+  /** A part ends at this size, in bytes before compression. */
   readonly partBytes: number;
-  /** Size at which a block ends, in bytes before compression. Default: `BLOCK_BYTES`. */
+  /** A block ends at this size, in bytes before compression. Default: `BLOCK_BYTES`. */
   readonly blockBytes?: number;
 }
 

@@ -86,7 +86,7 @@ export class RunChain implements AsyncIterable<ChainedRun> {
 }
 
 /**
- * Finds a published run. Its folder has its nominal date, usually the day on which it began or the day before. Other dates
+ * Finds a published run. Its folder has its nominal date, usually the day when it began or the day before. Other dates
  * need a listing.
  *
  * @returns `null` if its change log is missing
@@ -232,7 +232,7 @@ export async function wasPublished(store: ObjectStore, pointer: Pointer, runId: 
   return (await readRunIds(store, resource, { runId: pointer.runId, head, until: runId })).runs.has(runId);
 }
 
-/** The published runs, newest first: the run that `latest.json` names, then its chain. */
+/** The published runs, newest first: the run in `latest.json`, then its chain. */
 export async function* publishedRuns(
   { runId, publishedAt }: Pointer,
   chain: RunChain,

@@ -6,10 +6,10 @@ import type { ObjectStore } from '../store/index.js';
 
 /**
  * Checksums of the published documents (docs/reference/lake.md#latestjson). A manifest and `latest.json` each contain a
- * SHA-256 of their own content, and `latest.json` contains the SHA-256 of the two manifests that it names.
+ * SHA-256 of their own content, and `latest.json` contains the SHA-256 of its two manifests.
  */
 
-/** SHA-256 of the manifests that a pointer names, 64 lower-case hex digits each. */
+/** SHA-256 of the manifests in a pointer, 64 lower-case hex digits each. */
 export interface ManifestChecksums {
   readonly snapshot: string;
   readonly changes: string | null;
@@ -71,7 +71,7 @@ export function encodeReplacement(before: Buffer, manifest: { readonly worktrack
 }
 
 /**
- * Whether a manifest has the SHA-256 that the pointer names, or is an intact replacement of that version. Damaged and
+ * Whether a manifest has the SHA-256 in the pointer, or is an intact replacement of that version. Damaged and
  * older versions are rejected.
  */
 export function matchesNamedChecksum(sha256: string, body: Buffer): boolean {

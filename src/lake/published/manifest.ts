@@ -60,7 +60,7 @@ export interface PreviousRun {
   readonly publishedAt: number;
 }
 
-/** The previous runs of a run. @param before the run on which it is based; `null` for none */
+/** The previous runs of a run. @param before the run that it is based on; `null` for none */
 export function previousRuns(
   before: (PreviousRun & Pick<Manifest, 'previousRuns'>) | null,
 ): readonly PreviousRun[] {

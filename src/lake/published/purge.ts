@@ -105,7 +105,7 @@ export function purgedRows({ purged }: Pick<Manifest, 'purged'>): number {
 }
 
 /**
- * A token that is unique to one attempt of a purge: eight hexadecimal digits for the second in which the purge began,
+ * A token that is unique to one attempt of a purge: eight hexadecimal digits for the second when the purge began,
  * then eight random ones. Parts of runs have a token of eight digits.
  */
 export function purgeToken(by: RunId): string {

@@ -23,7 +23,7 @@ export interface PublishedSnapshot {
 }
 
 /**
- * Reads the snapshot that `latest.json` names (docs/reference/lake.md).
+ * Reads the snapshot in `latest.json` (docs/reference/lake.md).
  *
  * @throws SnapshotNotFoundError if nothing is published; DamagedError if the pointer or manifest is damaged or missing;
  *   StoreError if the store fails
@@ -49,13 +49,13 @@ export async function readPublished(store: ObjectStore, resource: string): Promi
 }
 
 /**
- * Reads the manifest of one run, for example the snapshot that a run's report names. The snapshot may be older than the
- * one that `latest.json` names now.
+ * Reads the manifest of one run, for example the snapshot in a run's report. The snapshot may be older than the
+ * one in `latest.json` now.
  *
  * @param key key of a `_datapackage.json`
  * @throws SnapshotNotFoundError if it was removed, for example by the retention; DamagedError; StoreError
  * @example
- * // In an activity of the workflow that `onPublished` names:
+ * // In an activity of the workflow in `onPublished`:
  * const manifest = await readSnapshotAt(store, report.snapshot);
  * for await (const row of readRecords(store, manifest)) console.log(row.id);
  */
@@ -143,7 +143,7 @@ export async function readPublishedRun(
   });
 }
 
-/** Number of runs that an error names. */
+/** Number of runs in an error message. */
 const MAX_RUNS_NAMED = 10;
 
 async function readOrDamaged<T>(key: ObjectKey, read: () => Promise<T> | T): Promise<T> {

@@ -19,7 +19,7 @@ interface RetentionInput {
   readonly published: readonly SnapshotRun[];
   /** Folders of runs that are not on the chain: they lost the swap, failed before it, or were rolled back. */
   readonly strays: readonly SnapshotRun[];
-  /** The run that `latest.json` names. */
+  /** The run in `latest.json`. */
   readonly current: RunId;
   readonly settings: RetentionSettings;
   /** Milliseconds since 1970. */
@@ -27,7 +27,7 @@ interface RetentionInput {
 }
 
 /**
- * Returns the snapshots to remove, oldest first. It keeps the snapshot that `latest.json` names, snapshots published
+ * Returns the snapshots to remove, oldest first. It keeps the snapshot in `latest.json`, snapshots published
  * after it, and snapshots whose successor is younger than 24 h, because readers may still use them. Of the others, it
  * removes those older than `snapshotsMs` and, with `keepPerDay: 'last'`, those that a later run of the same `dt` superseded
  * more than 24 h ago. Strays are removed by age, once a run that was published after them is older than 24 h: they supersede

@@ -16,7 +16,7 @@ export interface RunFolder {
   readonly newest: number;
 }
 
-/** A folder below `_staging/<resource>/`. */
+/** A folder under `_staging/<resource>/`. */
 export interface StagedFolder {
   /** A run id, unless something else wrote it. */
   readonly name: string;
@@ -32,7 +32,7 @@ export interface Marks {
 }
 
 export interface SweepFacts {
-  /** The run that `latest.json` names. */
+  /** The run in `latest.json`. */
   readonly head: RunId;
   readonly folders: readonly RunFolder[];
   readonly staged: readonly StagedFolder[];
@@ -82,7 +82,7 @@ export function toRunFolders(resource: string, objects: readonly ListedObject[])
 
 const IN_RUN = /^(snapshots|changes)\/dt=(\d{4}-\d\d-\d\d)\/run=([^/]+)\/[^/]+$/;
 
-/** Groups the objects below `_staging/<resource>/`. @param prefix with a trailing slash */
+/** Groups the objects under `_staging/<resource>/`. @param prefix with a trailing slash */
 export function toStagedFolders(prefix: string, objects: readonly ListedObject[]): StagedFolder[] {
   const found = objects.flatMap((object) => {
     const name = object.key.slice(prefix.length).split('/')[0] ?? '';
@@ -123,7 +123,7 @@ function least(numbers: readonly number[]): number {
 
 /**
  * Whether the chain has to be read further back before the sweep can decide: a run that is not known as published has a
- * snapshot, a run file, or a change log that is not older than the known part of the chain. Otherwise a night needs no request
+ * snapshot, a run file, or a change log that is not older than the known part of the chain. Otherwise a run needs no request
  * for the chain. All runs since the last sweep still have a snapshot, so whatever appeared since then is covered. After a
  * purge, all of the chain is read.
  */
@@ -222,7 +222,7 @@ export function doomed(
   const { before, replaced } = input;
   const began = headBegan(input);
   const ended = new Set<string>(replaced);
-  // Attempts of a request in memory have ids of their own. A store shows whole seconds, so their times may equal the head's.
+  // Attempts of a request in memory have their own ids. A store shows whole seconds, so their times may equal the head's.
   const hasEnded = (run: string): boolean =>
     isRunId(run) && [input.head, ...replaced].some((id) => haveSameRequest(id, run));
   return (run, newest) => {

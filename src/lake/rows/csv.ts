@@ -43,7 +43,7 @@ function needsQuotes(cell: ByteString, special: RegExp): boolean {
 
 const SPACE = 0x20;
 
-/** Matches the characters that RFC 4180 names, and a bare CR, which ends a row for most readers. */
+/** Matches the characters listed in RFC 4180, and a bare CR, which ends a row for most readers. */
 function specialIn(delimiter: string): RegExp {
   const known = SPECIAL.get(delimiter);
   if (known !== undefined) return known;

@@ -1,7 +1,7 @@
 import type { ByteString } from '../../core/brands.js';
 import type { CsvSettings } from '../../core/settings.js';
 
-/** The settings by which the text of a cell differs from the service's value, apart from quotes and masks. */
+/** The settings that make the text of a cell differ from the service's value, apart from quotes and masks. */
 export type Escaping = Pick<CsvSettings, 'lineBreaks' | 'escapeFormulas'>;
 
 type Convert = (text: ByteString) => ByteString;

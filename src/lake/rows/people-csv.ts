@@ -10,7 +10,7 @@ type Cell<Text extends string> = Text | null | undefined;
 const OPTIONS: Options = { record_delimiter: '\n', quoted_match: ['\r', /^$/, /^[\0- ]/, /[\0- ]$/] };
 
 /**
- * Rows as CSV for files and screens that people read: receipts, quarantined records, `worktrack cat`. Pass many rows at once:
+ * Rows as CSV for files and screens that people read: receipts, quarantined records, `worktrack cat`. Pass many rows per call:
  * a call costs more than a row. The parts of a snapshot are written by `writeRows`, which is five times as fast and tested
  * to write the same text.
  *

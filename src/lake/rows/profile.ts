@@ -14,11 +14,11 @@ export interface Profile {
   readonly key: readonly string[];
   readonly csv: CsvSettings;
   readonly columns: ColumnSettings;
-  /** The secret that `columns.maskedWith` names, where cells are to be masked. Never part of a document. */
+  /** The secret in `columns.maskedWith`, where cells are to be masked. Never part of a document. */
   readonly maskingKey?: MaskingKey | undefined;
 }
 
-/** Version of the rules by which cells are written. Parts of an earlier version are rewritten once. */
+/** Version of the rules for writing cells. Parts of an earlier version are rewritten once. */
 const CELL_RULES = 3;
 
 /** A hash of all that determines the bytes of rows. The part size is excluded, because it does not change rows. */

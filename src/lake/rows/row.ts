@@ -56,7 +56,7 @@ export function toTombstone(
   return (rowPrefix(runId, syncedAtOf(row), deletedAt, delimiter) + row.slice(payloadAt(row))) as ByteString;
 }
 
-/** The key by which rows are sorted: the values of the key columns, in their order. */
+/** The sort key of a row: the values of the key columns, in their order. */
 export type SortKey = ByteString & { readonly sortKey: true };
 
 /** Builds a sort key. One value is used as is. Several are joined with NULs so that different lists give different keys. */

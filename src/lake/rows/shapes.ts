@@ -10,7 +10,7 @@ import { type Column, columnName, typeNames } from './schema.js';
 export interface Shape extends Pick<CsvSettings, 'nested' | 'separator'>, ColumnSettings {
   /** The `_synced_at` of the first rows that were written with these settings; `null`: of all rows before the next shape. */
   readonly since: UtcSeconds | null;
-  /** Set if the settings are not known, so that a cell may hold anything: separators with which objects may be flattened. */
+  /** Set if the settings are not known, so that a cell may hold anything: separators that may have flattened objects. */
   readonly unknown?: readonly string[];
   /** Set if only the rows that a rollback brought back have this shape: rows from before it were never written with it. */
   readonly isReturn?: true;
@@ -104,7 +104,7 @@ export function unknownShape(shapes: readonly Shape[]): Shape {
   return { since: null, ...settings, unknown: [...new Set(shapes.flatMap(splitsOf))] };
 }
 
-/** The separators with which objects may be flattened in rows of a shape. */
+/** The separators that may have flattened objects in rows of a shape. */
 function splitsOf({ nested, separator, unknown = [] }: Shape): readonly string[] {
   return nested === 'flatten' ? [separator] : unknown;
 }
@@ -192,7 +192,7 @@ export class Reshaping {
       return { objects: [], flattened: [...new Set([...names, ...named])] };
     }
     const objects = columns.filter(holdsObjects).map(({ name }) => name);
-    // The values of an object that is left out or masked as a whole would be in columns of their own.
+    // The values of an object that is left out or masked as a whole would be in separate columns.
     const seen = new Map(columns.map(({ name, types }) => [name, types]));
     const flattened = columns.filter((column) => {
       const parents = nameAndAncestors(this.#today, column.name).slice(1);
@@ -209,7 +209,7 @@ export class Reshaping {
     const mask = maskOf(shape, names);
     if (mask === 'hash') return `hash:${shape.maskedWith ?? ''}`;
     if (mask === 'redact') return 'redact';
-    // JSON text holds values that the shape hides in a column of their own.
+    // JSON text holds values that the shape hides in a separate column.
     return this.#origin.nested === 'json' && holdsObjects({ types }) && hidesPartOf(shape, name)
       ? 'redact'
       : 'value';
@@ -301,8 +301,8 @@ export function settingsChange(
 }
 
 /**
- * The columns in which some rows of a snapshot hold masks, also where today's settings do not mask the column itself:
- * masks that cannot be taken back, and masks of an object whose values are in columns of their own.
+ * The columns where some rows of a snapshot hold masks, even where today's settings do not mask the column itself:
+ * masks that cannot be taken back, and masks of an object whose values are in separate columns.
  */
 export function columnsWithMasks(
   shapes: readonly Shape[],
@@ -319,7 +319,7 @@ function hasValues({ types }: Pick<Column, 'types'>): boolean {
   return typeNames(types).some((type) => type !== 'null');
 }
 
-/** The names under which a shape's settings may concern a column, the most specific first. */
+/** The names that a shape's settings may use for a column, the most specific first. */
 function namesIn(shape: Shape, origin: Shape, name: string): string[] {
   const names = nameAndAncestors(shape, name);
   const isFlat = shape.nested === 'flatten';

@@ -34,7 +34,7 @@ export interface AbsenceJudge {
  * Without a window, absence can always mean a delete. With a window, the row's date must be well inside it, whatever the date
  * can mean: see `dateSpan`.
  *
- * @param now between which times the service's clock may be, milliseconds since 1970
+ * @param now the earliest and the latest time of the service's clock, milliseconds since 1970
  */
 export function judgeAbsence(
   { windowMs, windowField, csv }: Pick<ResourceSettings, 'windowMs' | 'windowField' | 'csv'>,
@@ -83,7 +83,7 @@ const MAX_NAME = 200;
 
 /** What the settings say about the detection of deletes. */
 function configuredDetection(resource: ResourceSettings): Omit<DeleteDetection, 'notListed'> {
-  // The state of the mirror is limited in size, and a name is not.
+  // The mirror's state is limited in size, and a name is not.
   const windowField = (resource.windowMs === null ? null : resource.windowField)?.slice(0, MAX_NAME) ?? null;
   if (resource.deletes === 'keep') return { basis: 'none', windowField, reason: 'kept' };
   if (!canDetectDeletes(resource)) return { basis: 'none', windowField, reason: 'no-window-field' };

@@ -11,7 +11,7 @@ const CLOCK_DIFFERENCE_MS = HOUR_MS;
 const NEVER = new Date(0).toISOString();
 
 /**
- * Whether a run must do a full read (docs/explanation/guarantees.md#full-reads): once per `sync.reconcileEvery`, and after a
+ * Whether a run must read everything (docs/explanation/guarantees.md#full-reads): once per `sync.reconcileEvery`, and after a
  * run whose list shifted even in its last reading. A list that shifts in every run gets a full read once a day. If the clock
  * was ahead during the last one, it says nothing, so another one is due.
  *

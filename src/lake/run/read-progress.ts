@@ -2,7 +2,7 @@ import type { FullRead } from '../published/manifest.js';
 import type { SortKey } from '../rows/row.js';
 import { hashOfKey, KeySketch } from './key-sketch.js';
 
-/** Pages in a row without a new key, after which a list counts as endless. */
+/** After this many pages in a row without a new key, a list counts as endless. */
 const MAX_PAGES = 500;
 /** Below this chance, records that changed nothing in the sketch are taken for known ones. */
 const DOUBT = 1e-9;

@@ -105,7 +105,7 @@ export interface RunFile {
   readonly earlierList: string | null;
   /** Whether the run detects deletes (docs/explanation/guarantees.md#deletes). */
   readonly reconcile: boolean;
-  /** Who accepts failed checks; absent: no one. */
+  /** The user who accepts failed checks; absent: no one. */
   readonly acceptChecks?: string;
   /** Data columns known at the start of the run: those of the base snapshot. */
   readonly columns: readonly Column[];

@@ -8,7 +8,7 @@ import type { ChainProgress } from './read-progress.js';
 import type { RunFile } from './run-file.js';
 import { type ClockTimes, isPartial } from './watermark.js';
 
-/** A sorted run of fetched rows with unique keys, staged as one part. */
+/** A sorted sequence of fetched rows with unique keys, staged as one part. */
 export interface StagedChunk {
   readonly key: ObjectKey;
   readonly rows: number;
@@ -123,7 +123,7 @@ export function firstStage(run: RunFile, pageSize: number | null): Stage {
 }
 
 /**
- * The moment from which an increment reads the changes. A run that begins later than the checkpoint reads exactly the period
+ * The moment that an increment reads the changes from. A run that begins later than the checkpoint reads exactly the period
  * that was requested. Any other moves the checkpoint, so it must have every change since then, whatever the clocks did.
  */
 export function changesUpTo({ mode, updatedSince, checkpoint, before }: RunFile): ClockTimes | null {

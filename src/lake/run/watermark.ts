@@ -22,7 +22,7 @@ export function runStart(clocks: RunClocks, clock: SyncSettings['clock']): numbe
 }
 
 /**
- * The smallest overlap. The spec does not say whether `updatedSince` includes its own second, and a service may store
+ * The smallest overlap. The API does not say whether `updatedSince` includes its own second, and a service may store
  * times in whole seconds.
  */
 const MIN_OVERLAP_MS = 1000;
@@ -40,12 +40,12 @@ export interface ClockTimes {
 }
 
 /**
- * The `updatedSince` to use if a clock was set back since the moment up to which everything was read. Later changes may then
+ * The `updatedSince` to use if a clock was set back since the moment when everything was last read. Later changes may then
  * have earlier times than rows that were already read. The time that has passed is not known if the workflow's clock has gone
  * back behind that moment, or if the service has stopped sending its clock. Then everything must be read.
  *
  * @param asked the planned `updatedSince`
- * @param upTo the moment up to which everything was read
+ * @param upTo everything that was changed before this moment was read
  * @returns `asked` if no clock was set back, or the service's by no more than the overlap covers; `null`: read everything.
  *   Never later than `asked`
  */
@@ -64,7 +64,7 @@ export function updatedSinceAfterSetback(
 }
 
 /**
- * The moment up to which everything is read after a run. A run whose `updatedSince` is later than the checkpoint has read
+ * Everything that was changed before this moment is read after a run. A run whose `updatedSince` is later than the checkpoint has read
  * only a part.
  *
  * @param began the first response of the run

@@ -142,7 +142,7 @@ export interface ObjectStore {
    * Aborts unfinished uploads of killed processes below the prefix (`''` or ending in `/`). Uploads that the store refuses to list or
    * to end stay; they are no objects, so no reader sees them.
    *
-   * @param isAbandoned whether to abort an upload, given the key of its object and the time at which the upload began, in
+   * @param isAbandoned whether to abort an upload, given the key of its object and the time when the upload began, in
    *   milliseconds since 1970 by the store's clock; default: all. In a file lake, the name after the last `/` is that of the
    *   temporary file, and the time that of its last change.
    */
@@ -150,10 +150,10 @@ export interface ObjectStore {
     prefix: string,
     isAbandoned?: (key: ObjectKey, startedAt: number) => boolean,
   ): Promise<AbortedUploads>;
-  /** Tests conditional writes with a probe object below `_staging/`, which it removes. */
+  /** Tests conditional writes with a probe object under `_staging/`, which it removes. */
   probeConditionalWrites(): Promise<ConditionalWrites>;
   /**
-   * Tests an upload of two parts as a run makes it, and unfinished uploads, with probe objects below `_staging/`, which it removes.
+   * Tests an upload of two parts as a run makes it, and unfinished uploads, with probe objects under `_staging/`, which it removes.
    * What the store does not do but a run can replace is a warning of the logger.
    */
   probeUploads(): Promise<void>;

@@ -8,7 +8,7 @@ export const PROBES = '_staging/_probe-';
 
 /**
  * Tests the conditional writes that publishing needs (docs/explanation/how-it-works.md#atomic-publishing), with a probe
- * object below `_staging/`. The store must reject a second `If-None-Match: *` and an outdated `If-Match`, and accept the ETag
+ * object under `_staging/`. The store must reject a second `If-None-Match: *` and an outdated `If-Match`, and accept the ETag
  * that a reader of the object sees. The object is always removed. Errors that do not concern conditions are thrown.
  */
 export async function probeConditionalWrites(

@@ -134,7 +134,7 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
 
 export type Decoded<T> = { readonly value: T; readonly problems: string[] } | { readonly problems: string[] };
 
-/** Checks `latest.json` strictly: its fields, and that it names its own resource. Every problem begins with `at`. */
+/** Checks `latest.json` strictly: its fields, and that it is of its own resource. Every problem begins with `at`. */
 export function checkPointer(body: Buffer, resource: string, at: ObjectKey): Decoded<Pointer> {
   checkPointerLayout(body, at);
   const read = parse(body, pointerShape, at);
@@ -155,7 +155,7 @@ export function checkPointer(body: Buffer, resource: string, at: ObjectKey): Dec
       problems.push(`${at} names ${key}, which is not in the ${tree} of run ${pointer.runId}`);
     }
   }
-  // If only the checksum is wrong, the manifests that the pointer names can still be read.
+  // If only the checksum is wrong, the manifests in the pointer can still be read.
   return problems.length === 0 ? { value: pointer, problems: seal } : { problems: [...seal, ...problems] };
 }
 

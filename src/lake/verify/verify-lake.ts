@@ -49,7 +49,7 @@ export interface VerifyReport {
 }
 
 /**
- * Reads the snapshot and change log that `latest.json` names and checks hashes, checksums, counts, headers, keys and
+ * Reads the snapshot and change log in `latest.json`, and checks hashes, checksums, counts, headers, keys and
  * block indexes (docs/explanation/guarantees.md#verification), and whether the change logs of all earlier runs are there with
  * their size. It lists every damaged object. If the snapshot is damaged,
  * it also reads the earlier runs that still exist. It changes nothing.

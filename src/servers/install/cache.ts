@@ -8,7 +8,7 @@ import type { ServerSpec } from './kinds.js';
 export type { Environment };
 
 /**
- * The folder of installed servers: the one that the variables name (`namedCache`), else a folder of this user in the temporary
+ * The folder of installed servers: the one in the variables (`namedCache`), or a folder of this user in the temporary
  * folder.
  *
  * @throws ConfigurationError if the temporary folder has such a folder of another user

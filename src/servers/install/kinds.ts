@@ -15,7 +15,7 @@ export interface ServerSpec {
   readonly variable: string;
   /** File name of the executable on PATH and in the cache. */
   readonly command: string;
-  /** Arguments with which the executable prints something and exits; null if there are none. */
+  /** Arguments that make the executable print something and exit; null if there are none. */
   readonly probeArgs: readonly string[] | null;
   readonly release: Release;
   /** Installs the server if its release cannot be downloaded. */
@@ -59,7 +59,7 @@ const specs: Readonly<Record<ServerKind, ServerSpec>> = {
   },
 };
 
-/** All kinds, in the order in which they are resolved. */
+/** All kinds, in the order they are resolved. */
 export const serverKinds: readonly ServerKind[] = ['temporal', 'versitygw'];
 
 export function serverSpec(kind: ServerKind): ServerSpec {

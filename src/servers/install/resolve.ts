@@ -43,7 +43,7 @@ export interface ResolveProbes {
 
 const defaultTimeoutMs = 20 * MINUTE_MS;
 
-/** The folders of `go install`: GOBIN, else the bin folder of each GOPATH entry. Asks Go for its defaults if it is installed. */
+/** The folders of `go install`: GOBIN, or the bin folder of each GOPATH entry. Asks Go for its defaults if it is installed. */
 async function goFolders(env: Environment): Promise<string[]> {
   const go = await findExecutable('go', pathFolders(env));
   let [goBin, goPath] = [env.GOBIN, env.GOPATH];

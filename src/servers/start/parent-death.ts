@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 let prefix: readonly string[] | undefined;
 
 /**
- * A command prefix with which the kernel kills a child when this process dies, even by kill -9: `setpriv` of util-linux
+ * A command prefix that makes the kernel kill a child when this process dies, even by kill -9: `setpriv` of util-linux
  * sets the parent-death signal and then executes the command with the same process id. Empty if `setpriv` does not
  * support it (other systems, BusyBox); then children are killed only when this process exits normally.
  */

@@ -2,7 +2,7 @@ import { WorktrackError } from '../../core/errors.js';
 
 interface StartErrorOptions extends ErrorOptions {
   readonly hasEnded?: boolean;
-  /** More of the log, in which the cause may be. Default: the last lines. */
+  /** More of the log, where the cause may be. Default: the last lines. */
   readonly log?: string;
 }
 
@@ -32,7 +32,7 @@ export class ServerStartError extends WorktrackError {
   }
 }
 
-/** What the log of a server says when the machine is the reason, what it means, and what to do. */
+/** What a server's log says when the machine is the reason, what it means, and what to do. */
 const MACHINE_CAUSES: readonly (readonly [RegExp, string, string])[] = [
   [
     /no space left on device|(?:database or )?disk is full/i,

@@ -56,7 +56,7 @@ const attempts = 4;
 const logLines = 20;
 /** A program that panics writes the cause first, and then where it was. */
 const LOG_LINES_FOR_CAUSE = 300;
-/** Free space with which no server can work. */
+/** With this little free space, no server can work. */
 const FULL_BYTES = 32 * 1024;
 
 /** Whether a log shows that a port was in use, the only failure that is retried. */
@@ -76,7 +76,7 @@ async function waitForPort(options: StartOptions<unknown>, port: number): Promis
   }
 }
 
-/** Waits until the server is ready. Returns the reason if the process ends or the time limit is exceeded, else null. */
+/** Waits until the server is ready. Returns the reason if the process ends or the time limit is exceeded, otherwise null. */
 async function waitUntilReady<T>(
   plan: StartPlan<T>,
   server: ServerProcess,
@@ -150,7 +150,7 @@ function isDiskFull(folder: string): boolean {
   }
 }
 
-/** The given log file, else a new one in the temporary folder. */
+/** The given log file, or a new one in the temporary folder. */
 export function logFileOr(given: string | undefined, name: string): string {
   return given ?? join(mkdtempSync(join(tmpdir(), 'worktrack-')), `${name}.log`);
 }

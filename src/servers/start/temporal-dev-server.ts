@@ -30,7 +30,7 @@ export interface TemporalDevServer extends RunningServer {
 }
 
 /**
- * Maximum rate at which a shard polls for due tasks. The default of 20 suits a cluster with hundreds of shards. A dev
+ * How often per second a shard polls for due tasks, at most. The default of 20 suits a cluster with hundreds of shards. A dev
  * server has one shard, so every step of a workflow would wait up to 50 ms.
  */
 const POLLS_PER_SECOND = 1000;
@@ -67,7 +67,7 @@ export function temporalArgs(options: {
 
 /**
  * The environment without `TEMPORAL_*`, which configure clients and would also affect the `temporal` command. The server
- * does not start without a user and a home, for which it asks only the environment if the system has no entry for the user.
+ * does not start without a user and a home. It looks for them only in the environment if the system has no entry for the user.
  */
 export function temporalEnvironment(env: Environment): Environment {
   const others = Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_'));

@@ -42,7 +42,7 @@ export class RequestStats {
     this.#limit = bound;
   }
 
-  /** Counts a request in. @returns its record, and what to call once it is over */
+  /** Counts a request in. @returns its record, and what to call once it has ended */
   begin(arrived: Omit<RequestRecord, 'inFlight'>): { record: RequestRecord; end: () => void } {
     this.#requests++;
     this.#inFlight++;

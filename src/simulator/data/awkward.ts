@@ -10,7 +10,7 @@ interface Awkwardness {
 
 const json = (value: unknown): string => JSON.stringify(value);
 
-/** JSON literals, some of which cannot be written by `JSON.stringify`. */
+/** JSON literals. `JSON.stringify` cannot write some of them. */
 const TEXTS: readonly string[] = [
   '""',
   'null',

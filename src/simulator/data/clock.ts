@@ -7,7 +7,7 @@ export class ServiceClock {
   #stoppedAt: number | null;
   #offset = 0;
 
-  /** @param start time at which the clock is stopped, ms since 1970; without it, the clock runs in real time */
+  /** @param start the clock is stopped at this time, ms since 1970; without it, the clock runs in real time */
   constructor(start?: number) {
     this.#stoppedAt = start ?? null;
   }

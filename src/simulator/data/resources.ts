@@ -8,7 +8,7 @@ export interface ResourceDefinition {
   readonly count?: number;
 }
 
-/** The resources in the spec, and three examples of its "and so on". */
+/** The resources in the API, and three examples of its "and so on". */
 export const BUILT_IN_RESOURCES: readonly ResourceDefinition[] = [
   { name: 'projects', count: 12 },
   { name: 'tasks', count: 60 },

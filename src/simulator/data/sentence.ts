@@ -33,7 +33,7 @@ const WORDS: readonly string[] = Array.from({ length: 2000 }, (_, n) =>
   Array.from({ length: 1 + (mix(1, n) % 3) }, (_, at) => syllable(mix(2 + at, n))).join(''),
 );
 
-/** A sentence of 3 to 12 words and now and then a number. Words differ in frequency, as those of a language do. */
+/** A sentence of 3 to 12 words and sometimes a number. Words differ in frequency, as those of a language do. */
 export function sentence(seed: number, n: number): string {
   const length = 3 + (mix(seed + 31, n) % 10);
   let text = '';

@@ -16,7 +16,7 @@ export class Hooks {
     this.#waiting.push({ match, action });
   }
 
-  /** Runs the actions that match this request, in the order in which they were added. */
+  /** Runs the actions that match this request, in the order they were added. */
   async run(call: Call): Promise<void> {
     const due = this.#waiting.filter(({ match }) => matches(match, call));
     if (due.length === 0) return;

@@ -17,7 +17,7 @@ export interface CursorState {
 
 /**
  * Encrypts cursors, with a checksum as the initialization vector, so that clients cannot read or forge an offset or an
- * id. The same state always gives the same cursor, also after a restart.
+ * id. The same state always gives the same cursor, even after a restart.
  */
 export class CursorCodec {
   readonly #key: Buffer;

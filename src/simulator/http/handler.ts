@@ -47,7 +47,7 @@ export async function handleApi(
   record.status = await sendReply(response, reply, fault, choice);
 }
 
-/** The faults of the rules, else the fault of an odd service. */
+/** The faults of the rules, or the fault of an odd service. */
 function planFaults(service: Service, call: Call): FaultPlan {
   const { latencyMs, fault } = service.faults.plan(call);
   for (const odd of fault === null ? service.odd : []) {

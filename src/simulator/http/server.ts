@@ -8,7 +8,7 @@ import { handleApi } from './handler.js';
 
 /** A running simulator. */
 export interface Simulator {
-  /** `http://127.0.0.1:<port>`: the `{base_url}` of the spec. */
+  /** `http://127.0.0.1:<port>`: the `{base_url}` of the API. */
   readonly url: string;
   readonly port: number;
   readonly admin: SimulatorAdmin;

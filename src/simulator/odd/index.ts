@@ -1,4 +1,4 @@
-/** The ways in which the simulator can behave like a less polite service (`worktrack simulator --odd NAME`). */
+/** The ways the simulator can behave like a less polite service (`worktrack simulator --odd NAME`). */
 
 import { ODD_ANSWERS } from './answers.js';
 import { ODD_DELETES } from './deletes.js';

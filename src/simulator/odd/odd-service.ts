@@ -15,7 +15,7 @@ export interface OddBehaviour {
   readonly reply?: (reply: Reply, call: Call) => Reply;
 }
 
-/** A way in which real services differ from the simulator's defaults. */
+/** A way that real services differ from the simulator's defaults. */
 export interface OddService {
   /** For `--odd`. */
   readonly name: string;

@@ -10,7 +10,7 @@ export function keptSince(now: number, retentionMs: number): number {
 }
 
 /**
- * Data files that no kept version names. A file that was written for a later version than `state` may belong to a commit
+ * Data files that are in no kept version. A file that was written for a later version than `state` may belong to a commit
  * in progress. A file that was written for an earlier one cannot: a commit of that version exists already.
  *
  * @param paths objects of the table outside its log

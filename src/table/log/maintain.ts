@@ -50,7 +50,7 @@ export async function maintainTable(
   // The list is from before the new checkpoint, so the log before it is removed next time.
   const outdated = outdatedLog(log, since, state.shown?.version);
   if (outdated.length === 0) return files;
-  // A worker that dies after it has written a checkpoint does not write the hint, which can name an outdated one.
+  // A worker that dies after it has written a checkpoint does not write the hint, which can be outdated.
   if (hint !== null) await writeHint(store, resource, hint);
   return addRemovals(files, await removeLog(store, resource, outdated));
 }

@@ -101,7 +101,7 @@ export async function readDamagedTable(store: ObjectStore, resource: string): Pr
   }
 }
 
-/** Whether the checkpoint that `_last_checkpoint` names exists. */
+/** Whether the checkpoint in `_last_checkpoint` exists. */
 async function isHintRight(
   store: ObjectStore,
   resource: string,
@@ -115,13 +115,13 @@ async function isHintRight(
   return false;
 }
 
-/** The version that `_last_checkpoint` names; -1 if there is none. Readers may begin at it. */
+/** The version in `_last_checkpoint`; -1 if there is none. Readers may begin at it. */
 async function hintedVersion(store: ObjectStore, resource: string): Promise<number> {
   const found = await store.readIfExists(lastCheckpointKey(resource));
   return found === null ? -1 : versionIn(found.body);
 }
 
-/** The protocol to which another program has upgraded the table; `null` if no readable commit says so. */
+/** The protocol of the table after another program has upgraded it; `null` if no readable commit says so. */
 async function highestProtocol(
   store: ObjectStore,
   resource: string,

@@ -91,7 +91,7 @@ export function txnVersion({ runId, amendedBy }: ShownState): number {
   return parseRunDate(amendedBy ?? runId);
 }
 
-/** The parameters of our commits, from which `shownBy` reads them again. */
+/** The parameters of our commits; `shownBy` reads them again. */
 export function shownParameters(
   { runId, amendedBy, manifest }: ShownState,
   unfit: readonly Unfit[] = [],

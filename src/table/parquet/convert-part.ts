@@ -61,7 +61,7 @@ async function convert(store: ObjectStore, input: PartToConvert): Promise<Conver
   }
 }
 
-/** Stores the bytes of the file in the order in which the thread sends them. */
+/** Stores the bytes of the file in the order that the thread sends them. */
 class Output {
   readonly #store: ObjectStore;
   readonly #input: PartToConvert;
@@ -141,7 +141,7 @@ function idleThread(thread: ConversionThread): void {
   idle = { thread, timer: timer.unref() };
 }
 
-/** A thread that converts one part after the other. After an error it must be closed. */
+/** A thread that converts one part at a time. After an error it must be closed. */
 class ConversionThread {
   readonly #worker = new Worker(THREAD, { execArgv: [] });
   readonly #failed: Promise<never>;

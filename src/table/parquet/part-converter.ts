@@ -253,7 +253,7 @@ class ColumnWriter {
   }
 }
 
-/** Precision up to which a decimal fits into 64 bits. */
+/** Largest precision of a decimal that fits into 64 bits. */
 const LONG_PRECISION = 18;
 const LARGE_DECIMAL_BYTES = 16;
 

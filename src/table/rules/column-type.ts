@@ -67,7 +67,7 @@ function capacity(type: ColumnType): { readonly whole: number; readonly scale: n
 }
 
 /**
- * The type with which a column begins, given the type that the table has and the JSON types seen so far. It is text if
+ * The first type of a column, given the type that the table has and the JSON types seen so far. It is text if
  * values of different JSON types share the column, even if each of them looks like the others.
  */
 export function startType(type: ColumnType, types: number): ColumnType {

@@ -14,7 +14,7 @@ const MAX_LONG = 2n ** 63n - 1n;
 /**
  * The encoder of a column.
  *
- * @param years `common` for a type that was inferred, `all` for one that the configuration names
+ * @param years `common` for a type that was inferred, `all` for one in the configuration
  */
 export function encoderOf(type: ColumnType, years: Years): Encoder {
   switch (type) {

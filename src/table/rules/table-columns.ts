@@ -28,7 +28,7 @@ const META_TYPES: ReadonlyMap<string, ColumnType> = new Map([
 
 /**
  * The columns of a table after a snapshot: those that it has, and the snapshot's new ones at the end. A column keeps its
- * alias, and its type until a value needs a wider one. It gets another type at once if the configuration sets one.
+ * alias, and its type until a value needs a wider one. It gets another type immediately if the configuration sets one.
  *
  * @param columns data columns of the snapshot
  */

@@ -15,7 +15,7 @@ const CLOSED_AFTER_MS = 30 * SECOND_MS;
 const NO_ANSWER_MS = 8 * SECOND_MS;
 
 export interface KeptConnectionOptions<C> {
-  /** Who holds the connection, such as `this worker`. */
+  /** The holder of the connection, such as `this worker`. */
   readonly holder: string;
   /** Reads address and credentials. Called before each probe, because files of credentials are replaced. */
   readonly read: () => TemporalConfig;
@@ -31,7 +31,7 @@ export interface KeptConnectionOptions<C> {
   };
   /** Called after each probe, with the time since the first failure; 0 if Temporal accepts the holder. */
   readonly onProbe?: ((failingSeconds: number) => void) | undefined;
-  /** Milliseconds of failures after which `onGiveUp` is called, once. Default: never. */
+  /** `onGiveUp` is called once after this many milliseconds of failures. Default: never. */
   readonly giveUpAfterMs?: number | undefined;
   readonly onGiveUp?: ((error: OutOfReachError) => void) | undefined;
   /** Milliseconds between two probes. Default: 10,000. */
@@ -58,7 +58,7 @@ export class KeptConnection<C> {
   #checking: Promise<void> | null = null;
   #closed = false;
   #failingSince: number | null = null;
-  /** Whether the log has the current failure. */
+  /** Whether the log shows the current failure. */
   #isLogged = false;
   #loggedAt = Number.NEGATIVE_INFINITY;
   #gaveUp = false;

@@ -20,7 +20,7 @@ export interface NoticeSenderOptions {
 }
 
 /**
- * Creates the function with which a receiver sends change notices: it signals the workflow that collects the notices of
+ * Creates the function that sends a receiver's change notices: it signals the workflow that collects the notices of
  * a resource, and starts the workflow if it is not running. Resolves when Temporal has stored the signal.
  *
  * Without a worker, signals would accumulate in the history without limit. If the workflow has many unprocessed

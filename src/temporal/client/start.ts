@@ -44,7 +44,7 @@ export function manualId(connection: string, what: ManualRun, now: number = Date
 
 /**
  * Starts an export and returns its workflow id. If a workflow with this id is running, it is used, so that a retry after
- * a lost response starts nothing twice. This also holds for the other functions in this file.
+ * a lost response has no effect. This also holds for the other functions in this file.
  *
  * @throws InvalidArgumentError if `acceptChecks` is empty, longer than 200 characters, or more than one line
  * @example

@@ -28,7 +28,7 @@ export interface ResourceView {
   readonly startedAt: number | null;
   readonly pages: number;
   readonly rows: number;
-  /** The time until which the service asked not to send requests, milliseconds since 1970. */
+  /** The service asked not to send requests before this time, milliseconds since 1970. */
   readonly waitingUntil: number | null;
   /** Whether the store limits the requests of the current step. */
   readonly isStoreLimited: boolean;

@@ -97,7 +97,7 @@ export type RollbackResult =
   | {
       readonly outcome: 'published';
       readonly resource: string;
-      /** The run that `latest.json` names now. */
+      /** The run in `latest.json` now. */
       readonly runId: RunId;
       readonly rows: number;
       readonly snapshot: ObjectKey;

@@ -31,7 +31,7 @@ export interface FollowWorkflowOptions<View> extends AwaitOptions {
 const SILENT_MS = 10_000;
 
 /**
- * Waits for the end of a workflow, which it notices at once, and reports the progress to `onView`. Aborting `signal` stops
+ * Waits for the end of a workflow, which it notices immediately, and reports the progress to `onView`. Aborting `signal` stops
  * only the following; the workflow continues.
  *
  * @throws OutOfReachError if Temporal does not answer for `timeoutMs`; the reason of `signal`; WorkflowNotFoundError
@@ -144,7 +144,7 @@ export async function awaitResult<T>(
     try {
       return await connection.withAbortSignal(waiting, async () => {
         if (isOut) {
-          // Unlike the result, this answers at once, and thereby ends the outage.
+          // Unlike the result, this answers immediately, and thereby ends the outage.
           await withCallTimeout(temporal, () => handle.describe());
           outage.answered();
         }

@@ -29,7 +29,7 @@ export interface WriteBackView extends FollowedView {
   /** `null` until the input has been read. */
   readonly rows: number | null;
   readonly done: number;
-  /** The time until which the service asked not to send requests, milliseconds since 1970. */
+  /** The service asked not to send requests before this time, milliseconds since 1970. */
   readonly waitingUntil: number | null;
   /** The failure of the last attempt; `null` if it did not fail. */
   readonly failure: AttemptFailure | null;

@@ -116,7 +116,7 @@ async function applyNightly(
   }
   const handle = handleOf(temporal, connection.name);
   const before = await handle.describe();
-  // Both states are read from the server, because it normalizes the spec.
+  // Both states are read from the server, because it normalizes the Schedule.
   await specAccepted(
     connection,
     handle.update(({ state }) => ({ ...options, state })),
@@ -133,7 +133,7 @@ async function applyNightly(
 
 /**
  * Asks the server whether it accepts the schedule of a connection, and when it would run: creates a paused Schedule with an
- * id of its own, which starts nothing, and deletes it.
+ * separate id, which starts no run, and deletes it.
  *
  * @returns the next times; empty if the schedule never runs
  * @throws ConfigurationError if the server rejects the cron expression or the time zone
@@ -159,7 +159,7 @@ export async function askForTimes(
   }
 }
 
-/** Waits for a call that sends the spec, which the server checks. */
+/** Waits for a call that sends the Schedule, which the server checks. */
 async function specAccepted<T>({ name, schedule }: ConnectionSettings, call: Promise<T>): Promise<T> {
   try {
     return await call;
@@ -264,7 +264,7 @@ export async function pauseSchedule(
  *
  * @throws ScheduleNotFoundError
  * @example
- * await resumeSchedule(temporal, 'acme', 'audit is over');
+ * await resumeSchedule(temporal, 'acme', 'audit has ended');
  */
 export async function resumeSchedule(
   temporal: TemporalClient,

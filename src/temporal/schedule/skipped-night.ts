@@ -4,7 +4,7 @@ import type { ScheduleSettings } from '../../core/settings.js';
 /** More than a year, so that every change to daylight saving time is found. */
 const DAYS_AHEAD = 400;
 
-/** A night without a run, because daylight saving time skips the local time of the run. */
+/** A day without a run, because daylight saving time skips the local time of the run. */
 export interface SkippedNight {
   /** Local date, `2027-03-28`. */
   readonly date: string;
@@ -13,7 +13,7 @@ export interface SkippedNight {
 }
 
 /**
- * The first night within 400 days that Temporal skips because the cron's local time does not exist (observed on server
+ * The first day within 400 days that Temporal skips because the cron's local time does not exist (observed on server
  * 1.29.1). Handles only cron expressions with one time per day, such as the default; returns `null` for others.
  *
  * @param from milliseconds since 1970

@@ -34,7 +34,7 @@ interface Poll {
 }
 
 /**
- * The workers that poll a task queue. A worker that has stopped is left out at once, because it withdrew its record; one
+ * The workers that poll a task queue. A worker that has stopped is left out immediately, because it withdrew its record; one
  * that was killed, two minutes after its last poll. Costs two requests, and one for each worker.
  *
  * @throws an SDK error if Temporal does not answer
@@ -99,7 +99,7 @@ function versionOf(options: DeploymentOptions): Poller['version'] {
   return { deploymentName: deploymentName ?? '', buildId: buildId ?? '' };
 }
 
-/** The versions to which the server sends new runs. */
+/** The versions that the server sends new runs to. */
 function routedVersions(info: Answer['versioningInfo']): readonly string[] {
   const { currentDeploymentVersion, currentVersion, rampingDeploymentVersion, rampingVersionPercentage } =
     info ?? {};

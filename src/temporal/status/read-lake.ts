@@ -15,7 +15,7 @@ export interface LakeRead {
   readonly pointer: Pointer | null;
   /** Why the pointer does not belong to this mirror. */
   readonly foreign: string | null;
-  /** The connection of another name or URL to which the lake belongs, and what to do. */
+  /** The connection of another name or URL that owns the lake, and what to do. */
   readonly owner: string | null;
   /** Why the lake or the pointer cannot be read. */
   readonly problem: string | null;

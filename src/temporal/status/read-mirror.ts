@@ -12,10 +12,10 @@ import { failingOf, heartbeatOf, lastFailureOf, pendingOf, READING } from './pen
 export interface MirrorRead {
   /** `null`: the mirror did not answer, or there is none. */
   readonly status: MirrorStatus | null;
-  /** Whether a step of a run is pending, also if the mirror did not answer. */
+  /** Whether a step of a run is pending, even if the mirror did not answer. */
   readonly isBusy: boolean;
   readonly retrying: Retrying | null;
-  /** The time until which the service asked not to send requests, milliseconds since 1970. */
+  /** The service asked not to send requests before this time, milliseconds since 1970. */
   readonly waitingUntil: number | null;
   /** Whether the store limits the requests of the current step. */
   readonly storeLimit: StoreLimitNote | null;
@@ -36,7 +36,7 @@ interface ReadMirrorOptions {
 }
 
 /**
- * Reads the state of a mirror. The pending steps come from the server, which knows them without a worker.
+ * Reads a mirror's state. The pending steps come from the server, which knows them without a worker.
  *
  * @returns `null` if the mirror does not exist, or Temporal does not answer
  */

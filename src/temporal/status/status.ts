@@ -34,7 +34,7 @@ export interface StatusRun {
   readonly resumed: RunId | null;
   /** `null`: the last attempt of its current step did not fail. */
   readonly retrying: Retrying | null;
-  /** The time until which the service asked not to send requests, milliseconds since 1970. */
+  /** The service asked not to send requests before this time, milliseconds since 1970. */
   readonly waitingUntil: number | null;
   /** Since when the store limits requests, and its words; `null`: it does not. */
   readonly storeLimit: StoreLimitNote | null;
@@ -72,7 +72,7 @@ export interface ResourceStatus extends Verdict {
   readonly behindSince: string | null;
   /** `null` if the configured page size is in use, or if the page size is not known. */
   readonly pageSize: LearnedPageSize | null;
-  /** The connection of another name or URL to which the lake belongs, and what to do; absent: it belongs to this one. */
+  /** The connection of another name or URL that owns the lake, and what to do; absent: it belongs to this one. */
   readonly owner?: string;
   /** The source of this status; `null` if neither its mirror nor `latest.json` exists or answers. */
   readonly source: 'mirror' | 'latest.json' | null;
@@ -85,7 +85,7 @@ export interface StatusOptions {
   readonly hasWorker?: boolean | null;
   /** Nominal start of the last run that the Schedule started; default: not known. */
   readonly lastScheduled?: Date | null;
-  /** The age from which data is stale, in milliseconds. Default: 26 hours. */
+  /** The largest age of data that is not stale, in milliseconds. Default: 26 hours. */
   readonly maxAgeMs?: number;
 }
 

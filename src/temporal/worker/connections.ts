@@ -32,7 +32,7 @@ interface ConnectionsOptions {
   readonly draining?: (() => boolean) | undefined;
   /** Default: none. */
   readonly meter?: Meter | undefined;
-  /** Milliseconds after which an unused connection closes its sockets. Default: 20 s. */
+  /** An unused connection closes its sockets after this many milliseconds. Default: 20 s. */
   readonly idleMs?: number | undefined;
 }
 

@@ -4,7 +4,7 @@ export const IDLE_MS = 20_000;
 interface IdleOptions<T> {
   open(): T;
   close(opened: T): void | Promise<void>;
-  /** Milliseconds without use after which it is closed. Default: `IDLE_MS`. */
+  /** It is closed after this many milliseconds without use. Default: `IDLE_MS`. */
   readonly idleMs?: number | undefined;
 }
 

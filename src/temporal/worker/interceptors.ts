@@ -57,7 +57,7 @@ export const manyAbortListeners: ActivityInterceptorsFactory = ({ cancellationSi
   return {};
 };
 
-/** Lets all activities of a run use the configuration with which the run began, also after a reload. */
+/** Lets all activities of a run use the configuration that the run began with, even after a reload. */
 export function keepConfiguration(connections: Connections): ActivityInterceptorsFactory {
   return ({ info }) => ({
     inbound: {

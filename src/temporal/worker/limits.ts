@@ -7,7 +7,7 @@ const ACTIVITY_BYTES = 64 * MIB;
 /** What a worker with a small cache of workflows holds while no activity runs. */
 const IDLE_BYTES = 192 * MIB;
 
-/** Enough for the workflows that are active at once. */
+/** Enough for the workflows that are active at the same time. */
 const FEW_WORKFLOWS = 100;
 const MANY_WORKFLOWS = 400;
 /** For write-backs, change notices and backfills. */
@@ -16,7 +16,7 @@ const SPARE_WORKFLOWS = 20;
 const WORKFLOW_BYTES = 0.2 * MIB;
 
 /**
- * How many activities a worker runs at once: as many as its memory allows if each of them needs as much as the largest, but
+ * How many activities a worker runs at the same time: as many as its memory allows if each of them needs as much as the largest, but
  * at least one.
  *
  * @param most limit whatever the memory
@@ -45,7 +45,7 @@ export function availableMemory(): number {
 
 /**
  * How many workflows a worker caches by default: all mirrors and exports of its connections if there are at most 400,
- * otherwise 100. A size in between does not help: if all start at once, each workflow is evicted before its next task,
+ * otherwise 100. A size in between does not help: if all start together, each workflow is evicted before its next task,
  * and its history is replayed (docs/internals/benchmarks.md#many-connections).
  */
 export function cachedWorkflows({ connections }: Pick<Settings, 'connections'>): number {

@@ -10,7 +10,7 @@ import { idleStore } from './idle-store.js';
 interface OpenOptions {
   readonly logger: StoreLogger | undefined;
   readonly meter: Meter;
-  /** Milliseconds without use after which the sockets are closed. Default: `IDLE_MS`. */
+  /** The sockets are closed after this many milliseconds without use. Default: `IDLE_MS`. */
   readonly idleMs: number | undefined;
 }
 

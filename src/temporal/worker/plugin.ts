@@ -29,7 +29,7 @@ const STOPPING_STATES: readonly State[] = ['STOPPING', 'DRAINING', 'DRAINED'];
 export interface WorktrackPluginOptions {
   /** Default: the settings in the configuration file. */
   readonly settings?: Settings | undefined;
-  /** Default: `$WORKTRACK_CONFIG`, else `worktrack.yaml`, `.yml` or `.json` in the working directory. */
+  /** Default: `$WORKTRACK_CONFIG`, or `worktrack.yaml`, `.yml` or `.json` in the working directory. */
   readonly configFile?: string | undefined;
 }
 
@@ -121,7 +121,7 @@ export class WorktrackPlugin extends SimplePlugin {
     for (const published of this.#published.values()) published.publish(settings);
   }
 
-  /** Publishes the configuration of a worker before it polls. Otherwise this happens while it starts. Never rejects. */
+  /** Publishes a worker's configuration before it polls. Otherwise this happens while it starts. Never rejects. */
   async announce(worker: Worker): Promise<void> {
     this.#publish(worker);
     await this.#published.get(worker)?.ready;

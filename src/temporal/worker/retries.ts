@@ -4,7 +4,7 @@ import { MINUTE_MS } from '../../core/duration.js';
 import type { Meter } from '../../core/metrics.js';
 import { runAttributes } from './interceptors.js';
 
-/** An attempt that runs for so long without a failure counts as recovered; also if another worker has taken it over. */
+/** An attempt that runs for so long without a failure counts as recovered, even if another worker has taken it over. */
 const RECOVERED_MS = 10 * MINUTE_MS;
 /** The retry policy of all activities of a run (workflows/mirror): the wait doubles from one second to one minute. */
 const POLICY = { firstMs: 1000, maxMs: MINUTE_MS } as const;

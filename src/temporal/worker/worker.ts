@@ -40,7 +40,7 @@ export interface WorktrackWorkerOptions extends ConnectOptions {
    * server (`temporal worker deployment set-current-version`). Default: off.
    */
   readonly deployment?: DeploymentVersion | undefined;
-  /** Milliseconds without an accepted connection to Temporal after which `run` rejects. Default: never. */
+  /** `run` rejects after this many milliseconds without an accepted connection to Temporal. Default: never. */
   readonly giveUpAfterMs?: number | undefined;
   /**
    * Further options of the SDK's worker, such as `interceptors` and `sinks` for traces. Workflow interceptors

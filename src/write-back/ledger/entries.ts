@@ -110,7 +110,7 @@ export async function listLedger(store: ObjectStore, resource: WritableResource)
   );
 }
 
-/** Objects with rows in a row from which a merge is worthwhile. */
+/** A merge is worthwhile from this many objects with rows in a row. */
 const MIN_MERGE = 16;
 
 /**

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { list, RunWatch } from './moments.js';
 
-/** A point in a batch at which processes are killed. */
+/** A point in a batch where processes are killed. */
 export const BATCH_MOMENTS = ['start', 'plan', 'send', 'middle', 'results', 'read-back'] as const;
 export type BatchMoment = (typeof BATCH_MOMENTS)[number];
 

@@ -2,12 +2,12 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * A point in a run at which processes are killed. A run stages in the lake only once it has spilled; see `SPILLED`.
+ * A point in a run where processes are killed. A run stages in the lake only once it has spilled; see `SPILLED`.
  */
 export const MOMENTS = ['start', 'extract', 'merge', 'parts', 'publish', 'after'] as const;
 /** Moments of a run in the lake. */
 export const SPILLED: readonly string[] = ['extract', 'merge'];
-/** The same for a run that merges its chunks into longer runs while it reads. */
+/** The same for a run that merges its chunks into larger ones while it reads. */
 export const LONG_MOMENTS = ['longer run', 'longer run is staged', 'merge'] as const;
 export type Moment = (typeof MOMENTS)[number] | (typeof LONG_MOMENTS)[number];
 

@@ -8,7 +8,7 @@ import { calendarWriteBack, timeEntriesWriteBack } from './write-backs.js';
 /** An operation that is in progress when processes are killed. Add new kinds to the table below. */
 export interface Operation {
   readonly name: string;
-  /** The points at which a process may be killed. */
+  /** The points where a process may be killed. */
   readonly moments: readonly string[];
   /** Whether the lake has all records of the service afterwards. */
   readonly mirrorsAll: boolean;
@@ -52,7 +52,7 @@ export function exportAll(world: World): Promise<void> {
 /** Of the runs that are not killed in the lake. */
 const SPILLED_SHARE = 0.2;
 
-/** Lets the service demand a wait for the second page, for which no run stays in memory. */
+/** Lets the service demand a wait for the second page, so no run stays in memory. */
 async function letWait(world: World, resource: string): Promise<void> {
   const fault = { kind: 'status', status: 429, retryAfter: 6 };
   await world.control('POST', 'faults', { match: { resource, page: 1 }, remaining: 1, fault });

@@ -20,7 +20,7 @@ export interface Reader {
 }
 
 /**
- * Follows `latest.json` of each resource repeatedly. The snapshot that it names must exist, be complete, belong to one
+ * Follows `latest.json` of each resource repeatedly. Its snapshot must exist, be complete, belong to one
  * run, and match its manifest byte for byte. A checkpoint must never move back, except by a rollback.
  */
 export function startReader({

@@ -19,7 +19,7 @@ it('measures the loop, a full export and increments of a list', async () => {
     expect(stdout.match(new RegExp(line, 'g'))).toHaveLength(1);
 });
 
-it('measures the points that the spec leaves open', async () => {
+it('measures the points that the API leaves open', async () => {
   const flags = ['--sizes', '', '--open-rows', '200', '--rounds', '1'];
   const skipped = ['--skip', 'dlt,store,latency,scale,write-back'];
   const { stdout } = await promisify(execFile)(process.execPath, [BENCH, ...flags, ...skipped]);

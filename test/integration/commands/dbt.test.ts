@@ -111,7 +111,7 @@ describe('worktrack dbt', () => {
       await publish();
       await remember();
 
-      // A run that a rollback takes back. It stays in the history, and so does the rollback.
+      // A run that a rollback takes back. Both stay in the history.
       const ids = admin.records('tasks', 'listed').map((text) => (JSON.parse(text) as { id: string }).id);
       admin.remove('tasks', ids.slice(3, 8));
       admin.touch('tasks', { count: 9, pick: 'spread' });

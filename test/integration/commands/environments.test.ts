@@ -12,7 +12,7 @@ import { type Stack, startStack, until } from '../../support/stack.js';
 const CLI = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
 const isRoot = process.getuid?.() === 0;
 
-/** An environment in which `export --local` works. */
+/** An environment where `export --local` works. */
 interface Environment {
   readonly env: (folder: string) => NodeJS.ProcessEnv;
   /** Words in front of the command. */

@@ -78,7 +78,7 @@ describe('worktrack history', () => {
     expect(stdout).not.toContain('projects\n');
   });
 
-  it('shows published runs if Temporal is out of reach, and prints a note', async () => {
+  it('shows published runs if Temporal is unreachable, and prints a note', async () => {
     const { runs, stderr } = await history('--address', '127.0.0.1:9');
     expect(runs.tasks?.map(({ outcome }) => outcome)).toEqual(['published', 'published']);
     expect(stderr).toContain('Showing published runs only.');

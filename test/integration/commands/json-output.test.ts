@@ -14,7 +14,7 @@ import { endLocks } from '../../support/write-back.js';
 
 const PAGE = pageAt('docs/reference/json-output.md');
 
-/** The commands whose output the page shows, in an order in which each finds what it needs. */
+/** The commands whose output the page shows, in an order that gives each what it needs. */
 const SAMPLES: readonly (readonly [heading: string, command: string])[] = [
   ['doctor', 'worktrack doctor --json'],
   ['schedule apply', 'worktrack schedule apply --json'],

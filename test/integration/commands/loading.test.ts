@@ -146,7 +146,7 @@ describe('the command line', () => {
     }
   });
 
-  it('loads the bundled copy of the SDK also if an argument has the name of another command', async () => {
+  it('loads the bundled copy of the SDK even if an argument has the name of another command', async () => {
     for (const args of [
       ['status', '--task-queue', 'worker'],
       ['history', '--namespace=replay'],

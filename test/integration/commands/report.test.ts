@@ -110,7 +110,7 @@ describe('the report of an export', () => {
     expect(recovered.stdout).toContain('3 published, 3 failed, ');
   });
 
-  it('covers several connections, and shows a lake that cannot be read beside the others', async () => {
+  it('covers several connections, and shows a lake that cannot be read next to the others', async () => {
     const file = join(stack.folder, 'several.yaml');
     const own = await readFile(stack.configFile, 'utf8');
     const copy = (name: string, change: (yaml: string) => string) =>
@@ -148,7 +148,7 @@ describe('the report of an export', () => {
     }
   });
 
-  /** An export with the id of a night of the Schedule. */
+  /** An export with the id of a nightly run of the Schedule. */
   function nightly(night: number): Promise<ExportResult> {
     const { client } = stack.temporal;
     return client.workflow

@@ -94,7 +94,7 @@ describe('`worktrack export` with service, S3, Temporal and worker in separate p
     expect(stderr).not.toContain('    at ');
   });
 
-  it('gives up with exit code 4 when Temporal is out of reach', async () => {
+  it('gives up with exit code 4 when Temporal is unreachable', async () => {
     const args = ['export', '--config', stack.configFile];
     const { code, stderr } = await runCommand(stack, args, {
       TEMPORAL_ADDRESS: '127.0.0.1:1',

@@ -192,7 +192,7 @@ describe('a server whose host ends', { timeout: 60_000 }, () => {
     await writeFile(join(compiled, 'package.json'), '{"type":"module"}');
   });
 
-  /** Starts a host with one child, for which `sleep` does: how the child comes to its end is ours, not its own. */
+  /** Starts a host with one child, `sleep`: how the child comes to its end is ours, not its own. */
   async function startHost(extraCode: string) {
     const code = `
       import { startProcess } from './src/servers/start/server-process.js';

@@ -119,7 +119,7 @@ describe('worktrack status', () => {
     }
   });
 
-  it('shows a refused run also after every worker has stopped', async () => {
+  it('shows a refused run even after every worker has stopped', async () => {
     stack.simulator.admin.faults.add({
       match: { resource: 'tasks' },
       fault: { kind: 'status', status: 403 },

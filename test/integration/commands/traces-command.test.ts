@@ -7,7 +7,7 @@ import { type Stack, startStack, until } from '../../support/stack.js';
 const KEY = 'wt_traced_marker_c41d77ae';
 const TOKEN = 'token-of-the-collector';
 
-/** The attempts of a request have run ids of their own, with the same second. */
+/** The attempts of a request have their own run ids, with the same second. */
 function secondOf(runId: unknown): string {
   return String(runId).split('-')[0]!;
 }

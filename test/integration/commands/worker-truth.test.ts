@@ -20,7 +20,7 @@ describe('what commands say about a worker', () => {
       `worktrack-worker/${stack.taskQueue}/${worker.child.pid}@${hostname()}`,
     );
 
-  it('is true while it runs, and at once when it has stopped', async () => {
+  it('is true while it runs, and immediately when it has stopped', async () => {
     await start();
     const worker = await startWorkerProcess(stack);
     const doctor = async () => (await run('doctor')).stdout;

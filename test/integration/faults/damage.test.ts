@@ -45,7 +45,7 @@ describe('damage at rest in an S3 lake', () => {
     return runs;
   }
 
-  it('in a part is reported with the intact runs, fails the next export at once, and is fixed by a rollback', async () => {
+  it('in a part is reported with the intact runs, fails the next export immediately, and is fixed by a rollback', async () => {
     const [first, second] = await start();
     const [part, other] = await parts();
     await flip(part!.key, Math.floor(part!.bytes / 2));

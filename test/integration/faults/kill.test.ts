@@ -43,7 +43,7 @@ describe('a worker that is killed in the middle of an extraction', () => {
     expect(rows.length).toBe(4000);
   });
 
-  it('hands over to the next worker at once when it is shut down', async () => {
+  it('hands over to the next worker immediately when it is shut down', async () => {
     stack = await startStack({
       simulator: { seed: 4, counts: { tasks: 2000 } },
       resources: '[tasks]',

@@ -17,7 +17,7 @@ const BEFORE = [
   /snapshots\/.*_datapackage/,
 ];
 
-describe('an attempt that does a run in memory and is replaced', () => {
+describe('a replaced attempt of a run in memory', () => {
   let world: LateWorld;
   afterEach(() => world?.stop());
 
@@ -146,7 +146,7 @@ describe('an attempt that does a run in memory and is replaced', () => {
     await world.check();
   });
 
-  it('goes on from what another attempt has spilled', async () => {
+  it('continues from what another attempt has spilled', async () => {
     world = await startLateWorld();
     const { mirror } = world;
     await mirror.run();

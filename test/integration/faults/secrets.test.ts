@@ -23,7 +23,7 @@ const SECRET = 'wt_marker_"c41d/77+ae==';
 const HOOK_TOKEN = 'Bearer nt_marker_77/4f+09==';
 const HOOK_PATH = '/hooks/nu_marker_5d31c0';
 
-/** The encodings in which a secret could leak. @param sign a unique part of the secret */
+/** The encodings of a secret that could leak. @param sign a unique part of the secret */
 function formsOf(secret: string, sign: string): string[] {
   return [
     secret,

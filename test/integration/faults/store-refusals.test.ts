@@ -37,7 +37,7 @@ describe('a store that limits requests', () => {
       'status says so',
     );
     expect(await run('status')).toContain('503 SlowDown: Made up by the test');
-    // The SDK sends at most some requests per second, instead of repeating them at once.
+    // The SDK sends at most some requests per second, instead of repeating them immediately.
     const before = limit.hits;
     const begun = Date.now();
     await until(() => Date.now() - begun > 2_000, 'two seconds have passed');

@@ -41,7 +41,7 @@ describe('a run that reuses the completed read of a failed run', () => {
       expect.stringContaining(`resumed: this run reused pages of failed run ${failed}`),
     );
     const { checkpoint } = await readPointer(stack.store, 'tasks');
-    // Run ids begin with the second in which the run began.
+    // Run ids begin with the second when the run began.
     expect(Date.parse(checkpoint.updatedSince)).toBe(parseRunDate(failed) - 5 * 60_000);
     const [next] = (await stack.export({ resources: ['tasks'] })).runs;
     expect(next!.warnings.join()).not.toContain('resumed');

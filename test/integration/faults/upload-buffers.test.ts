@@ -27,7 +27,7 @@ afterAll(async () => {
   await s3?.stop();
 });
 
-it('writers that use the same buffers one after another, also after one is aborted, never mix their bytes', async () => {
+it('writers that use the same buffers in turn, even after one is aborted, never mix their bytes', async () => {
   /** Writes a MiB at a time, so that the writers take turns. */
   const write = async (name: string, size: number): Promise<Buffer> => {
     const body = randomBytes(size * MIB);

@@ -13,7 +13,7 @@ const SEED = Number(process.env.WORKTRACK_SEED ?? 20261126);
 const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 12);
 const DAY = 24 * 60 * 60_000;
 
-/** The fields of the records, in groups of which settings name one. */
+/** The fields of the records, in groups; settings name one of each. */
 const FIELDS = ['email', 'note', 'person', 'amount', 'flag', 'person.email', 'person.deep'] as const;
 const SECRETS: Readonly<Record<string, string>> = { a: 'a'.repeat(20), b: 'b'.repeat(20) };
 const PATHS = ['time-entries', 'members'] as const;
@@ -237,7 +237,7 @@ describe('A change of settings', () => {
     ]);
   });
 
-  it('hashes no hash, also after a clock was set back', async () => {
+  it('hashes no hash, even after a clock was set back', async () => {
     const ids = await begin({ mask: { email: 'hash' }, secret: 'a' });
     const { admin } = mirror.simulator;
     admin.move('time-entries', ids.slice(0, 3), admin.now() - 200 * DAY);

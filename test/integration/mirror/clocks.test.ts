@@ -52,7 +52,7 @@ describe('clocks', () => {
     await expectMirrored(stack, 'tasks');
   });
 
-  it('that go forward skip a night of a Schedule, as `schedule apply` warns, and repeat no night when they go back', async () => {
+  it('that go forward skip a run of a Schedule, as `schedule apply` warns, and repeat no run when they go back', async () => {
     stack = await startStack({
       resources: '[tasks]',
       yaml: '    schedule: { cron: "0 2 * * *", timezone: Europe/Berlin, jitter: 0s }\n',

@@ -15,7 +15,7 @@ import { type Stack, startStack } from '../../support/stack.js';
 const NIGHTS = 30;
 const MARK = 'Erika Mustermann, to be forgotten';
 
-describe('thirty nights of a Delta table', () => {
+describe('thirty runs of a Delta table', () => {
   let stack: Stack;
   let duckdb: DuckDbDelta;
   beforeAll(async () => {
@@ -40,7 +40,7 @@ describe('thirty nights of a Delta table', () => {
     const kept = new Map<number, ObjectKey>();
     const cells: number[] = [];
     const table = join(stack.lakeFolder, 'tasks', 'table');
-    // Written on night 1, and the same on every night.
+    // Written on run 1, and the same on every night.
     const query = deltaQuery(table);
     const expectKept = async () => {
       for (const [version, snapshot] of kept) {

@@ -10,7 +10,7 @@ import { timeSkippingOptions } from '../../support/time-skipping-server.js';
 const RESOURCE = 'tasks';
 const RETENTION_DAYS = 3;
 
-describe('snapshots that expire on quiet nights', () => {
+describe('snapshots that expire on runs without changes', () => {
   let env: TestWorkflowEnvironment;
   let s3: FaultyS3;
   let stack: Stack;
@@ -36,13 +36,13 @@ describe('snapshots that expire on quiet nights', () => {
     await stack.startWorker();
   }
 
-  /** Activities of the mirror so far; before the first night, there is no mirror. */
+  /** Activities of the mirror so far; before the first run, there is no mirror. */
   async function activities(): Promise<string[]> {
     const { events } = await stack.history(stack.mirrorId(RESOURCE)).catch(() => ({ events: [] }));
     return events!.flatMap((event) => event.activityTaskScheduledEventAttributes?.activityType?.name ?? []);
   }
 
-  /** One night, a day after the last one, with the activities and the requests to the store that it took. */
+  /** One run, a day after the last one, with the activities and the requests to the store that it took. */
   async function night() {
     const now = await env.currentTimeMs();
     stack.simulator.admin.setNow(now);

@@ -33,7 +33,7 @@ describe('nightly exports of lists that hid a row in the first one, in the time-
     await env?.teardown();
   });
 
-  /** Exports, and advances to the next night. @returns the mode of each resource */
+  /** Exports, and advances to the next run. @returns the mode of each resource */
   async function exportNight(input: Partial<ExportInput> = {}): Promise<string[]> {
     stack.simulator.admin.setNow(await env.currentTimeMs());
     const client = new Client({ connection: env.connection });

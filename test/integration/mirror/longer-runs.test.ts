@@ -12,7 +12,7 @@ const RESOURCE = 'tasks';
 const PAGES = 130;
 const ROWS_A_PAGE = 10;
 
-/** A list whose pages overlap, each of which is staged as a chunk, because parts are small. */
+/** A list whose pages overlap. Each is staged as a chunk, because parts are small. */
 describe('a list with many chunks that overlap', () => {
   let stack: Stack;
   const ends: (() => Promise<void>)[] = [];

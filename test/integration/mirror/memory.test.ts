@@ -5,7 +5,7 @@ import { RUN } from '../../unit/activities/run.js';
 
 const built = (path: string) => JSON.stringify(new URL(`../../../dist/${path}`, import.meta.url).href);
 
-/** Reads 1,000 pages of 100 KB, of which each leaves one short row. */
+/** Reads 1,000 pages of 100 KB. Each leaves one short row. */
 const READ = `
   const { PageReader } = await import(${built('activities/extract/page-reader.js')});
   const { RowBuffer } = await import(${built('src/lake/chunk/row-buffer.js')});

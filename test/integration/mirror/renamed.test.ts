@@ -86,7 +86,7 @@ describe('a connection that was renamed', () => {
     expect(await readFile(page, 'utf8')).not.toContain('owned by another writer');
   });
 
-  it('continues a batch with the keys with which it began', async () => {
+  it('continues a batch with the keys that it began with', async () => {
     const worker = await renamed();
     const ROWS = 60;
     const file = await fileIn(before, timeEntriesCsv(ROWS));

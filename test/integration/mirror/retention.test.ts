@@ -20,7 +20,7 @@ interface RunAt {
   readonly publishedAt: number;
 }
 
-/** Changes fields of a manifest that nothing names by its checksum. */
+/** Changes fields of a manifest whose checksum is nowhere else. */
 async function change(store: ObjectStore, key: ObjectKey, values: object): Promise<void> {
   const body = await store.read(key);
   const manifest = JSON.parse(body.toString()) as { worktrack: object };

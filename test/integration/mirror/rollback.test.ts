@@ -205,7 +205,7 @@ describe('a rollback', () => {
     expect(byId.get(fresh)!._deleted_at).toBeNull();
     expect(byId.get(early)).toMatchObject({ note: 'early' });
     expect(byId.get(early)!._deleted_at).not.toBeNull();
-    // To undo the rollback, one rolls back to the run before it, also after later runs.
+    // To undo the rollback, one rolls back to the run before it, even after later runs.
     expect((await rollback('time-entries', runOf(second))).outcome).toBe('published');
     const undone = (await readSnapshot(stack.store, 'time-entries')).rows.find(({ id }) => id === early);
     expect(undone).toMatchObject({ note: 'early', _deleted_at: null });

@@ -160,7 +160,7 @@ async function toArray<T>(all: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
-/** The oracle's JSON text, in which numbers are marked texts, as a value. */
+/** The oracle's JSON text, whose numbers are marked texts, as a value. */
 function unmarked(json: string): unknown {
   return JSON.parse(json, (_, value: unknown) =>
     typeof value === 'string' && value.startsWith('\u0001number:') ? Number(value.slice(8)) : value,

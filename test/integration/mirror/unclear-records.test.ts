@@ -72,7 +72,7 @@ describe('a deleted record that answers by its id', () => {
     expect(report.warnings).toEqual([expect.stringContaining('deletes: 1 record no longer listed')]);
   });
 
-  it('503 for every project makes the run continue without the organization check, with a warning', async () => {
+  it('503 for every project lets the run continue without the organization check, with a warning', async () => {
     await started();
     const { snapshot } = await readPointer(stack.store, 'tasks');
     stack.simulator.admin.faults.add({

@@ -195,7 +195,7 @@ describe('a mirror that loses the results of its activities', () => {
     await world.checkTidy();
   });
 
-  it('returns the run that another attempt has published, also if Temporal counts its attempts from one again', async () => {
+  it('returns the run that another attempt has published, even if Temporal counts its attempts from one again', async () => {
     world = await startLateWorld();
     const { mirror } = world;
     await mirror.run();

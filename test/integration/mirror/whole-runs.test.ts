@@ -17,7 +17,7 @@ interface Cost {
   readonly types: readonly (string | undefined)[];
   readonly activities: readonly string[];
   readonly requests: readonly string[];
-  /** The most requests to the store that were sent one after the other. */
+  /** The longest chain of requests to the store that were sent in turn. */
   readonly chain: number;
 }
 
@@ -57,7 +57,7 @@ describe('a run that fits into memory', () => {
     return left;
   }
 
-  /** A night: what it cost, and what it counted. */
+  /** A nightly run: what it cost, and what it counted. */
   async function night(
     resources = [RESOURCE],
   ): Promise<Cost & { readonly counts: unknown; readonly runId: string }> {
@@ -123,7 +123,7 @@ describe('a run that fits into memory', () => {
       if (changes > 0) stack.simulator.admin.touch(RESOURCE, { count: changes, pick: 'spread' });
       const cost = await night();
       expect(cost.activities).toEqual(['worktrack.run']);
-      // Once in three nights, the mirror continues as new, which takes five events.
+      // Once in three runs, the mirror continues as new, which takes five events.
       const continues = cost.types.includes('workflowExecutionContinuedAsNewEventAttributes') ? 5 : 0;
       expect(cost.events - continues, cost.types.join()).toBeLessThanOrEqual(18);
       expect(cost.requests.length).toBeLessThanOrEqual(10);
@@ -191,7 +191,7 @@ describe('a run that fits into memory', () => {
     expect(await leftOver()).toEqual([]);
   });
 
-  it('goes on in the lake if the service makes it wait after the first page', async () => {
+  it('continues in the lake if the service makes it wait after the first page', async () => {
     await start({ yaml: '    sync: { clock: service, pageSize: 30 }\n' });
     stack.simulator.admin.touch(RESOURCE, { count: 40, pick: 'spread' });
     stack.simulator.admin.faults.add({

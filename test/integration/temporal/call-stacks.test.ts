@@ -15,7 +15,7 @@ describe('the call stacks of workflows', () => {
     await stack.export();
     const mirror = stack.temporal.client.workflow.getHandle(mirrorWorkflowId(stack.connection, 'projects'));
     expect(await mirror.query('__stack_trace')).toContain('resourceMirrorWorkflow');
-    // Without its input, the workflow fails at once.
+    // Without its input, the workflow fails immediately.
     const broken = await stack.temporal.client.workflow.start('exportWorkflow', {
       ...{ workflowId: `${stack.connection}-broken`, taskQueue: stack.taskQueue, args: [] },
     });

@@ -245,7 +245,7 @@ describe('a worker whose connection to Temporal dies', () => {
   };
 
   it('is not ready 30 s after the first failure, logs the cause once, and recovers without a restart', async () => {
-    // All at once, because each takes a minute of waiting.
+    // All immediately, because each takes a minute of waiting.
     const outcomes = await Promise.allSettled(
       Object.entries(deaths).map(async ([name, prepare]) => {
         const death = await prepare();
@@ -257,7 +257,7 @@ describe('a worker whose connection to Temporal dies', () => {
     expect(outcomes.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []))).toEqual([]);
   });
 
-  it('looks at once for new credentials on SIGHUP', async () => {
+  it('looks immediately for new credentials on SIGHUP', async () => {
     let valid = 'first';
     let refused = 0;
     const { address } = await gate({

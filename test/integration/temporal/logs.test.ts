@@ -8,7 +8,7 @@ import { endLocks, fileIn, timeEntriesCsv, writeBack } from '../../support/write
 
 type Line = Record<string, unknown> & { readonly message: string };
 
-describe('the log of a worker as JSON', () => {
+describe('the log in the worker as JSON', () => {
   let stack: Stack;
   afterEach(async () => {
     await endLocks(stack);
@@ -101,7 +101,7 @@ describe('the log of a worker as JSON', () => {
     ['a wrong option', ['--health', 'here'], 2],
     ['an unknown option', ['--helth', '1'], 2],
     ['a missing configuration', ['--config', '/nowhere.yaml'], 2],
-  ])('is JSON also if the worker cannot start: %s', async (_, args, exitCode) => {
+  ])('is JSON even if the worker cannot start: %s', async (_, args, exitCode) => {
     stack = await startStack({ resources: '[projects]' });
     const place = ['worker', '--config', stack.configFile, '--log-format', 'json', ...args];
     const { code, stdout, stderr } = await runCommand(stack, place);

@@ -91,7 +91,7 @@ describe('the packed package', () => {
     }
   });
 
-  it('contains every file to which its pages link', async () => {
+  it('contains every file that its pages link to', async () => {
     const entries = await readdir(installed, { recursive: true, withFileTypes: true });
     const pages = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.md'));
     expect(pages.length).toBeGreaterThan(25);
@@ -121,7 +121,7 @@ describe('the packed package', () => {
     expect(linted.code, linted.printed).toBe(0);
   });
 
-  it('type-checks in an application with `NodeNext` and with `Bundler`, also without skipLibCheck', async () => {
+  it('type-checks in an application with `NodeNext` and with `Bundler`, even without skipLibCheck', async () => {
     for (const args of [
       ['-p', '.'],
       ['-p', '.', '--noEmit', '--module', 'ESNext', '--moduleResolution', 'Bundler'],
@@ -186,7 +186,7 @@ describe('the packed package', () => {
     expect(printed).toMatch(/pass 1\b/);
   });
 
-  it('runs the demo, also without DuckDB in the application', async () => {
+  it('runs the demo, even without DuckDB in the application', async () => {
     const { temporalCli, versitygw } = inject('servers');
     const env = {
       ...process.env,

@@ -37,7 +37,7 @@ describe('WorktrackPlugin in a worker of the user', () => {
     expect((await stack.export()).outcome).toBe('refused');
     workers[1].shutdown();
     await other;
-    // The other worker has ended; this one may go on using them.
+    // The other worker has ended; this one may continue using them.
     expect(await openSockets(service)).toBeGreaterThan(0);
     workers[0].shutdown();
     await serving;

@@ -136,7 +136,7 @@ describe('the nightly Schedule', () => {
     expect(note).toBe('Resumed by worktrack; earlier: moving house');
   });
 
-  it('starts connections at times that their names distribute over the jitter', async () => {
+  it('starts connections at times distributed over the jitter by their names', async () => {
     stack = await startStack({ resources: '[projects]' });
     const names = Array.from({ length: 12 }, (_, i) => `${stack.connection}-${i}`);
     const startsOf = () =>

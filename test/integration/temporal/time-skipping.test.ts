@@ -62,7 +62,7 @@ describe('nightly exports over four months, in the time-skipping server', () => 
       expect(result.outcome).toBe('published');
       // Not by a query: this server loses one that comes as the mirror continues as new, and may then stop its clock.
       checkpoints.push(await publishedCheckpoint(stack));
-      // Each night sweeps once.
+      // Each run sweeps once.
       const kept = await stack.store.listFolders('time-entries/snapshots/');
       expect(kept.length).toBeGreaterThanOrEqual(Math.min(night + 1, RETENTION_DAYS));
       expect(kept.length).toBeLessThanOrEqual(RETENTION_DAYS + 1);
@@ -76,7 +76,7 @@ describe('nightly exports over four months, in the time-skipping server', () => 
     const { rows } = await readSnapshot(stack.store, 'time-entries');
     expect(new Set(rows.map((row) => row.id))).toEqual(ever);
     expect(rows.length).toBe(ever.size);
-    // 120 nights take 100 s alone, and several times as long beside other tests.
+    // 120 runs take 100 s alone, and several times as long next to other tests.
   }, 900_000);
 });
 

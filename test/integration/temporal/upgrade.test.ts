@@ -13,7 +13,7 @@ const ACTIVITIES = {
 const build = (name: string): string =>
   fileURLToPath(new URL(`../../support/upgrade/${name}.mjs`, import.meta.url));
 
-/** The way in which a release stays compatible with the ones before it (docs/how-to/upgrade.md), by an example. */
+/** The way that a release stays compatible with the ones before it (docs/how-to/upgrade.md), by an example. */
 describe('a workflow that an earlier release started', () => {
   let stack: Stack;
   let connection: NativeConnection;
@@ -79,7 +79,7 @@ describe('a workflow that an earlier release started', () => {
       await counts(2);
       const state = () => started.query<{ counted: number; reported: number }>('state');
       await until(async () => (await state()).counted === 4, 'its state has passed on');
-      // What the earlier release did without the new step is not made up for.
+      // The new step does not run for what the earlier release did.
       expect((await state()).reported).toBeLessThan(4);
       expect((await state()).reported).toBeGreaterThan(0);
     });

@@ -44,7 +44,7 @@ describe('worker deployment versioning', () => {
     await expect.poll(() => versionOf(workflowId), { timeout: 60_000 }).toEqual(expected);
   }
 
-  it('pins an export to the build on which it started, and moves its mirror to the next', async () => {
+  it('pins an export to the build that it started on, and moves its mirror to the next', async () => {
     stack = await startStack({
       simulator: { awkward: false, counts: { projects: 30 } },
       resources: '[projects]',

@@ -46,7 +46,7 @@ describe('the health of a worker', () => {
     expect(await ask(port, '/healthz')).toBeNull();
   });
 
-  it('is alive and not ready while Temporal is out of reach', async () => {
+  it('is alive and not ready while Temporal is unreachable', async () => {
     const port = await freePort();
     const command = startCommand(stack, [...args(), '--address', '127.0.0.1:9', '--health', String(port)]);
     await becomes(port, '/healthz', 200, command);

@@ -177,7 +177,7 @@ describe('alerts of runs', () => {
     expect(JSON.stringify(await allEvents())).not.toContain('hook-slack-secret');
   });
 
-  it('also cover runs without an export, such as one by the update sync', async () => {
+  it('cover runs without an export, such as one by the update sync', async () => {
     await started(notifyOf('slack'));
     await stack.export();
     refuse();
@@ -221,7 +221,7 @@ describe('alerts of runs', () => {
 });
 
 describe('alerts of other events', () => {
-  it('tell of new columns, of warnings, and of a run that the delete limit stopped', async () => {
+  it('report new columns, of warnings, and of a run that the delete limit stopped', async () => {
     stack = await startStack({
       simulator: { awkward: false, counts: { projects: 60 } },
       resources: '[projects]',
@@ -250,7 +250,7 @@ describe('alerts of other events', () => {
     expect(shown('pagerduty').join('\n')).toContain('new column "billable" (boolean)');
   });
 
-  it('tell of rows that a write-back did not write, once for each batch', async () => {
+  it('report rows that a write-back did not write, once for each batch', async () => {
     const service = await RowService.start();
     try {
       stack = await startWriteBackStack({ baseUrl: service.url, yaml: notifyOf('slack') });

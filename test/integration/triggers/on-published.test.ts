@@ -104,7 +104,7 @@ describe('the workflow of onPublished', () => {
     await executions(4);
   });
 
-  it('starts once if the answer to its start is lost, also if it has ended before the next attempt', async () => {
+  it('starts once if the answer to its start is lost, even if it has ended before the next attempt', async () => {
     await started('[projects]');
     const ended: string[] = [];
     const failAndEnd: ActivityInterceptorsFactory = ({ info }) => ({
@@ -148,7 +148,7 @@ describe('the workflow of onPublished', () => {
     await executions(1);
   });
 
-  it('that cannot be started in five nights does not undo the runs, which warn; the next run starts all, each once', async () => {
+  it('that cannot be started in five runs does not undo the runs, which warn; the next run starts all, each once', async () => {
     await started('[projects]');
     await startWith(rejecting(5));
     const nights: RunReport[] = [];
@@ -245,7 +245,7 @@ describe('the workflow of onPublished', () => {
     await executions(1);
   });
 
-  it('also starts after a run without an export and a rollback, and neither after a failed run nor after a purge', async () => {
+  it('starts after a run without an export and a rollback, and neither after a failed run nor after a purge', async () => {
     await started('[projects]');
     await startWith(losingAnswer());
     const first = (await stack.export()).runs[0]!;

@@ -98,7 +98,7 @@ describe('a row that is in two files', () => {
     expect(copies()).toEqual(once(rows));
   });
 
-  it('stops a batch in which it has changed, unless it is to be written again', async () => {
+  it('stops a batch where it has changed, unless it is to be written again', async () => {
     const rows = numbered(20);
     await write(csv(rows));
     const changed = csv([...rows.slice(0, 12), ['r12', 9999], ...numbered(3, 100)]);

@@ -45,7 +45,7 @@ function draw(random: Random): Round {
   return { rows, closed: [...new Set(closed)], stops };
 }
 
-describe(`batches that are stopped at random rows and repeated at once (WORKTRACK_SEED=${SEED})`, () => {
+describe(`batches that are stopped at random rows and repeated immediately (WORKTRACK_SEED=${SEED})`, () => {
   const random = seededRandom(SEED);
   let stack: Stack;
   let service: RowService;
@@ -115,7 +115,7 @@ describe(`batches that are stopped at random rows and repeated at once (WORKTRAC
     const { rows, closed, stops } = round;
     service.records.length = 0;
     const isOrderly = stops.every(({ kind }) => kind === 'refused' || kind === 'expired');
-    // Without a kill, a row that was written must not be sent again: the service forgets its key at once.
+    // Without a kill, a row that was written must not be sent again: the service forgets its key immediately.
     service.retentionMs = isOrderly ? -1 : Number.POSITIVE_INFINITY;
     const file = await fileIn(stack, timeEntriesCsv(rows, from));
     const { batchId } = await stage(stack, { resource: 'time-entries', file });

@@ -177,7 +177,7 @@ describe('rows that the service refuses', () => {
     });
   });
 
-  it('are rejected at once if the status is about the content, whatever the words are', async () => {
+  it('are rejected immediately if the status is about the content, whatever the words are', async () => {
     for (const status of [400, 409, 422]) {
       service.records.length = 0;
       const body = '{"message":"Rate limit of the week exceeded."}';

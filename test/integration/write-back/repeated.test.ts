@@ -16,12 +16,12 @@ import {
   writeBack,
 } from '../../support/write-back.js';
 
-describe('a batch that is repeated at once', () => {
+describe('a batch that is repeated immediately', () => {
   let stack: Stack;
   let service: RowService;
   beforeEach(async () => {
     service = await RowService.start();
-    // The service forgets each key at once: a row that is sent twice is two records.
+    // The service forgets each key immediately: a row that is sent twice is two records.
     service.retentionMs = -1;
     stack = await startWriteBackStack({ baseUrl: service.url });
     await stack.startWorker();

@@ -6,7 +6,7 @@ import { mirror, stack, started } from './recorder.js';
 /** The last one has a second run of the same day, whose first snapshot a sweep removes a day later. */
 const NIGHTS = 5;
 
-it('records nights on which snapshots expire', async () => {
+it('records runs that expire snapshots', async () => {
   const env = await TestWorkflowEnvironment.createTimeSkipping(
     timeSkippingOptions(inject('servers').testServer),
   );

@@ -7,7 +7,7 @@ import { historiesOf } from '../../support/histories.js';
 import { type Stack, type StackOptions, startStack } from '../../support/stack.js';
 
 /**
- * The `*.record.ts` files beside this one are not tests. They run each workflow through its relevant paths on a real server
+ * The `*.record.ts` files next to this one are not tests. They run each workflow through its relevant paths on a real server
  * and write its history to `histories/<workflow>.<path>.json`. Run them (`npm run replay:record`) after an intended change of
  * a workflow's behaviour.
  */

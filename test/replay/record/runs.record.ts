@@ -21,7 +21,7 @@ it('records exports and increments', async () => {
   await mirror('runs');
 });
 
-it('records runs in memory, one that goes on in the lake, and one after a failed run', async () => {
+it('records runs in memory, one that continues in the lake, and one after a failed run', async () => {
   await started({ resources: '[projects]', yaml: '    sync: { pageSize: 15 }\n' });
   await stack.export();
   stack.simulator.admin.advance(60 * 60_000);

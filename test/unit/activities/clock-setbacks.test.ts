@@ -55,7 +55,7 @@ describe('The first page of an increment', () => {
     expect(await asked(() => Date.now() - 9 * HOUR, { updatedSince: chosen })).toEqual([chosen]);
   });
 
-  it('is requested from an earlier time also if a person chose one that moves the checkpoint', async () => {
+  it('is requested from an earlier time even if a person chose one that moves the checkpoint', async () => {
     const chosen = toUtcSeconds(START - 2 * HOUR);
     expect(await asked(() => Date.now(), { updatedSince: chosen })).toEqual([chosen]);
     const [first, second] = await asked(() => Date.now() - 9 * HOUR, { updatedSince: chosen });

@@ -78,7 +78,7 @@ describe('A list that never ends', () => {
     expect(requests.length).toBeGreaterThanOrEqual(500);
     // Pages may have been requested in advance.
     expect(requests.length).toBeLessThanOrEqual(good + 502);
-    // The rows, one further copy of those that are repeated, and what a stage says beside them.
+    // The rows, one further copy of those that are repeated, and what a stage says next to them.
     expect(stagedBytes).toBeLessThan(60_000 + 90 * good * PAGE);
   });
 
@@ -113,7 +113,7 @@ describe('A list that never ends', () => {
     expect(sizes[0]! - short[0]!).toBeLessThan(400 * 14);
   });
 
-  it('ends after `giveUpAfter` without a new key, also if the pages come slowly', async () => {
+  it('ends after `giveUpAfter` without a new key, even if the pages come slowly', async () => {
     const { requests, error } = await read({
       answer: thenEndless(() => []),
       msPerRequest: 60_000,
@@ -124,7 +124,7 @@ describe('A list that never ends', () => {
     expect(requests.length).toBeLessThan(75);
   });
 
-  it('ends after `giveUpAfter` also if each page takes a call of its own', async () => {
+  it('ends after `giveUpAfter` even if each page takes a call of its own', async () => {
     const slow = { answer: thenEndless(() => []), msPerRequest: 40_000, run: { giveUpAfterMs: 60_000 } };
     for (const options of [slow, { ...slow, msPerRequest: 4000, pagesPerCall: 1 }]) {
       let pages = 0;

@@ -153,7 +153,7 @@ describe('A list that is read again from its beginning', () => {
     },
   );
 
-  it('goes on when the service answers again', async () => {
+  it('continue when the service answers again', async () => {
     let out = 0;
     const { result, error } = await read({
       attempts: 4,

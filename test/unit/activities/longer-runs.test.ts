@@ -55,7 +55,7 @@ async function rowsOf({ key }: StagedChunk): Promise<string[]> {
   return (await readPart(lake.store, key)).map(({ cells }) => cells.join(':'));
 }
 
-describe('A longer run', () => {
+describe('A merged chunk', () => {
   it('has the newest row of each key, and the current header', async () => {
     const { chunks, duplicates, shifted } = await merged(
       [await chunk(0, ['a:2', 'c:1', 'e:1'], {}, 2), await chunk(0, ['a:1', 'b:1', 'c:1:later'])],

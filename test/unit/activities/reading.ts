@@ -67,7 +67,7 @@ export interface ReadOptions {
 
 let runs = 0;
 
-/** Reads a list with `extractPages`, one call after the other as the mirror makes them, until it ends or fails. */
+/** Reads a list with `extractPages`, calls in turn as the mirror makes them, until it ends or fails. */
 export async function readList(options: ReadOptions): Promise<Reading> {
   const { store, answer, pagesPerCall = Number.POSITIVE_INFINITY, attempts = 1, msPerRequest = 0 } = options;
   const requests: Asked[] = [];

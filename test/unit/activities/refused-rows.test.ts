@@ -42,7 +42,7 @@ describe('held rows', () => {
 });
 
 describe('rows that wait for a limit', () => {
-  it('wait longer each time, and are due at once when another row was accepted', () => {
+  it('wait longer each time, and are due immediately when another row was accepted', () => {
     const rows = new LimitedRows<string>(null);
     rows.refused('a', 5);
     expect(rows.wait('a', 1000)).toBe(true);

@@ -121,7 +121,7 @@ describe('an attempt at sending rows', () => {
     expect(await outcomes()).toEqual(['created', 'rejected', 'rejected']);
   });
 
-  it('stops after a few rows if the service refuses all, also if many chunks have no row to send', async () => {
+  it('stops after a few rows if the service refuses all, even if many chunks have no row to send', async () => {
     await plan(400, 10);
     // Rows of an attempt so long ago that they are not sent again: in every chunk but a few.
     const tried = Array.from({ length: 10 }, (_, index): LoggedRow => [index, 'tried', null, null, null]);
@@ -155,7 +155,7 @@ describe('an attempt at sending rows', () => {
     expect(await outcomes()).toEqual(['unknown', 'created']);
   });
 
-  it('waits for a limit anew if an earlier attempt of the call has had a row accepted', async () => {
+  it('waits for a limit again if an earlier attempt of the call has had a row accepted', async () => {
     await plan(1, 10);
     const limit = { status: 403, body: '{"message":"Rate limit exceeded."}' };
     service.respond = ({ number }) => (number <= 2 ? limit : null);

@@ -95,7 +95,7 @@ describe('A message', () => {
     expect(new Set(keys).size).toBe(ALERT_EVENTS.length - 1);
   });
 
-  it('in JSON names its event, its problems and what is over', () => {
+  it('in JSON names its event, its problems and what has ended', () => {
     expect(renderAlert('json', exampleAlert('acme', 'schema-change', AT), null)).toEqual({
       event: 'schema-change',
       reminder: false,

@@ -109,7 +109,7 @@ class World {
     }
   }
 
-  /** What was received since the last call: the kind of each message and what it names. */
+  /** What was received since the last call: the kind of each message and its subjects. */
   take(): string[] {
     return this.received
       .splice(0)
@@ -132,7 +132,7 @@ const ALL: readonly AlertEvent[] = [
 ];
 
 describe('Alerts', () => {
-  it('send a failure at once, and one message when all is well again', () => {
+  it('send a failure immediately, and one message when all is well again', () => {
     const world = new World();
     world.failed('acme');
     expect(world.take()).toEqual(['alert | failure | +acme failure tasks']);
@@ -169,7 +169,7 @@ describe('Alerts', () => {
     expect(world.take()).toEqual(['alert | recovery | -acme failure tasks']);
   });
 
-  it('tell of another cause as news', () => {
+  it('report another cause as news', () => {
     const world = new World();
     world.failed('acme');
     world.pass(DAY_MS);
@@ -195,7 +195,7 @@ describe('Alerts', () => {
     expect(message!.news).toHaveLength(20);
   });
 
-  it('drop a failure that is over before it is sent', () => {
+  it('drop a failure that has ended before it is sent', () => {
     const world = new World();
     world.failed('acme');
     world.failed('other');
@@ -272,7 +272,7 @@ describe('Alerts', () => {
     expect(world.received.map(({ target, event }) => [target, event])).toEqual([['checks', 'recovery']]);
   });
 
-  it('tell of a change of the schema once, although the next run has none', () => {
+  it('report a change of the schema once, although the next run has none', () => {
     const world = new World();
     world.failed('other');
     world.take();
@@ -286,7 +286,7 @@ describe('Alerts', () => {
     expect(world.take()).toEqual([]);
   });
 
-  it('tell of each batch with rows that were not written, without reminders and recoveries', () => {
+  it('report each batch with rows that were not written, without reminders and recoveries', () => {
     const world = new World();
     const batch = (mark: string): void =>
       world.report('acme', [

@@ -40,7 +40,7 @@ const TARGETS: readonly (AlertTarget & { readonly vendor: Vendor; readonly forma
 
 type Run = ReportAlertsInput['runs'][number];
 
-/** What happens to one connection in one night; `null`: all is published. */
+/** What happens to one connection in one run; `null`: all is published. */
 interface Night {
   readonly run?: (resource: string) => Partial<Run>;
   /** No run starts. */
@@ -56,9 +56,9 @@ const only =
   (resource: string): Partial<Run> =>
     resource === name ? run : {};
 
-/** The script of the month. @param night from 1 */
+/** The script of the month. @param run from 1 */
 function nightOf(connection: number, night: number): Night {
-  // The service is down for everybody for three nights.
+  // The service is down for everybody for three runs.
   if (night >= 3 && night <= 5)
     return {
       run: () => failed('Transient', 'GET list: status 503. The service gave no answer for 6h; gave up.'),

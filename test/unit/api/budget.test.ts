@@ -56,7 +56,7 @@ describe('concurrency', () => {
   });
 });
 
-describe('a lease at once', () => {
+describe('a lease immediately', () => {
   test('is granted up to the limit, and never before a waiting request', async () => {
     const one = budget(2);
     const first = one.tryAcquire();
@@ -197,7 +197,7 @@ describe('aborting', () => {
 });
 
 describe('pace', () => {
-  test('it stays between its floor and its ceiling, and the concurrency is at least one', () => {
+  test('the pace stays between its floor and its ceiling, and the concurrency is at least one', () => {
     const ceiling = fc.record({
       concurrency: fc.integer({ min: 1, max: 50 }),
       perSecond: fc.integer({ min: 1, max: 99 }),

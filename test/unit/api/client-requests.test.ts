@@ -51,7 +51,7 @@ describe('listPage', () => {
     expect(error).toMatchObject({ status: 404, resource: 'tasks', serviceMessage: 'Unknown resource' });
   });
 
-  test('another 4xx throws RejectedError at once, with status and cursor', async () => {
+  test('another 4xx throws RejectedError immediately, with status and cursor', async () => {
     const { url, seen } = await service((_, response) => json(response, 410, { message: 'Cursor expired' }));
     const error = await rejection(client(url).listPage({ ...TASKS, cursor: cursor('c9') }, parseJson));
     expect(error).toBeInstanceOf(RejectedError);

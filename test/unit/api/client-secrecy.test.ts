@@ -151,7 +151,7 @@ describe('a record id never appears', () => {
     expect(error.message).toContain(`PUT ${url}/api/public/v2/calendar-entries/<source>/<sourceKey> `);
   });
 
-  test('and a short id does not change longer words and numbers', async () => {
+  test('a short id does not change longer words and numbers', async () => {
     const { url } = await service((_, response) => json(response, 500, { message: 'No 4 in 2024, id=4.' }));
     const request = { resource: 'projects', path: 'projects', id: '4' };
     expect(await rejection(client(url, { retry: ONCE }).fetchById(request, parseJson))).toMatchObject({

@@ -19,7 +19,7 @@ describe('retries', () => {
     expect(seen).toHaveLength(4);
   });
 
-  test('it gives up after the configured attempts, with the last error', async () => {
+  test('the client gives up after the configured attempts, with the last error', async () => {
     const { url, seen } = await service((_, response) => json(response, 503, { message: 'Down' }));
     const error = await rejection(client(url).listPage(TASKS, parseJson));
     expect(error).toBeInstanceOf(TransientError);
@@ -70,7 +70,7 @@ describe('retries', () => {
     expect(new Set(waits)).toEqual(new Set(['rate-limit']));
   });
 
-  test('a date in Retry-After is relative to the clock of the service', async () => {
+  test('a date in Retry-After is relative to the clock in the service', async () => {
     const { url } = await service((_, response) =>
       json(
         response,
@@ -111,7 +111,7 @@ describe('limits under other names', () => {
     expect((error as Error).message).not.toContain('<');
   });
 
-  test('the reason phrase is evidence too', async () => {
+  test('the reason phrase is evidence', async () => {
     const error = await outcome((response) => response.writeHead(403, 'rate limit exceeded').end());
     expect(error).toMatchObject({ kind: 'transient', evidence: 'words' });
   });

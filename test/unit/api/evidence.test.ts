@@ -167,7 +167,7 @@ describe('a refusal with evidence of a limit is transient', () => {
     expect(classifyResponse(response, MAPPING, 'read')).toMatchObject({ kind, evidence });
   });
 
-  test('a configured refusal is judged by its evidence too', () => {
+  test('a configured refusal is judged by its evidence', () => {
     const mapping = { refused: [400, 404, 451], transient: [] };
     for (const status of mapping.refused) {
       const limited = answer(status, says('Quota exceeded'));

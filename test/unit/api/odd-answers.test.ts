@@ -169,7 +169,7 @@ describe('a list that answers 404', () => {
     expect(seen).toHaveLength(4);
   });
 
-  test('with a cursor, or for the first time, is reported at once', async () => {
+  test('with a cursor, or for the first time, is reported immediately', async () => {
     const { url, seen } = await missing();
     expect(await rejection(client(url).listPage(TASKS, rowsOf))).toMatchObject({ kind: 'not-found' });
     const later = { ...TASKS, wasRead: true, cursor: cursor('c') };
@@ -218,7 +218,7 @@ describe('Retry-After', () => {
     [503, null],
     [403, expect.objectContaining({ scope: 'grant' })],
   ])(
-    'of %i that is longer than giveUpAfter ends at once, with its length and text',
+    'of %i that is longer than giveUpAfter ends immediately, with its length and text',
     async (status, refusal) => {
       const { url, seen } = await waiting(status, '86400');
       const error = await rejection(client(url, { giveUpAfterMs: 6 * HOUR }).listPage(TASKS, rowsOf));

@@ -89,7 +89,7 @@ describe('a write counts as not sent', () => {
     expect(seen).toHaveLength(0);
   });
 
-  test('when it is aborted while it waits for a connection, at once', async () => {
+  test('when it is aborted while it waits for a connection, immediately', async () => {
     const controller = new AbortController();
     const sockets: Socket[] = [];
     const server = createServer((socket) => {

@@ -82,7 +82,7 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A client without jitter: it retries at once unless the service requires a wait. */
+/** A client without jitter: it retries immediately unless the service requires a wait. */
 export function client(baseUrl: string, options: Partial<ServiceClientOptions> = {}): ServiceClient {
   process.env[KEY_VARIABLE] ??= KEY;
   const made = createServiceClient({

@@ -191,7 +191,7 @@ describe('the Dockerfile', () => {
     expect(copied.filter((path) => !allowed.includes(`!${path.replace(/^\.\//, '')}`))).toEqual([]);
   });
 
-  it('installs from the lock file, and builds and runs what package.json names', () => {
+  it('installs from the lock file, and builds and runs the scripts in package.json', () => {
     const { scripts, bin } = JSON.parse(read('package.json')) as {
       scripts: Record<string, string>;
       bin: { worktrack: string };

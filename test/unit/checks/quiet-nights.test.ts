@@ -10,7 +10,7 @@ const NIGHTS = Number(process.env.WORKTRACK_NIGHTS ?? 8);
 const DAY = 86_400_000;
 /** A Friday. */
 const START = Date.parse('2026-11-20T02:00:00Z');
-/** Days without work, beside Saturdays and Sundays, from the start. */
+/** Days without work, next to Saturdays and Sundays, from the start. */
 const HOLIDAYS = new Set([10, 35, 36, 42]);
 
 /** The checks that the documentation shows. */
@@ -29,7 +29,7 @@ describe(`the checks of the documentation (seed ${SEED})`, () => {
     ['a large resource', 1500, 12],
     ['a resource that grows by half in its first two weeks', 1000, 50],
   ])(
-    `stop and warn of nothing in ${NIGHTS} nights with weekends and holidays: %s`,
+    `stop and warn of nothing in ${NIGHTS} nightly runs with weekends and holidays: %s`,
     { timeout: 120_000 },
     async (_, first, perDay) => {
       const random = seededRandom(SEED);

@@ -19,10 +19,10 @@ const CHECKS = `[
   { oneOf: { status: [open, closed] } },
   { range: { durationSeconds: { min: 0, max: 86400 } } },
   { newest: { field: changedAt, maxAge: 3d }, onFail: stop } ]`;
-/** For resources that are read in full each night. */
+/** For resources that are read in full each run. */
 const OF_RUN = ', { rows: { min: 60 }, of: run } ]';
 
-/** A night whose data have a defect: what the service lists, which run reads it, and the checks that must name it. */
+/** A run whose data have a defect: what the service lists, which run reads it, and the checks that must name it. */
 interface Defect {
   /** Absent: an increment shows it, too. */
   readonly run?: RunOptions;

@@ -7,7 +7,7 @@ describe('the deployment version of a worker', () => {
     expect(readDeployment({}, { WORKTRACK_DEPLOYMENT_NAME: '', WORKTRACK_BUILD_ID: '' })).toBeUndefined();
   });
 
-  it('comes from the options, else from the environment', () => {
+  it('comes from the options, or from the environment', () => {
     const env = { WORKTRACK_DEPLOYMENT_NAME: 'tracking', WORKTRACK_BUILD_ID: '41' };
     expect(readDeployment({}, env)).toEqual({ deploymentName: 'tracking', buildId: '41' });
     expect(readDeployment({ buildId: '42' }, env)).toEqual({ deploymentName: 'tracking', buildId: '42' });

@@ -6,7 +6,7 @@ import { ConfigurationError } from '../../../src/core/configuration-error.js';
 import { failed, report } from './support.js';
 
 describe('the exit code of an export', () => {
-  it('is 0 when everything was published, with warnings too', () => {
+  it('is 0 when everything was published, even with warnings', () => {
     expect(exitCodeOf({ outcome: 'published', runs: [report({ warnings: ['a gap'] })] })).toBe(0);
   });
 

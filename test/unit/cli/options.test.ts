@@ -17,7 +17,7 @@ describe('options', () => {
       expect(() => positive('--rows', text)).toThrow(UsageError);
   });
 
-  it('set how long a server may be out of reach: one minute by default', () => {
+  it('set how long a server may be unreachable: one minute by default', () => {
     expect(reachTimeoutMs({})).toBe(60_000);
     expect(reachTimeoutMs({ WORKTRACK_REACH_TIMEOUT: '2s' })).toBe(2000);
     expect(() => reachTimeoutMs({ WORKTRACK_REACH_TIMEOUT: 'soon' })).toThrow(/WORKTRACK_REACH_TIMEOUT/);

@@ -20,7 +20,7 @@ describe('the pauses of export --local', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('are the periods between two commands, also after one that was killed', () => {
+  it('are the periods between two commands, even after one that was killed', () => {
     const first = PauseLog.open(folder);
     vi.advanceTimersByTime(HOUR);
     expect(first.since(START)).toBe(0);
@@ -34,7 +34,7 @@ describe('the pauses of export --local', () => {
     first.close();
   });
 
-  it('are also the periods in which the machine slept', () => {
+  it('are also the periods when the machine slept', () => {
     const log = PauseLog.open(folder);
     vi.setSystemTime(START + 8 * HOUR);
     expect(log.since(START)).toBe(8 * HOUR);

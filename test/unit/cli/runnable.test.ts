@@ -87,7 +87,7 @@ describe('the command in a hint', () => {
     expect(commandPrefix(started(at('gone.js')))).toBe('worktrack');
   });
 
-  it('has the options with which the user found the configuration and the servers', () => {
+  it('has the options that led the user to the configuration and the servers', () => {
     const main = put(at('clone/dist/src/cli/main.js'));
     const options: Started['options'] = {
       ...{ config: 'my file.yaml', address: 'temporal:7233', connection: ['acme'], taskQueue: 'q' },

@@ -45,7 +45,7 @@ describe('a command on several connections', () => {
     expect(ended[6]).toMatchObject({ result: null, failure: { code: 2 } });
   });
 
-  it('tries other servers only briefly once one is out of reach', async () => {
+  it('tries other servers only briefly once one is unreachable', async () => {
     const limits: number[] = [];
     const ended = await eachConnection(many.slice(0, 2 * PARALLEL_CONNECTIONS), async (_, timeoutMs) => {
       limits.push(timeoutMs);

@@ -66,7 +66,7 @@ describe('a table', () => {
 });
 
 describe('the size of the terminal', () => {
-  it('comes from the terminal, else from the environment, as under `watch`', () => {
+  it('comes from the terminal, or from the environment, as under `watch`', () => {
     expect(terminalWidth({ isTTY: true, columns: 120 }, { COLUMNS: '80' })).toBe(120);
     expect(terminalWidth({}, { COLUMNS: '80' })).toBe(80);
     expect(terminalWidth({}, {})).toBe(Number.POSITIVE_INFINITY);

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Fairness } from '../../../src/core/fairness.js';
 
-/** Fairness with which work counts as long at once. */
+/** Fairness that counts all work as long. */
 const strict = () => new Fairness({ longMs: 0, graceMs: 0 });
 
 describe('the fairness between connections in one process', () => {

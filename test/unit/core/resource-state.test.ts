@@ -105,7 +105,7 @@ describe('the state of a resource', () => {
     expect(new Set(TABLE.map(([, state]) => state))).toEqual(new Set(RESOURCE_STATES));
   });
 
-  it('is fresh up to the age limit, and stale from then on, for alerts and metrics as well', () => {
+  it('is fresh up to the age limit, and stale from then on, in alerts and metrics', () => {
     const dataFrom = AT - 3 * HOUR;
     expect(ageOfData(dataFrom, AT)).toBe(3 * HOUR);
     for (const [maxAgeMs, fresh] of [
@@ -125,7 +125,7 @@ describe('the state of a resource', () => {
     expect(judgeResource(QUIET, { maxAgeMs: 4 * HOUR, at: checkAt! }).fresh).toBe(false);
   });
 
-  it('is behind schedule if no run counts since the last scheduled one, for alerts as well', () => {
+  it('is behind schedule if no run counts since the last scheduled one, in alerts', () => {
     const due = Date.parse('2026-11-22T02:00:00Z');
     const cases = [
       [null, due, due + HOUR, null],

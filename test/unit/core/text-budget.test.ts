@@ -81,7 +81,7 @@ describe('A text budget', () => {
     for (let max = 40; max < 60; max++) expect(cutText('😀'.repeat(100), max).isWellFormed()).toBe(true);
   });
 
-  it('keeps the first warnings, and counts the others, also if it is applied again', () => {
+  it('keeps the first warnings, and counts the others, even if it is applied again', () => {
     const many = Array.from({ length: 100 }, (_, at) => `warning ${at}`);
     const once = limitWarnings(many);
     expect(once).toHaveLength(21);

@@ -76,7 +76,7 @@ describe('The reader of times', () => {
     );
   });
 
-  it('rejects a text in which any character is another one', () => {
+  it('rejects a text where any character is another one', () => {
     for (const text of ['2026-11-21', '2026-11-21T02:00:00.123+01:00', '2026-11-21T02:00Z'])
       for (const at of text.slice(0, -1).split('').keys())
         for (const other of ['x', ' ', ':', '٣'])

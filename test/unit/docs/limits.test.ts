@@ -20,7 +20,7 @@ const CONSTANTS: Readonly<Record<string, readonly [name: string, path?: string]>
   'length of a cursor': ['MAX_CURSOR_BYTES'],
   'restarts of a list': ['MAX_RESTARTS'],
   'times that a page size is halved': ['MAX_SHRINKS'],
-  'runs after which a larger page size': ['TRY_LARGER_AFTER_RUNS'],
+  'runs until a larger page size': ['TRY_LARGER_AFTER_RUNS'],
   'second and third readings': ['MAX_REREADS'],
   'pages in a row without': ['MAX_PAGES', 'src/lake/run'],
   'data columns of a resource': ['MAX_COLUMNS'],
@@ -37,38 +37,38 @@ const CONSTANTS: Readonly<Record<string, readonly [name: string, path?: string]>
   'values of a check': ['MAX_VALUES', 'src/config'],
   'least characters of `masking.secret`': ['LEAST_CHARACTERS'],
   'bytes of one row of the input': ['MAX_RECORD_BYTES'],
-  'published values from which': ['ENOUGH_VALUES'],
+  'published values that decide': ['ENOUGH_VALUES'],
   'rows of one chunk': ['MAX_CHUNK_ROWS'],
   'time between two writes of the receipts': ['FLUSH_EVERY_MS'],
-  'rows in a row that fail': ['MAX_CONSECUTIVE_FAILURES'],
+  'failed rows in a row': ['MAX_CONSECUTIVE_FAILURES'],
   'least digits that name a batch': ['MIN_DIGITS', 'src/write-back'],
   'notices handled at the same time': ['MAX_NOTICES'],
   'bytes of notices held': ['MAX_HELD_BYTES', 'src/webhook'],
-  'time for which a receiver waits': ['WAIT_MS', 'src/webhook'],
+  'time until a receiver': ['WAIT_MS', 'src/webhook'],
   'signals for one resource': ['SPACING_MS'],
   'quiet time before a notice': ['QUIET_MS'],
   'longest wait of a notice': ['MAX_WAIT_MS', 'src/core/notices'],
   'time after a message': ['COLLECT_MS'],
-  'time for which a recovery': ['RECOVERY_MS'],
+  'longest wait of a recovery': ['RECOVERY_MS'],
   'first reminder of a problem': ['FIRST_REMINDER_MS'],
   'characters of a Slack message': ['MAX_CHARACTERS', 'alerts/slack'],
   'characters of a summary': ['MAX_SUMMARY', 'alerts/pagerduty'],
   'time for one message': ['TIMEOUT_MS', 'src/api/post-alert'],
   'connections in one message': ['MAX_GROUPS'],
-  'delay after which a missed start': ['SCHEDULE_GRACE_MS'],
+  'delay until a missed start': ['SCHEDULE_GRACE_MS'],
   'memory counted for an activity': ['ACTIVITY_BYTES'],
   'memory counted for an idle worker': ['IDLE_BYTES', 'src/temporal'],
-  'mirrors and exports up to which': ['MANY_WORKFLOWS'],
+  'largest number of mirrors': ['MANY_WORKFLOWS'],
   'workflows cached otherwise': ['FEW_WORKFLOWS'],
   'time between two checks of the connection': ['PROBED_EVERY_MS'],
-  'time without Temporal after which': ['DISCONNECTED_AFTER_MS'],
-  'time after which an idle client': ['IDLE_MS', 'idle-resource'],
+  'time without Temporal until': ['DISCONNECTED_AFTER_MS'],
+  'time until an idle client': ['IDLE_MS', 'idle-resource'],
   'time after the last poll': ['WORKER_GONE_MS'],
   'longest drain': ['GIVE_UP_DRAIN_MS'],
   'connections that a command works on': ['PARALLEL_CONNECTIONS', 'src/cli'],
-  'time for which a command tries': ['REACH_TIMEOUT_MS'],
-  'age up to which a resource is fresh': ['DEFAULT_MAX_AGE_MS'],
-  'time in which a second Ctrl-C': ['SECOND_PRESS_MS'],
+  'time that a command tries': ['REACH_TIMEOUT_MS'],
+  'largest age of a fresh resource': ['DEFAULT_MAX_AGE_MS'],
+  'time when a second Ctrl-C': ['SECOND_PRESS_MS'],
   'size of a secret file': ['MAX_FILE_BYTES', 'src/core/secrets'],
   'size of the configuration file': ['MAX_CHARACTERS', 'src/config'],
   'an error message': ['MAX_MESSAGE_BYTES', 'text-budget'],
@@ -82,7 +82,7 @@ const CONSTANTS: Readonly<Record<string, readonly [name: string, path?: string]>
 /** Rows without a constant: what the value is, and the test that shows it. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'time without a new record': 'the setting itself: test/integration/faults/odd-services.test.ts',
-  'age from which a sweep removes': 'test/integration/faults/sweeps.test.ts',
+  'age of unpublished objects': 'test/integration/faults/sweeps.test.ts',
   'concurrent activities of a worker': 'the default in the help of the command, below',
 };
 
@@ -148,7 +148,7 @@ function numberOf(text: string): number {
   return value;
 }
 
-/** All ways in which the page may write a number. */
+/** All ways that the page may write a number. */
 function waysToSay(value: number): string[] {
   const grouped = value.toLocaleString('en-US');
   const of = (unit: string, size: number) =>

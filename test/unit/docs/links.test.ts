@@ -25,7 +25,7 @@ describe('the pages', () => {
     expect(PAGES[0]!.text.split(/\s+/).filter((word) => word !== '').length).toBeLessThanOrEqual(700);
   });
 
-  it('tell nobody to install what is not published: the changelog has a date for each published version', () => {
+  it('tell no one to install what is not published: the changelog has a date for each published version', () => {
     const [, published] = /^## \[\d+\.\d+\.\d+\].*\d{4}-\d\d-\d\d/m.exec(pageAt('CHANGELOG.md').text) ?? [];
     if (published !== undefined) return;
     expect(

@@ -16,7 +16,7 @@ import {
 
 const RESOURCES = '[projects, tasks, time-entries, calendar-entries]';
 
-/** One interpretation of what the spec leaves open, and what the doctor must find out about it. */
+/** One interpretation of what the API leaves open, and what the doctor must find out about it. */
 interface Interpretation {
   readonly title: string;
   readonly simulator?: SimulatorOptions;

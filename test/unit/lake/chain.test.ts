@@ -76,7 +76,7 @@ function pointerTo({ runId, changes }: Run): Pointer {
   };
 }
 
-/** The runs before a run, by following one after the other. */
+/** The runs before a run, by following in turn. */
 function ancestors(run: Run | null): RunId[] {
   const ids: RunId[] = [];
   for (let at = run; at !== null; at = at.before) ids.push(at.runId);

@@ -38,7 +38,7 @@ describe("A setback of the service's clock", () => {
     expect(updatedSinceAfterSetback(at, upTo, now, { overlapMs: 0 })).toBe(toUtcSeconds(start - 2 * SECOND));
   });
 
-  it('makes the run read everything if the time that has passed is not known', () => {
+  it('lets the run read everything if the time that has passed is not known', () => {
     expect(sinceAt({ workflow: start - 1, service: start + DAY })).toBeNull();
     expect(sinceAt({ workflow: start - DAY, service: start - DAY })).toBeNull();
     expect(sinceAt({ workflow: start + DAY, service: null })).toBeNull();

@@ -401,7 +401,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     for (const { sql } of statements) expect(sql).not.toContain('run=2026');
   });
 
-  it('reads the snapshot of a day beside the current one', async () => {
+  it('reads the snapshot of a day next to the current one', async () => {
     const resource = 'history';
     const old = await publish([column('id', 'string')], [['old']], {
       resource,

@@ -16,7 +16,7 @@ describe('a full read', () => {
     expect(isFullReadDue(last, START + 100 * WEEK, null)).toBe(false);
   });
 
-  it('is due after one for which the clock was ahead', () => {
+  it('is due after one whose clock was ahead', () => {
     const ahead = { startedAt, shifted: 0 };
     expect(isFullReadDue(ahead, START - 1, WEEK)).toBe(false);
     expect(isFullReadDue(ahead, START - 2 * HOUR, WEEK)).toBe(true);
@@ -29,7 +29,7 @@ describe('a full read', () => {
     expect(isFullReadDue(null, START, null)).toBe(false);
   });
 
-  it('is due at once after a run whose list kept shifting, and then daily until one does not', () => {
+  it('is due immediately after a run whose list kept shifting, and then daily until one does not', () => {
     const once = nextFullRead(
       { startedAt, shifted: 0 },
       { mode: 'increment', startedAt: START, shifted: true, ...PAGES },

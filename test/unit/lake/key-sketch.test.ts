@@ -8,7 +8,7 @@ const hash = (key: string): number => hashOfKey(key as SortKey);
 const BOUNDS = { pages: 500, ms: Number.POSITIVE_INFINITY };
 
 describe('A sketch of keys', () => {
-  it('never takes a key for new that was added before, also after it was stored', () => {
+  it('never takes a key for new that was added before, even after it was stored', () => {
     fc.assert(
       fc.property(fc.array(fc.string()), fc.nat(), (keys, seed) => {
         let sketch = new KeySketch();

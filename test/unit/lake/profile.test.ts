@@ -190,7 +190,7 @@ describe('A cell rule', () => {
     expect(apply(profileOf({ csv: { escapeFormulas: true } }), 'a', text)).toBe(text);
   });
 
-  it('also escapes a formula that is not well-formed UTF-8', () => {
+  it('escapes a formula that is not well-formed UTF-8', () => {
     const cell = '=\xff\xfe' as ByteString;
     expect(cellRule(profileOf({ csv: { escapeFormulas: true } }), 'a')!(cell)).toBe(`'${cell}`);
   });

@@ -38,7 +38,7 @@ const BEFORE = pointerOf(OLD_RUN);
 type Answer = 'written' | 'conflict' | 'unclear' | 'denied';
 interface Step {
   readonly answer: Answer;
-  /** Who comes to be there; `null`: nothing changes. */
+  /** The run that is there afterwards; `null`: nothing changes. */
   readonly becomes?: Pointer | 'gone';
 }
 
@@ -150,7 +150,7 @@ describe.each<[string, Pointer | null]>([
     expect((outcome as Error).message).toContain('conditional writes');
   });
 
-  it('rethrows any other failure at once', async () => {
+  it('rethrows any other failure immediately', async () => {
     const { outcome, swaps } = await swapped(before, [{ answer: 'denied' }]);
     expect(outcome).toMatchObject({ kind: 'access-denied' });
     expect(swaps).toBe(1);

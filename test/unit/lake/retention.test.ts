@@ -48,7 +48,7 @@ describe('Retention of snapshots', () => {
     expect(removed([run(24 * 90), run(25)])).toEqual([2160]);
   });
 
-  it('keeps snapshots published after the run that the pointer names', () => {
+  it('keeps snapshots published after the run in the pointer', () => {
     const runs = [run(100), run(99), run(98)];
     const current = runs[0]!.runId;
     expect(snapshotsToRemove({ published: runs, strays: [], current, settings: LAST, now: NOW })).toEqual([]);

@@ -56,7 +56,7 @@ describe('The rows of a published tree', () => {
   );
 
   it.each(['gzip', 'none'] as const)(
-    'are not read beyond the row at which the caller stops (%s)',
+    'are not read beyond the row where the caller stops (%s)',
     async (kind) => {
       const text = (): string => randomBytes(3000).toString('hex');
       const part = Array.from({ length: 500 }, (_, at) => [String(at).padStart(4, '0'), text()]);

@@ -14,7 +14,7 @@ import {
 import { bytes, profileOf } from './data-plane.js';
 
 describe('A column set', () => {
-  it('has the key first, then the columns of earlier runs, then new fields in the order in which they appear', () => {
+  it('has the key first, then the columns of earlier runs, then new fields in the order that they appear', () => {
     const set = new ColumnSet(
       ['source', 'sourceKey'],
       [

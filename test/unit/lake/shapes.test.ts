@@ -192,7 +192,7 @@ describe('The shapes of a snapshot', () => {
     expect(nextShapes(before, shape(K1))).toHaveLength(2);
   });
 
-  it('are found by the time at which a row was fetched', () => {
+  it('are found by the time when a row was fetched', () => {
     const shapes = [shape({}), shape(K1, '2026-11-21T02:00:00Z'), shape({}, '2026-11-22T02:00:00Z')];
     const at = (time: string) => shapeAt(shapes, time);
     expect(

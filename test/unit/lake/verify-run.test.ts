@@ -18,7 +18,7 @@ const part = (rows: number, first: string, last: string): PublishedPart => ({
   last: last as SortKey,
 });
 
-/** 20 rows before; 12 fetched, of which one was displaced while staging and one while merging, and one set aside. */
+/** 20 rows before; 12 fetched: one of them was displaced while staging, one while merging, and one set aside. */
 const FIRST: TaskResult = {
   task: 0,
   counts: {

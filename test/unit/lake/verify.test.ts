@@ -157,7 +157,7 @@ describe('Verifying a snapshot', () => {
     expect((await problems())[0]).toContain('tasks/latest.json');
   });
 
-  it('names a missing manifest that the pointer names', async () => {
+  it('names a missing manifest in the pointer', async () => {
     await store.remove([run.pointer.snapshot]);
     expect(await problems()).toEqual([`${run.pointer.snapshot} is missing, and tasks/latest.json names it`]);
     await store.remove([run.pointer.changes!]);
@@ -306,7 +306,7 @@ describe('Verifying a snapshot', () => {
     expect(report.problems.every((problem) => problem.includes('index'))).toBe(true);
   });
 
-  it('also checks the change log of the run', async () => {
+  it('checks the change log of the run', async () => {
     const key = part(1).replace('/snapshots/', '/changes/') as ObjectKey;
     await change(key, (body) => body.subarray(0, -1));
     expect((await problems())[0]).toContain(key);

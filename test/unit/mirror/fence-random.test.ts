@@ -24,7 +24,7 @@ interface World {
   readonly known: Knowledge[];
   /** Every state of `latest.json`, and which mirror wrote it. */
   readonly written: { readonly body: Buffer; readonly by: number }[];
-  /** The runs on which each run was based, and what its mirror had published if it adopted another chain. */
+  /** The base of each run, and what its mirror had published if it adopted another chain. */
   readonly parents: Map<RunId, readonly RunId[]>;
   by: number;
   readonly log: string[];
@@ -32,7 +32,7 @@ interface World {
 
 /**
  * Random runs, rollbacks, purges and lost results of two mirrors, while `latest.json` is lost or restored from an earlier
- * version. The test follows from outside who wrote which pointer on which run.
+ * version. The test follows from outside who wrote each pointer, and its run.
  */
 describe('the fence of two mirrors', () => {
   let mirror: InProcessMirror | undefined;

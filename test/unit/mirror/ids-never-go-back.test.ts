@@ -55,27 +55,24 @@ describe('Ids of runs and purges never go back', () => {
     expect((await verifySnapshot(mirror.store, 'tasks')).problems).toEqual([]);
   });
 
-  it.each(['the head', 'an earlier run'])(
-    'so a purge reaches %s of a clock that was ahead',
-    async (which) => {
-      await start();
-      const { admin } = mirror.simulator;
+  it.each(['the head', 'an earlier run'])('let a purge reach %s of a clock that was ahead', async (which) => {
+    await start();
+    const { admin } = mirror.simulator;
+    await mirror.run();
+    mirror.clock += HOUR;
+    const secret = admin.create('tasks', { title: 'secret value' });
+    await mirror.run();
+    mirror.clock += 60_000 - HOUR;
+    if (which === 'an earlier run') {
+      admin.update('tasks', admin.records('tasks').map(idOf)[0]!, { title: 'changed' });
       await mirror.run();
-      mirror.clock += HOUR;
-      const secret = admin.create('tasks', { title: 'secret value' });
-      await mirror.run();
-      mirror.clock += 60_000 - HOUR;
-      if (which === 'an earlier run') {
-        admin.update('tasks', admin.records('tasks').map(idOf)[0]!, { title: 'changed' });
-        await mirror.run();
-      }
-      admin.remove('tasks', [secret]);
-      await mirror.purge(secret);
-      expect(await objectsWith('secret value')).toEqual([]);
-    },
-  );
+    }
+    admin.remove('tasks', [secret]);
+    await mirror.purge(secret);
+    expect(await objectsWith('secret value')).toEqual([]);
+  });
 
-  it('so a purge removes the parts that it replaces after a purge of a clock that was ahead', async () => {
+  it('let a purge remove the parts that it replaces after a purge of a clock that was ahead', async () => {
     await start();
     const { admin } = mirror.simulator;
     const one = admin.create('tasks', { title: 'first secret' });
@@ -89,7 +86,7 @@ describe('Ids of runs and purges never go back', () => {
     expect(await objectsWith('second secret')).toEqual([]);
   });
 
-  it('so a purge removes the record also from complete folders of runs with a later id', async () => {
+  it('let a purge remove the record even from complete folders of runs with a later id', async () => {
     await start();
     const { admin } = mirror.simulator;
     const secret = admin.create('tasks', { title: 'secret value' });

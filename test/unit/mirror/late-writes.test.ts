@@ -54,7 +54,7 @@ describe('The sweep an hour after a purge', () => {
   });
 
   it.each([false, true])(
-    'keeps a run since the purge whose swap may still arrive (clock of the store was ahead: %s)',
+    'keeps a run since the purge whose swap may still arrive (store ahead: %s)',
     async (isAhead) => {
       const { before } = await purged('/never');
       const lake = join(mirror.folder, 'lake');

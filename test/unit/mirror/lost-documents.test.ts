@@ -79,7 +79,7 @@ describe('What was published stays restorable', () => {
     expect((await readSnapshot(mirror.store, 'tasks')).rows.map(({ id }) => id)).toContain(added);
   });
 
-  it('but a run whose swap was lost to another one is removed at once', async () => {
+  it('a run whose swap was lost to another one is removed immediately', async () => {
     await start();
     await mirror.run();
     const { ref, publish } = await mirror.merged();

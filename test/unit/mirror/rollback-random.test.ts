@@ -148,7 +148,7 @@ async function twoNights({ mirror, log, seen, reconcileEvery }: World): Promise<
       expect(found.get(id)?._deleted_at, id).toBeNull();
       assertRowEquals(found.get(id)!, text);
     }
-    // The second night may mark what is not listed as deleted.
+    // The second run may mark what is not listed as deleted.
     const mayConclude = at > 0 && reconcileEvery === '1d';
     for (const [id, row] of rolled)
       if (!listed.has(id) && !mayConclude) expect(stateOf(found.get(id)!), id).toBe(stateOf(row));

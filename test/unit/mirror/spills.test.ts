@@ -46,7 +46,7 @@ describe('a run that leaves the memory', () => {
     const staged: string[] = [];
     for await (const { key } of store.list('_staging/')) if (isStaged(key)) staged.push(key);
     expect(staged.some((key) => key.includes(first.runId))).toBe(true);
-    // The next night fits again.
+    // The next run fits again.
     simulator.admin.touch('tasks', { count: 1, pick: 'spread' });
     mirror!.clock += 60_000;
     const second = await mirror!.run();

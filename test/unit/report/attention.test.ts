@@ -81,7 +81,7 @@ describe('the state of a resource in a report', () => {
     expect(stateOf(null, failed)).toMatchObject({ state: 'failed', failures: 4 });
   });
 
-  it('is stale if the checkpoint is too old, also without a failed run', () => {
+  it('is stale if the checkpoint is too old, even without a failed run', () => {
     expect(stateOf(1)).toMatchObject({ state: 'stale', since: LAST - DAY - 300_000 });
     const progress = { state: 'running', tone: 'warn', cause: 'No recent run was published' };
     expect(stateOf(1, [running()])).toMatchObject(progress);
@@ -122,7 +122,7 @@ describe('the time axis of a report', () => {
       .map(({ kind }) => kind[0])
       .join('');
 
-  it('shows nights without a published run, whether or not Temporal still knows the failed runs', () => {
+  it('shows runs without a published run, whether or not Temporal still knows the failed runs', () => {
     expect(kinds(0)).toBe('pppp');
     expect(
       kinds(

@@ -15,7 +15,7 @@ import { CSV } from '../lake/published.js';
 
 export const DAY = 24 * 60 * 60_000;
 export const LAST = Date.parse('2026-11-21T02:00:00Z');
-/** Four hours after the last night. */
+/** Four hours after the last run. */
 export const MADE_AT = LAST + 4 * 60 * 60_000;
 
 export const HOSTILE =
@@ -26,7 +26,7 @@ export function counts(some: Partial<RunCounts>): RunCounts {
   return { ...none, retained: 0, rows: 0, restated: 0, ...some };
 }
 
-/** A run some nights ago. */
+/** A run some runs ago. */
 export function pastRun(ago: number, some: Partial<Manifest> = {}): Manifest {
   const at = LAST - ago * DAY;
   return {
@@ -66,7 +66,7 @@ export function runId(ago: number): RunId {
   return `${time}-0000${String(ago).padStart(4, '0')}` as RunId;
 }
 
-/** Thirty nights of a resource that grows. */
+/** Thirty runs of a resource that grows. */
 function nights(rows: number): Manifest[] {
   return Array.from({ length: 30 }, (_, ago) => {
     const first = ago === 29;
@@ -92,7 +92,7 @@ function nights(rows: number): Manifest[] {
   });
 }
 
-/** A run some nights ago that did not publish. */
+/** A run some runs ago that did not publish. */
 export function failedRun(resource: string, ago: number, some: Partial<UnpublishedRun> = {}): UnpublishedRun {
   const error = { message: 'the service answered 403: the plan has no API access' };
   const at = LAST - ago * DAY;
@@ -108,7 +108,7 @@ export function reportOf(...connections: readonly ConnectionReport[]): Report {
   return { madeAt: MADE_AT, maxAgeMs: DEFAULT_MAX_AGE_MS, connections };
 }
 
-/** The manifests of some nights, newest first, with the changes that `changed` gives for each. */
+/** The manifests of some runs, newest first, with the changes that `changed` gives for each. */
 export function quietNights(
   rows: number,
   changed: (ago: number) => Partial<RunCounts> = () => ({}),

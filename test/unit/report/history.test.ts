@@ -25,7 +25,7 @@ describe('the history of a resource', () => {
   const reads: string[] = [];
   const listed: string[] = [];
 
-  /** A lake with a run a night, of which the newest is published last. */
+  /** A lake with one run per day; the newest is published last. */
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'worktrack-history-'));
     store = openStore({ url: pathToFileURL(folder).href });

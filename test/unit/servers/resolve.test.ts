@@ -12,7 +12,7 @@ import type { ResolveProbes } from '../../../src/servers/install/resolve.js';
 const spec = serverSpec('versitygw');
 const cached = cachedExecutable('/cache', spec);
 
-/** A machine on which only the given paths can be executed, and where installing gives what it is told to. */
+/** A machine where only the given paths can be executed, and where installing gives the given result. */
 function machine(executables: readonly string[], installed: Awaited<ReturnType<ResolveProbes['install']>>) {
   const lines: string[] = [];
   const offered: string[][] = [];

@@ -14,7 +14,7 @@ import { javaWrapper, mavenArgs, testServerPom } from '../../support/maven-insta
 import { TEST_SERVER } from '../../support/time-skipping-server.js';
 
 describe('the cache folder', () => {
-  it('is the configured one, else the XDG one, else under HOME', () => {
+  it('is the configured one, or the XDG one, or under HOME', () => {
     const home = { HOME: mkdtempSync(join(tmpdir(), 'worktrack-home-')) };
     expect(cacheRoot({ ...home, XDG_CACHE_HOME: '/x', WORKTRACK_CACHE: '/w' })).toBe('/w');
     expect(cacheRoot({ ...home, XDG_CACHE_HOME: '/x', WORKTRACK_CACHE: '' })).toBe('/x/temporal-worktrack');
@@ -140,7 +140,7 @@ describe('starting', () => {
     expect(temporalEnvironment({ TEMPORAL_ADDRESS: 'cloud', ...own })).toEqual(own);
   });
 
-  it('names a user and a home for Temporal, without which it does not start', () => {
+  it('names a user and a home for Temporal, which needs both to start', () => {
     expect(temporalEnvironment({ HOME: '' })).toEqual({ USER: 'worktrack', HOME: tmpdir() });
   });
 

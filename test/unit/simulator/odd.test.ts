@@ -12,7 +12,7 @@ describe('an odd service', () => {
     expect((await call(simulator, 'tasks?limit=6')).status).toBe(403);
   });
 
-  it('has a state of its own in each simulator', async () => {
+  it('has a separate state in each simulator', async () => {
     for (let one = 0; one < 2; one++) {
       const simulator = await start({ odd: ['limit-402-quota'] });
       expect((await call(simulator, 'tasks')).status).toBe(402);

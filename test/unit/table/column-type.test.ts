@@ -19,7 +19,7 @@ describe('the type of a column', () => {
     expect(typeOf('integer', '1', '9'.repeat(39))).toBe('string');
   });
 
-  it('is the decimal that holds all numbers exactly, else text', () => {
+  it('is the decimal that holds all numbers exactly, or text', () => {
     expect(typeOf('number', '12.50', '-0', '7')).toBe('decimal(18,2)');
     expect(typeOf('number', '12.50', '0.125')).toBe('decimal(18,4)');
     expect(typeOf('number', '1e21', '0.5')).toBe('decimal(38,2)');

@@ -60,7 +60,7 @@ describe('the state of a table', () => {
     expect(first.after(1, commit({ runId: RUN, amendedBy: ROLLBACK })).shows(shown)).toBe(false);
   });
 
-  it('survives a checkpoint, without the tombstones whose time is over', async () => {
+  it('survives a checkpoint, without the tombstones whose time has ended', async () => {
     const state = first.after(1, [remove(path(0, 'a'), 10), remove(path(0, 'x'), 30)]);
     const read = await decodeCheckpoint(Buffer.from(await encodeCheckpoint(checkpointActions(state, 20))));
     const again = new TableState().after(1, read);

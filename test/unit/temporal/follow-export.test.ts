@@ -85,7 +85,7 @@ describe('following an export without a view', () => {
 });
 
 describe('following an export with a view', () => {
-  it('notices the end at once', async () => {
+  it('notices the end immediately', async () => {
     let end: (result: ExportResult) => void = () => {};
     const ended = new Promise<ExportResult>((resolve) => {
       end = resolve;

@@ -5,7 +5,7 @@ import { MINIMAL_CONFIG } from '../../support/minimal-config.js';
 
 const HOUR_MS = 3_600_000;
 
-describe('the published configuration of a worker', () => {
+describe("a worker's published configuration", () => {
   const settings = parseSettings(MINIMAL_CONFIG, 'worktrack.yaml');
   let starts = 0;
   let terminated: unknown[] = [];
@@ -34,7 +34,7 @@ describe('the published configuration of a worker', () => {
   });
   afterEach(() => vi.useRealTimers());
 
-  it('is published again within the day for which it lasts, and at each load of the file', async () => {
+  it('is published again within the day that it lasts, and at each load of the file', async () => {
     const published = publishConfig(place, settings, () => {});
     await published.ready;
     expect(starts).toBe(1);

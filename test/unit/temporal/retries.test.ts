@@ -16,7 +16,7 @@ function watched() {
   return { world, watch: new RetryWatch(meter, () => world.now) };
 }
 
-describe('the time for which a run has been retrying', () => {
+describe('the time that a run has been retrying', () => {
   it('starts with the first failure and ends with a success', () => {
     const { world, watch } = watched();
     watch.failed('a', tasks, 1);

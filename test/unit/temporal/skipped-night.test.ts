@@ -3,7 +3,7 @@ import { nextSkippedNight } from '../../../src/temporal/schedule/skipped-night.j
 
 const FROM = Date.parse('2026-11-21T00:00:00Z');
 
-describe('a night that a Schedule leaves out', () => {
+describe('a run that a Schedule leaves out', () => {
   it.each([
     ['0 2 * * *', 'Europe/Berlin', '2027-03-28', '02:00'],
     ['30 2 * * *', 'America/New_York', '2027-03-14', '02:30'],

@@ -60,7 +60,7 @@ function setUp(lasts: (signal: number) => number, fails: (signal: number) => boo
 }
 
 describe('the coalescer', () => {
-  it('sends at once for the first notice, and one signal for all that arrive meanwhile', async () => {
+  it('sends immediately for the first notice, and one signal for all that arrive meanwhile', async () => {
     const { clock, signals, coalescer } = setUp(() => 10);
     const burst = Array.from({ length: 2_000 }, () => coalescer.notify('tasks'));
     await clock.moveTo(5_000);

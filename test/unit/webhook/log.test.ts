@@ -36,7 +36,7 @@ describe('the count of accepted notices', () => {
     expect(lines).toEqual([]);
   });
 
-  it('is kept for each connection, and shows again at once after a quiet minute', () => {
+  it('is kept for each connection, and shows again immediately after a quiet minute', () => {
     const { lines, counter } = start();
     counter.accept('acme', ['tasks']);
     counter.accept('other', ['tasks']);

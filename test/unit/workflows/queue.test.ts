@@ -186,7 +186,7 @@ describe('The queue of a mirror', () => {
     expect(all).toEqual(waiting);
   });
 
-  it('is background work only if nobody waits for any of its requests', () => {
+  it('is background work only if no one waits for any of its requests', () => {
     const nightly = request('nightly', { background: true });
     const all = (...waiting: RunRequest[]) => nextBatch(waiting)!.batch;
     expect(all(nightly, request('x', { background: true })).first).toEqual(nightly);

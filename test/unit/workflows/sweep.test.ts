@@ -39,7 +39,7 @@ describe('the activity of a whole run', () => {
     expect(sweepOfRun(state(due(NOW + 1)), false, NOW)).toEqual({ before: null, ended: [], scope: 'all' });
   });
 
-  it('makes the sweep that a purge requires, but not too early', () => {
+  it('sweeps when a purge requires it, but not too early', () => {
     expect(sweepOfRun(state(due(NOW, PURGE)), true, NOW)).toEqual({ before: PURGE, ended: [], scope: 'all' });
     expect(sweepOfRun(state(due(NOW + 1, PURGE)), true, NOW)).toBeNull();
     expect(sweepOfRun(state(due(NOW + 1, PURGE), 'failed'), true, NOW)).toEqual({
@@ -58,7 +58,7 @@ describe('the next sweep', () => {
     expect(untilSweep(state(sweepAt), NOW)).toBeNull();
   });
 
-  it('is due at once if something is left, or was refused', () => {
+  it('is due immediately if something is left, or was refused', () => {
     const left = { before: null, ...DONE, isDone: false };
     expect(afterSweep(state(null), left, NOW).sweepAt).toEqual(due(NOW));
     const refused = { before: null, isDone: true, refused: REFUSED };

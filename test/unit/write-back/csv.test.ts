@@ -127,7 +127,7 @@ describe('a cell', () => {
     });
   }
 
-  it('has the type from the header, else from the batch, else from the published snapshot', async () => {
+  it('has the type from the header, otherwise from the batch, otherwise from the published snapshot', async () => {
     const types = {
       published: [
         { name: 'a', types: 1 | 4, values: noFacts() },

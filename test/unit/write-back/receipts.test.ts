@@ -105,7 +105,7 @@ describe('the logs of a chunk, for rows that a run does not finish', () => {
       expect(mergeLogs(logs, 1).get(0)?.sentAt).toBe(50);
   });
 
-  it('keep the run in which a complete response left the outcome unknown', () => {
+  it('keep the run whose complete response left the outcome unknown', () => {
     const [state] = mergeLogs([log([0, 'unclear', 200, null, 'odd'])], 1).values();
     expect(state).toMatchObject({ sentAt: 100, unclearIn: 'r' });
     expect(resultOf(ROW, state)).toMatchObject({ outcome: 'unknown', status: 200 });
@@ -113,7 +113,7 @@ describe('the logs of a chunk, for rows that a run does not finish', () => {
 });
 
 describe('a result', () => {
-  it('is the receipt if there is one, else unknown if it may have been sent, else null', () => {
+  it('is the receipt if there is one, or unknown if it may have been sent, or null', () => {
     expect(resultOf(ROW, undefined)).toBeNull();
     expect(resultOf(ROW, { ...NOTHING, receipt: CREATED })).toEqual(CREATED);
     const doubt = resultOf({ ...ROW, sentAt: 1000 }, { ...NOTHING, sentAt: 2000, message: 'lost' });

@@ -35,7 +35,7 @@ export function mayBeChecksums(error: unknown): error is StoreError {
 }
 
 /**
- * Finds the checksums that the store accepts for large uploads, with an object of two parts below `_staging/`, which it removes.
+ * Finds the checksums that the store accepts for large uploads, with an object of two parts under `_staging/`, which it removes.
  * Concurrent calls share one search.
  *
  * @param refusal why it is searched; logged as the reason if the store accepts less than a checksum of the whole object

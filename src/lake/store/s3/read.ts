@@ -10,7 +10,7 @@ import type { S3Connection } from './connection.js';
 import { fullCrc32, headObject, sendOptions, strongEtag } from './head.js';
 import { sdk } from './sdk.js';
 
-/** Number of consecutive broken connections without any byte after which the read fails. */
+/** The read fails after this many consecutive broken connections without any byte. */
 const MAX_IDLE_BREAKS = 4;
 
 /** The version that is being read. */

@@ -10,7 +10,7 @@ interface Shared {
 }
 
 const open = new Map<string, Shared>();
-/** What is known about stores, also while no client is open: a worker closes the clients of idle connections. */
+/** What is known about stores, even while no client is open: a worker closes the clients of idle connections. */
 const known = new Map<string, StoreFeatures>();
 
 /**

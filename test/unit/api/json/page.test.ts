@@ -106,7 +106,7 @@ describe('A list page', () => {
     '{"items":[{"id":"1"}]}',
     '[{"id":1}]',
   ])(
-    'that contradicts the specification throws SyntaxError when truncated, so it is requested again: %s',
+    'that contradicts docs/service-api.md throws SyntaxError when truncated, so it is requested again: %s',
     (text) => {
       expect(() => readText(text)).toThrow(BrokenPromiseError);
       for (let cut = 0; cut < text.length; cut++)

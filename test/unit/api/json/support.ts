@@ -96,7 +96,7 @@ const anyText = fc.oneof(
     .map((units) => String.fromCharCode(...units)),
 );
 
-/** A string literal in which some characters are escaped, as the numbers say. */
+/** A string literal with some escaped characters, as the numbers say. */
 function literal(text: string, styles: readonly number[]): string {
   let out = '"';
   for (let at = 0; at < text.length; at++) {

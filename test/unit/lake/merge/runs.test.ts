@@ -40,7 +40,7 @@ import {
 
 const lake = temporaryLake();
 
-/** A record: its id, and its fields in the order in which the service writes them. */
+/** A record: its id, and its fields in the order that the service writes them. */
 type Fields = readonly (readonly [string, string | null])[];
 interface Fetch {
   readonly id: string;
@@ -49,7 +49,7 @@ interface Fetch {
 interface Night {
   /** What is staged together. */
   readonly chunks: readonly (readonly Fetch[])[];
-  /** Whether the chunks are merged into a longer run first. */
+  /** Whether the chunks are merged into a larger one first. */
   readonly longer?: boolean;
   readonly gone: readonly string[];
   /** Today's profile. */
@@ -113,7 +113,7 @@ function resourceOf(csv: Night['csv']): ResourceSettings {
 
 let lakes = 0;
 
-/** One mirror in a separate folder. Runs one night with the activities' functions, without Temporal. */
+/** One mirror in a separate folder. Runs one run with the activities' functions, without Temporal. */
 class Mirror {
   readonly #name = `lake-${lakes++}`;
   #runs = 0;
@@ -352,7 +352,7 @@ describe('A sequence of nightly runs', () => {
     );
   }, 30_000);
 
-  it('copies every part byte for byte in a night without changes', async () => {
+  it('copies every part byte for byte in a run without changes', async () => {
     const mirror = new Mirror();
     await mirror.night({ chunks: FIRST, gone: [], csv: CSV });
     const first = mirror.before!.parts;

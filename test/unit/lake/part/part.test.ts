@@ -337,7 +337,7 @@ describe('A series of parts', () => {
     }
   });
 
-  it('keeps rows and packed blocks in the order in which they came', async () => {
+  it('keeps rows and packed blocks in the order that they came', async () => {
     const source = await write(runsOf(['b\n', 'd\n']));
     const { blocks } = await readIndex(lake.store, source.key);
     const reader = new BlockReader(lake.store, { key: source.key, blocks, framing: gzip });

@@ -152,7 +152,7 @@ describe('a client for an account', () => {
     let assumed = 0;
     const sts = await startRecorder(() => {
       assumed++;
-      // Less than the five minutes before their end in which the SDK renews credentials.
+      // Less than the five minutes before their end when the SDK renews credentials.
       const expiration = new Date(Date.now() + 60_000).toISOString();
       return `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials><AccessKeyId>ROLE${assumed}</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t${assumed}</SessionToken><Expiration>${expiration}</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`;
     });

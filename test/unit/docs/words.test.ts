@@ -1,0 +1,27 @@
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { findingsIn, KINDS, lint } from '../../support/prose-lint.mjs';
+
+const ROOT = resolve(import.meta.dirname, '../../..');
+
+describe('the prose linter', () => {
+  it.each(KINDS)('finds its own sample of $name', ({ name, sample, in: place }) => {
+    const found = findingsIn(sample, { names: place === 'names', cells: place === 'cells' });
+    expect(found.map(({ kind }) => kind)).toContain(name);
+  });
+
+  it('finds nothing in plain sentences', () => {
+    const plain = [
+      'A run without changes takes one activity.',
+      'The value is 1 with a table, otherwise 0.',
+      'The API gives no bounds ([contract](service-api.md)).',
+      'Every night, a Schedule starts an export.',
+      'See the list of parts in the manifest.',
+    ];
+    expect(plain.flatMap((text) => findingsIn(text))).toEqual([]);
+  });
+
+  it('finds nothing in pages, comments and test names', () => {
+    expect(lint(ROOT)).toEqual([]);
+  });
+});

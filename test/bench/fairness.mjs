@@ -1,6 +1,6 @@
 // How much a connection that loads many rows slows down the nightly run of another connection in the same worker (Linux).
 //
-//   npm run bench:fairness [-- --rows 10000000 --runs 7 --limit 2 --timeout 1800]
+//   npm run bench:fairness [-- --rows 10000000 --nights 7 --limit 2 --timeout 1800]
 //
 // A run is an increment of a resource of a single page with ten changed rows. It is measured alone, and then
 // again and again while the other connection loads its rows for the first time. Ends with 1 if the median run takes more

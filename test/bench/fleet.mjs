@@ -1,9 +1,9 @@
 // Many connections of small resources: a first run and runs without changes, on a default Temporal dev server (Linux).
 //
-//   npm run bench:fleet [-- --connections 100 --resources 7 --rows 50 --workers 1,2 --runs 2 --changes 0 --jitter 0]
+//   npm run bench:fleet [-- --connections 100 --resources 7 --rows 50 --workers 1,2 --nights 2 --changes 0 --jitter 0]
 //     [--cached 100] [--database memory]
 //
-// All exports of a run start immediately, as Schedules without jitter start them. With `--jitter`, those of a run without changes
+// All exports of a run start together, as Schedules without jitter start them. With `--jitter`, those of a run without changes
 // start evenly over that many seconds. Time is from the first start to the last end. CPU is that of the workers and of the
 // Temporal server; events are those of the exports and of the mirrors. The service and the S3 server run on the same cores.
 import { execFile } from 'node:child_process';

@@ -1,7 +1,7 @@
 // Speed, side by side with a bare loop, in one run on real servers (Linux).
 //
 //   npm run bench [-- --sizes 5000,200000,2000000 --orders updatedAt,-updatedAt,random,id --data worded --rounds 3
-//     --skip runs,open,dlt,store,latency,scale,write-back --open-rows 20000 --write-back-rows 10000 --tables]
+//     --skip nights,open,dlt,store,latency,scale,write-back --open-rows 20000 --write-back-rows 10000 --tables]
 //
 // `--orders` are the orders that the service lists its records in; `-updatedAt` is descending. Rows have
 // different sentences as texts (`--data worded`), or a few phrases that compress better (`--data generic`). `--tables`

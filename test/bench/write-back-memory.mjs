@@ -19,7 +19,7 @@ const sizes = process.argv.slice(2).map(Number);
 for (const rows of sizes.length > 0 ? sizes : [1_000_000]) await measure(rows);
 process.exit(0);
 
-/** A service that takes everything immediately: the figures are to be ours. */
+/** A service that takes everything at the same time: the figures are to be ours. */
 async function startService() {
   let made = 0;
   const server = createServer((request, response) => {

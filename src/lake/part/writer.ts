@@ -35,7 +35,7 @@ export interface PartOptions {
   readonly header: ByteString;
   /** Number of data columns in the header. */
   readonly columns: number;
-  /** Whether to write a block index next to the part. Merges need it; change logs do not. Default: `next to`. */
+  /** Whether to write a block index next to the part. Merges need it; change logs do not. Default: `beside`. */
   readonly index?: 'beside' | 'none';
   readonly signal?: AbortSignal | undefined;
 }

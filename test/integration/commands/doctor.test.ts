@@ -270,7 +270,7 @@ describe('worktrack doctor', () => {
     ).toEqual(['lake', 'service']);
   });
 
-  it('warns about a different clock in the service, with the difference and its direction', async () => {
+  it('warns about a different service clock, with the difference and its direction', async () => {
     stack.simulator.admin.setNow(Date.now() - 600_000);
     const { code, outcome, bad } = await runDoctor();
     expect([code, outcome]).toEqual([0, 'warning']);

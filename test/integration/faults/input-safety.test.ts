@@ -40,7 +40,7 @@ function bomb(): Promise<Buffer> {
 }
 
 describe('untrusted input', () => {
-  it('cannot exhaust the memory in the worker: a gzip bomb fails the run at the size limit', async () => {
+  it('cannot exhaust the worker memory: a gzip bomb fails the run at the size limit', async () => {
     const body = await bomb();
     expect(body.length).toBeLessThan(2 * MIB);
     const url = await listen(

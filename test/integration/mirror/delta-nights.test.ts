@@ -40,7 +40,7 @@ describe('thirty runs of a Delta table', () => {
     const kept = new Map<number, ObjectKey>();
     const cells: number[] = [];
     const table = join(stack.lakeFolder, 'tasks', 'table');
-    // Written on run 1, and the same on every night.
+    // Written by run 1, and the same in every run.
     const query = deltaQuery(table);
     const expectKept = async () => {
       for (const [version, snapshot] of kept) {

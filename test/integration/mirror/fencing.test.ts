@@ -98,7 +98,7 @@ describe('two clusters that mirror one connection into one lake', () => {
     },
   );
 
-  it('have one winner if both run for the first time immediately', async () => {
+  it('have one winner if both run for the first time together', async () => {
     const [one, two] = await twoClusters();
     await one.store.remove(['tasks/latest.json' as never]);
     await one.temporal.client.workflow.getHandle(one.mirrorId('tasks')).terminate('restart');

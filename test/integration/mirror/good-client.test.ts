@@ -26,7 +26,7 @@ function mostAtOnce(requests: readonly RequestRecord[]): number {
   return Math.max(...requests.map(({ inFlight }) => inFlight));
 }
 
-describe('an export of eight resources immediately', () => {
+describe('an export of eight resources together', () => {
   it('sends nothing before the time in a 429, then slows down, and recovers', async () => {
     stack = await clientStack(`{ concurrency: ${CONCURRENCY} }`);
     const { admin } = stack.simulator;

@@ -68,7 +68,7 @@ describe('a mirror', () => {
     let roundsAfter = 0;
     // How many events a run takes depends on the signals that arrive in one task.
     for (let round = 0; round < 64 && roundsAfter < 2; round++) {
-      // Two modes are requested immediately, so one of them always waits.
+      // Two modes are requested together, so one of them always waits.
       const pair = await Promise.all([start(), start({ full: true })]);
       const results = (await Promise.all(pair.map((handle) => handle.result()))) as ExportResult[];
       for (const { outcome, runs: reports } of results) {

@@ -245,7 +245,7 @@ describe('a worker whose connection to Temporal dies', () => {
   };
 
   it('is not ready 30 s after the first failure, logs the cause once, and recovers without a restart', async () => {
-    // All immediately, because each takes a minute of waiting.
+    // All together, because each takes a minute of waiting.
     const outcomes = await Promise.allSettled(
       Object.entries(deaths).map(async ([name, prepare]) => {
         const death = await prepare();

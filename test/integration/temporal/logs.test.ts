@@ -8,7 +8,7 @@ import { endLocks, fileIn, timeEntriesCsv, writeBack } from '../../support/write
 
 type Line = Record<string, unknown> & { readonly message: string };
 
-describe('the log in the worker as JSON', () => {
+describe('a worker log as JSON', () => {
   let stack: Stack;
   afterEach(async () => {
     await endLocks(stack);

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { startWorkerProcess } from '../../support/processes.js';
 import { type Stack, startStack } from '../../support/stack.js';
 
-/** Each row fills one chunk. More chunks are read immediately than Node allows listeners before it warns of a leak. */
+/** Each row fills one chunk. More chunks are read together than Node allows listeners before it warns of a leak. */
 const ROWS = 16;
 const ROW_BYTES = 4.2 * 1024 * 1024;
 
@@ -10,7 +10,7 @@ describe('a merge of many chunks', () => {
   let stack: Stack;
   afterEach(() => stack?.stop());
 
-  it('leaves no MaxListenersExceededWarning in the log in the worker', async () => {
+  it('leaves no MaxListenersExceededWarning in what the worker logs', async () => {
     stack = await startStack({
       simulator: { awkward: false, counts: { tasks: 0 } },
       resources: '[tasks]',

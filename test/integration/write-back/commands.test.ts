@@ -37,7 +37,7 @@ describe('`worktrack write-back`', () => {
   });
   afterAll(() => stopWriteBackStack(stack));
 
-  it('is one workflow with one outcome if two machines run the same batch immediately', async () => {
+  it('is one workflow with one outcome if two machines run the same batch together', async () => {
     const before = writesSeen(stack);
     const held = holdAnswer(stack.simulator, { method: 'POST' });
     const file = await fileIn(stack, timeEntriesCsv(600));

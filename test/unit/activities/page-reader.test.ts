@@ -15,7 +15,7 @@ function rowsOf({ rows }: Awaited<ReturnType<PageReader['read']>>): string[] {
 }
 
 describe('A reader of pages', () => {
-  it('writes every record of a page, however many are read immediately', async () => {
+  it('writes every record of a page, however many are read together', async () => {
     for (const count of [0, 1, 63, 64, 65, 128, 1000]) {
       const reader = new PageReader(RUN, []);
       const page = await reader.read(

@@ -70,7 +70,7 @@ describe('retries', () => {
     expect(new Set(waits)).toEqual(new Set(['rate-limit']));
   });
 
-  test('a date in Retry-After is relative to the clock in the service', async () => {
+  test('a date in Retry-After is relative to the service clock', async () => {
     const { url } = await service((_, response) =>
       json(
         response,

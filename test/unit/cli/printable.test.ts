@@ -74,7 +74,7 @@ describe('the output of a command', () => {
     expect(written.join('')).not.toMatch(CONTROL);
   });
 
-  it('has none in the log in the worker, in both formats', () => {
+  it('has none in what a worker logs, in both formats', () => {
     const entry = { timestampNanos: 0n, level: 'WARN', message: EVIL, meta: { error: EVIL } } as const;
     for (const line of [textLine(entry), jsonLine(entry)]) expect(line).not.toMatch(CONTROL);
     expect(JSON.parse(jsonLine(entry))).toMatchObject({ message: EVIL, error: EVIL });

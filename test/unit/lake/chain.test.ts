@@ -76,7 +76,7 @@ function pointerTo({ runId, changes }: Run): Pointer {
   };
 }
 
-/** The runs before a run, by following in turn. */
+/** The runs before a run, by following each to its base. */
 function ancestors(run: Run | null): RunId[] {
   const ids: RunId[] = [];
   for (let at = run; at !== null; at = at.before) ids.push(at.runId);

@@ -90,7 +90,7 @@ describe('The next checkpoint', () => {
     );
   });
 
-  it('uses only the clock in the service if configured, and that of the workflow if the service sends none', () => {
+  it('uses only the service clock if configured, and that of the workflow if the service sends none', () => {
     const sync = { clock: 'service', overlapMs: 60_000 } as const;
     const startedAt = Date.parse('2026-11-21T02:00:00Z');
     const serviceStart = Date.parse('2026-11-21T02:10:00.999Z');
@@ -119,7 +119,7 @@ describe('The gap of a window', () => {
     expect(windowGap(null, 90 * day, clocks)).toBeNull();
   });
 
-  it('is measured by the clock in the service', () => {
+  it('is measured by the service clock', () => {
     const checkpoint = at(startedAt - 90 * day);
     expect(windowGap(checkpoint, 90 * day, { startedAt, serviceStart: startedAt + day })?.to).toBe(
       at(startedAt - 89 * day),

@@ -27,7 +27,7 @@ describe('a worker caches by default', () => {
   });
 });
 
-describe('a worker runs immediately', () => {
+describe('a worker runs in parallel', () => {
   it('as many activities as fit into their memory, up to the limit', () => {
     expect(activitySlots(16, 1024 * MIB)).toBe(16);
     expect(activitySlots(4, 1024 * MIB)).toBe(4);

@@ -77,7 +77,7 @@ describe('the handshake', () => {
     expect(await ask(url, request)).toMatchObject({ status, secret: null });
   });
 
-  it('is answered by several kinds immediately, including for unsigned notices', async () => {
+  it('is answered by several kinds together, including for unsigned notices', async () => {
     const { url, sent } = await startReceiver({
       webhook: '      signature: none\n      handshake: [secret, challenge, token, probe]\n',
     });

@@ -290,7 +290,7 @@ describe('A merge', () => {
     );
   });
 
-  it('gives the same rows over adjacent ranges as over all keys immediately', async () => {
+  it('gives the same rows over adjacent ranges as over all keys together', async () => {
     await fc.assert(
       fc.asyncProperty(scenario, fc.constantFrom('a', 'b', 'c', 'é'), async (given, middle) => {
         const at = middle as SortKey;

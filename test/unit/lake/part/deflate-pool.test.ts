@@ -6,7 +6,7 @@ import { DeflatePool } from '../../../../src/lake/part/deflate-pool.js';
 const inflate = (packed: Buffer) => inflateRawSync(packed, { finishFlush: constants.Z_SYNC_FLUSH });
 
 describe('A pool of zlib contexts', () => {
-  it('packs many pieces immediately, each as if it were the only one', async () => {
+  it('packs many pieces together, each as if it were the only one', async () => {
     const pool = new DeflatePool();
     const pieces = Array.from({ length: 60 }, (_, at) =>
       at % 3 === 0 ? randomBytes(at * 4000) : Buffer.from(`row ${at},`.repeat(at * 900)),

@@ -41,7 +41,7 @@ describe('`worktrack replay`', () => {
   });
 
   it('exits with 1 for a history with another order of activities, and replays the others', async () => {
-    const text = await readFile(join(RECORDED, 'resourceMirrorWorkflow.runs.1.json'), 'utf8');
+    const text = await readFile(join(RECORDED, 'resourceMirrorWorkflow.spilled.2.json'), 'utf8');
     const names: Record<string, string> = {
       'worktrack.planMerge': 'worktrack.mergeParts',
       'worktrack.mergeParts': 'worktrack.planMerge',

@@ -40,7 +40,7 @@ describe('interceptors and sinks of the user, as for traces', () => {
       },
     });
     expect((await stack.export()).outcome).toBe('published');
-    expect(asked).toContain('worktrack.publish');
+    expect(asked).toContain('worktrack.run');
     expect([...asked].sort()).toEqual([...begun].sort());
     expect(untraced).toEqual([]);
   });

@@ -93,7 +93,7 @@ describe('`worktrack webhook`', () => {
     const { receiver, url } = await receiving(command('--traces'), env);
     expect((await sender(url, stack.connection)('{"resource":"tasks"}')).status).toBe(202);
     const named = (name: string) => collector.spans.find((span) => span.name === name);
-    await until(() => named('RunActivity:worktrack.publish') !== undefined, 'the run has been traced');
+    await until(() => named('RunActivity:worktrack.run') !== undefined, 'the run has been traced');
     // The command sends the remaining spans when it exits.
     await receiver.signal('SIGTERM');
     const notice = named('SignalWithStartWorkflow:changeNoticeWorkflow');
@@ -102,7 +102,7 @@ describe('`worktrack webhook`', () => {
       'worktrack.connection': stack.connection,
       'worktrack.resource': 'tasks',
     });
-    expect(named('RunActivity:worktrack.publish')?.traceId).toBe(notice?.traceId);
+    expect(named('RunActivity:worktrack.run')?.traceId).toBe(notice?.traceId);
     await collector.close();
   });
 

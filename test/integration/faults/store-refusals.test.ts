@@ -24,6 +24,15 @@ async function warningsInStatus(): Promise<string> {
   return connections.flatMap(({ resources }) => resources.flatMap(({ warnings }) => warnings)).join('\n');
 }
 
+/** Makes the next run wait after its first page, so that it continues in the lake, with a staging folder. */
+function makeNextRunSpill(): void {
+  faulty.stack.simulator.admin.faults.add({
+    match: { resource: 'tasks', page: 1 },
+    remaining: 1,
+    fault: { kind: 'status', status: 429, retryAfter: 6 },
+  });
+}
+
 describe('a store that limits requests', () => {
   it('is asked less often, as status says, and the run continues when the limit ends', async () => {
     faulty = await startFaultyStack();
@@ -31,6 +40,7 @@ describe('a store that limits requests', () => {
     await stack.startWorker();
     const fault = { kind: 'status', status: 503, code: 'SlowDown', retryAfter: 1 } as const;
     const limit = s3.add({ path: /_staging\/tasks/, fault });
+    makeNextRunSpill();
     const exporting = stack.export({ resources: ['tasks'] });
     await until(
       async () => (await run('status')).includes('the store limits requests since'),
@@ -66,6 +76,7 @@ describe('deletes that the store denies', () => {
       fault: { kind: 'status', status: 403, code: 'AccessDenied' },
     });
     s3.add({ method: 'DELETE', fault: { kind: 'status', status: 403, code: 'AccessDenied' } });
+    makeNextRunSpill();
     const first = await stack.export({ resources: ['tasks'] });
     expect(first.outcome).toBe('published');
     const left = countIn(first.runs[0]!.warnings.join('\n'));
@@ -73,6 +84,7 @@ describe('deletes that the store denies', () => {
     expect(countIn(await warningsInStatus())).toBe(left);
 
     admin.update('tasks', idOf(admin.records('tasks')[0]!), { title: 'changed' });
+    makeNextRunSpill();
     const second = await stack.export({ resources: ['tasks'], full: true });
     expect(second.outcome).toBe('published');
     const more = second.runs[0]!.warnings.filter((warning) => WARNING.test(warning));
@@ -100,6 +112,7 @@ describe('deletes that the store denies', () => {
         '<DeleteResult><Error><Key>lake/_staging/tasks/x</Key><Code>AccessDenied</Code><Message>Object is locked</Message></Error></DeleteResult>',
       );
     s3.add({ method: 'POST', path: /[?&]delete/, fault: { kind: 'rewrite', body: locked } });
+    makeNextRunSpill();
     const { runs, outcome } = await stack.export({ resources: ['tasks'] });
     expect(outcome).toBe('published');
     expect(runs[0]!.warnings.join('\n')).toMatch(

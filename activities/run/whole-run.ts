@@ -143,7 +143,7 @@ function refOf({ connection, resource, runId }: RunInput): RunRef {
 }
 
 /** Failures that lie outside of what was read: the next attempt, or the next run, continues from it. */
-const KEPT: readonly (string | null | undefined)[] = ['Refused', 'Transient', 'Configuration'];
+const KEPT: readonly (string | null | undefined)[] = ['Refused', 'Transient', 'Configuration', 'Lake'];
 
 /** Spills what the failure leaves useful; otherwise removes what the attempt has written, if its swap was not sent. */
 async function afterFailure(

@@ -24,6 +24,15 @@ describe('an interrupted export --local', () => {
   });
   const started: ChildProcess[] = [];
 
+  /** Makes the run wait after its first page, so that it continues in the lake before the next one. */
+  function makeRunSpill(): void {
+    stack.simulator.admin.faults.add({
+      match: { resource: 'tasks', page: 1 },
+      remaining: 1,
+      fault: { kind: 'status', status: 429, retryAfter: 6 },
+    });
+  }
+
   /** Starts the command in a separate process group, like a foreground job of a shell. */
   function exportLocal() {
     const child = spawn(
@@ -46,6 +55,7 @@ describe('an interrupted export --local', () => {
 
   it('drains the worker, stops its server, and is resumed by the same command', async () => {
     await start();
+    makeRunSpill();
     const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
     const first = exportLocal();
     await until(held.isThere, 'page 2 is read');
@@ -83,6 +93,7 @@ describe('an interrupted export --local', () => {
   it('is started again if it failed only because of a pause longer than giveUpAfter', async () => {
     const giveUpAfterMs = 30_000;
     await start(giveUpAfterMs);
+    makeRunSpill();
     const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
     const first = exportLocal();
     await until(held.isThere, 'page 2 is read');

@@ -43,14 +43,19 @@ describe('servers that are killed in the middle of an export or a write-back', (
 
   it('recover, without lost, duplicate, stray or partly visible objects', async () => {
     const random = seededRandom(1);
-    world = await startWorld(inject('servers'), { seed: 1, counts: { tasks: 200, 'time-entries': 0 } });
+    world = await startWorld(inject('servers'), {
+      seed: 1,
+      counts: { tasks: 200, 'time-entries': 0 },
+      // Lists of several pages, so that a run can be in the middle of one.
+      yaml: '    sync: { pageSize: 20 }\n',
+    });
     await exportAll(world);
     const reader = startReader(world);
     try {
       for (const plan of PLANS) {
         let isHit = false;
         // A kill may come too late.
-        for (let attempt = 0; attempt < 5 && !isHit; attempt++) {
+        for (let attempt = 0; attempt < 12 && !isHit; attempt++) {
           await change(world, random);
           isHit = await carryOut({ ...plan, delayMs: 0, awayMs: 300 }, world, random);
           await checkMirrored(world);

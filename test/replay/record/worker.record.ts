@@ -2,7 +2,7 @@ import { it } from 'vitest';
 import { until } from '../../support/stack.js';
 import { record, stack, started } from './recorder.js';
 
-it('records the workflow that holds the configuration of a worker', async () => {
+it("records the workflow that holds a worker's configuration", async () => {
   await started({});
   const workflowId = `${stack.connection}-configuration`;
   const handle = await stack.temporal.client.workflow.start('workerConfigurationWorkflow', {

@@ -25,3 +25,12 @@ export function holdAnswer({ admin }: Simulator, match: Match, count = 1): HeldA
   holdNext();
   return { isThere: () => missing === 0, release };
 }
+
+/** Makes the next run of a resource wait for its second page, so that it continues in the lake, with a staging folder. */
+export function letNextRunSpill({ admin }: Simulator, resource: string): void {
+  admin.faults.add({
+    match: { resource, page: 1 },
+    remaining: 1,
+    fault: { kind: 'status', status: 429, retryAfter: 6 },
+  });
+}

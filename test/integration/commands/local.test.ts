@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { holdAnswer } from '../../support/hold.js';
+import { holdAnswer, letNextRunSpill } from '../../support/hold.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 const CLI = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
@@ -23,15 +23,6 @@ describe('an interrupted export --local', () => {
     await stack?.stop();
   });
   const started: ChildProcess[] = [];
-
-  /** Makes the run wait after its first page, so that it continues in the lake before the next one. */
-  function makeRunSpill(): void {
-    stack.simulator.admin.faults.add({
-      match: { resource: 'tasks', page: 1 },
-      remaining: 1,
-      fault: { kind: 'status', status: 429, retryAfter: 6 },
-    });
-  }
 
   /** Starts the command in a separate process group, like a foreground job of a shell. */
   function exportLocal() {
@@ -55,7 +46,7 @@ describe('an interrupted export --local', () => {
 
   it('drains the worker, stops its server, and is resumed by the same command', async () => {
     await start();
-    makeRunSpill();
+    letNextRunSpill(stack.simulator, 'tasks');
     const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
     const first = exportLocal();
     await until(held.isThere, 'page 2 is read');
@@ -93,7 +84,7 @@ describe('an interrupted export --local', () => {
   it('is started again if it failed only because of a pause longer than giveUpAfter', async () => {
     const giveUpAfterMs = 30_000;
     await start(giveUpAfterMs);
-    makeRunSpill();
+    letNextRunSpill(stack.simulator, 'tasks');
     const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
     const first = exportLocal();
     await until(held.isThere, 'page 2 is read');

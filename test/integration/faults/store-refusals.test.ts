@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { addLargeRecords, type FaultyStack, startFaultyStack } from '../../support/faulty-stack.js';
+import { letNextRunSpill } from '../../support/hold.js';
 import { expectMirrored, idOf } from '../../support/mirrored.js';
 import { runCommand } from '../../support/processes.js';
 import { until } from '../../support/stack.js';
@@ -24,15 +25,6 @@ async function warningsInStatus(): Promise<string> {
   return connections.flatMap(({ resources }) => resources.flatMap(({ warnings }) => warnings)).join('\n');
 }
 
-/** Makes the next run wait after its first page, so that it continues in the lake, with a staging folder. */
-function makeNextRunSpill(): void {
-  faulty.stack.simulator.admin.faults.add({
-    match: { resource: 'tasks', page: 1 },
-    remaining: 1,
-    fault: { kind: 'status', status: 429, retryAfter: 6 },
-  });
-}
-
 describe('a store that limits requests', () => {
   it('is asked less often, as status says, and the run continues when the limit ends', async () => {
     faulty = await startFaultyStack();
@@ -40,7 +32,7 @@ describe('a store that limits requests', () => {
     await stack.startWorker();
     const fault = { kind: 'status', status: 503, code: 'SlowDown', retryAfter: 1 } as const;
     const limit = s3.add({ path: /_staging\/tasks/, fault });
-    makeNextRunSpill();
+    letNextRunSpill(stack.simulator, 'tasks');
     const exporting = stack.export({ resources: ['tasks'] });
     await until(
       async () => (await run('status')).includes('the store limits requests since'),
@@ -76,7 +68,7 @@ describe('deletes that the store denies', () => {
       fault: { kind: 'status', status: 403, code: 'AccessDenied' },
     });
     s3.add({ method: 'DELETE', fault: { kind: 'status', status: 403, code: 'AccessDenied' } });
-    makeNextRunSpill();
+    letNextRunSpill(stack.simulator, 'tasks');
     const first = await stack.export({ resources: ['tasks'] });
     expect(first.outcome).toBe('published');
     const left = countIn(first.runs[0]!.warnings.join('\n'));
@@ -84,7 +76,7 @@ describe('deletes that the store denies', () => {
     expect(countIn(await warningsInStatus())).toBe(left);
 
     admin.update('tasks', idOf(admin.records('tasks')[0]!), { title: 'changed' });
-    makeNextRunSpill();
+    letNextRunSpill(stack.simulator, 'tasks');
     const second = await stack.export({ resources: ['tasks'], full: true });
     expect(second.outcome).toBe('published');
     const more = second.runs[0]!.warnings.filter((warning) => WARNING.test(warning));
@@ -112,7 +104,7 @@ describe('deletes that the store denies', () => {
         '<DeleteResult><Error><Key>lake/_staging/tasks/x</Key><Code>AccessDenied</Code><Message>Object is locked</Message></Error></DeleteResult>',
       );
     s3.add({ method: 'POST', path: /[?&]delete/, fault: { kind: 'rewrite', body: locked } });
-    makeNextRunSpill();
+    letNextRunSpill(stack.simulator, 'tasks');
     const { runs, outcome } = await stack.export({ resources: ['tasks'] });
     expect(outcome).toBe('published');
     expect(runs[0]!.warnings.join('\n')).toMatch(

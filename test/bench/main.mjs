@@ -80,7 +80,7 @@ try {
       data: values.data,
       hasDlt: !skip.has('dlt'),
     });
-  if (!skip.has('store')) await slowStore(5000);
+  if (!skip.has('store')) await slowStore(20_000);
   if (!skip.has('latency')) for (const pageSize of [250, 1000]) await latency(pageSize);
   if (!skip.has('scale')) await scale();
   if (!skip.has('write-back')) await writeBack(Number(values['write-back-rows']));
@@ -199,7 +199,7 @@ async function counted(service, measure) {
   return { ...(await measure()), requests: (await service.requests()) - before };
 }
 
-/** A small resource and a store as far away as S3 is: what is asked in turn decides. */
+/** A small resource and a store as far away as S3 is, also for the bare loop: what is asked in turn decides. */
 async function slowStore(rows) {
   const service = await startService({ [RESOURCE]: rows, tasks: WARM_UP });
   const way = await startSlowWay(stage.s3.endpoint, STORE_LATENCY_MS);
@@ -207,9 +207,18 @@ async function slowStore(rows) {
     `${STORE_LATENCY_MS} ms of latency per request to S3, ${count(rows)} rows, median of ${values.rounds} rounds`,
   );
   try {
+    const job = {
+      url: service.url,
+      endpoint: way.url,
+      resource: RESOURCE,
+      pageSize: 1000,
+      warmUp: WARM_UP,
+    };
+    const bare = [];
     const full = [];
     const nights = [];
     for (let round = 0; round < Number(values.rounds); round++) {
+      bare.push(await bareLoop(stage, { ...job, name: `bare-far-${round}` }));
       const connection = await connect(service, { ...stage.s3, endpoint: way.url });
       const { worker } = connection;
       const run = () => measureExport(stage, connection, [worker.pid], { resources: [RESOURCE] });
@@ -225,7 +234,12 @@ async function slowStore(rows) {
       const inTurn = Math.round((1000 * seconds) / STORE_LATENCY_MS);
       return [name, `${seconds.toFixed(2)} s`, `${requests} to S3`, `as long as ${inTurn} in turn`];
     };
-    print([line('first full export', full), line('increment, newest 0.1 %', nights)]);
+    say(`  ${rangeOf(ratiosOf(bare, full, 'seconds'))} times the bare loop's rows per second`);
+    print([
+      ['bare loop', `${median(bare.map((one) => one.seconds)).toFixed(2)} s`, '1 to S3', ''],
+      line('first full export', full),
+      line('increment, newest 0.1 %', nights),
+    ]);
   } finally {
     way.stop();
     service.stop();

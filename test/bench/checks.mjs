@@ -2,7 +2,7 @@
 //
 //   npm run bench:checks [-- --rows 2000000 --rounds 5]
 import { readFile, writeFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
+import { readOptions } from './options.mjs';
 import { count, print, say, title } from './print.mjs';
 import {
   measureExport,
@@ -14,12 +14,7 @@ import {
   warmConnection,
 } from './stage.mjs';
 
-const { values } = parseArgs({
-  options: {
-    rows: { type: 'string', default: '2000000' },
-    rounds: { type: 'string', default: '5' },
-  },
-});
+const { rows, rounds } = readOptions({ rows: 2_000_000, rounds: 5 });
 const RESOURCE = 'time-entries';
 const CHECKS = `[
         { rows: { min: 1000 } },
@@ -33,7 +28,6 @@ const YAML = '    sync: { overlap: 1s }\n';
 const checked = (checks) => `{ name: ${RESOURCE}, checks: ${checks} }`;
 const settle = () => new Promise((resolve) => setTimeout(resolve, 3000));
 
-const rows = Number(values.rows);
 const stage = await setUp();
 const service = await startService({ [RESOURCE]: rows, tasks: 5000 }, { order: 'random', data: 'worded' });
 try {
@@ -48,7 +42,7 @@ try {
   show('first full export', [first.plain], [first.checks]);
   for (const pick of ['spread', 'newest']) {
     const all = { plain: [], checks: [] };
-    for (let round = 0; round < Number(values.rounds); round++) {
+    for (let round = 0; round < rounds; round++) {
       await service.touch(RESOURCE, Math.ceil(rows / 1000), pick);
       await settle();
       // What runs first reads data that the machine has not cached, so the order changes.

@@ -8,17 +8,16 @@ import { writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
+import { readOptions } from './options.mjs';
 import { median, setUp, startService, startWorker } from './stage.mjs';
 
-const { values } = parseArgs({
-  options: {
-    runs: { type: 'string', default: '5' },
-    rows: { type: 'string', default: '50' },
-    lake: { type: 'string', default: 's3,file' },
-    /** Another build to measure, such as that of an installed package. */
-    cli: { type: 'string', default: new URL('../../dist/src/cli/main.js', import.meta.url).pathname },
-  },
+const options = readOptions({
+  runs: 5,
+  rows: 50,
+  lake: ['s3', 'file'],
+  /** Another build to measure, such as that of an installed package. */
+  cli: new URL('../../dist/src/cli/main.js', import.meta.url).pathname,
 });
 
 /** The least friendly first. */
@@ -33,9 +32,9 @@ const COMMANDS = [
 ];
 
 const stage = await setUp({ database: 'file' });
-const service = await startService({ projects: Number(values.rows), tasks: Number(values.rows) });
+const service = await startService({ projects: options.rows, tasks: options.rows });
 try {
-  for (const lake of values.lake.split(',')) await measureLake(lake);
+  for (const lake of options.lake) await measureLake(lake);
 } finally {
   service.stop();
   await stage.stop();
@@ -65,14 +64,14 @@ async function measureLake(kind) {
     const common = ['--config', file, '--task-queue', name];
     await timed(['export', ...common]);
     console.log(
-      `\nlake: ${kind}; 2 resources of ${values.rows} rows; ${values.runs} runs; Node ${process.version}; ` +
+      `\nlake: ${kind}; 2 resources of ${options.rows} rows; ${options.runs} runs; Node ${process.version}; ` +
         `load before: ${loadavg()[0].toFixed(1)}`,
     );
     console.log(`${'command'.padEnd(28)}wall s: min, median, max   CPU s: min, median, max`);
     for (const command of COMMANDS) {
       const args = command[0] === '--help' ? command : [...command, ...common];
       const runs = [];
-      for (let n = 0; n < Number(values.runs); n++) runs.push(await timed(args));
+      for (let n = 0; n < options.runs; n++) runs.push(await timed(args));
       const spread = (field) => {
         const all = runs.map((one) => one[field]);
         return [Math.min(...all), median(all), Math.max(...all)].map((one) => one.toFixed(2)).join('  ');
@@ -92,7 +91,7 @@ async function timed(args) {
       '-c',
       'TIMEFORMAT="%3R %3U %3S"; time "$@" >/dev/null 2>"$LOG" || cat "$LOG" >&2',
       'bash',
-      ...[process.execPath, values.cli, ...args],
+      ...[process.execPath, options.cli, ...args],
     ],
     { env: { ...stage.env, LOG: join(stage.folder, 'stderr.txt') }, cwd: stage.folder },
   );

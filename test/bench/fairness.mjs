@@ -8,27 +8,24 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
+import { readOptions } from './options.mjs';
 import { measureExport, median, setUp, startService, startWorker } from './stage.mjs';
 
-const { values } = parseArgs({
-  options: {
-    rows: { type: 'string', default: '10000000' },
-    nights: { type: 'string', default: '7' },
-    limit: { type: 'string', default: '2' },
-    timeout: { type: 'string', default: '1800' },
-  },
+const { rows, nights, limit, timeout } = readOptions({
+  rows: 10_000_000,
+  nights: 7,
+  limit: 2,
+  timeout: 1800,
 });
-const [rows, nights, limit] = [values.rows, values.nights, values.limit].map(Number);
 const RESOURCE = 'time-entries';
 const PAGE = 1000;
 const OVERLAP_S = 1;
 const QUEUE = 'fairness';
 
 const late = setTimeout(() => {
-  console.error(`not done after ${values.timeout} s`);
+  console.error(`not done after ${timeout} s`);
   process.exit(1);
-}, Number(values.timeout) * 1000);
+}, timeout * 1000);
 
 const stage = await setUp();
 const large = await startService({ [RESOURCE]: rows });

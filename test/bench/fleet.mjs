@@ -11,58 +11,55 @@ import { stat, writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
+import { readOptions } from './options.mjs';
 import { newEvents, setUp, startService, startWorker, usage } from './stage.mjs';
 
-const { values } = parseArgs({
-  options: {
-    connections: { type: 'string', default: '100' },
-    resources: { type: 'string', default: '7' },
-    rows: { type: 'string', default: '50' },
-    workers: { type: 'string', default: '1,2' },
-    nights: { type: 'string', default: '2' },
-    /** Changed rows of each resource before each run. */
-    changes: { type: 'string', default: '0' },
-    /** The exports of a run without changes start within this time, s. */
-    jitter: { type: 'string', default: '0' },
-    /** Workflows that a worker caches; default: that of the worker. */
-    cached: { type: 'string' },
-    /** Of the Temporal server: `memory`, `file`, or `wal` (a file with a write-ahead log). */
-    database: { type: 'string', default: 'memory' },
-  },
+const options = readOptions({
+  connections: 100,
+  resources: 7,
+  rows: 50,
+  workers: [1, 2],
+  nights: 2,
+  /** Changed rows of each resource before each run. */
+  changes: 0,
+  /** The exports of a run without changes start within this time, s. */
+  jitter: 0,
+  /** Workflows that a worker caches; default: that of the worker. */
+  cached: undefined,
+  /** Of the Temporal server: `memory`, `file`, or `wal` (a file with a write-ahead log). */
+  database: 'memory',
 });
-const connections = Number(values.connections);
-const rows = Number(values.rows);
-const jitterMs = Number(values.jitter) * 1000;
-const cached = values.cached === undefined ? [] : ['--max-cached-workflows', values.cached];
+const { connections, rows, changes } = options;
+const jitterMs = options.jitter * 1000;
+const cached = options.cached === undefined ? [] : ['--max-cached-workflows', options.cached];
 const RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries', 'members', 'clients', 'tags'];
-const resources = RESOURCES.slice(0, Number(values.resources));
+const resources = RESOURCES.slice(0, options.resources);
 /** Exports that are started, or waited for, at the same time. */
 const AT_ONCE = 50;
 const OVERLAP_S = 1;
 
-for (const workers of values.workers.split(',').map(Number)) await fleet(workers);
+for (const workers of options.workers) await fleet(workers);
 process.exit(0);
 
 async function fleet(workers) {
-  const stage = await setUp({ database: values.database });
+  const stage = await setUp({ database: options.database });
   const service = await startService(Object.fromEntries(resources.map((name) => [name, rows])));
   const name = `fleet-${workers}`;
   const file = join(stage.folder, `${name}.yaml`);
   await writeFile(file, configuration(stage, service));
   console.log(
     `\n${connections} connections, ${resources.length} resources of ${rows} rows each, ${workers} worker${workers === 1 ? '' : 's'}, ` +
-      `cache: ${values.cached ?? 'default'}, jitter of quiet nights: ${values.jitter} s, ` +
-      `Temporal's state: ${values.database}, Node ${process.version}; load before: ${loadavg()[0].toFixed(1)}`,
+      `cache: ${options.cached ?? 'default'}, jitter of quiet nights: ${options.jitter} s, ` +
+      `Temporal's state: ${options.database}, Node ${process.version}; load before: ${loadavg()[0].toFixed(1)}`,
   );
   const started = [];
   for (let n = 0; n < workers; n++)
     started.push(await startWorker(stage, { file, name }, ['--log-level', 'warn', ...cached]));
   try {
     await night(stage, name, started, 'first night');
-    for (let n = 1; n <= Number(values.nights); n++) {
-      for (const resource of Number(values.changes) > 0 ? resources : [])
-        await service.touch(resource, Number(values.changes), 'spread');
+    for (let n = 1; n <= options.nights; n++) {
+      for (const resource of changes > 0 ? resources : []) await service.touch(resource, changes, 'spread');
       // Longer than the overlap, as days are.
       await delay(3 * OVERLAP_S * 1000);
       await night(stage, name, started, `quiet night ${n}`, jitterMs);

@@ -5,35 +5,27 @@
 // The service holds all rows in memory: 20,000,000 take 13 GiB.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
+import { readOptions } from './options.mjs';
 import { count, say, title } from './print.mjs';
 import { measureExport, setUp, startService, warmConnection } from './stage.mjs';
 
-const { values } = parseArgs({
-  options: {
-    rows: { type: 'string', default: '20000000' },
-    order: { type: 'string', default: 'random' },
-    data: { type: 'string', default: 'worded' },
-  },
-});
+const { rows, order, data } = readOptions({ rows: 20_000_000, order: 'random', data: 'worded' });
 const RESOURCE = 'time-entries';
 const OVERLAP_S = 1;
 const SAMPLE_MS = 2000;
 const run = promisify(execFile);
 
 const stage = await setUp();
-const service = await startService(
-  { [RESOURCE]: Number(values.rows), tasks: 5000 },
-  { order: values.order, data: values.data },
-);
+const service = await startService({ [RESOURCE]: rows, tasks: 5000 }, { order, data });
 try {
   const connection = await warmConnection(stage, service, {
     resources: ['tasks', RESOURCE],
     yaml: `    sync: { overlap: ${OVERLAP_S}s }\n`,
   });
-  title(`${count(values.rows)} rows (${values.data}), list order ${values.order}, Node ${process.version}`);
+  title(`${count(rows)} rows (${data}), list order ${order}, Node ${process.version}`);
   await measure(connection, 'first full export');
-  await service.touch(RESOURCE, Math.ceil(Number(values.rows) / 1000), 'spread');
+  await service.touch(RESOURCE, Math.ceil(rows / 1000), 'spread');
   await new Promise((resolve) => setTimeout(resolve, 3 * OVERLAP_S * 1000));
   await measure(connection, 'increment, 0.1 % changed, spread evenly');
   await connection.worker.stop();

@@ -14,9 +14,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
 import { openPoints } from './open-points.mjs';
+import { readOptions } from './options.mjs';
 import { bareLoop } from './peers.mjs';
 import { count, mib, print, say, title } from './print.mjs';
 import { startSlowWay } from './slow-store.mjs';
@@ -33,20 +33,18 @@ import {
   warmConnection,
 } from './stage.mjs';
 
-const { values } = parseArgs({
-  options: {
-    sizes: { type: 'string', default: '5000,200000,2000000' },
-    rounds: { type: 'string', default: '3' },
-    orders: { type: 'string', default: 'updatedAt,-updatedAt,random,id' },
-    data: { type: 'string', default: 'worded' },
-    skip: { type: 'string', default: '' },
-    'open-rows': { type: 'string', default: '20000' },
-    'write-back-rows': { type: 'string', default: '10000' },
-    tables: { type: 'boolean', default: false },
-  },
+const options = readOptions({
+  sizes: [5000, 200_000, 2_000_000],
+  rounds: 3,
+  orders: ['updatedAt', '-updatedAt', 'random', 'id'],
+  data: 'worded',
+  skip: [''],
+  'open-rows': 20_000,
+  'write-back-rows': 10_000,
+  tables: false,
 });
-const sizes = values.sizes.split(',').filter(Boolean).map(Number);
-const skip = new Set(values.skip.split(','));
+const { sizes, rounds: ROUNDS, data } = options;
+const skip = new Set(options.skip);
 const RESOURCE = 'time-entries';
 /** Rows of the export that warms a process up. */
 const WARM_UP = 5000;
@@ -69,21 +67,21 @@ const stage = await setUp();
 try {
   for (const rows of sizes) {
     const compared = [];
-    for (const order of values.orders.split(',')) compared.push(await compare(rows, order));
+    for (const order of options.orders) compared.push(await compare(rows, order));
     summarize(rows, compared);
     for (const { print } of compared) print();
   }
   if (!skip.has('open'))
     await openPoints(stage, {
-      rows: Number(values['open-rows']),
-      rounds: Number(values.rounds),
-      data: values.data,
+      rows: options['open-rows'],
+      rounds: ROUNDS,
+      data,
       hasDlt: !skip.has('dlt'),
     });
   if (!skip.has('store')) await slowStore(20_000);
   if (!skip.has('latency')) for (const pageSize of [250, 1000]) await latency(pageSize);
   if (!skip.has('scale')) await scale();
-  if (!skip.has('write-back')) await writeBack(Number(values['write-back-rows']));
+  if (!skip.has('write-back')) await writeBack(options['write-back-rows']);
 } finally {
   await stage.stop();
 }
@@ -96,9 +94,9 @@ process.exit(0);
 async function compare(rows, order) {
   const service = await startService(
     { [RESOURCE]: rows, tasks: WARM_UP, projects: 500, members: 200 },
-    { order, data: values.data },
+    { order, data },
   );
-  const rounds = rows >= LARGE ? 1 : Number(values.rounds);
+  const rounds = rows >= LARGE ? 1 : ROUNDS;
   const bare = [];
   const full = [];
   const nights = skip.has('nights') ? [] : NIGHTS;
@@ -147,7 +145,7 @@ async function compare(rows, order) {
 
 /** Prints the ratios to the bare loop, the worst case first. */
 function summarize(rows, compared) {
-  title(`${count(rows)} rows (${values.data}), as a multiple of the bare loop's, the worst case first`);
+  title(`${count(rows)} rows (${data}), as a multiple of the bare loop's, the worst case first`);
   const sorted = compared.sort((a, b) => a.perSecond.median - b.perSecond.median);
   print(
     sorted.map(({ order, perSecond, perCpu }) => [
@@ -204,7 +202,7 @@ async function slowStore(rows) {
   const service = await startService({ [RESOURCE]: rows, tasks: WARM_UP });
   const way = await startSlowWay(stage.s3.endpoint, STORE_LATENCY_MS);
   title(
-    `${STORE_LATENCY_MS} ms of latency per request to S3, ${count(rows)} rows, median of ${values.rounds} rounds`,
+    `${STORE_LATENCY_MS} ms of latency per request to S3, ${count(rows)} rows, median of ${ROUNDS} rounds`,
   );
   try {
     const job = {
@@ -217,7 +215,7 @@ async function slowStore(rows) {
     const bare = [];
     const full = [];
     const nights = [];
-    for (let round = 0; round < Number(values.rounds); round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       bare.push(await bareLoop(stage, { ...job, name: `bare-far-${round}` }));
       const connection = await connect(service, { ...stage.s3, endpoint: way.url });
       const { worker } = connection;
@@ -252,13 +250,13 @@ async function latency(pageSize) {
   const counts = Object.fromEntries(Object.entries(pages).map(([name, n]) => [name, n * pageSize]));
   const service = await startService(counts);
   title(
-    `50 ms of latency per request, four resources, pages of ${count(pageSize)} rows, median of ${values.rounds} rounds`,
+    `50 ms of latency per request, four resources, pages of ${count(pageSize)} rows, median of ${ROUNDS} rounds`,
   );
   try {
     for (const name of Object.keys(counts)) await fetchPage(service, name, null);
     await service.latency(50);
     const rounds = [];
-    for (let round = 0; round < Number(values.rounds); round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       const connection = await configure(stage, service.url, {
         resources: [...Object.keys(counts), 'clients'],
         yaml: `    sync: { pageSize: ${pageSize} }\n`,
@@ -310,7 +308,7 @@ async function scale() {
 /** Creates with receipts against a loop that posts rows in turn and keeps none. */
 async function writeBack(rows) {
   const service = await startService({ tasks: WARM_UP });
-  title(`write-back of ${count(rows)} rows, median of ${values.rounds} rounds`);
+  title(`write-back of ${count(rows)} rows, median of ${ROUNDS} rounds`);
   try {
     const header = 'description,startedAt,durationSeconds:integer,billable:boolean';
     const body = (round) =>
@@ -320,7 +318,7 @@ async function writeBack(rows) {
       );
     const bare = [];
     const product = [];
-    for (let round = 0; round < Number(values.rounds); round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       bare.push({ seconds: await bareWrites(service, rows) });
       const file = join(stage.folder, `rows-${round}.csv`);
       await writeFile(file, `${[header, ...body(round)].join('\n')}\n`);
@@ -371,7 +369,7 @@ async function bareWrites({ url }, rows) {
 function connect(service, s3 = stage.s3) {
   return warmConnection({ ...stage, s3 }, service, {
     resources: ['tasks', RESOURCE],
-    yaml: `    sync: { overlap: ${OVERLAP_S}s }\n${values.tables ? '    tables: { format: delta }\n' : ''}`,
+    yaml: `    sync: { overlap: ${OVERLAP_S}s }\n${options.tables ? '    tables: { format: delta }\n' : ''}`,
   });
 }
 

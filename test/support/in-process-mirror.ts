@@ -12,9 +12,9 @@ import type { Activities, PublishedRun, RunInput, RunRef } from '../../src/core/
 import type { Steps } from '../../src/core/phases/phase-steps.js';
 import { runPhases } from '../../src/core/phases/run-phases.js';
 import { newestId as newestOf, newRunId } from '../../src/core/run-id.js';
-import type { ConnectionSettings } from '../../src/core/settings.js';
+import type { ConnectionSettings, Settings } from '../../src/core/settings.js';
 import { type PublishedSnapshot, readPublished } from '../../src/lake/published/read-published.js';
-import { type ObjectStore, openStore } from '../../src/lake/store/index.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
 import {
   DEMO_KEY,
   type Simulator,
@@ -44,7 +44,7 @@ export interface RunOptions {
   readonly adopt?: boolean;
   /** The user who accepts failed checks. */
   readonly acceptChecks?: string;
-  /** Whether the run may be in memory. Default: it may. */
+  /** Whether the run may be in memory. Default: that of the mirror. */
   readonly inMemory?: boolean;
 }
 
@@ -52,19 +52,23 @@ const SILENT = new DefaultLogger('ERROR', () => {});
 
 export type Ended = PublishedRun & { readonly runId: RunId; readonly inMemory: boolean };
 
+interface MirrorOptions {
+  /** Temporal's clock, milliseconds since 1970. Default: a clock that is one second later with each request. */
+  readonly now?: () => number;
+  /** Time since each activity was first scheduled, ms. */
+  readonly elapsed?: number;
+  /** Whether runs may be in memory. Default: they may. */
+  readonly inMemory?: boolean;
+}
+
 /**
- * A mirror in this process: the real activities in the order that the workflow requests them, a real simulator and a
- * lake in a folder, but no Temporal, so that hundreds of runs take seconds.
+ * A mirror in this process: the real activities in the order that the workflow requests them, but no Temporal, so that hundreds
+ * of runs take seconds.
  */
-export class InProcessMirror {
-  readonly simulator: Simulator;
-  readonly store: ObjectStore;
-  readonly folder: string;
-  readonly #resource: string;
+export class ActivityMirror {
   /** Another one makes it another mirror of the same lake. */
   writer = newWriter();
-  #connections: Connections;
-  /** Temporal's clock, milliseconds since 1970. */
+  /** The time of the last request, milliseconds since 1970. */
   clock = Date.now();
   published: RunId | null = null;
   /** The id of the next request, as after a reset of the mirror; `null`: a new one. */
@@ -73,43 +77,37 @@ export class InProcessMirror {
   newestId: RunId | null = null;
   /** Number of runs that took over pages of a failed run. */
   resumed = 0;
-  #resumable: RunId | null = null;
   checkpoint: { readonly updatedSince: UtcSeconds } | null = null;
+  readonly #resource: string;
+  readonly #options: MirrorOptions;
+  #connections: Connections;
+  #resumable: RunId | null = null;
 
-  private constructor(simulator: Simulator, folder: string, { resource, yaml, connection }: Options) {
-    this.simulator = simulator;
-    this.folder = folder;
+  constructor(settings: Settings, resource: string, options: MirrorOptions = {}) {
     this.#resource = resource;
-    this.store = openStore({ url: pathToFileURL(join(folder, 'lake')).href });
-    this.#connections = this.#open(yaml, connection);
+    this.#options = options;
+    this.#connections = openConnections(settings);
   }
 
-  static async start(options: Options): Promise<InProcessMirror> {
-    process.env.WORKTRACK_API_KEY = DEMO_KEY;
-    const folder = await mkdtemp(join(tmpdir(), 'worktrack-mirror-'));
-    return new InProcessMirror(await startSimulator(options.simulator), folder, options);
+  /** The settings of its connection. */
+  get settings(): ConnectionSettings {
+    return this.#connections.settings.connections[0]!;
   }
 
-  #open(yaml: string, connection = ''): Connections {
-    const text = `connections:
-  acme:
-    baseUrl: ${this.simulator.url}
-    apiKey: { env: WORKTRACK_API_KEY }
-    lake: { url: "${pathToFileURL(join(this.folder, 'lake')).href}" }
-    resources: [${yaml}]
-${connection}`;
-    return openConnections(parseSettings(text, 'worktrack.yaml'));
+  get store(): ObjectStore {
+    return this.#connections.connection(this.settings.name).store;
   }
 
   /** Uses other settings from the next run on. */
-  async configure(yaml: string, connection?: string): Promise<void> {
+  protected async use(settings: Settings): Promise<void> {
     const before = this.#connections;
-    this.#connections = this.#open(yaml, connection);
+    this.#connections = openConnections(settings);
     await before.close();
   }
 
   /** A run from its beginning to its end, in memory as far as it fits. @throws the failure that ended it */
-  async run({ allowDeletes = false, inMemory = true, ...request }: RunOptions = {}): Promise<Ended> {
+  async run(request: RunOptions = {}): Promise<Ended> {
+    const { allowDeletes = false, inMemory = this.#options.inMemory ?? true } = request;
     const { full = false, reconcile = allowDeletes, adopt = false, acceptChecks } = request;
     const input = this.#input({
       mode: full || reconcile ? 'full' : 'increment',
@@ -193,7 +191,12 @@ ${connection}`;
   /** Sweeps as its workflow requests it. @param before the purge that requires it */
   async sweep(options: Partial<Input<'worktrack.sweep'>> = {}): Promise<Output<'worktrack.sweep'>> {
     return this.step('worktrack.sweep', {
-      ...{ connection: 'acme', resource: this.#resource, runId: this.published!, writer: this.writer },
+      ...{
+        connection: this.settings.name,
+        resource: this.#resource,
+        runId: this.published!,
+        writer: this.writer,
+      },
       ...{ publishedRunId: this.published, displaced: false, replaced: [], before: null, ...options },
     });
   }
@@ -224,24 +227,28 @@ ${connection}`;
 
   /** Each request has a second of its own, as in a mirror, whose ids never go back. */
   #fenced() {
-    this.clock += 1000;
+    this.clock = this.#options.now?.() ?? this.clock + 1000;
     const runId = this.nextId ?? newRunId(this.clock, this.newestId, randomBytes(4).toString('hex'));
     this.newestId = newestOf([this.newestId, runId]);
     this.nextId = null;
     return {
-      ...{ connection: 'acme', resource: this.#resource, runId, publishedRunId: this.published },
+      ...{ connection: this.settings.name, resource: this.#resource, runId, publishedRunId: this.published },
       ...{ writer: this.writer, displaced: false },
     };
   }
 
-  /** The connection's settings. */
-  get settings(): ConnectionSettings {
-    return this.#connections.connection('acme').settings;
+  /** Temporal's clock. */
+  get #now(): number {
+    return this.#options.now?.() ?? this.clock;
   }
 
   async step<N extends keyof Activities>(name: N, input: Input<N>, attempt = 1): Promise<Output<N>> {
     const environment = new MockActivityEnvironment(
-      { attempt, scheduledTimestampMs: this.clock, currentAttemptScheduledTimestampMs: this.clock },
+      {
+        attempt,
+        scheduledTimestampMs: this.#now - (this.#options.elapsed ?? 0),
+        currentAttemptScheduledTimestampMs: this.#now,
+      },
       { logger: SILENT },
     );
     const activity = createActivities(this.#connections)[name] as (given: Input<N>) => Promise<Output<N>>;
@@ -253,10 +260,47 @@ ${connection}`;
     return readPublished(this.store, this.#resource);
   }
 
-  async close(): Promise<void> {
-    await this.#connections.close();
-    this.store.close();
+  close(): Promise<void> {
+    return this.#connections.close();
+  }
+}
+
+/** The same with a simulated service, and a lake in a folder. */
+export class InProcessMirror extends ActivityMirror {
+  readonly simulator: Simulator;
+  readonly folder: string;
+
+  private constructor(simulator: Simulator, folder: string, { resource, yaml, connection }: Options) {
+    super(settingsOf(simulator, folder, yaml, connection), resource);
+    this.simulator = simulator;
+    this.folder = folder;
+  }
+
+  static async start(options: Options): Promise<InProcessMirror> {
+    process.env.WORKTRACK_API_KEY = DEMO_KEY;
+    const folder = await mkdtemp(join(tmpdir(), 'worktrack-mirror-'));
+    return new InProcessMirror(await startSimulator(options.simulator), folder, options);
+  }
+
+  /** Uses other settings from the next run on. */
+  configure(yaml: string, connection?: string): Promise<void> {
+    return this.use(settingsOf(this.simulator, this.folder, yaml, connection));
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
     await this.simulator.close();
     await rm(this.folder, { recursive: true, force: true });
   }
+}
+
+function settingsOf(simulator: Simulator, folder: string, yaml: string, connection = ''): Settings {
+  const text = `connections:
+  acme:
+    baseUrl: ${simulator.url}
+    apiKey: { env: WORKTRACK_API_KEY }
+    lake: { url: "${pathToFileURL(join(folder, 'lake')).href}" }
+    resources: [${yaml}]
+${connection}`;
+  return parseSettings(text, 'worktrack.yaml');
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
-import { DirectMirror } from '../../support/direct-mirror.js';
+import { ActivityMirror } from '../../support/in-process-mirror.js';
 import { ListService } from '../../support/list-service.js';
 import { readSnapshot } from '../../support/snapshot.js';
 
@@ -14,7 +14,7 @@ const DAY = 86_400_000;
 describe('One value of `windowField` that is no date', () => {
   const folder = mkdtempSync(join(tmpdir(), 'worktrack-dates-'));
   let service: ListService;
-  let mirror: DirectMirror;
+  let mirror: ActivityMirror;
   afterEach(async () => {
     await mirror.close();
     await service.close();
@@ -45,7 +45,7 @@ describe('One value of `windowField` that is no date', () => {
           'resources: [{ name: entries, fetchById: false, window: 90d, windowField: day }] } }',
         'test',
       );
-      mirror = new DirectMirror(settings, 'entries', () => service.rules.now);
+      mirror = new ActivityMirror(settings, 'entries', { now: () => service.rules.now, inMemory: false });
       await mirror.run();
       service.rules.now += DAY;
       service.records.delete('d');

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
 import { errorMessage } from '../../../src/core/errors.js';
-import { DirectMirror } from '../../support/direct-mirror.js';
+import { ActivityMirror } from '../../support/in-process-mirror.js';
 import { ENDPOINTS, type Endpoint, ListService, type ServiceRecord } from '../../support/list-service.js';
 import { type Random, seededRandom } from '../../support/random.js';
 import { readSnapshot } from '../../support/snapshot.js';
@@ -193,7 +193,7 @@ describe(`deletes at random (seed ${SEED}, ${ROUNDS} rounds)`, () => {
         `sync: { clock: service }, retries: { giveUpAfter: 20s }, resources: [{ name: entries, fetchById: ${fetchById}${window} }] } }`,
       'test',
     );
-    const mirror = new DirectMirror(settings, 'entries', () => service.rules.now);
+    const mirror = new ActivityMirror(settings, 'entries', { now: () => service.rules.now, inMemory: false });
     try {
       await mirror.run();
       observe(world);
@@ -212,7 +212,7 @@ describe(`deletes at random (seed ${SEED}, ${ROUNDS} rounds)`, () => {
 
   async function check(
     world: World,
-    mirror: DirectMirror,
+    mirror: ActivityMirror,
     run: { reconcile: boolean; allowDeletes: boolean },
     totals: Record<string, number>,
   ): Promise<void> {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
-import { DirectMirror } from '../../support/direct-mirror.js';
+import { ActivityMirror } from '../../support/in-process-mirror.js';
 import { type Endpoint, ListService } from '../../support/list-service.js';
 import { readSnapshot } from '../../support/snapshot.js';
 
@@ -15,7 +15,7 @@ const DAY = 86_400_000;
 describe('An endpoint by id that answers oddly', () => {
   const folder = mkdtempSync(join(tmpdir(), 'worktrack-endpoints-'));
   let service: ListService;
-  let mirror: DirectMirror;
+  let mirror: ActivityMirror;
   afterEach(async () => {
     vi.restoreAllMocks();
     await mirror.close();
@@ -23,13 +23,17 @@ describe('An endpoint by id that answers oddly', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  function mirrorOf(url: string, more: string, elapsed: number): DirectMirror {
+  function mirrorOf(url: string, more: string, elapsed: number): ActivityMirror {
     const settings = parseSettings(
       `connections: { acme: { baseUrl: "${url}", apiKey: { env: PATH }, lake: { url: "${pathToFileURL(folder).href}" }, ` +
         `retries: { giveUpAfter: 6h }, resources: [{ name: entries, fetchById: true${more} }] } }`,
       'test',
     );
-    return new DirectMirror(settings, 'entries', () => service.rules.now, elapsed);
+    return new ActivityMirror(settings, 'entries', {
+      now: () => service.rules.now,
+      elapsed,
+      inMemory: false,
+    });
   }
 
   async function reconciled(endpoint: Endpoint, elapsed: number) {
